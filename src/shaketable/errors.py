@@ -1,0 +1,64 @@
+"""What can go wrong, as a small tree. Each message is one sentence a user can act on.
+
+    ShaketableError             exit code 2
+    ├── BadInput                a file, a line, a value the user gave
+    ├── UnknownName             a name in no catalogue; says which are near
+    ├── MissingExtra            a library that an optional extra installs
+    ├── RankerFailed            a ranker raised, or returned something that is not scores
+    └── NotComparable           exit code 3: two results that must not be set side by side
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class ShaketableError(Exception):
+    """Base of all errors that are the input's fault, not the program's."""
+
+    exit_code = 2
+
+
+class BadInput(ShaketableError):
+    """Something the user gave cannot be used; says where it stands and what is wrong with it.
+
+    >>> str(BadInput("score 'x' is not a number", "a.run", 3))
+    "a.run:3: score 'x' is not a number"
+    """
+
+    def __init__(self, message: str, path: str | Path | None = None, line: int | None = None):
+        place = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+        super().__init__(place + message)
+
+
+class UnknownName(ShaketableError):
+    """A name that no catalogue holds.
+
+    >>> str(UnknownName("ranker", "bm52", ["bm25", "ql"]))
+    "no ranker is called 'bm52'; did you mean bm25?"
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]):
+        known = sorted(known)
+        near = difflib.get_close_matches(name, known, n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}"
+        super().__init__(f"no {kind} is called {name!r}; {hint}")
+
+
+class MissingExtra(ShaketableError):
+    """A library is not installed; says which extra brings it."""
+
+    def __init__(self, extra: str, purpose: str):
+        super().__init__(f"{purpose} needs more than the core install: pip install 'shaketable[{extra}]'")
+
+
+class RankerFailed(ShaketableError):
+    """A ranker raised an error, or what it returned is not one finite score for each text."""
+
+
+class NotComparable(ShaketableError):
+    """Two results differ in what they were measured on, so their difference means nothing."""
+
+    exit_code = 3

@@ -1,0 +1,157 @@
+"""Text <-> object: what a command line reads, a result stores and a table shows is one string.
+
+A catalogue maps names to classes, written "module:Class" so that listing a name imports nothing. A text such as
+"rm3(base=ql(mu=500), docs=10)" is read with `ast`: names of the catalogue and Python literals, nothing else.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from shaketable.errors import BadInput, UnknownName
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The one list of a kind of thing: its names, its classes, and short ways to write some of them.
+
+    A shorthand is a pattern and a name: what the pattern's group catches becomes the first parameter.
+    """
+
+    kind: str
+    rows: dict[str, str]
+    shorthands: dict[str, str] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rows)
+
+    def load(self, name: str) -> type[Any]:
+        """The class behind a name."""
+        if name not in self.rows:
+            raise UnknownName(self.kind, name, self.rows)
+        return _locate(self.rows[name])
+
+    def summary(self, name: str) -> str:
+        """The first line of the class's docstring."""
+        return (self.load(name).__doc__ or "").strip().partition("\n")[0]
+
+    def build(self, text: str) -> Any:
+        """The object that a text describes; `spec` is its inverse."""
+        text = text.strip()
+        for pattern, name in self.shorthands.items():
+            if match := re.fullmatch(pattern, text):
+                return self.load(name)(match.group(1))
+        try:
+            tree = ast.parse(text, mode="eval").body
+        except (SyntaxError, ValueError) as error:
+            if near := re.match(r"[\w-]+", text):
+                self.load(near.group())
+            raise BadInput(f"cannot read the {self.kind} {text!r}: write NAME or NAME(parameter=value)") from error
+        return self._value(tree, text)
+
+    def spec(self, thing: Any) -> str:
+        """The text that builds an equal object: the name, and the parameters that are not the default."""
+        target = f"{type(thing).__module__}:{type(thing).__qualname__}"
+        name = next((name for name, row in self.rows.items() if row == target), None)
+        if name is None:
+            return str(getattr(thing, "name", type(thing).__name__))
+        given = [
+            f"{f.name}={self._literal(value)}"
+            for f in dataclasses.fields(thing)
+            if f.init and (value := getattr(thing, f.name)) != _default(f)
+        ]
+        return f"{name}({', '.join(given)})" if given else name
+
+    def _literal(self, value: Any) -> str:
+        if dataclasses.is_dataclass(value):
+            return self.spec(value)
+        if isinstance(value, tuple):
+            return f"({', '.join(map(self._literal, value))}{',' if len(value) == 1 else ''})"
+        return repr(value)
+
+    def _value(self, node: ast.expr, text: str) -> Any:
+        match node:
+            case ast.Name(id=name):
+                return self._make(name, [], {}, text)
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+                named = {k.arg: self._parameter(k.value, text) for k in keywords if k.arg}
+                if len(named) == len(keywords):
+                    return self._make(name, [self._parameter(a, text) for a in args], named, text)
+            case ast.BinOp():  # a name with a hyphen
+                if (name := ast.unparse(node).replace(" ", "")) in self.rows:
+                    return self._make(name, [], {}, text)
+                raise UnknownName(self.kind, name, self.rows)
+        raise BadInput(f"cannot read the {self.kind} {text!r}: write NAME or NAME(parameter=value)")
+
+    def _parameter(self, node: ast.expr, text: str) -> Any:
+        try:
+            return ast.literal_eval(node)
+        except ValueError:
+            if isinstance(node, ast.Tuple | ast.List):
+                return tuple(self._parameter(item, text) for item in node.elts)
+            return self._value(node, text)
+
+    def _make(self, name: str, args: list[Any], named: dict[str, Any], text: str) -> Any:
+        make = self.load(name)
+        try:
+            return make(*args, **named)
+        except TypeError as error:
+            known = ", ".join(f.name for f in dataclasses.fields(make) if f.init) or "none"
+            raise BadInput(f"{self.kind} {text!r}: wrong parameters for {name}; it takes: {known}") from error
+
+
+def _locate(target: str) -> type[Any]:
+    module, _, name = target.partition(":")
+    found: type[Any] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def _default(f: dataclasses.Field[Any]) -> Any:
+    return f.default if f.default_factory is dataclasses.MISSING else f.default_factory()
+
+
+RANKERS = Catalogue(
+    "ranker",
+    {
+        "bm25": "shaketable.rank.lexical:BM25",
+        "ql": "shaketable.rank.lexical:QL",
+        "ql_jm": "shaketable.rank.lexical:QLJM",
+        "rm3": "shaketable.rank.feedback:RM3",
+        "http": "shaketable.rank.remote:HTTP",
+        "python": "shaketable.rank.python:Python",
+        "run": "shaketable.rank.runfile:RunFile",
+    },
+    shorthands={
+        r"(https?://.+)": "http",
+        r"run:(.+)": "run",
+        r"([A-Za-z_][\w.]*:[A-Za-z_][\w.]*)": "python",
+    },
+)
+
+MEASURES = Catalogue(
+    "measure",
+    {
+        "vnap": "shaketable.measure.variance:VNAP",
+        "gmap": "shaketable.measure.variance:GMAP",
+        "worst_area": "shaketable.measure.variance:WorstArea",
+        "top_change": "shaketable.measure.change:TopChange",
+        "kendall": "shaketable.measure.change:Kendall",
+        "rbo": "shaketable.measure.change:RBO",
+        "overlap": "shaketable.measure.change:Overlap",
+    },
+)
+
+TASKS = Catalogue(
+    "task",
+    {
+        "variance": "shaketable.task.variance:Variance",
+        "risk": "shaketable.task.risk:Risk",
+        "agreement": "shaketable.task.agreement:Agreement",
+    },
+)

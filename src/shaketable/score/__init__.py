@@ -1,0 +1,1 @@
+"""The road to a ranker: the only way scores are asked for."""

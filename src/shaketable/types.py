@@ -1,0 +1,200 @@
+"""The nouns. Everything else in the package makes, moves or measures these.
+
+Protocols stand for what a user may bring: any class with the right method will do, no import of ours needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shaketable.bench import Bench
+
+Scores: TypeAlias = NDArray[np.floating[Any]]
+Run: TypeAlias = Mapping[str, Mapping[str, float]]
+"""qid -> docno -> score. The order of a list is that of `ranking`, never that of the mapping."""
+Qrels: TypeAlias = Mapping[str, Mapping[str, int]]
+"""qid -> docno -> grade."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doc:
+    """A text to rank. `text` is what a reader sees; the url is there for features, not for matching."""
+
+    body: str
+    title: str = ""
+    url: str = ""
+
+    @property
+    def text(self) -> str:
+        """Title and body in one string."""
+        return f"{self.title} {self.body}" if self.title and self.body else self.title or self.body
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What somebody typed, and what is known of it: the kind of answer asked for, the need in a sentence."""
+
+    text: str
+    kind: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Slate:
+    """One query text and the documents to rank for it. It has no ids: whoever makes a slate keeps them."""
+
+    query: str
+    docs: tuple[Doc, ...]
+
+
+class Corpus(Protocol):
+    """docno -> Doc, possibly far larger than memory: look up, iterate, count."""
+
+    @property
+    def fingerprint(self) -> str: ...
+    def __getitem__(self, docno: str, /) -> Doc: ...
+    def __contains__(self, docno: object, /) -> bool: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
+    def items(self) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Documents, queries, and what is known of them.
+
+    `splits` names sets of queries; `candidates` is a first stage's run, where one came with the data.
+    """
+
+    name: str
+    docs: Corpus
+    queries: Mapping[str, Query]
+    qrels: Qrels = field(default_factory=dict)
+    splits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    candidates: Run = field(default_factory=dict)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Names the content of the collection: equal texts, queries, judgements and candidates, equal name."""
+        queries = sorted((qid, q.text, q.kind, q.description) for qid, q in self.queries.items())
+        qrels = sorted((qid, sorted(grades.items())) for qid, grades in self.qrels.items())
+        candidates = sorted((qid, sorted(scores.items())) for qid, scores in self.candidates.items())
+        return fingerprint(self.docs.fingerprint, queries, qrels, candidates)
+
+
+@runtime_checkable
+class Ranker(Protocol):
+    """Scores slates: one array for each, one number for each document, higher is better.
+
+    Three attributes are optional (`score.road.traits` reads them):
+      pointwise    True if a text's score depends on (query, text) alone. A wrong True corrupts results, a wrong
+                   False only costs time, so absent means False.
+      fingerprint  names everything the scores depend on; absent means scores are never kept on disk.
+      cached       False where scoring is cheaper than a lookup.
+    """
+
+    name: str
+
+    def score(self, slates: Sequence[Slate]) -> Sequence[Scores]: ...
+
+
+@runtime_checkable
+class Retriever(Protocol):
+    """Finds the best k documents of a collection: for each query docno -> score, best first."""
+
+    def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]: ...
+
+
+class Model(Protocol):
+    """A ranker before it has seen a collection: a value with a text form, such as "bm25(k1=0.9)"."""
+
+    def open(self, collection: Collection) -> Ranker: ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an attack ended with: the text, the edits that made it, and how many scorings it took."""
+
+    text: str
+    edits: tuple[str, ...] = ()
+    cost: int = 0
+
+
+Steps: TypeAlias = Generator[Slate, Scores, Outcome]
+"""An attack under way: yields a slate, is sent its scores, returns an Outcome."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing of one table, as data: what goes where. `report` knows how to draw each kind."""
+
+    kind: str
+    table: str
+    title: str
+    x: str
+    y: str
+    color: str = ""
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Something that was tried and did not work: counted and shown, never dropped."""
+
+    ranker: str
+    query: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a task found: tidy tables, figures that draw them, remarks, and headline numbers for gates.
+
+    The first table is the one to show; tables whose name ends in "per query" go to files, not to the screen.
+    """
+
+    task: str
+    question: str
+    tables: Mapping[str, pd.DataFrame]
+    figures: tuple[Figure, ...] = ()
+    notes: tuple[str, ...] = ()
+    headline: Mapping[str, float] = field(default_factory=dict)
+    failures: tuple[Failure, ...] = ()
+
+
+class Task(Protocol):
+    """An experiment: a frozen dataclass whose fields are its settings."""
+
+    needs_judgements: bool
+
+    def run(self, bench: Bench) -> Result: ...
+
+
+def ranking(scores: Mapping[str, float]) -> list[str]:
+    """The one order of a score list: float32 score descending, then docno descending, as trec_eval sorts.
+
+    >>> ranking({"a": 1.0, "b": 1.0, "c": 2.0})
+    ['c', 'b', 'a']
+    """
+    docnos = sorted(scores, reverse=True)
+    order = np.argsort(-np.array([scores[d] for d in docnos], dtype=np.float32), kind="stable")
+    return [docnos[i] for i in order]
+
+
+def fingerprint(*parts: object) -> str:
+    """A short name for content. Parts are told apart by their `repr`, so use plain values only.
+
+    >>> fingerprint("a", "b") == fingerprint("ab")
+    False
+    """
+    return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

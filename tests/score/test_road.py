@@ -1,0 +1,266 @@
+"""The road asks each distinct thing once, keeps what it was told, and lets nothing wrong through."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shaketable.errors import RankerFailed, ShaketableError
+from shaketable.score.road import Road, chunks, digest
+from shaketable.score.store import Store
+from shaketable.types import Doc, Slate
+from tests.toys import Normalised, Overlap, Vectors, slates
+
+
+@pytest.mark.parametrize("make", [Overlap, Normalised, Vectors])
+@pytest.mark.parametrize("chunk", [1, 7, 512])
+def test_same_scores_as_asking_directly(make, chunk):
+    expected = make().score(slates())
+    actual = Road(chunk=chunk).score(make(), slates())
+    for a, e in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(a, e)
+
+
+def test_a_pair_is_asked_for_once():
+    ranker, road = Overlap(), Road()
+    distinct = {(s.query, d) for s in slates() for d in s.docs}
+    road.score(ranker, slates() + slates())
+    road.score(ranker, slates())
+    assert ranker.asked == len(distinct)
+    assert road.spent["overlap"].asked == 3 * sum(len(s.docs) for s in slates())
+
+
+def test_a_list_is_asked_for_whole_and_once():
+    ranker, road = Normalised(), Road(chunk=3)
+    one = slates(1, 10)
+    whole = road.score(ranker, one)[0]
+    best = int(whole.argmax())
+    fewer = [Slate(one[0].query, one[0].docs[:best] + one[0].docs[best + 1 :])]
+    part = road.score(ranker, fewer)[0]
+    assert ranker.asked == 19
+    assert not np.allclose(np.delete(whole, best), part), "without its best the list reads differently"
+    road.score(ranker, one)
+    assert ranker.asked == 19
+
+
+def test_a_ranker_that_is_cheaper_than_a_lookup_is_just_asked():
+    ranker, road = Overlap(), Road()
+    ranker.cached = False
+    road.score(ranker, slates())
+    road.score(ranker, slates())
+    assert ranker.asked == 2 * sum(len(s.docs) for s in slates())
+
+
+def test_the_store_serves_a_second_process_of_the_same_ranker(tmp_path):
+    first = Overlap()
+    expected = Road(Store(tmp_path / "s.sqlite")).score(first, slates())
+    second = Overlap()
+    actual = Road(Store(tmp_path / "s.sqlite")).score(second, slates())
+    assert second.asked == 0
+    np.testing.assert_array_equal(actual, expected)
+
+
+def test_another_fingerprint_is_another_ranker(tmp_path):
+    Road(Store(tmp_path / "s.sqlite")).score(Overlap(), slates())
+    other = Overlap(fingerprint="overlap 2")
+    Road(Store(tmp_path / "s.sqlite")).score(other, slates())
+    assert other.asked > 0
+
+
+def test_a_ranker_without_fingerprint_is_never_kept_on_disk(tmp_path):
+    first, second = Vectors(), Vectors()
+    road = Road(Store(tmp_path / "s.sqlite"))
+    road.score(first, slates())
+    assert road.store.get([digest(b"", "anything")]) == {}
+    road.score(second, slates())
+    assert second.encoded == first.encoded > 0, "two objects without a fingerprint are two rankers"
+
+
+def test_perturbed_text_under_the_same_query_is_scored_anew():
+    ranker, road = Overlap(), Road()
+    before = road.score(ranker, [Slate("oak", (Doc("an oak"),))])[0]
+    after = road.score(ranker, [Slate("oak", (Doc("an elm"),))])[0]
+    assert before[0] > after[0] == 0
+
+
+def test_fields_are_told_apart():
+    ranker, road = Overlap(), Road()
+    road.score(ranker, [Slate("oak", (Doc("b", title="oak"), Doc("oak b"), Doc("b", url="oak")))])
+    assert ranker.asked == 3
+
+
+@given(st.lists(st.text(max_size=4), max_size=4), st.lists(st.text(max_size=4), max_size=4))
+def test_keys_of_different_texts_differ(left, right):
+    assert (digest(b"s", *left) == digest(b"s", *right)) == (left == right)
+
+
+@given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 12))
+def test_chunks_keep_order_and_size(weights, size):
+    items = list(range(len(weights)))
+    parts = list(chunks(items, weights, size))
+    assert [i for part in parts for i in part] == items
+    assert all(len(part) == 1 or sum(weights[i] for i in part) <= size for part in parts)
+
+
+class Answers:
+    """Returns whatever it was told to."""
+
+    name = "answers"
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def score(self, slates):
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        ([np.zeros(2)], r"shape \(2,\) for 3 documents"),
+        ([], "0 arrays for 1 slates"),
+        ([np.array([0, np.nan, 1])], "score nan for the text 'two'"),
+        ([np.array([np.inf, 0, 1])], "score inf for the text 'one'"),
+        ([["a", "b", "c"]], "not numbers"),
+        ([np.zeros((3, 1))], r"shape \(3, 1\)"),
+        (ValueError("boom"), "failed on 1 slates .*'some query'.*boom"),
+    ],
+)
+def test_a_wrong_answer_names_ranker_query_and_text(answer, complaint):
+    slate = Slate("some query", (Doc("one"), Doc("two"), Doc("three")))
+    with pytest.raises(RankerFailed, match=complaint) as caught:
+        Road().score(Answers(answer), [slate])
+    assert "answers" in str(caught.value)
+
+
+class FailsOn(Overlap):
+    def score(self, slates):
+        if any("elm" in slate.query for slate in slates):
+            raise RuntimeError("no elms")
+        return super().score(slates)
+
+
+@pytest.mark.parametrize("pointwise", [True, False])
+def test_going_on_records_the_culprit_and_scores_the_rest(pointwise):
+    ranker = FailsOn()
+    ranker.pointwise = pointwise
+    given = [Slate(q, (Doc("oak"), Doc("elm"))) for q in ("oak", "elm", "fir")]
+    road = Road(go_on=True)
+    first, second, third = road.score(ranker, given)
+    assert second is None
+    assert first[0] > 0
+    assert third is not None
+    (failure,) = road.failures
+    assert (failure.ranker, failure.query) == ("overlap", "elm")
+    assert "no elms" in failure.reason
+
+
+def test_progress_reaches_the_total():
+    from contextlib import contextmanager
+
+    seen = []
+
+    @contextmanager
+    def watch(what, total):
+        seen.append((what, total))
+        yield lambda done: seen.append(done)
+
+    Road(watch=watch, chunk=7).score(Overlap(), slates())
+    (what, total), *steps = seen
+    assert what == "overlap"
+    assert sum(steps) == total > 0
+
+
+def test_memory_is_bounded():
+    road = Road(memory=10)
+    road.score(Overlap(), slates())
+    assert len(road._kept) == 10
+
+
+def test_a_broken_cache_file_is_named(tmp_path):
+    path = tmp_path / "s.sqlite"
+    path.write_bytes(b"this is no database" * 100)
+    with pytest.raises(ShaketableError, match=r"s\.sqlite.*delete that file"):
+        Store(path)
+
+
+def test_arrays_and_numbers_come_back_exactly(tmp_path):
+    store = Store(tmp_path / "s.sqlite")
+    values = np.array([0.1, -1e300, 3.0])
+    store.put([(b"list", values), (b"pair", 1 / 3)])
+    found = Store(tmp_path / "s.sqlite").get([b"list", b"pair", b"absent"])
+    np.testing.assert_array_equal(found.pop(b"list"), values)
+    assert found == {b"pair": 1 / 3}
+
+
+def _fill(path: Path, start: int) -> None:
+    store = Store(path)
+    for i in range(start, start + 50):
+        store.put([(i.to_bytes(4, "big"), float(i))])
+
+
+def test_two_processes_write_at_once(tmp_path):
+    path = tmp_path / "s.sqlite"
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_fill, args=(path, start)) for start in (0, 25)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+        assert worker.exitcode == 0
+    found = Store(path).get([i.to_bytes(4, "big") for i in range(75)])
+    assert found == {i.to_bytes(4, "big"): float(i) for i in range(75)}
+
+
+def test_a_kill_loses_at_most_the_chunk_in_flight(tmp_path):
+    """Kill a scoring process, run again: the same scores, and finished chunks are not asked for again."""
+    script = textwrap.dedent(
+        """
+        import sys, time
+        from pathlib import Path
+        from shaketable.score.road import Road
+        from shaketable.score.store import Store
+        from tests.toys import Overlap, slates
+
+        class Slow(Overlap):
+            def score(self, slates):
+                time.sleep(0.02)
+                answer = super().score(slates)
+                print("chunk", flush=True)
+                return answer
+
+        Road(Store(Path(sys.argv[1])), chunk=10).score(Slow(), slates(100))
+        """
+    )
+    path = tmp_path / "s.sqlite"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    child = subprocess.Popen(
+        [sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, env=environment, text=True
+    )
+    assert child.stdout is not None
+    for _ in range(5):
+        child.stdout.readline()
+    time.sleep(0.01)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+
+    ranker = Overlap()
+    actual = Road(Store(path), chunk=10).score(ranker, slates(100))
+    fresh = Overlap()
+    expected = Road().score(fresh, slates(100))
+    np.testing.assert_array_equal(actual, expected)
+    assert ranker.asked <= fresh.asked - 40, "four committed chunks of ten are not scored again"
