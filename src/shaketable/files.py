@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -42,7 +43,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
                     yield number, text
         except UnicodeDecodeError as error:
             raise BadInput("is not UTF-8 text", path, number) from error
-        except (gzip.BadGzipFile, EOFError) as error:
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise BadInput(f"is not a whole gzip file ({error})", path) from error
 
 

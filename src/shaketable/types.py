@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from shaketable.chance import Draws
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -121,6 +123,27 @@ class Model(Protocol):
     def open(self, collection: Collection) -> Ranker: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What an edit may know besides the text: the query a document is edited for, the need, words of the collection."""
+
+    query: str = ""
+    description: str = ""
+    vocabulary: Sequence[str] = ()
+
+
+class Edit(Protocol):
+    """A small change of a text: the new text, or None where it does not apply; never the text it was given.
+
+    `category` is the place in the taxonomy of query variations. An edit that needs a model may also have
+    `apply_many(texts, draws, contexts)`, which does the same to many texts at once.
+    """
+
+    @property
+    def category(self) -> str: ...
+    def apply(self, text: str, draws: Draws, context: Context) -> str | None: ...
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What an attack ended with: the text, the edits that made it, and how many scorings it took."""
@@ -132,6 +155,21 @@ class Outcome:
 
 Steps: TypeAlias = Generator[Slate, Scores, Outcome]
 """An attack under way: yields a slate, is sent its scores, returns an Outcome."""
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """What one effectiveness measure says: `values` has a row for each system and a column for each topic."""
+
+    measure: str
+    systems: tuple[str, ...]
+    topics: tuple[str, ...]
+    values: NDArray[np.float64]
+
+    def row(self, system: str) -> NDArray[np.float64]:
+        """The scores of one system over the topics."""
+        row: NDArray[np.float64] = self.values[self.systems.index(system)]
+        return row
 
 
 @dataclass(frozen=True)

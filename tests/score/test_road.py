@@ -134,6 +134,7 @@ class Answers:
         ([], "0 arrays for 1 slates"),
         ([np.array([0, np.nan, 1])], "score nan for the text 'two'"),
         ([np.array([np.inf, 0, 1])], "score inf for the text 'one'"),
+        ([np.array([0, 0, 1e39])], r"score 1e\+39 for the text 'three'"),
         ([["a", "b", "c"]], "not numbers"),
         ([np.zeros((3, 1))], r"shape \(3, 1\)"),
         (ValueError("boom"), "failed on 1 slates .*'some query'.*boom"),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b, file_digest
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,18 +91,149 @@ class JsonlCorpus(StreamedCorpus):
     fingerprint: str
     ids: Ids = field(repr=False)
     starts: NDArray[np.int64] = field(repr=False)
-    """Where each document begins, and last where the file ends: what lies between two is one line, blank ones after."""
+    """Where each document begins, and where the file ends: between two of them lie a line and the blank ones after."""
 
     @classmethod
     def read(cls, path: Path) -> JsonlCorpus:
         """Pass over the file once and check every line; a gzipped file is unpacked into the home folder first."""
         plain = _unpacked(path) if path.suffix == ".gz" else path
-        starts = array("q")
-        digest = blake2b(digest_size=16)
+        starts, digest = array("q"), blake2b(digest_size=16)
+
+        def docnos() -> Iterator[str]:
+            for _, start, line, docno in _entries(plain, path):
+                starts.append(start)
+                digest.update(line)
+                yield docno
+
         try:
-            ids = Ids.build(_scan(plain, path, starts, digest))
-        except _Twice as error:
-            raise BadInput(str(error), path) from error
-        if not len(ids):
+            ids = Ids.build(docnos())
+        except BadInput:
+            _refuse_twice(plain, path)
+            raise
+        if not starts:
             raise BadInput("holds no documents", path)
-        return cls(plain, digest.hexdigest(), ids, np.frombuffer(starts, dtype=np.int64))
+        starts.append(plain.stat().st_size)
+        return cls(plain, digest.hexdigest(), ids, np.frombuffer(starts, np.int64))
+
+    @cached_property
+    def _bytes(self) -> mmap.mmap:
+        with self.path.open("rb") as raw:
+            return mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def _at(self, number: int) -> tuple[str, Doc]:
+        start, end = self.starts[number : number + 2].tolist()
+        try:
+            docno, fields = record(self._bytes[start:end].decode(), self.path)
+            return docno, _doc(fields)
+        except (BadInput, UnicodeDecodeError) as error:
+            raise self._changed() from error
+
+    def _changed(self) -> BadInput:
+        return BadInput("changed after it was loaded; load it again", self.path)
+
+    def __getitem__(self, docno: str) -> Doc:
+        if (number := self.ids.find(docno)) < 0:
+            raise KeyError(docno)
+        found, doc = self._at(number)
+        if found != docno:
+            raise self._changed()
+        return doc
+
+    def __contains__(self, docno: object) -> bool:
+        return docno in self.ids
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.ids)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def pairs(self) -> Iterator[tuple[str, Doc]]:
+        return map(self._at, range(len(self)))
+
+
+def record(line: str, path: Path, number: int | None = None) -> tuple[str, dict[str, Any]]:
+    """The id and the fields of one line of a corpus or of queries; whatever is wrong with it is said here."""
+    try:
+        fields = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise BadInput(f"is not JSON ({error.msg}, column {error.colno})", path, number) from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"is not JSON that can be read ({error})", path, number) from error
+    if not isinstance(fields, dict):
+        raise BadInput('is not an object; write {"_id": ..., "text": ...}', path, number)
+    for name in ("_id", "text"):
+        if name not in fields:
+            there = ", ".join(fields) or "nothing"
+            raise BadInput(f'has no "{name}"; each line needs "_id" and "text", this one has: {there}', path, number)
+    if "\\u" in line and ("\\ud" in line or "\\uD" in line):
+        fields = _without_halves(fields)
+    name = fields["_id"]
+    if isinstance(name, int) and not isinstance(name, bool):
+        name = str(name)
+    if not isinstance(name, str) or not name:
+        raise BadInput(f'"_id" is {json.dumps(name)}; it must be a string with something in it', path, number)
+    for key in ("text", "title", "url", "kind", "description"):
+        if not isinstance(fields.get(key, ""), str):
+            if fields[key] is not None or key == "text":
+                raise BadInput(f'"{key}" of {name!r} is not a string', path, number)
+            fields[key] = ""
+    return name, fields
+
+
+def either(fields: Mapping[str, Any], name: str) -> str:
+    """A field, or else the field of that name in "metadata", where BEIR keeps what it has no place for."""
+    if value := fields.get(name):
+        return str(value)
+    metadata = fields.get("metadata")
+    value = metadata.get(name) if isinstance(metadata, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _doc(fields: Mapping[str, Any]) -> Doc:
+    return Doc(body=fields["text"], title=fields.get("title", ""), url=either(fields, "url"))
+
+
+def _without_halves(fields: dict[str, Any]) -> dict[str, Any]:
+    """Escapes may spell half a character (text cut in an emoji does); no UTF-8 can hold that, so it becomes U+FFFD."""
+    text = json.dumps(fields, ensure_ascii=False)
+    whole: dict[str, Any] = json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
+    return whole
+
+
+def _entries(plain: Path, shown: Path) -> Iterator[tuple[int, int, bytes, str]]:
+    """Line number, place in the file, line and docno of each document. Errors name the file that the user knows."""
+    start = 0
+    with open_binary(plain) as raw:
+        for number, line in enumerate(raw, 1):
+            end = start + len(line)
+            if number == 1 and line.startswith(BOM):
+                line, start = line.removeprefix(BOM), len(BOM)
+            if not line.isspace() and line:
+                try:
+                    docno, _ = record(line.decode().rstrip("\r\n"), shown, number)
+                except UnicodeDecodeError as error:
+                    raise BadInput("is not UTF-8 text", shown, number) from error
+                yield number, start, line, docno
+            start = end
+
+
+def _refuse_twice(plain: Path, shown: Path) -> None:
+    """Say where an id stands for the second time: worth a second pass, as the first one keeps no line numbers."""
+    seen: dict[str, int] = {}
+    for number, _, _, docno in _entries(plain, shown):
+        if (first := seen.setdefault(docno, number)) != number:
+            raise BadInput(f"the id {docno!r} is taken; line {first} has it too", shown, number)
+
+
+def _unpacked(path: Path) -> Path:
+    """The plain text of a gzipped file, written once, under a name that its compressed bytes decide."""
+    with open_binary(path) as text, path.open("rb") as packed:
+        plain = home() / "corpora" / f"{file_digest(packed, lambda: blake2b(digest_size=16)).hexdigest()}.jsonl"
+        if not plain.exists():
+            try:
+                with written_whole_binary(plain) as out:
+                    shutil.copyfileobj(text, out, 1 << 20)
+            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+                raise BadInput(f"is not a whole gzip file ({error})", path) from error
+    return plain

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count, islice
+from itertools import islice
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -99,11 +99,11 @@ REMEDIES = {
 
 @dataclass(frozen=True)
 class HTTP:
-    """A rerank endpoint: Cohere, Jina, vLLM, llama.cpp, TEI, Voyage, Mixedbread, Pinecone, Elasticsearch.
+    """A rerank endpoint by its URL: Cohere, Jina, vLLM, llama.cpp, TEI, Elasticsearch and others.
 
-    `dialect` "auto" goes by the URL and is "cohere" where the URL does not say; if the server turns out to speak another,
-    the error names it. A slate is one request, since a server may score a text by the list it stands in. Where you know
-    that it does not, `pointwise=True` promises so, and `batch` cuts slates to the server's limit.
+    `dialect` "auto" goes by the URL and is "cohere" where the URL does not say; if the server turns out to speak
+    another, the error names it. A slate is one request, since a server may score a text by the list it stands in. Where
+    you know that it does not, `pointwise=True` promises so, and `batch` cuts slates to the server's limit.
 
     What is served behind a URL may change, so scores are not kept on disk, unless `revision` names what is served now.
     The key comes from the environment variable `key_env` and goes nowhere but into the request's header.
@@ -154,12 +154,12 @@ class HTTP:
             url = httpx.URL(self.url)
         except httpx.InvalidURL as error:
             raise BadInput(f"{self.url!r} is not a URL ({error})") from error
-        if url.scheme not in ("http", "https") or not url.host:
-            raise BadInput(f"{self.url!r} is not the URL of an endpoint: write http://HOST/PATH or https://HOST/PATH")
         if url.userinfo:
             raise BadInput(f"the URL for {url.host} holds a password: take it out, and put a key into {self.key_env}")
+        if url.scheme not in ("http", "https") or not url.host:
+            raise BadInput(f"{self.url!r} is not the URL of an endpoint: write http://HOST/PATH or https://HOST/PATH")
         if self.concurrency < 1 or self.timeout <= 0 or self.retries < 0 or self.backoff < 0 or self.batch < 0:
-            raise BadInput(f"{self.url}: concurrency and timeout must be above 0; retries, backoff and batch not below 0")
+            raise BadInput(f"{self.url}: timeout and concurrency must be above 0, retries, backoff, batch not below")
         if self.batch and not self.pointwise:
             raise BadInput(f"{self.url}: batch cuts slates, which only pointwise=True allows")
 
@@ -186,7 +186,7 @@ class Remote:
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         """One array a slate, in order; a slate without documents costs no request."""
-        parts = [list(cut(slate, self.model.batch)) for slate in slates]
+        parts = [cut(slate, self.model.batch) for slate in slates]
         stop = Event()
         with ThreadPoolExecutor(self.model.concurrency) as pool:
             answers = pool.map(partial(self._ask, stop), [part for cuts in parts for part in cuts])
@@ -200,8 +200,10 @@ class Remote:
         import httpx
 
         body = json.dumps(self.dialect.request(self.model.model, slate.query, [doc.text for doc in slate.docs]))
-        for tried in count(1):
-            wait = self.model.backoff * 2 ** (tried - 1)
+        tried = 0
+        while True:
+            wait = self.model.backoff * 2**tried
+            tried += 1
             try:
                 answer = self.client.post(self.model.url, content=body)
                 if answer.status_code != 429 and answer.status_code < 500:
@@ -217,7 +219,6 @@ class Remote:
                 remedy = "is the server running, and the address right?"
             if tried > self.model.retries or stop.wait(min(wait, LONGEST_WAIT)):
                 raise self._failed(slate, f"{problem} (tried {tried} times); {remedy}")
-        raise AssertionError("unreachable")
 
     def _read(self, slate: Slate, answer: httpx.Response) -> Scores:
         if not answer.is_success:
@@ -231,7 +232,7 @@ class Remote:
         rows = self.dialect.rows(content)
         if rows is None:
             fitting = [name for name, d in DIALECTS.items() if d.rows(content)]
-            remedy = f"set dialect to {fitting[0]!r}" if fitting else "set dialect to the server's, one of " + names()
+            remedy = f"set dialect to {fitting[0]!r}" if fitting else f"set dialect to one of {', '.join(DIALECTS)}"
             raise self._failed(slate, f"answered in another shape: {self._excerpt(answer)}; {remedy}")
         scores = {index: score for index, score in rows if isinstance(index, int)}
         wanted = range(len(slate.docs))
@@ -245,9 +246,10 @@ class Remote:
         return checked(self.name, slate, [scores[i] for i in wanted])
 
     def _other_dialect(self, message: str) -> str:
-        """A server that misses a field names it, which tells its dialect."""
-        missed = (n for n, d in DIALECTS.items() if d.documents != self.dialect.documents and d.documents in message)
-        return f"it seems to speak another dialect: set dialect to {name!r}" if (name := next(missed, "")) else ""
+        """A server that misses a field names it, which tells its dialect; serde and pydantic word it so."""
+        missed = re.findall(r"""(?:missing field|"body",)\s*["`](\w+)["`]""", message)
+        name = next((name for name, d in DIALECTS.items() if d.documents in missed), "")
+        return f"it seems to speak another dialect: set dialect to {name!r}" if name else ""
 
     def _excerpt(self, answer: httpx.Response) -> str:
         """The beginning of what the server said, in one line; servers have been seen to repeat the key."""
@@ -277,8 +279,3 @@ def asked_to_wait(headers: Mapping[str, str], otherwise: float) -> float:
     """
     value = headers.get("retry-after", "")
     return float(value) if re.fullmatch(r"\d+(\.\d+)?", value) else otherwise
-
-
-def names() -> str:
-    """The dialects, for a message."""
-    return ", ".join(DIALECTS)

@@ -26,6 +26,9 @@ Watch = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
 Unit = TypeVar("Unit")
 
+LARGEST = float(np.finfo(np.float32).max)
+"""Beyond it a score is infinite to `types.ranking`, which sorts by float32."""
+
 
 def unwatched(what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
     """Progress that nobody looks at."""
@@ -209,8 +212,8 @@ def checked(name: str, slate: Slate, answer: Any) -> Scores:
         raise RankerFailed(
             f"ranker {name}, query {slate.query!r}: scores of shape {scores.shape} for {len(slate.docs)} documents"
         )
-    if not np.isfinite(scores).all():
-        at = int(np.flatnonzero(~np.isfinite(scores))[0])
+    if not (usable := np.abs(scores) <= LARGEST).all():
+        at = int(np.flatnonzero(~usable)[0])
         raise RankerFailed(
             f"ranker {name}, query {slate.query!r}: score {scores[at]} for the text {slate.docs[at].text[:60]!r}"
         )

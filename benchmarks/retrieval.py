@@ -1,0 +1,158 @@
+"""Indexing and top-100 search of 200,000 generated documents, against bm25s (numba backend) and tantivy.
+
+    python benchmarks/retrieval.py [--quick]
+
+Every engine runs in a process of its own, on all cores, with BM25 (k1 1.2, b 0.75) and neither stop-words nor stemming.
+Compilation happens on a small collection before the clock starts and is reported by itself. Memory is what the process
+has resident after indexing and searching, less what it had with the texts alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from ctypes import CDLL
+from typing import Any
+
+import numpy as np
+import psutil
+
+VOCABULARY, LENGTH, TOP = 200_000, 60, 100
+
+
+def zipf_texts(seed: int, count: int, low: int, high: int) -> Iterator[str]:
+    """Texts of low..high words; the r-th word of the vocabulary comes up with a probability proportional to 1/r."""
+    rng = np.random.default_rng(seed)
+    cumulated = np.cumsum(1 / np.arange(1, VOCABULARY + 1))
+    words = np.array([f"word{number}" for number in range(VOCABULARY)], dtype=object)
+    for start in range(0, count, 1000):
+        sizes = rng.integers(low, high + 1, size=min(1000, count - start))
+        drawn = iter(words[cumulated.searchsorted(rng.random(sizes.sum()) * cumulated[-1])])
+        for size in sizes:
+            yield " ".join(next(drawn) for _ in range(size))
+
+
+Search = Callable[[list[str]], Any]
+
+
+def shaketable(texts: list[str]) -> Search:
+    from shaketable.index.search import Scorer
+    from shaketable.rank.lexical import BM25
+    from shaketable.types import Collection, Doc
+
+    class Corpus(dict[str, Doc]):
+        fingerprint = f"generated {len(texts)}"
+
+        def items(self) -> Any:
+            return ((f"doc{number}", Doc(text)) for number, text in enumerate(texts))
+
+    scorer: Scorer = BM25(stemmer="none", stopwords="none").open(Collection("generated", Corpus(), {})).scorer
+    return lambda queries: scorer.search(scorer.index.bags(queries), TOP)
+
+
+def shaketable_docnos(texts: list[str]) -> Search: ...
+
+
+def bm25s(texts: list[str]) -> Search:
+    import bm25s as library
+
+    tokens = library.tokenize(texts, stopwords=None, show_progress=False)
+    engine = library.BM25(k1=1.2, b=0.75, backend="numba")
+    engine.index(tokens, show_progress=False)
+
+    def search(queries: list[str]) -> Any:
+        words = library.tokenize(queries, stopwords=None, show_progress=False)
+        return engine.retrieve(words, k=TOP, show_progress=False)
+
+    return search
+
+
+def tantivy(texts: list[str]) -> Search:
+    import tantivy as library
+
+    schema = library.SchemaBuilder().add_text_field("text", stored=False, tokenizer_name="whitespace").build()
+    engine = library.Index(schema)
+    writer = engine.writer(heap_size=500_000_000)
+    for text in texts:
+        writer.add_document(library.Document(text=text))
+    writer.commit()
+    writer.wait_merging_threads()
+    engine.reload()
+    searcher = engine.searcher()
+
+    def search(queries: list[str]) -> Any:
+        return [searcher.search(engine.parse_query(query, ["text"]), TOP).hits for query in queries]
+
+    return search
+
+
+ENGINES = {"shaketable": shaketable, "bm25s": bm25s, "tantivy": tantivy}
+
+
+def measure(name: str, documents: int, queries: int) -> dict[str, float]:
+    engine = ENGINES[name]
+    few = list(zipf_texts(3, 1000, LENGTH, LENGTH))
+    started = time.perf_counter()
+    engine(few)(few[:64])
+    engine(few)(few[:1])
+    compiling = time.perf_counter() - started
+    texts, asked = list(zipf_texts(1, documents, LENGTH, LENGTH)), list(zipf_texts(2, queries, 3, 5))
+    before = resident()
+    started = time.perf_counter()
+    search = engine(texts)
+    indexing = time.perf_counter() - started
+    search(asked[:16])
+    started = time.perf_counter()
+    search(asked)
+    searching = time.perf_counter() - started
+    return {
+        "warm-up s": compiling,
+        "index s": indexing,
+        "queries/s": queries / searching,
+        "memory MB": (resident() - before) / 1e6,
+    }
+
+
+def resident() -> int:
+    gc.collect()
+    if sys.platform == "linux":
+        CDLL("libc.so.6").malloc_trim(0)  # what was freed is not counted
+    return int(psutil.Process().memory_info().rss)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="20,000 documents")
+    parser.add_argument("--engine", choices=ENGINES, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    documents, queries = (20_000, 500) if given.quick else (200_000, 2000)
+    if given.engine:
+        print(json.dumps(measure(given.engine, documents, queries)))
+        return
+    found: dict[str, dict[str, float]] = {}
+    for engine in ENGINES:
+        with tempfile.TemporaryDirectory() as home:
+            command = [sys.executable, __file__, "--engine", engine, *(["--quick"] if given.quick else [])]
+            env = {**os.environ, "SHAKETABLE_HOME": home}
+            done = subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE)
+            found[engine] = json.loads(done.stdout)
+    columns = list(found["bm25s"])
+    print(f"{documents:,} documents, {queries:,} queries, top {TOP}")
+    print(f"{'':12}" + "".join(f"{column:>14}" for column in columns))
+    for engine, row in found.items():
+        print(f"{engine:12}" + "".join(f"{row[column]:14,.1f}" for column in columns))
+    ours = found["shaketable"]
+    for peer in ("bm25s", "tantivy"):
+        ratios = ", ".join(f"{c} x{ours[c] / found[peer][c]:.2f}" for c in columns[1:])
+        print(f"shaketable / {peer}: {ratios}")
+
+
+if __name__ == "__main__":
+    main()

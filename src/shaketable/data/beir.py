@@ -1,0 +1,174 @@
+"""BEIR folders, in and out.
+
+    corpus.jsonl        {"_id", "text", "title"?, "url"?}
+    queries.jsonl       {"_id", "text", "kind"?, "description"?}
+    qrels/SPLIT.tsv     query-id, corpus-id, score; or TREC's four columns in SPLIT.qrels, SPLIT.txt
+    candidates.run      a first stage's TREC run; need not be there
+
+Each may be gzipped. What has no place of its own may stand in "metadata". The judgements of all splits are in one
+collection, and `Collection.splits` tells them apart: who trains on one and tests on another needs both. To have one
+alone, name it when loading, or take `in_split` of the whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from shaketable.data.corpus import JsonlCorpus, either, record
+from shaketable.data.trec import read_qrels, read_run, write_run
+from shaketable.errors import BadInput, UnknownName
+from shaketable.files import lines, written_whole
+from shaketable.types import Collection, Qrels, Query
+
+HEADER = "query-id\tcorpus-id\tscore\n"
+
+
+def read_beir(folder: Path, split: str | None = None) -> Collection:
+    """The collection in a folder: all queries, judged or not; with a split, its queries and judgements only."""
+    files = _splits(folder / "qrels")
+    if split is not None and split not in files:
+        if not files:
+            raise BadInput(f"has no judgements in qrels/, so there is no split {split!r}", folder)
+        raise UnknownName("split", split, files)
+    qrels, splits = _merged({name: path for name, path in files.items() if split in (None, name)})
+    run = _find(folder, "candidates.run")
+    whole = Collection(
+        name=folder.resolve().name,
+        docs=JsonlCorpus.read(_find(folder, "corpus.jsonl") or folder / "corpus.jsonl"),
+        queries=_queries(_find(folder, "queries.jsonl") or folder / "queries.jsonl"),
+        qrels=qrels,
+        splits=splits,
+        candidates=read_run(run) if run else {},
+    )
+    return whole if split is None else in_split(whole, split)
+
+
+def in_split(collection: Collection, split: str) -> Collection:
+    """The queries of one split, with their judgements and candidates; the documents stay."""
+    if split not in collection.splits:
+        raise UnknownName("split", split, collection.splits)
+    qids = collection.splits[split]
+    return replace(
+        collection,
+        queries={qid: collection.queries[qid] for qid in qids if qid in collection.queries},
+        qrels={qid: collection.qrels[qid] for qid in qids if qid in collection.qrels},
+        splits={split: qids},
+        candidates={qid: collection.candidates[qid] for qid in qids if qid in collection.candidates},
+    )
+
+
+def write_beir(collection: Collection, folder: Path) -> None:
+    """A collection as a folder that `read_beir` reads back; it appears when all of it is written.
+
+    A split is the file of its judgements, so what is in no split goes to "rest" (to "test" if there are no splits at
+    all), and a split's unjudged queries are not in it when it is read again.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadInput("is there already; give the name of a new folder", folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    try:
+        _write(collection, draft)
+        draft.chmod(0o755)
+        if folder.exists():
+            folder.rmdir()
+        os.replace(draft, folder)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def _write(collection: Collection, folder: Path) -> None:
+    with written_whole(folder / "corpus.jsonl") as out:
+        for docno, doc in collection.docs.items():
+            out.write(_line({"_id": docno, "title": doc.title, "text": doc.body, "url": doc.url}))
+    with written_whole(folder / "queries.jsonl") as out:
+        for qid, query in collection.queries.items():
+            out.write(_line({"_id": qid, "text": query.text, "kind": query.kind, "description": query.description}))
+    for name, qids in _all_splits(collection).items():
+        if not re.fullmatch(r"\w[\w.+-]*", name):
+            raise BadInput(f"the split {name!r} cannot be the name of a file; use letters, digits and .+-_")
+        with written_whole(folder / "qrels" / f"{name}.tsv") as out:
+            out.write(HEADER)
+            for qid in qids:
+                for docno, grade in collection.qrels[qid].items():
+                    for text in (qid, docno):
+                        if not text or re.search(r"[\t\r\n]", text):
+                            raise BadInput(f"the id {text!r} is empty or has a tab or a line end in it")
+                    out.write(f"{qid}\t{docno}\t{int(grade)}\n")
+    if any(collection.candidates.values()):
+        write_run(collection.candidates, folder / "candidates.run", "candidates")
+
+
+def _line(fields: Mapping[str, str]) -> str:
+    """One line of JSON; of the fields that may be empty, those that are not."""
+    kept = {name: value for name, value in fields.items() if value or name in ("_id", "text")}
+    return json.dumps(kept, ensure_ascii=False) + "\n"
+
+
+def _all_splits(collection: Collection) -> dict[str, list[str]]:
+    """Every judged query in at least one split; no split that would be an empty file."""
+    judged = [qid for qid, grades in collection.qrels.items() if grades]
+    named = {qid for qids in collection.splits.values() for qid in qids}
+    splits = {name: [qid for qid in qids if collection.qrels.get(qid)] for name, qids in collection.splits.items()}
+    rest = [qid for qid in judged if qid not in named]
+    if rest:
+        name = "rest" if splits else "test"
+        splits[name] = [*splits.get(name, []), *rest]
+    return {name: qids for name, qids in splits.items() if qids}
+
+
+def _find(folder: Path, name: str) -> Path | None:
+    """The file of that name, plain or gzipped."""
+    return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
+
+
+def _splits(folder: Path) -> dict[str, Path]:
+    """The files of judgements by the name of their split: the file's name without its endings."""
+    files: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if match := re.fullmatch(r"([^.].*)\.(tsv|qrels|txt)(\.gz)?", path.name):
+            split = match.group(1)
+            if split in files:
+                raise BadInput(f"is the split {split!r}, and so is {files[split].name}; remove one", path)
+            files[split] = path
+    return files
+
+
+def _merged(files: Mapping[str, Path]) -> tuple[Qrels, dict[str, tuple[str, ...]]]:
+    """The judgements of all files in one, and whose queries they are; files that contradict each other are an error."""
+    qrels: dict[str, dict[str, int]] = {}
+    splits: dict[str, tuple[str, ...]] = {}
+    for split, path in files.items():
+        part = read_qrels(path)
+        splits[split] = tuple(part)
+        for qid, grades in part.items():
+            merged = qrels.setdefault(qid, {})
+            for docno, grade in grades.items():
+                if (known := merged.setdefault(docno, grade)) != grade:
+                    raise BadInput(
+                        f"gives document {docno!r} grade {grade} for query {qid!r}, another split {known}; "
+                        f"load one split, such as {split!r}",
+                        path,
+                    )
+    return qrels, splits
+
+
+def _queries(path: Path) -> dict[str, Query]:
+    queries: dict[str, Query] = {}
+    places: dict[str, int] = {}
+    for number, line in lines(path):
+        qid, fields = record(line, path, number)
+        if (first := places.setdefault(qid, number)) != number:
+            raise BadInput(f"the id {qid!r} is taken; line {first} has it too", path, number)
+        queries[qid] = Query(fields["text"], either(fields, "kind"), either(fields, "description"))
+    if not queries:
+        raise BadInput("holds no queries", path)
+    return queries

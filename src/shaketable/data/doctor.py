@@ -1,0 +1,214 @@
+"""The doctor: what is wrong with a collection or a run, before numbers are made from it."""
+
+from __future__ import annotations
+
+import tempfile
+from array import array
+from collections.abc import Iterator, Sequence, ValuesView
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from importlib.metadata import PackageNotFoundError, version
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.files import home
+from shaketable.types import Collection, Corpus, Qrels, Run, ranking
+
+Severity = Literal["error", "warning", "ok"]
+
+LIBRARIES = {
+    "core": ("numpy", "scipy", "pandas", "numba", "ir-measures", "pytrec-eval-terrier", "PyStemmer", "httpx"),
+    "data": ("ir-datasets",),
+    "report": ("altair", "vl-convert-python"),
+}
+"""What each extra brings, by the names packages are installed under."""
+
+EXAMPLES = 3
+TOP = 10
+TOLERATED = 0.05
+"""The share of unjudged documents in the top, and of tied ones in a list, that is still nothing to worry about."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The outcome of one check: how many of how many, some of them, and what to do.
+
+    An error means that the thing examined cannot be used; where everything is in order there is no advice.
+    """
+
+    check: str
+    severity: Severity
+    count: int
+    total: int
+    examples: tuple[str, ...] = ()
+    advice: str = ""
+
+
+def examine_collection(collection: Collection) -> list[Finding]:
+    """Check a collection: one pass over the documents, eight bytes of memory for each."""
+    return list(_collection(collection))
+
+
+def examine_run(run: Run, qrels: Qrels) -> list[Finding]:
+    """Check a run against judgements; without any, check the run by itself."""
+    return list(_run(run, qrels))
+
+
+def examine_installation() -> list[Finding]:
+    """Check this machine: the libraries of each extra, and the folder for caches."""
+    return list(_installation())
+
+
+def _installation() -> Iterator[Finding]:
+    for extra, name in ((extra, name) for extra, names in LIBRARIES.items() for name in names):
+        try:
+            yield Finding(f"{name} {version(name)}", "ok", 0, 0)
+        except PackageNotFoundError:
+            advice = f"pip install 'shaketable[{extra}]'" if extra != "core" else "install shaketable again"
+            yield Finding(f"{name} is not installed", "error" if extra == "core" else "warning", 0, 0, (), advice)
+    try:
+        home().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=home()):
+            yield Finding(f"caches in {home()}", "ok", 0, 0)
+    except OSError as error:
+        advice = f"cannot be written ({error.strerror}): set SHAKETABLE_HOME to a folder of your own"
+        yield Finding(f"caches in {home()}", "error", 0, 0, (), advice)
+
+
+def _collection(collection: Collection) -> Iterator[Finding]:
+    docs, queries, qrels = collection.docs, collection.queries, collection.qrels
+    yield _needed("documents", len(docs), "a collection needs documents")
+    yield _needed("queries", len(queries), "a collection needs queries")
+    yield from _texts(docs)
+    empty = [qid for qid, query in queries.items() if not query.text.strip()]
+    yield _these("empty queries", empty, len(queries), "remove them: no ranker can answer nothing")
+
+    unjudged = [qid for qid in queries if qid not in qrels]
+    yield _these("queries without judgements", unjudged, len(queries), "measures of effectiveness leave them out")
+    unanswered = [qid for qid, grades in qrels.items() if not any(grade > 0 for grade in grades.values())]
+    advice = "every ranker scores zero on them; most evaluations leave them out"
+    yield _these("judged queries without a relevant document", unanswered, len(qrels), advice)
+    yield from _dangling("judged", qrels, collection)
+    yield from _dangling("candidate", collection.candidates, collection)
+    if collection.candidates:
+        for finding in _run(collection.candidates, qrels):
+            yield replace(finding, check=f"candidates: {finding.check}")
+
+
+def _dangling(what: str, lists: Run | Qrels, collection: Collection) -> Iterator[Finding]:
+    """Ids that judgements or candidates speak of and the collection does not have."""
+    if lists:
+        qids = [qid for qid in lists if qid not in collection.queries]
+        advice = "they are left out; if it is all of them, the file belongs to other queries"
+        yield _these(f"{what} queries that are unknown", qids, len(lists), advice, fatal=len(qids) == len(lists))
+        named = {docno for scores in lists.values() for docno in scores}
+        docnos = sorted(docno for docno in named if docno not in collection.docs)
+        advice = "they can never be found; if it is all of them, the two files write ids differently"
+        yield _these(f"{what} documents that are unknown", docnos, len(named), advice, fatal=len(docnos) == len(named))
+
+
+def _texts(docs: Corpus) -> Iterator[Finding]:
+    empty: list[str] = []
+    blank = 0
+    hashes = array("Q")
+    for docno, doc in docs.items():
+        if text := doc.text.strip():
+            digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+            hashes.append(int.from_bytes(digest, "little"))
+        else:
+            hashes.append(0)
+            blank += 1
+            if len(empty) < EXAMPLES:
+                empty.append(docno)
+    yield _finding("empty documents", blank, len(docs), empty, "they match nothing; remove them or find their text")
+
+    repeated = _repeated(np.array(hashes, np.uint64))
+    wanted = set(repeated[:EXAMPLES].tolist())
+    examples = [docno for place, docno in enumerate(docs) if place in wanted] if wanted else []
+    advice = "copies tie, and perhaps only one of them is judged; keep one"
+    yield _finding("documents whose text came before", len(repeated), len(docs), examples, advice)
+
+
+def _repeated(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Places of the texts that an earlier place has too, in order; zero stands for no text."""
+    order = np.argsort(hashes, kind="stable")
+    ordered = hashes[order]
+    again = np.flatnonzero((ordered[1:] == ordered[:-1]) & (ordered[1:] != 0)) + 1
+    return np.sort(order[again])
+
+
+def _run(run: Run, qrels: Qrels) -> Iterator[Finding]:
+    lists = {qid: _float32(scores.values()) for qid, scores in run.items() if scores}
+    total = sum(map(len, lists.values()))
+    yield _needed("documents in the run", total, "a run needs lists of documents")
+
+    broken = [qid for qid, scores in lists.items() if not np.isfinite(scores).all()]
+    advice = "no order follows from such scores; find out why the ranker made them"
+    yield _these("queries with scores that are not finite", broken, len(lists), advice, fatal=True)
+
+    longer = {qid: scores for qid, scores in lists.items() if len(scores) > 1}
+    constant = [qid for qid, scores in longer.items() if (scores == scores[0]).all()]
+    advice = "such a list is no ranking: its order comes from the ids alone"
+    check = "queries whose documents all have one score"
+    yield _these(check, constant, len(longer), advice, fatal=len(constant) == len(longer))
+
+    tied = {qid: count for qid, scores in lists.items() if (count := _tied(scores))}
+    worst = sorted(tied, key=lambda qid: -tied[qid] / len(lists[qid]))
+    advice = "their order comes from the ids, not from the ranker"
+    yield _finding("documents that tie with another", sum(tied.values()), total, worst, advice, TOLERATED)
+    if qrels:
+        yield from _judged(run, qrels)
+
+
+def _judged(run: Run, qrels: Qrels) -> Iterator[Finding]:
+    """What a run and judgements have in common, and what not."""
+    shared = [qid for qid, scores in run.items() if scores and qid in qrels]
+    advice = "the run and the judgements belong to different topics"
+    yield _needed("queries that are both in the run and judged", len(shared), advice)
+    missing = [qid for qid in qrels if not run.get(qid)]
+    yield _these("judged queries that the run does not have", missing, len(qrels), "each of them counts as zero")
+    extra = [qid for qid in run if qid not in qrels]
+    yield _these("queries of the run that are not judged", extra, len(run), "they are left out")
+
+    tops = {qid: ranking(run[qid])[:TOP] for qid in shared if np.isfinite(_float32(run[qid].values())).all()}
+    unjudged = {qid: count for qid, top in tops.items() if (count := sum(d not in qrels[qid] for d in top))}
+    worst = sorted(unjudged, key=lambda qid: -unjudged[qid])
+    advice = "they count as not relevant, which holds good rankers down; judge them, or compare with care"
+    total = sum(map(len, tops.values()))
+    yield _finding(f"unjudged documents in the top {TOP}", sum(unjudged.values()), total, worst, advice, TOLERATED)
+
+
+def _float32(scores: ValuesView[float]) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # a score beyond 32 bits is infinite, and is found to be
+        return np.fromiter(scores, np.float64, len(scores)).astype(np.float32)
+
+
+def _tied(scores: NDArray[np.float32]) -> int:
+    """How many documents share their score with another of the same list."""
+    counts = np.unique(scores, return_counts=True)[1]
+    return int(counts[counts > 1].sum())
+
+
+def _needed(check: str, there: int, advice: str) -> Finding:
+    """What must be there: none of it is an error."""
+    return Finding(check, "ok" if there else "error", there, there, advice="" if there else advice)
+
+
+def _these(check: str, found: Sequence[str], total: int, advice: str, fatal: bool = False) -> Finding:
+    return _finding(check, len(found), total, found, advice, fatal=fatal)
+
+
+def _finding(
+    check: str,
+    count: int,
+    total: int,
+    examples: Sequence[str],
+    advice: str,
+    tolerated: float = 0.0,
+    fatal: bool = False,
+) -> Finding:
+    """What should not be there: from none, or a tolerated share, upwards it is a warning; if fatal, an error."""
+    severity: Severity = "ok" if count <= tolerated * total else "error" if fatal else "warning"
+    return Finding(check, severity, count, total, tuple(examples[:EXAMPLES]), "" if severity == "ok" else advice)

@@ -1,0 +1,124 @@
+"""How far a ranking moved: one query's list before and after, best document first."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shaketable.errors import BadInput
+
+
+def drop_rate(before: float, after: float) -> float:
+    """(after - before) / before: negative is a drop, higher is more robust; NaN where there was nothing to lose.
+
+    >>> round(drop_rate(0.325, 0.227), 3)
+    -0.302
+    """
+    return (after - before) / before if before else float("nan")
+
+
+@dataclass(frozen=True)
+class TopChange:
+    """1 if the first document is another one, else 0; the mean is the share of new winners.
+
+    >>> TopChange().of(["a", "b"], ["b", "a"]), TopChange().of(["a", "b", "c"], ["a", "c", "b"])
+    (1.0, 0.0)
+    """
+
+    def of(self, before: Sequence[str], after: Sequence[str]) -> float:
+        return float(list(before[:1]) != list(after[:1]))
+
+
+@dataclass(frozen=True)
+class Kendall:
+    """Share of document pairs that changed order: 0 for the same ranking, 1 for its reverse.
+
+    Discordant pairs / (n(n-1)/2) = (1 - τ)/2 over the documents of both lists. Scores may be given instead of lists:
+    documents with one score share a rank, and a pair that shares a rank on either side is not discordant. NaN where
+    the lists differ and have fewer than two documents in common.
+
+    >>> Kendall().of(["a", "b", "c"], ["a", "c", "b"])
+    0.3333333333333333
+    >>> Kendall().of({"a": 2.0, "b": 1.0}, {"a": 1.0, "b": 1.0})
+    0.0
+    """
+
+    def of(self, before: Sequence[str] | Mapping[str, float], after: Sequence[str] | Mapping[str, float]) -> float:
+        left, right = _places(before), _places(after)
+        moves = sorted((place, right[docno]) for docno, place in left.items() if docno in right)
+        if len(moves) < 2:
+            return 0.0 if left.keys() == right.keys() else float("nan")
+        passed: list[float] = []  # places in `after` of the documents that stood higher before, in order
+        discordant = 0
+        for _, place in moves:
+            discordant += len(passed) - bisect_right(passed, place)
+            insort(passed, place)
+        return discordant / (len(moves) * (len(moves) - 1) / 2)
+
+
+@dataclass(frozen=True)
+class RBO:
+    """Rank-biased overlap: agreement of two rankings, weighted towards the top; 1 for the same list.
+
+    The mean agreement of the two tops of depth d, weighted (1-p) p^(d-1), extrapolated beyond the lists, which may
+    differ in length: equation 32 of Webber, Moffat, Zobel, A similarity measure for indefinite rankings (TOIS 2010).
+
+    >>> round(RBO(p=0.9).of("abcdefg", "bacdefg"), 9)
+    0.9
+    """
+
+    p: float = 0.9
+
+    def __post_init__(self) -> None:
+        if not 0 < self.p < 1:
+            raise BadInput(f"rbo: p must lie between 0 and 1, not {self.p}")
+
+    def of(self, before: Sequence[str], after: Sequence[str]) -> float:
+        left, right = _places(before), _places(after)
+        short, long = sorted((len(left), len(right)))
+        if list(left) == list(right):
+            return 1.0
+        if short == 0:
+            return 0.0
+        # a document is in both tops of depth d once d has reached the lower of its two places
+        met = [int(max(place, right[docno])) for docno, place in left.items() if docno in right]
+        shared = np.bincount(met, minlength=long)[:long].cumsum()
+        depth = np.arange(1, long + 1)
+        missing = np.maximum(depth - short, 0)  # documents the shorter list would have had by then
+        agreement = (shared + missing * shared[short - 1] / short) / depth
+        return float((1 - self.p) * agreement @ self.p ** (depth - 1.0) + agreement[-1] * self.p**long)
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Share of the first k documents that both lists have, in whatever order.
+
+    Lists shorter than k are compared at the length of the longer one.
+
+    >>> Overlap(k=2).of(["a", "b", "c"], ["a", "c", "b"])
+    0.5
+    """
+
+    k: int = 10
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise BadInput(f"overlap: k must be at least 1, not {self.k}")
+
+    def of(self, before: Sequence[str], after: Sequence[str]) -> float:
+        left, right = set(before[: self.k]), set(after[: self.k])
+        return len(left & right) / max(len(left), len(right)) if left or right else 1.0
+
+
+def _places(ranked: Sequence[str] | Mapping[str, float]) -> dict[str, float]:
+    """docno -> place, lower is better; equal float32 scores make equal places."""
+    if isinstance(ranked, Mapping):
+        scores = -np.fromiter(ranked.values(), np.float32, len(ranked))
+        return dict(zip(ranked, scores.tolist(), strict=True))
+    places = {docno: float(i) for i, docno in enumerate(ranked)}
+    if len(places) < len(ranked):
+        raise BadInput("a ranking holds a document twice; each may stand in it once")
+    return places

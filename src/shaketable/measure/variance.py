@@ -1,0 +1,142 @@
+"""How even a ranker is over queries: what the mean hides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shaketable.errors import BadInput
+from shaketable.measure import per_topic
+from shaketable.measure.effectiveness import parse, per_query
+from shaketable.types import Qrels, Run
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class VNAP:
+    """Variance of AP normalised by its mean: how uneven a ranker is over queries (lower is better).
+
+    Var(AP / MAP) = Var(AP) / MAP², with the population variance; NaN where MAP is 0.
+
+    >>> VNAP().of([0.2, 0.4]).item()
+    0.1111111111111111
+    """
+
+    def of(self, ap: ArrayLike) -> Values:
+        ap = per_topic(ap, least=0)
+        mean = ap.mean(axis=-1)
+        normal = np.divide(ap, mean[..., None], out=np.full_like(ap, np.nan), where=mean[..., None] > 0)
+        return np.asarray(normal.var(axis=-1))
+
+
+@dataclass(frozen=True)
+class GMAP:
+    """Geometric mean of AP: a query that fails weighs as much as many that shine (higher is better).
+
+    exp(mean ln(AP + ε)) - ε; with `floor`, trec_eval's gm_map: exp(mean ln max(AP, ε)).
+
+    >>> round(GMAP().of([0.1, 0.4]).item(), 4)
+    0.2
+
+    Voorhees. Overview of the TREC 2004 robust retrieval track.
+    """
+
+    floor: bool = False
+    epsilon: float = 1e-5
+
+    def __post_init__(self) -> None:
+        if not self.epsilon > 0:
+            raise BadInput(f"gmap: epsilon must be above 0, not {self.epsilon}")
+
+    def of(self, ap: ArrayLike) -> Values:
+        ap = per_topic(ap, least=0)
+        if self.floor:
+            return np.asarray(np.exp(np.log(np.maximum(ap, self.epsilon)).mean(axis=-1)))
+        # rounding may end a hair below 0 when every query failed
+        return np.asarray(np.maximum(np.exp(np.log(ap + self.epsilon).mean(axis=-1)) - self.epsilon, 0))
+
+
+@dataclass(frozen=True)
+class WorstArea:
+    """Area under MAP(X), the mean AP of the X worst queries, up to a quarter (higher is better).
+
+    Σ MAP(X) for X = 1..⌊share · |Q|⌋, divided by the number of X if `normalised`; NaN where there is no such X.
+
+    >>> WorstArea(share=0.5).of([0.75, 0.25, 0.5, 1.0]).item()
+    0.3125
+
+    Voorhees. Overview of the TREC 2003 robust retrieval track.
+    """
+
+    share: float = 0.25
+    normalised: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1:
+            raise BadInput(f"worst_area: share must be above 0 and at most 1, not {self.share}")
+
+    def of(self, ap: ArrayLike) -> Values:
+        ap = per_topic(ap, least=0)
+        count = int(ap.shape[-1] * self.share + 1e-9)  # 0.29 of 100 is 29, whatever binary fractions say
+        if count == 0:
+            return np.full(ap.shape[:-1], np.nan)
+        worst = np.sort(ap, axis=-1)[..., :count].cumsum(axis=-1) / np.arange(1, count + 1)
+        return np.asarray(worst.mean(axis=-1) if self.normalised else worst.sum(axis=-1))
+
+
+def no_relevant(qrels: Qrels, run: Run, k: int = 10) -> dict[str, float]:
+    """1 for each query without a relevant document in its first k, else 0; 100 times the mean is "%no".
+
+    A list shorter than k is filled up with documents that are not relevant.
+    """
+    success = parse(f"Success@{k}")
+    return {qid: 1.0 - value for qid, value in per_query([success], qrels, run)[success].items()}
+
+
+def r_loss(qrels: Qrels, base: Run, new: Run, k: int = 10) -> dict[str, float]:
+    """How many relevant documents each query lost from its first k: max(0, before - after).
+
+    After Collins-Thompson, Reducing the risk of query expansion via robust constrained optimization (CIKM 2009), who
+    averages over the hurt queries only; here every query has its value.
+    """
+    precision = parse(f"P@{k}")
+    before, after = (per_query([precision], qrels, run)[precision] for run in (base, new))
+    return {qid: float(max(0, round(k * (before[qid] - after[qid])))) for qid in qrels}
+
+
+def robustness_index(base: ArrayLike, new: ArrayLike) -> float:
+    """(improved - hurt) / all queries: from -1, all hurt, to 1, all improved.
+
+    >>> robustness_index([0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.2, 0.4])
+    0.25
+    """
+    return float(np.sign(_difference(base, new)).mean())
+
+
+def below_initial(initial: ArrayLike, new: ArrayLike) -> float:
+    """ "<Init": the percentage of queries that do worse than they did at first.
+
+    >>> below_initial([0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.2, 0.4])
+    25.0
+    """
+    return float(100 * (_difference(initial, new) < 0).mean())
+
+
+def mean_variance_correlation(means: ArrayLike, variances: ArrayLike) -> float:
+    """Pearson's correlation of rankers' means and variances; NaN under three rankers, or if either is constant."""
+    x, y = per_topic(means), per_topic(variances)
+    if x.shape != y.shape:
+        raise BadInput(f"{x.size} means and {y.size} variances cannot be paired")
+    if x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan")
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def _difference(before: ArrayLike, after: ArrayLike) -> Values:
+    before, after = per_topic(before), per_topic(after)
+    if before.shape != after.shape:
+        raise BadInput(f"{before.size} values before and {after.size} after cannot be paired")
+    return after - before

@@ -1,0 +1,50 @@
+"""How far do two rankers agree? Needs no judgements: rankings are compared with rankings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, ClassVar
+
+from shaketable.registry import MEASURES
+from shaketable.types import Figure, Result, ranking
+
+if TYPE_CHECKING:
+    from shaketable.bench import Bench
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far rankers agree with each other: top change, Kendall distance, overlap, rank-biased overlap."""
+
+    measures: tuple[str, ...] = ("top_change", "kendall", "overlap(k=10)", "rbo(p=0.9)")
+
+    needs_judgements: ClassVar[bool] = False
+
+    def run(self, bench: Bench) -> Result:
+        import pandas as pd
+
+        compare = {text: MEASURES.build(text) for text in self.measures}
+        rankings = {name: {qid: ranking(scores) for qid, scores in run.items()} for name, run in bench.runs().items()}
+        rows = [
+            {"ranker": left, "other": right, "query": qid}
+            | {text: measure.of(rankings[left][qid], rankings[right][qid]) for text, measure in compare.items()}
+            for left, right in combinations(rankings, 2)
+            for qid in bench.queries
+            if rankings[left].get(qid) and rankings[right].get(qid)
+        ]
+        per_query = pd.DataFrame(rows, columns=["ranker", "other", "query", *compare])
+        means = per_query.groupby(["ranker", "other"], sort=False)[list(compare)].mean().reset_index()
+        shown = self.measures[-1]
+        notes = ["Means over queries. top_change and kendall: 0 is no difference; overlap and rbo: 1 is none."]
+        if len(rankings) < 2:
+            notes = ["There is only one ranker, so there is nothing to compare it with."]
+        return Result(
+            "agreement",
+            "How far do the rankers agree?",
+            {"agreement": means, "per query": per_query},
+            (Figure("heatmap", "agreement", f"Agreement by {shown}", x="ranker", y="other", color=shown),)
+            if len(rankings) > 1
+            else (),
+            tuple(notes),
+        )

@@ -1,0 +1,154 @@
+"""What does a ranker risk on the queries where others do better?
+
+Dinçer, Macdonald, Ounis. Risk-sensitive evaluation and learning to rank using multiple baselines. SIGIR 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from shaketable.measure.risk import baseline_scores, geo_risk, ranks, reward_risk, risk_table, z_scores
+from shaketable.measure.significance import FEWEST_QUERIES, adjust, bootstrap_interval, effect_size, mark, t_test
+from shaketable.types import Figure, Result, ScoreTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shaketable.bench import Bench
+
+ALPHAS = (0.0, 1.0, 5.0, 10.0)
+QUESTION = "What does each ranker risk on the queries where others do better?"
+
+
+@dataclass(frozen=True)
+class Risk:
+    """What a ranker risks where others do better: URisk, TRisk, ZRisk, GeoRisk, wins and losses.
+
+    The baseline of URisk and TRisk is a ranker's name, or mean, median or max (of all rankers, per query); the first
+    ranker unless given.
+    """
+
+    measure: str = "nDCG@10"
+    baseline: str = ""
+    alphas: tuple[float, ...] = ALPHAS
+
+    needs_judgements: ClassVar[bool] = True
+
+    def run(self, bench: Bench) -> Result:
+        table = bench.table(self.measure)
+        return of_scores(table, self.baseline or table.systems[0], self.alphas, bench.seed)
+
+
+def of_scores(table: ScoreTable, baseline: str, alphas: Sequence[float], seed: int) -> Result:
+    """Risk of every system of a score table: against one baseline (U, T, wins and losses) and all of them (Z, Geo)."""
+    import pandas as pd
+
+    base = baseline_scores(table.values, table.systems, baseline)
+    z = z_scores(table.values)
+    frames = {
+        "risk": _by_alpha(table, base, baseline, alphas),
+        f"against {baseline}": _wins_and_losses(table, base, baseline, seed),
+        "GeoRisk by alpha": pd.DataFrame(
+            [
+                {"ranker": name, "alpha": alpha, "GeoRisk": value}
+                for alpha in range(21)
+                for name, value in zip(table.systems, geo_risk(table.values, alpha), strict=True)
+            ]
+        ),
+        "per query": pd.DataFrame(
+            {
+                "ranker": np.repeat(table.systems, len(table.topics)),
+                "query": list(table.topics) * len(table.systems),
+                table.measure: table.values.ravel(),
+                "difference": (table.values - base).ravel(),
+                "z": z.ravel(),
+            }
+        ),
+    }
+    notes = [
+        f"URisk and TRisk are against {baseline}"
+        + (" of all rankers, per query" if baseline not in table.systems else "")
+        + f"; T*Risk is against the mean, ZRisk and GeoRisk against all {len(table.systems)} rankers.",
+        "R is the place by the measure before it; |TRisk| above 2 is significant at about 95 %.",
+    ]
+    if len(table.topics) < FEWEST_QUERIES:
+        notes.append(f"Only {len(table.topics)} queries: no difference is marked as significant.")
+    figures = [
+        Figure("lines", "GeoRisk by alpha", "GeoRisk as losses weigh more", x="alpha", y="GeoRisk", color="ranker"),
+    ]
+    if len(table.systems) > 1:
+        figures.append(
+            Figure(
+                "profile",
+                "per query",
+                "Where each ranker departs from what is expected (z)",
+                x="query",
+                y="z",
+                color="ranker",
+                caption="Above 0: better than its own level and the query's difficulty let one expect.",
+            )
+        )
+    headline = {
+        f"{row['ranker']}.GeoRisk@{row['alpha']:g}": float(row["GeoRisk"]) for _, row in frames["risk"].iterrows()
+    }
+    return Result("risk", QUESTION, frames, tuple(figures), tuple(notes), headline)
+
+
+def _by_alpha(table: ScoreTable, base: np.ndarray, baseline: str, alphas: Sequence[float]) -> pd.DataFrame:
+    """The layout of the paper's Table 6: each measure and, beside it, the ranker's place by it."""
+    import pandas as pd
+
+    found = risk_table(table.values, base, alphas)
+    is_baseline = np.array([name == baseline for name in table.systems])
+    parts = []
+    for i, alpha in enumerate(found.alphas):
+        part = pd.DataFrame({"alpha": alpha, "ranker": table.systems, table.measure: found.mean})
+        for column, values in (("URisk", found.u), ("TRisk", found.t)):
+            # the baseline has no risk against itself; 0 would place it in the middle
+            part[column] = np.where(is_baseline, np.nan, values[:, i])
+            place = np.full(len(is_baseline), np.nan)
+            place[~is_baseline] = ranks(values[~is_baseline, i]) if (~is_baseline).any() else []
+            part[f"R {column}"] = pd.array([None if np.isnan(p) else int(p) for p in place], dtype="Int64")
+        part["p"] = np.where(is_baseline, np.nan, found.p[:, i])
+        for column, values in (("T*Risk", found.t_star), ("ZRisk", found.z), ("GeoRisk", found.geo)):
+            part[column] = values[:, i]
+            part[f"R {column}"] = ranks(values[:, i])
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def _wins_and_losses(table: ScoreTable, base: np.ndarray, baseline: str, seed: int) -> pd.DataFrame:
+    """Reward, risk, wins and losses against one baseline, with what chance could do (paired t-test, Holm)."""
+    import pandas as pd
+
+    others = [i for i, name in enumerate(table.systems) if name != baseline]
+    values = table.values[others]
+    if not others:
+        return pd.DataFrame({"ranker": []})
+    found = reward_risk(values, base)
+    low, high = bootstrap_interval(values - base, seed)
+    p = adjust(t_test(np.broadcast_to(base, values.shape), values), "holm")
+    return pd.DataFrame(
+        {
+            "ranker": [table.systems[i] for i in others],
+            table.measure: values.mean(axis=1),
+            "difference": (values - base).mean(axis=1),
+            "low": low,
+            "high": high,
+            "p (Holm)": p,
+            "": [mark(float(each), len(table.topics)) for each in p],
+            "effect size": effect_size(np.broadcast_to(base, values.shape), values),
+            "reward": found.reward,
+            "risk": found.risk,
+            "reward/risk": found.ratio,
+            "wins": found.wins.astype(int),
+            "losses": found.losses.astype(int),
+            "ties": found.ties.astype(int),
+            "W/L": found.win_loss,
+            "losses > 20 %": found.heavy_losses.astype(int),
+        }
+    )

@@ -1,0 +1,251 @@
+"""The contracts as tests that anybody can run on what they bring.
+
+    def test_my_ranker():
+        check_ranker(MyRanker())
+
+Each check raises an AssertionError whose sentence says which law is broken, and returns nothing when all hold. None of
+them needs pytest, files or the network; `python -O` does not switch them off.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Sequence
+from copy import deepcopy
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from shaketable.errors import ShaketableError
+from shaketable.registry import RANKERS, Catalogue
+from shaketable.score.road import ask
+from shaketable.types import Collection, Doc, Model, Ranker, Retriever, Scores, Slate, ranking
+
+TOLERANCE = 1e-6
+"""Scores nearer than this, absolutely or relatively, are the same score."""
+
+SLATES = (
+    Slate("red boat", (Doc("a small red boat"), Doc("the harbour at night"), Doc("boat, boat, boat"), Doc("red"))),
+    Slate("tea", (Doc("How to brew green tea", title="Tea"), Doc("coffee beans"), Doc("thé à la menthe — 薄荷茶"))),
+    Slate("who built the tower of london", (Doc("The White Tower was begun in 1078."), Doc("Bridges of London"))),
+    Slate("red boat", (Doc("a red boat on a lake"), Doc("a small red boat"))),
+)
+"""What a ranker is tried on unless the caller has better: short, odd, repeated, and not English only."""
+
+SUMMARY = 100
+"""Characters that the first line of a docstring has room for in a listing."""
+
+
+def check_ranker(ranker: Ranker, slates: Sequence[Slate] | None = None) -> None:
+    """What every ranker must keep: see `types.Ranker`."""
+    name = getattr(ranker, "name", None)
+    require(isinstance(name, str) and bool(name), f"{ranker!r}: name must be a text, it is {name!r}")
+    name = str(name)
+    pointwise = getattr(ranker, "pointwise", False)
+    require(isinstance(pointwise, bool), f"{name}: pointwise must be True, False or absent, it is {pointwise!r}")
+    mark = getattr(ranker, "fingerprint", None)
+    require(mark is None or (isinstance(mark, str) and mark != ""), f"{name}: fingerprint must be a text or absent")
+
+    slates = list(slates or SLATES)
+    _check_input_kept(ranker, name, slates)
+
+    def score(law: str, some: Sequence[Slate]) -> list[Scores]:
+        try:
+            return ask(ranker, name, list(some))
+        except ShaketableError as error:
+            raise AssertionError(f"{law}: {error}") from error
+
+    def same(law: str, left: Sequence[Scores], right: Sequence[Scores]) -> None:
+        for slate, a, b in zip(slates, left, right, strict=True):
+            require(close(a, b), f"{name}: {law}; the query {slate.query!r} had {a} and then {b}")
+
+    query, docs = slates[0].query, slates[0].docs
+    score("no slates must give no arrays", [])
+    score("a slate without documents must give an empty array", [Slate(query, ())])
+    score("a slate of one document must give one score", [Slate(query, docs[:1])])
+    score("an empty text must be scored like any other", [Slate(query, (Doc(""), *docs[:2]))])
+    score("an empty query must be scored like any other", [Slate("", docs)])
+    first = score("each slate must give one finite score for each document", slates)
+    same("the same call must give the same scores", first, score("a second call must work", slates))
+    backwards = score("slates in another order must work", slates[::-1])[::-1]
+    same("the order of slates must not matter", first, backwards)
+    alone = [score("a slate alone must work", [slate])[0] for slate in slates]
+    same("a slate's scores must not depend on the other slates", first, alone)
+    if pointwise:
+        reverse = [Slate(slate.query, slate.docs[::-1]) for slate in slates]
+        permuted = [scores[::-1] for scores in score("documents in another order must work", reverse)]
+        same("a pointwise ranker must not look at the order of documents", first, permuted)
+        singles = [[Slate(slate.query, (doc,)) for doc in slate.docs] for slate in slates]
+        split = [np.array([float(s[0]) for s in score("one document must work", single)]) for single in singles]
+        same("a pointwise ranker must score a document alone as in its list", first, split)
+        more = [Slate(a.query, a.docs + b.docs) for a, b in zip(slates, slates[1:] + slates[:1], strict=True)]
+        merged = [s[: len(a.docs)] for a, s in zip(slates, score("a longer list must work", more), strict=True)]
+        same("a pointwise ranker must score a document in a longer list as before", first, merged)
+
+
+def _check_input_kept(ranker: Ranker, name: str, slates: list[Slate]) -> None:
+    given, before = list(slates), deepcopy(slates)
+    try:
+        ranker.score(given)
+    except Exception as error:
+        raise AssertionError(f"{name}: slates must be scored, score raised {error!r}") from error
+    require(given == before, f"{name}: score must not change the slates it is given")
+
+
+def check_model(model: Model, collection: Collection) -> None:
+    """What every model must keep: it is a value, its text form builds it again, and what it opens is a ranker."""
+    kind = type(model).__name__
+    _check_value(type(model), kind)
+    text = RANKERS.spec(model)
+    if text.partition("(")[0] in RANKERS:
+        require(RANKERS.build(text) == model, f"{kind}: the text {text!r} must build an equal model")
+    docs = tuple(collection.docs[docno] for docno in islice(collection.docs, 6))
+    queries = [query.text for query in islice(collection.queries.values(), 3)]
+    slates = [Slate(query, docs[: 6 - i]) for i, query in enumerate(queries)]
+    ranker, again = model.open(collection), model.open(collection)
+    check_ranker(ranker, slates)
+    marks = [getattr(opened, "fingerprint", None) for opened in (ranker, again)]
+    require(marks[0] == marks[1], f"{kind}: opened twice on one collection it must have one fingerprint")
+    for slate, a, b in zip(slates, ranker.score(slates), again.score(slates), strict=True):
+        require(close(a, b), f"{kind}: opened twice it must score alike; the query {slate.query!r} had {a} and {b}")
+    if isinstance(ranker, Retriever):
+        check_retriever(ranker, queries)
+
+
+def check_retriever(retriever: Retriever, queries: Sequence[str]) -> None:
+    """What every retriever must keep: see `types.Retriever`."""
+    name = getattr(retriever, "name", type(retriever).__name__)
+    queries = list(queries)
+
+    def search(law: str, some: list[str], k: int) -> list[dict[str, float]]:
+        try:
+            found = retriever.search(some, k)
+        except Exception as error:
+            raise AssertionError(f"{name}: {law}, search raised {error!r}") from error
+        require(len(found) == len(some), f"{name}: {law}; there are {len(found)} lists for {len(some)} queries")
+        return found
+
+    search("no queries must give no lists", [], 10)
+    search("an empty query must be answered, if only with nothing", [""], 10)
+    ten = search("each query must give one list", queries, 10)
+    three = search("each query must give one list", queries, 3)
+    for query, long, short in zip(queries, ten, three, strict=True):
+        where = f"; for {query!r} it is not so"
+        require(len(long) <= 10 and len(short) <= 3, f"{name}: search must give k documents at most{where}")
+        require(all(isinstance(docno, str) for docno in long), f"{name}: docnos must be texts{where}")
+        require(bool(np.isfinite(list(long.values())).all()), f"{name}: scores must be finite{where}")
+        require(list(long) == ranking(long), f"{name}: documents must come best first, as types.ranking has it{where}")
+        head = dict(islice(long.items(), 3))
+        require(alike(short, head), f"{name}: the top 3 must be the head of the top 10{where}")
+        alone = search("each query must give one list", [query], 10)[0]
+        require(alike(alone, long), f"{name}: a query must find the same alone as among others{where}")
+
+
+def check_measure(measure: Any) -> None:
+    """What a measure must keep, of a change (`of(before, after)`, two rankings) or of a spread (`of(values)`)."""
+    try:
+        parameters = len(inspect.signature(measure.of).parameters)
+    except (AttributeError, TypeError) as error:
+        raise AssertionError(f"{measure!r}: a measure must have a method of(before, after) or of(values)") from error
+    require(parameters in (1, 2), f"{measure!r}: of must take two rankings, or one array of values")
+    _check_value(type(measure), type(measure).__name__)
+    if parameters == 2:
+        _check_change(measure)
+    else:
+        _check_spread(measure)
+
+
+def _check_change(measure: Any) -> None:
+    orders = [list(order) for order in ("abcdefghijkl", "bacdefghijkl", "lkjihgfedcba", "dbcaefghljki")]
+    identity = number(measure, *orders[:1] * 2)
+    for order in [*orders, ["a", "b"], ["a"]]:
+        itself = number(measure, order, order)
+        require(close(itself, identity), f"{measure!r}: no change must always give {identity}, {order} gave {itself}")
+    values = [number(measure, a, b) for a in orders for b in orders]
+    require(all(abs(value) <= 1 for value in values), f"{measure!r}: values must lie within -1 and 1, not {values}")
+    low, high = min(values), max(values)
+    extreme = close(identity, low) or close(identity, high)
+    require(extreme, f"{measure!r}: no change gives {identity}, so {low} and {high} cannot both be changes")
+    require(not close(low, high), f"{measure!r}: a list turned upside down must not count as unchanged")
+
+
+def _check_spread(measure: Any) -> None:
+    for values in (np.array([0.2, 0.4, 0.1, 0.9, 0.5, 0.3, 0.8, 0.7]), np.full(8, 0.5)):
+        found, backwards = number(measure, values), number(measure, values[::-1])
+        require(
+            close(found, backwards), f"{measure!r}: the order of values must not matter, {found} is not {backwards}"
+        )
+
+
+def number(measure: Any, *arguments: Any) -> float:
+    """What the measure says, known to be a finite number, the same twice, and to leave the arguments alone."""
+    before = deepcopy(arguments)
+    try:
+        value, again = float(measure.of(*arguments)), float(measure.of(*arguments))
+    except Exception as error:
+        raise AssertionError(f"{measure!r}: of{arguments} must give a number, it raised {error!r}") from error
+    kept = all(list(a) == list(b) for a, b in zip(arguments, before, strict=True))
+    require(kept, f"{measure!r}: of must not change what it is given")
+    require(bool(np.isfinite(value)), f"{measure!r}: of{arguments} must be finite, it is {value}")
+    require(value == again, f"{measure!r}: of{arguments} must be the same twice, it was {value} and then {again}")
+    return value
+
+
+def check_catalogue(catalogue: Catalogue) -> None:
+    """What every row of a catalogue must keep: it loads, says what it is, is a value, and its text builds it again."""
+    for name in catalogue:
+        label = f"{catalogue.kind} {name}"
+        try:
+            cls = catalogue.load(name)
+        except Exception as error:
+            raise AssertionError(f"{label}: {catalogue.rows[name]} must be importable, it raised {error!r}") from error
+        _check_value(cls, label)
+        summary = catalogue.summary(name)
+        own = cls.__doc__ is not None and not cls.__doc__.startswith(f"{cls.__name__}(")  # what dataclass writes itself
+        require(own and bool(summary), f"{label}: the class must have a docstring")
+        require(len(summary) <= SUMMARY, f"{label}: the docstring's first line must have {SUMMARY} characters at most")
+        if all(optional(field) for field in dataclasses.fields(cls)):
+            _check_text(catalogue, label, cls())
+    for pattern, name in catalogue.shorthands.items():
+        require(
+            name in catalogue.rows, f"{catalogue.kind}: the shorthand {pattern!r} must stand for a row, not {name!r}"
+        )
+
+
+def _check_text(catalogue: Catalogue, label: str, thing: Any) -> None:
+    text = catalogue.spec(thing)
+    try:
+        built = catalogue.build(text)
+    except ShaketableError as error:
+        raise AssertionError(f"{label}: its text {text!r} must be readable: {error}") from error
+    require(built == thing, f"{label}: its text {text!r} must build an equal object, it built {built!r}")
+    require(catalogue.spec(built) == text, f"{label}: text, object, text must end where it began, {text!r} does not")
+
+
+def _check_value(cls: type[Any], label: str) -> None:
+    frozen = dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    require(frozen, f"{label}: {cls.__name__} must be a frozen dataclass")
+
+
+def optional(field: dataclasses.Field[Any]) -> bool:
+    """Can the object be made without it?"""
+    missing = dataclasses.MISSING
+    return not field.init or field.default is not missing or field.default_factory is not missing
+
+
+def close(left: Any, right: Any) -> bool:
+    """The same numbers, but for what `TOLERANCE` allows."""
+    return np.shape(left) == np.shape(right) and bool(np.allclose(left, right, rtol=TOLERANCE, atol=TOLERANCE))
+
+
+def alike(left: dict[str, float], right: dict[str, float]) -> bool:
+    """The same documents in the same order with the same scores."""
+    return list(left) == list(right) and close(list(left.values()), list(right.values()))
+
+
+def require(holds: bool, law: str) -> None:
+    """An `assert` that `python -O` leaves in."""
+    if not holds:
+        raise AssertionError(law)

@@ -1,0 +1,164 @@
+"""The doctor: each ailment is found, counted and named; a healthy thing has none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shaketable.data.beir import read_beir
+from shaketable.data.corpus import MemoryCorpus
+from shaketable.data.doctor import Finding, examine_collection, examine_run
+from shaketable.types import Collection, Doc, Query
+
+HEALTHY = Collection(
+    "healthy",
+    MemoryCorpus({"d1": Doc("a boat"), "d2": Doc("a train")}),
+    {"q1": Query("boat"), "q2": Query("train")},
+    {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 0, "d2": 2}},
+    candidates={"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d2": 3.0, "d1": 1.0}},
+)
+
+
+def named(findings: list[Finding], check: str) -> Finding:
+    (finding,) = (f for f in findings if f.check == check)
+    return finding
+
+
+def outcome(finding: Finding) -> tuple[str, int, int, tuple[str, ...]]:
+    assert bool(finding.advice) == (finding.severity != "ok")
+    return finding.severity, finding.count, finding.total, finding.examples
+
+
+def test_a_healthy_collection() -> None:
+    findings = examine_collection(HEALTHY)
+    assert {f.severity for f in findings} == {"ok"}
+    assert len({f.check for f in findings}) == len(findings)
+    assert outcome(named(findings, "documents")) == ("ok", 2, 2, ())
+
+
+def test_nothing_at_all() -> None:
+    findings = examine_collection(Collection("empty", MemoryCorpus({}), {}))
+    assert [f.check for f in findings if f.severity == "error"] == ["documents", "queries"]
+
+
+def test_texts() -> None:
+    docs = {
+        "a": Doc("same"),
+        "b": Doc(" "),
+        "c": Doc("", title="same"),
+        "d": Doc(""),
+        "e": Doc("same "),
+        "f": Doc("other"),
+    }
+    findings = examine_collection(replace(HEALTHY, docs=MemoryCorpus(docs)))
+    assert outcome(named(findings, "empty documents")) == ("warning", 2, 6, ("b", "d"))
+    assert outcome(named(findings, "documents whose text came before")) == ("warning", 2, 6, ("c", "e"))
+
+
+def test_queries() -> None:
+    queries = {"q1": Query("boat"), "q2": Query(" \n"), "q3": Query("plane")}
+    qrels = {"q1": {"d1": 0, "d2": -1}, "q2": {"d1": 1}}
+    findings = examine_collection(replace(HEALTHY, queries=queries, qrels=qrels))
+    assert outcome(named(findings, "empty queries")) == ("warning", 1, 3, ("q2",))
+    assert outcome(named(findings, "queries without judgements")) == ("warning", 1, 3, ("q3",))
+    assert outcome(named(findings, "judged queries without a relevant document")) == ("warning", 1, 2, ("q1",))
+
+
+def test_dangling_ids() -> None:
+    qrels = {"q1": {"d1": 1, "d8": 1}, "q9": {"d9": 1}}
+    candidates = {"Q1": {"D1": 1.0, "D2": 2.0}}
+    findings = examine_collection(replace(HEALTHY, qrels=qrels, candidates=candidates))
+    assert outcome(named(findings, "judged queries that are unknown")) == ("warning", 1, 2, ("q9",))
+    assert outcome(named(findings, "judged documents that are unknown")) == ("warning", 2, 3, ("d8", "d9"))
+    assert outcome(named(findings, "candidate queries that are unknown")) == ("error", 1, 1, ("Q1",))
+    assert outcome(named(findings, "candidate documents that are unknown")) == ("error", 2, 2, ("D1", "D2"))
+    assert named(findings, "candidates: queries that are both in the run and judged").severity == "error"
+
+
+QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}, "q3": {"a": 1}}
+
+
+def test_a_run_and_judgements() -> None:
+    run = {"q1": {"a": 3.0, "b": 2.0, "x": 1.0}, "q2": {"a": 1.0}, "q9": {"a": 1.0}, "q3": {}}
+    findings = examine_run(run, QRELS)
+    assert outcome(named(findings, "documents in the run")) == ("ok", 5, 5, ())
+    assert outcome(named(findings, "queries that are both in the run and judged")) == ("ok", 2, 2, ())
+    assert outcome(named(findings, "judged queries that the run does not have")) == ("warning", 1, 3, ("q3",))
+    assert outcome(named(findings, "queries of the run that are not judged")) == ("warning", 1, 4, ("q9",))
+    assert outcome(named(findings, "unjudged documents in the top 10")) == ("warning", 1, 4, ("q1",))
+
+
+def test_unjudged_counts_the_top_only() -> None:
+    judged = {f"d{i}": 20.0 - i for i in range(10)}
+    qrels = {"q": dict.fromkeys(judged, 1)}
+    deep = {"q": judged | {f"x{i}": -1.0 - i for i in range(50)}}
+    assert outcome(named(examine_run(deep, qrels), "unjudged documents in the top 10")) == ("ok", 0, 10, ())
+    high = {"q": judged | {"x": 99.0}}
+    assert outcome(named(examine_run(high, qrels), "unjudged documents in the top 10")) == ("warning", 1, 10, ("q",))
+
+
+def test_ties_and_constant_lists() -> None:
+    same = 1.0 + 1e-9  # equal to 1 in 32 bits
+    run = {"q1": {"a": 1.0, "b": same, "c": 2.0}, "q2": {"a": 5.0, "b": 5.0}, "q3": {"a": 1.0}}
+    findings = examine_run(run, {})
+    assert outcome(named(findings, "documents that tie with another")) == ("warning", 4, 6, ("q2", "q1"))
+    assert outcome(named(findings, "queries whose documents all have one score")) == ("warning", 1, 2, ("q2",))
+
+
+def test_a_few_ties_are_nothing_to_worry_about() -> None:
+    run = {"q": {f"d{i}": float(max(i, 1)) for i in range(100)}}
+    assert outcome(named(examine_run(run, {}), "documents that tie with another")) == ("ok", 2, 100, ("q",))
+
+
+def test_a_run_that_ranks_nothing() -> None:
+    run = {"q1": {"a": 1.0, "b": 1.0}, "q2": {"a": 0.0, "b": 0.0}}
+    assert named(examine_run(run, {}), "queries whose documents all have one score").severity == "error"
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf, 1e300])
+def test_scores_that_are_not_finite(score: float) -> None:
+    findings = examine_run({"q1": {"a": score, "b": 1.0}, "q2": {"a": 1.0, "b": 2.0}}, QRELS)
+    assert outcome(named(findings, "queries with scores that are not finite")) == ("error", 1, 2, ("q1",))
+
+
+@pytest.mark.parametrize("run", [{}, {"q1": {}}])
+def test_an_empty_run(run: dict[str, dict[str, float]]) -> None:
+    findings = examine_run(run, QRELS)
+    errors = [f.check for f in findings if f.severity == "error"]
+    assert errors == ["documents in the run", "queries that are both in the run and judged"]
+
+
+def test_topics_that_never_meet() -> None:
+    findings = examine_run({"301": {"a": 1.0, "b": 2.0}}, QRELS)
+    errors = [f.check for f in findings if f.severity == "error"]
+    assert errors == ["queries that are both in the run and judged"]
+
+
+ids = st.sampled_from("abcdef")
+
+
+@given(
+    run=st.dictionaries(ids, st.dictionaries(ids, st.floats())),
+    qrels=st.dictionaries(ids, st.dictionaries(ids, st.integers(-1, 2))),
+    docs=st.dictionaries(ids, st.sampled_from([Doc("x"), Doc(""), Doc("y")])),
+    queries=st.dictionaries(ids, st.sampled_from([Query(""), Query("x")])),
+)
+def test_whatever_comes_is_examined(
+    run: dict[str, dict[str, float]], qrels: dict[str, dict[str, int]], docs: dict[str, Doc], queries: dict[str, Query]
+) -> None:
+    collection = Collection("any", MemoryCorpus(docs), queries, qrels, candidates=run)
+    for finding in [*examine_run(run, qrels), *examine_collection(collection)]:
+        assert 0 <= finding.count <= finding.total
+        assert len(finding.examples) <= min(3, finding.count)
+        assert bool(finding.advice) == (finding.severity != "ok")
+
+
+def test_real_collection(shared_data: Path) -> None:
+    findings = examine_collection(read_beir(shared_data / "collections" / "cacm"))
+    assert not [f for f in findings if f.severity == "error"]
+    assert outcome(named(findings, "queries without judgements"))[:3] == ("warning", 12, 64)

@@ -1,0 +1,157 @@
+"""One door: the sample, ir_datasets, folders; and what it says when there is nothing behind a name."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from shaketable.data import irds
+from shaketable.data.beir import write_beir
+from shaketable.data.corpus import MemoryCorpus
+from shaketable.data.doctor import examine_collection
+from shaketable.data.load import load
+from shaketable.data.sample import FOLDER
+from shaketable.errors import BadInput, MissingExtra
+from shaketable.types import Collection, Doc, Query
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    docs = MemoryCorpus({"d1": Doc("a boat"), "d2": Doc("a train")})
+    queries = {"q1": Query("boat"), "q2": Query("train")}
+    splits = {"test": ("q1",), "train": ("q2",)}
+    write_beir(Collection("toy", docs, queries, {"q1": {"d1": 1}, "q2": {"d2": 1}}, splits), tmp_path / "toy")
+    return tmp_path / "toy"
+
+
+def test_a_folder(toy: Path) -> None:
+    assert load(toy).name == load(str(toy)).name == "toy"
+    assert list(load(toy, "train").queries) == ["q2"]
+
+
+@pytest.mark.parametrize(("split", "expected"), [(None, {"q1", "q2"}), ("test", {"q1"})])
+def test_candidates_from_elsewhere(toy: Path, tmp_path: Path, split: str | None, expected: set[str]) -> None:
+    run = tmp_path / "first.run"
+    run.write_text("q1 Q0 d2 1 1.0 t\nq2 Q0 d1 1 1.0 t\n")
+    assert set(load(toy, split, candidates=run).candidates) == expected
+
+
+def test_there_is_no_such_collection(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(toy.parent)
+    looked = "a collection is 'sample', 'irds:ID', or a folder with corpus.jsonl, queries.jsonl and qrels/"
+    for source, says in {
+        "tpy": f"there is no collection 'tpy' (did you mean toy?); {looked}",
+        "smaple": f"there is no collection 'smaple' (did you mean sample?); {looked}",
+        "zzzzz": f"there is no collection 'zzzzz'; {looked}",
+        "no/such/folder": f"there is no collection 'no/such/folder'; {looked}",
+        "": f"the folder '.' has no corpus.jsonl; {looked}",
+        "toy/qrels": f"the folder 'toy/qrels' has no corpus.jsonl; {looked}",
+        "toy/corpus.jsonl": f"'toy/corpus.jsonl' is a file; {looked}",
+    }.items():
+        with pytest.raises(BadInput) as caught:
+            load(source)
+        assert str(caught.value) == says
+
+
+@pytest.mark.skipif(not (FOLDER / "corpus.jsonl").exists(), reason="the sample is not written yet")
+def test_the_sample_is_in_order() -> None:
+    collection = load("sample")
+    assert collection.name == "sample"
+    assert not [finding for finding in examine_collection(collection) if finding.severity == "error"]
+
+
+class Page(NamedTuple):
+    doc_id: str
+    url: str
+    title: str
+    body: str
+
+
+class Paper(NamedTuple):
+    doc_id: str
+    title: str
+    abstract: str | None
+    authors: list[str]
+
+    def default_text(self) -> str:
+        return f"{self.title} by {', '.join(self.authors)}"
+
+
+class Topic(NamedTuple):
+    query_id: str
+    title: str
+    description: str
+
+
+class Question(NamedTuple):
+    query_id: str
+    parts: list[str]
+
+    def default_text(self) -> str:
+        return " ".join(self.parts)
+
+
+def test_fields_find_their_places() -> None:
+    assert irds._doc(Page("1", "http://u", "Boats", "a boat")) == Doc("a boat", "Boats", "http://u")
+    assert irds._doc(Paper("1", "On boats", "They float.", [])) == Doc("They float.", "On boats")
+    assert irds._doc(Paper("1", "On boats", None, ["Ann", "Bo"])) == Doc("On boats by Ann, Bo")
+    assert irds._query(Topic("1", "boats", "Which boats float?")) == Query("boats", description="Which boats float?")
+    assert irds._query(Question("1", ["which", "boats"])) == Query("which boats")
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The real ir_datasets, with a small collection of our own in its registry."""
+    monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "irds"))
+    ir_datasets = pytest.importorskip("ir_datasets")
+    (tmp_path / "docs.tsv").write_text("d1\ta boat\nd2\ta train\n")
+    (tmp_path / "queries.tsv").write_text("q1\tboat\n")
+    (tmp_path / "qrels").write_text("q1 0 d1 1\n")
+    whole = ir_datasets.create_dataset(
+        str(tmp_path / "docs.tsv"), str(tmp_path / "queries.tsv"), str(tmp_path / "qrels")
+    )
+    docs = ir_datasets.create_dataset(str(tmp_path / "docs.tsv"))
+    registered = dict(ir_datasets.registry._registered)
+    monkeypatch.setattr(ir_datasets.registry, "_registered", registered | {"toys/test": whole, "toys": docs})
+    return ir_datasets
+
+
+@pytest.mark.parametrize(("source", "split"), [("irds:toys/test", None), ("irds:toys", "test")])
+def test_ir_datasets(library: Any, source: str, split: str | None) -> None:
+    collection = load(source, split)
+    assert collection.name == "toys/test"
+    assert collection.docs["d2"] == Doc("a train")
+    assert "d1" in collection.docs
+    assert "d3" not in collection.docs
+    assert list(collection.docs) == ["d1", "d2"]
+    assert dict(collection.docs.items()) == {"d1": Doc("a boat"), "d2": Doc("a train")}
+    assert len(collection.docs) == 2
+    assert collection.queries == {"q1": Query("boat")}
+    assert collection.qrels == {"q1": {"d1": 1}}
+    assert collection.splits == ({} if split is None else {"test": ("q1",)})
+    assert collection.fingerprint == load("irds:toys/test").fingerprint
+
+
+def test_ir_datasets_has_no_such_collection(library: Any) -> None:
+    with pytest.raises(BadInput, match="ir_datasets has no collection 'toys/tset'; did you mean toys/test"):
+        load("irds:toys/tset")
+    with pytest.raises(BadInput, match=r"has no collection '!'; https://ir-datasets\.com lists the ids"):
+        load("irds:!")
+    with pytest.raises(BadInput, match="irds:toys has no queries"):
+        load("irds:toys")
+
+
+def test_ir_datasets_cannot_get_it(library: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = library.create_dataset(str(tmp_path / "gone.tsv"), str(tmp_path / "gone.tsv"))
+    monkeypatch.setitem(library.registry._registered, "gone", gone)
+    with pytest.raises(BadInput, match=r"ir_datasets cannot get 'gone' .*IR_DATASETS_HOME.*network; a BEIR folder"):
+        load("irds:gone")
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ir_datasets", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'shaketable\[data\]'"):
+        load("irds:antique/test")

@@ -1,0 +1,328 @@
+from __future__ import annotations
+
+import csv
+import json
+import math
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import ir_measures
+import numpy as np
+import pytest
+import pytrec_eval
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shaketable.errors import BadInput, UnknownName
+from shaketable.measure import effectiveness
+from shaketable.measure.effectiveness import (
+    EXAMPLES,
+    Evaluator,
+    Ties,
+    expected_reciprocal_rank,
+    judged_share,
+    name,
+    parse,
+    per_query,
+    score_table,
+    tie_rate,
+)
+from shaketable.types import Qrels, Run, ranking
+
+TREC = {
+    "AP": "map",
+    "AP@100": "map_cut_100",
+    "nDCG": "ndcg",
+    "nDCG@10": "ndcg_cut_10",
+    "RR": "recip_rank",
+    "P@20": "P_20",
+    "R@20": "recall_20",
+    "Success@5": "success_5",
+    "Rprec": "Rprec",
+    "Bpref": "bpref",
+}
+
+# scores from so few values that most neighbours tie, some of them in float32 only
+tied_scores = st.sampled_from([0.0, 0.5, 1.0, 1.0 + 1e-12, -3.0])
+docnos = st.sampled_from([f"d{i}" for i in range(12)])
+runs = st.dictionaries(st.sampled_from("1234"), st.dictionaries(docnos, tied_scores, max_size=12), max_size=4)
+judgements = st.dictionaries(
+    st.sampled_from("123"), st.dictionaries(docnos, st.integers(-1, 4), max_size=8), min_size=1, max_size=3
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("nDCG@10", "nDCG@10"),
+        ("ndcg", "nDCG"),
+        ("NDCG@10", "nDCG@10"),
+        ("ndcg_cut_10", "nDCG@10"),
+        ("ndcg_cut.10", "nDCG@10"),
+        ("map", "AP"),
+        ("AP@100", "AP@100"),
+        ("map_cut_100", "AP@100"),
+        ("mrr", "RR"),
+        ("mrr@10", "RR@10"),
+        ("recip_rank", "RR"),
+        ("P_20", "P@20"),
+        ("precision@5", "P@5"),
+        ("recall_20", "R@20"),
+        ("Recall@20", "R@20"),
+        ("err@20", "ERR@20"),
+        ("judged@10", "Judged@10"),
+        ("bpref", "Bpref"),
+        ("rprec", "Rprec"),
+        ("success_5", "Success@5"),
+        ("hit@1", "Success@1"),
+        ("SetF(beta=2)", "SetF(beta=2.0)"),
+        ("set_recall", "SetR"),
+        ("set_relative_P", "SetP(relative=True)"),
+        ("iprec_at_recall_0.10", "IPrec@0.1"),
+        ("IPrec@1", "IPrec@1.0"),
+        ("alpha-nDCG@20", "alpha_nDCG@20"),
+        ("RR(rel=2)@10", "RR(rel=2)@10"),
+        (" rr( rel = 2 ) @ 10 ", "RR(rel=2)@10"),
+        ("RR(judged_only=True, rel=2)", "RR(judged_only=True,rel=2)"),
+        ("RR(rel=2, judged_only=True)", "RR(judged_only=True,rel=2)"),
+        ("nDCG(dcg='log2')@10", "nDCG@10"),
+        ("nDCG(dcg='exp-log2')@10", "nDCG(dcg='exp-log2')@10"),
+        ("nDCG(gains={1: 5})", "nDCG(gains={1:5})"),
+    ],
+)
+def test_parse(text: str, canonical: str) -> None:
+    assert name(parse(text)) == canonical
+    assert parse(name(parse(text))) == parse(text)
+
+
+def test_every_measure_of_the_library_can_be_named_in_any_case() -> None:
+    for key, measure in ir_measures.measures.registry.items():
+        if key.isascii():
+            assert effectiveness._named(key.upper()) == measure
+
+
+@pytest.mark.parametrize("text", ["ndgc@10", "NDGC@10", "recal_20", "fancy"])
+def test_an_unknown_measure_names_its_neighbours(text: str) -> None:
+    with pytest.raises(UnknownName, match="no measure is called"):
+        parse(text)
+
+
+def test_a_near_name_is_offered() -> None:
+    with pytest.raises(UnknownName, match="did you mean ndcg"):
+        parse("NDGC@10")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("P", "needs a cutoff; write for example P@10"),
+        ("nDCG@0", "cutoff=0 will not do"),
+        ("nDCG@2.5", "cutoff=2.5 will not do"),
+        ("Bpref@10", "Bpref has no cutoff"),
+        ("AP(grade=2)", "AP has no grade; it takes: cutoff, rel"),
+        ("nDCG(dcg='ln')", "dcg='ln' will not do"),
+        ("AP(2)", "cannot read the parameters"),
+        ("AP(rel=print(1))", "cannot read the parameters"),
+        ("AP(rel=2))", "cannot read the parameters"),
+        ("AP(rel=2", "cannot read the measure"),
+        ("", "cannot read the measure"),
+        ("10", "cannot read the measure"),
+    ],
+)
+def test_a_text_that_is_no_measure(text: str, message: str) -> None:
+    with pytest.raises(BadInput) as error:
+        parse(text)
+    assert message in str(error.value)
+
+
+@given(judgements, runs)
+def test_equals_pytrec_eval_under_ties(qrels: Qrels, run: Run) -> None:
+    measures = {parse(ours): theirs for ours, theirs in TREC.items()}
+    ours = per_query(measures, qrels, run)
+    # the library itself crashes on judgements that are all negative and on empty lists
+    judged = {qid: grades for qid, grades in qrels.items() if any(g >= 0 for g in grades.values())}
+    lists = {qid: scores for qid, scores in run.items() if scores}
+    theirs = pytrec_eval.RelevanceEvaluator(judged, set(measures.values())).evaluate(lists)
+    for measure, key in measures.items():
+        assert ours[measure] == {qid: theirs[qid][key] if qid in theirs else 0.0 for qid in qrels}
+
+
+@given(judgements, runs)
+def test_rr_with_a_cutoff_by_definition(qrels: Qrels, run: Run) -> None:
+    rr = parse("RR(rel=2)@3")
+    for qid, value in per_query([rr], qrels, run)[rr].items():
+        top = ranking(run.get(qid, {}))[:3]
+        assert value == next((1 / (i + 1) for i, d in enumerate(top) if qrels[qid].get(d, 0) >= 2), 0.0)
+
+
+@given(judgements, runs)
+def test_err_by_definition(qrels: Qrels, run: Run) -> None:
+    err = parse("ERR@3")
+    for qid, value in per_query([err], qrels, run)[err].items():
+        reached, total = 1.0, 0.0
+        for i, docno in enumerate(ranking(run.get(qid, {}))[:3]):
+            stop = (2 ** max(qrels[qid].get(docno, 0), 0) - 1) / 16
+            total += reached * stop / (i + 1)
+            reached *= 1 - stop
+        assert value == pytest.approx(total, abs=1e-12)
+
+
+@given(judgements, runs)
+def test_exponential_gains_by_definition(qrels: Qrels, run: Run) -> None:
+    ndcg = parse("nDCG(dcg='exp-log2')@3")
+
+    def dcg(grades: list[int]) -> float:
+        return sum((2 ** max(g, 0) - 1) / math.log2(i + 2) for i, g in enumerate(grades[:3]))
+
+    for qid, value in per_query([ndcg], qrels, run)[ndcg].items():
+        ideal = dcg(sorted(qrels[qid].values(), reverse=True))
+        found = dcg([qrels[qid].get(d, 0) for d in ranking(run.get(qid, {}))])
+        assert value == pytest.approx(found / ideal if ideal else 0.0)
+
+
+def test_err_by_hand() -> None:
+    # grades 3, 2, 4 with 4 the highest: R = 7/16, 3/16, 15/16
+    by_hand = 7 / 16 + (9 / 16) * (3 / 16) / 2 + (9 / 16) * (13 / 16) * (15 / 16) / 3
+    assert expected_reciprocal_rank([3, 2, 4]).item() == pytest.approx(by_hand)
+    assert expected_reciprocal_rank([[0, 0], [1, 0]], max_grade=1).tolist() == [0.0, 0.5]
+    assert expected_reciprocal_rank([-2, 4]).item() == pytest.approx(15 / 32)
+
+
+def test_err_of_another_scale_and_its_limit() -> None:
+    err = parse("ERR")
+    qrels = {"q": {"a": 1, "b": 0}}
+    assert Evaluator((err,), qrels, max_grade=1).per_query({"q": {"a": 1.0, "b": 2.0}})[err] == {"q": 0.25}
+    with pytest.raises(BadInput, match="grade 5"):
+        per_query([err], {"q": {"a": 5}}, {"q": {"a": 1.0}})
+
+
+@pytest.mark.skipif(shutil.which("perl") is None, reason="gdeval is a Perl script")
+def test_err_and_exponential_ndcg_equal_gdeval() -> None:
+    rng = np.random.default_rng(3)
+    names = [f"d{i:02}" for i in range(30)]
+    qrels = {str(q): {d: int(g) for d, g in zip(names, rng.integers(0, 5, 30), strict=True)} for q in range(1, 9)}
+    run = {qid: {d: float(s) for d, s in zip(names, rng.integers(0, 9, 30), strict=True)} for qid in qrels}
+    measures = [parse("ERR@20"), parse("nDCG(dcg='exp-log2')@20")]
+    ours = per_query(measures, qrels, run)
+    for metric in ir_measures.gdeval.iter_calc(measures, qrels, run):
+        assert ours[metric.measure][metric.query_id] == pytest.approx(metric.value, abs=6e-6)  # it prints five decimals
+
+
+def test_judged_share_by_hand() -> None:
+    qrels = {"q1": {"a": 0, "c": 2}, "q2": {"a": 1}, "q3": {"a": 1}}
+    run = {"q1": {"a": 1.0, "b": 1.0, "c": 0.5}, "q2": {}}
+    assert judged_share(qrels, run, k=1) == {"q1": 0.0, "q2": 0.0, "q3": 0.0}  # b stands before a: docno descending
+    assert judged_share(qrels, run, k=2) == {"q1": 0.5, "q2": 0.0, "q3": 0.0}
+    assert judged_share(qrels, run)["q1"] == pytest.approx(2 / 3)
+    judged = parse("Judged@2")
+    assert per_query([judged], qrels, run)[judged] == judged_share(qrels, run, k=2)
+
+
+def test_tie_rate_sees_float32() -> None:
+    assert tie_rate({"q1": {"a": 1.0, "b": 1.0 + 1e-12}, "q2": {"a": 1.0, "b": 2.0}}) == Ties(0.5, 0.5)
+    assert tie_rate({"q1": {"a": 1.0}, "q2": {}}) == Ties(0.0, 0.0)
+    assert tie_rate({}) == Ties(0.0, 0.0)
+
+
+def test_every_judged_query_has_a_value() -> None:
+    qrels: Qrels = {
+        "found": {"a": 1},
+        "missing": {"a": 1},
+        "empty": {"a": 1},
+        "unjudged": {},
+        "none relevant": {"a": 0},
+        "negative": {"a": -1},
+    }
+    run: Run = {qid: {"a": 1.0} for qid in ("found", "unjudged", "none relevant", "negative", "stray")} | {"empty": {}}
+    texts = [*TREC, "RR@10", "ERR@20", "ERR", "Judged@10", "SetF", "SetP", "NumRet", "nDCG(dcg='exp-log2')@10"]
+    values = per_query(map(parse, texts), qrels, run)
+    assert [name(measure) for measure in values] == texts
+    for measure, row in values.items():
+        assert list(row) == list(qrels)
+        assert row["found"] > 0
+        assert not any(row[qid] for qid in ("missing", "empty", "unjudged"))
+        if measure.NAME not in ("Judged", "NumRet"):
+            assert not any(row[qid] for qid in ("none relevant", "negative"))
+
+
+def test_an_empty_run_scores_zero_everywhere() -> None:
+    measures = [parse(text) for text in ("AP", "RR@10", "ERR@20", "ERR", "Judged@10", "SetF")]
+    assert per_query(measures, {"q": {"a": 1}}, {}) == {measure: {"q": 0.0} for measure in measures}
+
+
+def test_ties_follow_one_rule_in_every_library() -> None:
+    # docno descending puts b first; the library's own order for this measure would put a first
+    accuracy = parse("Accuracy")
+    qrels = {"q": {"a": 1, "b": 0}}
+    assert per_query([accuracy], qrels, {"q": {"a": 1.0, "b": 1.0}})[accuracy] == {"q": 0.0}
+    assert per_query([accuracy], qrels, {"q": {"a": 2.0, "b": 1.0}})[accuracy] == {"q": 1.0}
+
+
+def test_a_measure_nothing_installed_can_compute() -> None:
+    with pytest.raises(BadInput, match="no installed library computes StRecall@10"):
+        per_query([parse("StRecall@10")], {"q": {"a": 1}}, {"q": {"a": 1.0}})
+
+
+def test_nan_is_refused_and_infinity_is_not() -> None:
+    ap = parse("AP")
+    with pytest.raises(BadInput, match="document 'b' for query 'q' is NaN"):
+        per_query([ap], {"q": {"a": 1}}, {"q": {"a": 1.0, "b": math.nan}})
+    assert per_query([ap], {"q": {"a": 1}}, {"q": {"a": math.inf, "b": -math.inf}})[ap] == {"q": 1.0}
+
+
+def test_any_mapping_and_any_number_will_do() -> None:
+    ap = parse("AP")
+    lazy: Mapping[str, float] = MappingProxyType({"a": np.float32(1.0), "b": 2})
+    assert per_query([ap], MappingProxyType({"q": MappingProxyType({"a": 1})}), MappingProxyType({"q": lazy}))[ap] == {
+        "q": 0.5
+    }
+
+
+def test_one_evaluator_serves_many_runs() -> None:
+    ap, qrels = parse("AP"), {"q": {"a": 1}}
+    evaluator = Evaluator((ap,), qrels)
+    first, second = {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1.0, "b": 2.0}}
+    assert [evaluator.per_query(run)[ap]["q"] for run in (first, second, first)] == [1.0, 0.5, 1.0]
+
+
+def test_score_table() -> None:
+    qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
+    runs = {"good": {"q1": {"a": 1.0}, "q2": {"b": 1.0}}, "half": {"q1": {"a": 1.0, "b": 2.0}}}
+    table = score_table("map", qrels, runs)
+    assert (table.measure, table.systems, table.topics) == ("AP", ("good", "half"), ("q1", "q2"))
+    assert table.values.tolist() == [[1.0, 1.0], [0.5, 0.0]]
+    assert score_table("map", qrels, {}).values.shape == (0, 2)
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_examples_are_what_parse_would_write(text: str) -> None:
+    measure = parse(text)
+    assert name(measure) == text
+    assert per_query([measure], {"q": {"a": 1}}, {"q": {"a": 1.0}})[measure]["q"] > 0
+
+
+@pytest.mark.parametrize("collection", ["cranfield", "medline"])
+def test_equals_pytrec_eval_on_a_real_collection(shared_data: Path, collection: str) -> None:
+    folder = shared_data / "collections" / collection
+    with (folder / "qrels" / "test.tsv").open(newline="") as file:
+        qrels: dict[str, dict[str, int]] = {}
+        for row in csv.DictReader(file, delimiter="\t"):
+            qrels.setdefault(row["query-id"], {})[row["corpus-id"]] = int(row["score"])
+    words = {}
+    for line in (folder / "corpus.jsonl").read_text().splitlines():
+        doc = json.loads(line)
+        words[doc["_id"]] = set(f"{doc['title']} {doc['text']}".lower().split())
+    run = {}
+    for line in (folder / "queries.jsonl").read_text().splitlines()[:60]:
+        query = json.loads(line)
+        counts = {docno: float(len(set(query["text"].lower().split()) & w)) for docno, w in words.items()}
+        run[query["_id"]] = {docno: counts[docno] for docno in ranking(counts)[:100]}
+    assert tie_rate(run).neighbours > 0.5
+    measures = {parse(ours): theirs for ours, theirs in TREC.items()}
+    ours = per_query(measures, qrels, run)
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, set(measures.values())).evaluate(run)
+    for measure, key in measures.items():
+        assert {qid: ours[measure][qid] for qid in theirs} == {qid: row[key] for qid, row in theirs.items()}
+        assert not any(value for qid, value in ours[measure].items() if qid not in theirs)

@@ -1,0 +1,300 @@
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+from statistics import NormalDist, mean, stdev
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from shaketable.errors import BadInput, UnknownName
+from shaketable.measure import risk
+from shaketable.measure.risk import (
+    baseline_scores,
+    geo_risk,
+    p_value,
+    ranks,
+    reward_risk,
+    risk_table,
+    t_risk,
+    t_star_risk,
+    u_risk,
+    z_risk,
+    z_scores,
+)
+
+# Paper 002, Table 3.
+EXAMPLE = np.array(
+    [
+        [0.0500, 0.1500, 0.3000, 0.4500, 0.5500],
+        [0.4000, 0.3500, 0.3000, 0.2500, 0.2000],
+        [0.3000, 0.3000, 0.3000, 0.3000, 0.3000],
+        [0.2500, 0.2500, 0.2500, 0.2500, 0.2500],
+        [0.4000, 0.1500, 0.4000, 0.1500, 0.4000],
+        [0.2000, 0.4500, 0.2000, 0.4500, 0.2000],
+        [0.2542, 0.2629, 0.2802, 0.2975, 0.3061],
+        [0.2918, 0.2994, 0.3147, 0.3301, 0.3378],
+    ]
+)
+
+# Table 4: (system, baseline) -> z on five topics, and ZRisk at α = 0.
+SINGLE = {
+    (2, 1): (0.3689, 0.2000, 0.0000, -0.1690, -0.2858, 0.1141),
+    (1, 2): (-0.3689, -0.2000, 0.0000, 0.1690, 0.2858, -0.1141),
+    (3, 1): (0.2988, 0.1581, 0.0000, -0.1225, -0.1917, 0.1427),
+    (1, 3): (-0.2988, -0.1581, 0.0000, 0.1225, 0.1917, -0.1427),
+    (4, 1): (0.3077, 0.1599, 0.0000, -0.1209, -0.1884, 0.1583),
+    (1, 4): (-0.2809, -0.1460, 0.0000, 0.1103, 0.1720, -0.1445),
+    (5, 1): (0.3689, 0.0000, 0.0845, -0.2739, -0.1088, 0.0708),
+    (1, 5): (-0.3689, 0.0000, -0.0845, 0.2739, 0.1088, -0.0708),
+    (6, 1): (0.2121, 0.2739, -0.1000, 0.0000, -0.2858, 0.1002),
+    (1, 6): (-0.2121, -0.2739, 0.1000, 0.0000, 0.2858, -0.1002),
+    (7, 1): (0.2799, 0.1422, 0.0000, -0.1057, -0.1669, 0.1496),
+    (1, 7): (-0.2705, -0.1374, 0.0000, 0.1021, 0.1613, -0.1446),
+    (8, 1): (0.2792, 0.1445, -0.0001, -0.1097, -0.1732, 0.1408),
+    (1, 8): (-0.2860, -0.1480, 0.0001, 0.1123, 0.1774, -0.1442),
+}
+
+# Table 5: ZRisk and GeoRisk at α = 0, 1, 5, 10.
+MULTIPLE = np.array(
+    [
+        [-0.049, 0.386, -0.727, 0.364, -3.442, 0.271, -6.835, 0.160],
+        [0.026, 0.388, -0.312, 0.378, -1.668, 0.333, -3.362, 0.274],
+        [0.006, 0.387, -0.069, 0.385, -0.368, 0.376, -0.742, 0.364],
+        [0.005, 0.354, -0.063, 0.352, -0.336, 0.344, -0.677, 0.334],
+        [0.006, 0.387, -0.541, 0.370, -2.727, 0.296, -5.460, 0.203],
+        [0.005, 0.387, -0.539, 0.370, -2.718, 0.297, -5.442, 0.204],
+        [-0.001, 0.374, -0.008, 0.374, -0.036, 0.373, -0.072, 0.372],
+        [0.001, 0.397, -0.010, 0.396, -0.052, 0.395, -0.106, 0.393],
+    ]
+)
+
+# Table 6, 50 topics, by run: ERR@20; URisk, ZRisk and its rank, GeoRisk and its rank at α = 0; TRisk, ZRisk and its
+# rank, GeoRisk and its rank at α = 5; GeoRisk and its rank at α = 20. The sixth ZRisk is printed -0.233, but its rank
+# and its GeoRisk need it positive.
+TREC_2012 = np.array(
+    [
+        [0.3406, 0.146, 0.962, 1, 0.4158, 1, -0.798, -29.255, 1, 0.308, 1, 0.053, 1],
+        [0.3067, 0.112, -0.912, 9, 0.3887, 2, -0.673, -37.069, 7, 0.265, 4, 0.024, 7],
+        [0.2920, 0.097, -0.328, 7, 0.3811, 3, -0.981, -32.635, 5, 0.274, 3, 0.037, 4],
+        [0.2901, 0.095, 0.004, 4, 0.3809, 4, -1.112, -30.966, 4, 0.279, 2, 0.044, 3],
+        [0.2203, 0.026, -0.172, 6, 0.3314, 5, -2.046, -29.807, 2, 0.246, 5, 0.044, 2],
+        [0.2149, 0.020, 0.233, 3, 0.3284, 6, -1.994, -32.887, 6, 0.234, 6, 0.030, 6],
+        [0.1947, 0.000, -0.339, 8, 0.3111, 7, np.nan, -38.619, 9, 0.207, 8, 0.014, 8],
+        [0.1735, -0.021, -0.143, 5, 0.2942, 8, -2.518, -38.215, 8, 0.196, 9, 0.014, 9],
+        [0.1723, -0.022, 0.265, 2, 0.2942, 9, -2.634, -30.410, 3, 0.216, 7, 0.035, 5],
+    ]
+)
+
+# many zeros, whole zero rows and columns among them
+cells = st.one_of(st.just(0.0), st.integers(0, 1000).map(lambda i: i / 1000))
+matrices = arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(1, 6)), elements=cells)
+alphas = st.sampled_from([0.0, 0.5, 1.0, 5.0, 20.0])
+
+
+@pytest.mark.parametrize(("pair", "printed"), SINGLE.items(), ids=[f"s{s} vs s{b}" for s, b in SINGLE])
+def test_single_baseline_table(pair: tuple[int, int], printed: tuple[float, ...]) -> None:
+    rows = EXAMPLE[[i - 1 for i in pair]]
+    assert np.round(z_scores(rows)[0], 4) == pytest.approx(printed[:5], abs=1e-9)
+    assert np.round(z_risk(rows)[0], 4) == pytest.approx(printed[5], abs=1e-9)
+
+
+def test_multiple_baselines_table() -> None:
+    found = risk_table(EXAMPLE, EXAMPLE[0], alphas=(0, 1, 5, 10))
+    assert np.round(found.z, 3) == pytest.approx(MULTIPLE[:, 0::2], abs=1e-9)
+    assert np.round(found.geo, 3) == pytest.approx(MULTIPLE[:, 1::2], abs=1e-9)
+
+
+def test_trec_2012_table_agrees_with_itself() -> None:
+    err, u, z_0, z_0_rank, geo_0, geo_0_rank, t_5, z_5, z_5_rank, geo_5, geo_5_rank, geo_20, geo_20_rank = TREC_2012.T
+    assert u == pytest.approx(err - err[6], abs=0.0011)  # URisk at α = 0 is the difference of means
+    assert risk.geometric(err, z_0 / 50) == pytest.approx(geo_0, abs=1.01e-4)
+    assert risk.geometric(err, z_5 / 50) == pytest.approx(geo_5, abs=6e-4)
+    for values, printed in ((z_0, z_0_rank), (z_5, z_5_rank)):
+        assert ranks(values).tolist() == printed.tolist()
+    for values, printed in ((geo_0, geo_0_rank), (geo_5, geo_5_rank), (geo_20, geo_20_rank)):
+        assert np.all(np.diff(ranks(values)[np.argsort(printed)]) >= 0)  # what is printed equal is told apart unseen
+    # the runs it marks as significant at α = 5, and no other
+    assert (p_value(t_5, 50) < 0.05).tolist() == [False, False, False, False, True, False, False, True, True]
+
+
+def weigh(deltas: list[float], alpha: float) -> list[float]:
+    return [d if d > 0 else (1 + alpha) * d for d in deltas]
+
+
+def plain_u(row: list[float], baseline: list[float], alpha: float) -> float:
+    return mean(weigh([s - b for s, b in zip(row, baseline, strict=True)], alpha))
+
+
+def plain_t(row: list[float], baseline: list[float], alpha: float) -> float:
+    y = weigh([s - b for s, b in zip(row, baseline, strict=True)], alpha)
+    if len(y) == 1 or stdev(y) < 1e-9:
+        return 0.0
+    return mean(y) / (stdev(y) / math.sqrt(len(y)))
+
+
+def plain_z(x: list[list[float]], i: int, alpha: float) -> float:
+    total = sum(map(sum, x))
+    z = []
+    for j, score in enumerate(x[i]):
+        e = sum(x[i]) * sum(row[j] for row in x) / total if total else 0.0
+        z.append((score - e) / math.sqrt(e) if e > 0 else 0.0)
+    return sum(weigh(z, alpha))
+
+
+@given(matrices, alphas, alphas)
+def test_equals_plain_python(x: np.ndarray, first: float, second: float) -> None:
+    rows, topics = x.tolist(), x.shape[1]
+    found = risk_table(x, x[-1], (first, second))
+    means = [mean(column) for column in zip(*rows, strict=True)]
+    for a, alpha in enumerate((first, second)):
+        for i, row in enumerate(rows):
+            z = plain_z(rows, i, alpha)
+            assert found.u[i, a] == pytest.approx(plain_u(row, rows[-1], alpha), abs=1e-12)
+            assert found.t[i, a] == pytest.approx(plain_t(row, rows[-1], alpha), rel=1e-6, abs=1e-9)
+            assert found.t_star[i, a] == pytest.approx(plain_t(row, means, alpha), rel=1e-6, abs=1e-9)
+            assert found.z[i, a] == pytest.approx(z, rel=1e-9, abs=1e-9)
+            geo = math.sqrt(mean(row) * NormalDist().cdf(z / topics))
+            assert found.geo[i, a] == pytest.approx(geo, rel=1e-6, abs=1e-9)
+        assert found.u[:, a] == pytest.approx(u_risk(x, x[-1], alpha), abs=1e-12)
+        assert found.t[:, a] == pytest.approx(t_risk(x, x[-1], alpha))
+        assert found.t_star[:, a] == pytest.approx(t_star_risk(x, alpha))
+        assert found.z[:, a] == pytest.approx(z_risk(x, alpha), abs=1e-12)
+        assert found.geo[:, a] == pytest.approx(geo_risk(x, alpha), abs=1e-12)
+
+
+@given(matrices, alphas)
+def test_laws(x: np.ndarray, alpha: float) -> None:
+    found = risk_table(x, x.mean(axis=0), (0.0, alpha))
+    assert all(np.isfinite(values).all() for values in (found.u, found.t, found.t_star, found.z, found.geo))
+    assert (found.p <= 1).all()
+    assert (found.p >= 0).all()
+    for values in (found.u, found.z, found.geo):
+        assert (values[:, 1] <= values[:, 0] + 1e-12).all()  # a loss that counts more makes nobody safer
+    assert found.u[:, 0].sum() == pytest.approx(0, abs=1e-9)
+    assert z_scores(x)[:, ~x.any(axis=0)].any() == np.False_  # nobody found anything
+    assert found.geo[~x.any(axis=1)].any() == np.False_  # found nothing anywhere
+    if len(x) == 1:
+        assert not found.z.any()
+
+
+@given(matrices, st.floats(0.1, 100))
+def test_expected_scores_keep_the_totals(x: np.ndarray, factor: float) -> None:
+    e = risk.expected(x.sum(axis=1, keepdims=True), x.sum(axis=0), x.sum())
+    assert e.sum(axis=1) == pytest.approx(x.sum(axis=1))
+    assert e.sum(axis=0) == pytest.approx(x.sum(axis=0))
+    assert z_scores(x * factor) == pytest.approx(z_scores(x) * math.sqrt(factor), rel=1e-6, abs=1e-6)
+
+
+def test_t_at_alpha_zero_is_the_paired_t_test() -> None:
+    x = np.random.default_rng(2).random((3, 40))
+    test = scipy.stats.ttest_rel(x[1], x[0])
+    assert t_risk(x[1], x[0]).item() == pytest.approx(test.statistic)
+    assert p_value(t_risk(x[1], x[0]), 40).item() == pytest.approx(test.pvalue)
+
+
+def test_u_and_t_by_hand() -> None:
+    # differences 0.3, -0.1, 0.1; α = 1 makes them 0.3, -0.2, 0.1: mean 0.2/3, deviations 0.7/3, -0.8/3, 0.1/3
+    system, baseline = [0.5, 0.1, 0.3], [0.2, 0.2, 0.2]
+    error = math.sqrt((0.49 + 0.64 + 0.01) / 9 / 2) / math.sqrt(3)
+    assert u_risk(system, baseline, 1).item() == pytest.approx(0.2 / 3)
+    assert t_risk(system, baseline, 1).item() == pytest.approx(0.2 / 3 / error)
+
+
+def test_nothing_varies_nothing_is_tested() -> None:
+    assert t_risk([0.3, 0.4, 0.7], [0.1, 0.2, 0.5]).item() == 0.0  # 0.2 better everywhere, but for rounding
+    assert t_risk([0.3], [0.1]).item() == 0.0
+    assert p_value(0.0, 1).item() == p_value(0.0, 30).item() == 1.0
+
+
+@pytest.mark.parametrize("wrong", [-0.1, math.nan, math.inf])
+def test_a_score_that_is_none(wrong: float) -> None:
+    x = np.array([[0.1, 0.2], [0.3, wrong]])
+    against = (lambda m: u_risk(m, [0.1, 0.1]), lambda m: t_risk(m, m[0]), lambda m: risk_table(m, m[0]))
+    for call in (z_scores, z_risk, geo_risk, t_star_risk, *against):
+        with pytest.raises(BadInput, match="system 2, topic 2"):
+            call(x)
+    with pytest.raises(BadInput):
+        u_risk([0.1, 0.2], [0.1, wrong])
+
+
+@pytest.mark.parametrize("alpha", [-1.0, math.nan, math.inf])
+def test_an_alpha_that_is_none(alpha: float) -> None:
+    with pytest.raises(BadInput, match="alpha"):
+        u_risk([0.1], [0.1], alpha)
+    with pytest.raises(BadInput, match="alpha"):
+        z_risk([[0.1]], alpha)
+    with pytest.raises(BadInput, match="alpha"):
+        risk_table([[0.1]], [0.1], [alpha])
+
+
+def test_shapes_that_do_not_fit() -> None:
+    with pytest.raises(BadInput, match="does not fit 2 topics"):
+        u_risk([[0.1, 0.2]], [0.1])
+    with pytest.raises(BadInput, match="matrix of systems x topics"):
+        z_risk([0.1, 0.2])
+    with pytest.raises(BadInput, match="no topics"):
+        z_risk([[]])
+
+
+def test_reward_and_risk_by_hand() -> None:
+    baseline = [0.5, 0.5, 0.5, 0.0, 0.5]
+    found = reward_risk([[0.6, 0.4, 0.1, 0.2, 0.5], [0.5, 0.5, 0.5, 0.0, 0.6], [0.5, 0.5, 0.5, 0.0, 0.5]], baseline)
+    assert found.reward == pytest.approx([0.3 / 5, 0.1 / 5, 0])
+    assert found.risk == pytest.approx([0.5 / 5, 0, 0])
+    assert found.ratio == pytest.approx([0.6, math.inf, math.nan], nan_ok=True)
+    assert found.wins.tolist() == [2, 1, 0]
+    assert found.losses.tolist() == [2, 0, 0]
+    assert found.ties.tolist() == [1, 4, 5]
+    assert found.win_loss == pytest.approx([1, math.inf, math.nan], nan_ok=True)
+    assert found.heavy_losses.tolist() == [1, 0, 0]  # from 0.5 to 0.4 is 20 %, not more
+
+
+def test_several_baselines_are_averaged_last() -> None:
+    x = np.random.default_rng(4).random((3, 30))
+    both, first, second = reward_risk(x, x[:2]), reward_risk(x, x[0]), reward_risk(x, x[1])
+    for field in ("reward", "risk", "wins", "losses", "ties", "heavy_losses"):
+        assert getattr(both, field) == pytest.approx((getattr(first, field) + getattr(second, field)) / 2)
+    assert both.ratio[2] == pytest.approx((first.ratio[2] + second.ratio[2]) / 2)
+    assert both.ratio[2] != pytest.approx(both.reward[2] / both.risk[2])
+
+
+def test_baselines_by_name() -> None:
+    x, systems = [[0.1, 0.6], [0.3, 0.0], [0.2, 0.3]], ["bm25", "ql", "median"]
+    assert baseline_scores(x, systems, "bm25").tolist() == [0.1, 0.6]
+    assert baseline_scores(x, systems, "mean") == pytest.approx([0.2, 0.3])
+    assert baseline_scores(x, systems, "max").tolist() == [0.3, 0.6]
+    assert baseline_scores(x, [*systems[:2], "rm3"], "median").tolist() == [0.2, 0.3]
+    assert baseline_scores(x[::-1], systems[::-1], "median").tolist() == [0.2, 0.3]  # a system of that name comes first
+    with pytest.raises(UnknownName, match="did you mean bm25"):
+        baseline_scores(x, systems, "bm52")
+
+
+@given(arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 3)), elements=st.integers(0, 4).map(float)))
+def test_ranks_by_definition(values: np.ndarray) -> None:
+    found = ranks(values)
+    for i, row in enumerate(values):
+        assert found[i].tolist() == (1 + (values > row).sum(axis=0)).tolist()
+
+
+def test_nan_has_no_rank() -> None:
+    with pytest.raises(BadInput, match="NaN"):
+        ranks([0.1, math.nan])
+
+
+@pytest.mark.parametrize("track", ["web2013_err20", "robust2004_ap"])
+def test_real_systems(shared_data: Path, track: str) -> None:
+    with (shared_data / "scores" / f"{track}.csv").open(newline="") as file:
+        x = np.array([[float(cell) for cell in row[1:]] for row in list(csv.reader(file))[1:]]).T
+    found = risk_table(x, np.median(x, axis=0), (0, 5))
+    rows = x.tolist()
+    for i in range(0, len(rows), 20):
+        assert found.z[i, 1] == pytest.approx(plain_z(rows, i, 5))
+        assert found.t[i, 1] == pytest.approx(plain_t(rows[i], np.median(x, axis=0).tolist(), 5))
+    # with the topic means as baseline and α = 0, the order of the systems is that of their means
+    assert ranks(u_risk(x, x.mean(axis=0)).round(9)).tolist() == ranks(found.mean.round(9)).tolist()
