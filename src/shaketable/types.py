@@ -52,6 +52,14 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class Variant:
+    """Another way somebody wrote a query, and how it differs: its category in the taxonomy of query variations."""
+
+    text: str
+    category: str
+
+
+@dataclass(frozen=True, slots=True)
 class Slate:
     """One query text and the documents to rank for it. It has no ids: whoever makes a slate keeps them."""
 
@@ -75,7 +83,8 @@ class Corpus(Protocol):
 class Collection:
     """Documents, queries, and what is known of them.
 
-    `splits` names sets of queries; `candidates` is a first stage's run, where one came with the data.
+    `splits` names sets of queries; `candidates` is a first stage's run and `variants` are queries as people wrote them,
+    where the data has them.
     """
 
     name: str
@@ -84,6 +93,7 @@ class Collection:
     qrels: Qrels = field(default_factory=dict)
     splits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     candidates: Run = field(default_factory=dict)
+    variants: Mapping[str, tuple[Variant, ...]] = field(default_factory=dict)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -235,3 +235,18 @@ def test_a_real_collection_with_two_splits(shared_data: Path) -> None:
     assert (len(collection.docs), len(collection.queries)) == (6011, 301)
     assert {name: len(qids) for name, qids in collection.splits.items()} == {"test": 86, "train": 215}
     assert len(in_split(collection, "test").queries) == 86
+
+
+def test_variants_come_back(tmp_path):
+    from shaketable.data.corpus import MemoryCorpus
+    from shaketable.types import Collection, Variant
+
+    variants = {"q1": (Variant("tree oak", "ordering"), Variant("what is an oak", "naturality"))}
+    docs = MemoryCorpus({"d1": Doc("an oak")})
+    whole = Collection("c", docs, {"q1": Query("oak tree")}, {"q1": {"d1": 1}}, {"test": ("q1",)}, variants=variants)
+    write_beir(whole, tmp_path / "c")
+    assert read_beir(tmp_path / "c").variants == variants
+    assert read_beir(tmp_path / "c", "test").variants == variants
+    (tmp_path / "c" / "variants.jsonl").write_text('{"query": "q1"}\n')
+    with pytest.raises(BadInput, match=r"variants\.jsonl:1: a variant is"):
+        read_beir(tmp_path / "c")

@@ -4,6 +4,7 @@
     queries.jsonl       {"_id", "text", "kind"?, "description"?}
     qrels/SPLIT.tsv     query-id, corpus-id, score; or TREC's four columns in SPLIT.qrels, SPLIT.txt
     candidates.run      a first stage's TREC run; need not be there
+    variants.jsonl      {"query", "text", "category"}: queries as people wrote them; need not be there
 
 Each may be gzipped. What has no place of its own may stand in "metadata". The judgements of all splits are in one
 collection, and `Collection.splits` tells them apart: who trains on one and tests on another needs both. To have one
@@ -25,7 +26,7 @@ from shaketable.data.corpus import JsonlCorpus, either, record
 from shaketable.data.trec import read_qrels, read_run, write_run
 from shaketable.errors import BadInput, UnknownName
 from shaketable.files import lines, written_whole
-from shaketable.types import Collection, Qrels, Query
+from shaketable.types import Collection, Qrels, Query, Variant
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 
@@ -46,6 +47,7 @@ def read_beir(folder: Path, split: str | None = None) -> Collection:
         qrels=qrels,
         splits=splits,
         candidates=read_run(run) if run else {},
+        variants=read_variants(variants) if (variants := _find(folder, "variants.jsonl")) else {},
     )
     return whole if split is None else in_split(whole, split)
 
@@ -61,7 +63,23 @@ def in_split(collection: Collection, split: str) -> Collection:
         qrels={qid: collection.qrels[qid] for qid in qids if qid in collection.qrels},
         splits={split: qids},
         candidates={qid: collection.candidates[qid] for qid in qids if qid in collection.candidates},
+        variants={qid: collection.variants[qid] for qid in qids if qid in collection.variants},
     )
+
+
+def read_variants(path: Path) -> dict[str, tuple[Variant, ...]]:
+    """Human-written variants of queries: qid -> variants, in the order of the file."""
+    found: dict[str, list[Variant]] = {}
+    for number, line in lines(path):
+        try:
+            row = json.loads(line)
+            qid, variant = row["query"], Variant(row["text"], row.get("category", ""))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise BadInput("a variant is a JSON object with query, text and category", path, number) from error
+        if not all(isinstance(value, str) for value in (qid, variant.text, variant.category)):
+            raise BadInput("query, text and category of a variant are texts", path, number)
+        found.setdefault(qid, []).append(variant)
+    return {qid: tuple(variants) for qid, variants in found.items()}
 
 
 def write_beir(collection: Collection, folder: Path) -> None:
@@ -103,6 +121,12 @@ def _write(collection: Collection, folder: Path) -> None:
                         if not text or re.search(r"[\t\r\n]", text):
                             raise BadInput(f"the id {text!r} is empty or has a tab or a line end in it")
                     out.write(f"{qid}\t{docno}\t{int(grade)}\n")
+    if any(collection.variants.values()):
+        with written_whole(folder / "variants.jsonl") as out:
+            for qid, variants in collection.variants.items():
+                for variant in variants:
+                    row = {"query": qid, "text": variant.text, "category": variant.category}
+                    out.write(json.dumps(row, ensure_ascii=False) + "\n")
     if any(collection.candidates.values()):
         write_run(collection.candidates, folder / "candidates.run", "candidates")
 

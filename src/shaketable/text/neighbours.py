@@ -1,0 +1,114 @@
+"""Near words in an embedding space: lists that somebody made, or vectors from which they are found.
+
+Counter-fitted vectors (Mrkšić et al. 2016) pull synonyms together and push antonyms apart. They come either as a JSON
+object word -> list of words, nearest first, or as lines of a word and its numbers, plain or gzipped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.errors import BadInput
+from shaketable.files import home, lines, open_binary
+
+NAMES = ("counterfitted-neighbors.json", "counter-fitted-vectors.txt", "counter-fitted-vectors.txt.gz")
+
+
+class Neighbours(Protocol):
+    """word -> near words, nearest first."""
+
+    def near(self, word: str, count: int, threshold: float) -> Sequence[str]: ...
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Ready lists. They carry no similarities: whoever made them chose the threshold, ours cannot apply."""
+
+    words: Mapping[str, Sequence[str]]
+
+    def near(self, word: str, count: int, threshold: float) -> Sequence[str]:
+        return [other for other in self.words.get(word, ())[:count] if other != word]
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Unit vectors, one row a word."""
+
+    words: Sequence[str]
+    places: Mapping[str, int]
+    rows: NDArray[np.float32]
+
+    def near(self, word: str, count: int, threshold: float) -> Sequence[str]:
+        """The nearest words whose cosine is at least the threshold."""
+        if word not in self.places:
+            return []
+        cosine = self.rows @ self.rows[self.places[word]]
+        cosine[self.places[word]] = -np.inf
+        close = np.flatnonzero(cosine >= threshold)
+        return [self.words[i] for i in close[np.argsort(-cosine[close], kind="stable")][:count]]
+
+
+def places() -> list[Path]:
+    """Where neighbours are looked for."""
+    return [home() / "resources" / name for name in NAMES]
+
+
+def find() -> Path | None:
+    """The first place that has some."""
+    return next((path for path in places() if path.is_file()), None)
+
+
+def neighbours(path: str = "") -> Neighbours:
+    """Neighbours from a file, or from the first place that has some."""
+    found = Path(path) if path else find()
+    if found is None:
+        raise BadInput(
+            f"counter-fitted neighbours are in none of {', '.join(map(str, places()))}; "
+            "put a JSON of lists or a text file of vectors there, or name the file"
+        )
+    return read_neighbours(found)
+
+
+@lru_cache(maxsize=2)
+def read_neighbours(path: Path) -> Neighbours:
+    """Read lists (a name with .json in it) or vectors."""
+    return _read_lists(path) if ".json" in path.suffixes else _read_vectors(path)
+
+
+def _read_lists(path: Path) -> Lists:
+    try:
+        with open_binary(path) as raw:
+            words = json.load(raw)
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"is not JSON ({error})", path) from error
+    if not isinstance(words, dict) or not all(isinstance(near, list) for near in words.values()):
+        raise BadInput("must hold one object: each word with the list of its neighbours", path)
+    return Lists(words)
+
+
+def _read_vectors(path: Path) -> Vectors:
+    words: list[str] = []
+    rows: list[NDArray[np.float32]] = []
+    for number, line in lines(path):
+        word, _, numbers = line.partition(" ")
+        try:
+            row = np.array(numbers.split(), dtype=np.float32)
+        except ValueError as error:
+            raise BadInput("a line is a word and its numbers", path, number) from error
+        if not len(row) or (rows and len(row) != len(rows[0])) or not np.isfinite(row).all():
+            raise BadInput("every word must have the same count of finite numbers", path, number)
+        words.append(word)
+        rows.append(row)
+    if not rows:
+        raise BadInput("holds no vectors", path)
+    matrix = np.stack(rows)
+    matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    return Vectors(words, {word: i for i, word in enumerate(words)}, matrix)

@@ -1,0 +1,70 @@
+"""What Shaketable can use beyond code: what comes with it, what is found on this machine, what is missing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shaketable.files import home
+from shaketable.text import misspellings, neighbours, thesaurus, wordnet
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A file or a model: is it here, where (or where it was looked for), and what to do if not."""
+
+    name: str
+    found: bool
+    where: str
+    advice: str = ""
+
+
+GENERATORS = {
+    "desc_to_title": "google-t5/t5-base",
+    "back_translation": "facebook/m2m100_418M",
+    "paraphrase": "ramsrigouthamg/t5_paraphraser",
+}
+"""The models that paper 004 generates variations with. Its own fine-tuned t5-base for titles was not published."""
+
+
+def resources() -> list[Resource]:
+    """All of them; looks at file names only, opens nothing, asks no network."""
+    return [
+        Resource("thesaurus", True, str(thesaurus.BUNDLED)),
+        Resource("misspellings", True, str(misspellings.BUNDLED)),
+        _searched(
+            "wordnet",
+            wordnet.find(),
+            wordnet.places(),
+            "wordnet_syn_swap needs it: download NLTK's wordnet.zip into corpora/ of one of these folders",
+        ),
+        _searched(
+            "counter-fitted neighbours",
+            neighbours.find(),
+            neighbours.places(),
+            "word_embed_syn_swap needs it: put the JSON of lists or the text file of vectors at one of these places",
+        ),
+        *(
+            _searched(name, model_folder(name), model_places(name), f"{edit} needs it: hf download {name}")
+            for edit, name in GENERATORS.items()
+        ),
+    ]
+
+
+def _searched(name: str, found: Path | None, places: Sequence[Path], advice: str) -> Resource:
+    if found:
+        return Resource(name, True, str(found))
+    return Resource(name, False, ", ".join(map(str, places)), advice)
+
+
+def model_places(name: str) -> list[Path]:
+    """Where a Hugging Face model is looked for before the network: as a path, in our resources, in the hub's cache."""
+    hub = os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME", Path.home() / ".cache/huggingface")) / "hub"
+    return [Path(name), home() / "resources" / name, Path(hub) / f"models--{name.replace('/', '--')}"]
+
+
+def model_folder(name: str) -> Path | None:
+    """The first of those places that exists."""
+    return next((place for place in model_places(name) if place.is_dir()), None)

@@ -1,0 +1,111 @@
+"""From a text to its terms: cut into words, fold case, drop stop-words, stem."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TypeVar
+
+from shaketable.errors import BadInput
+from shaketable.text.stopwords import ENGLISH
+
+STOPWORDS: dict[str, frozenset[str]] = {"english": ENGLISH, "none": frozenset()}
+STEMMERS = {"porter": "porter", "snowball": "english", "none": ""}
+"""Our names for stemmers -> those of the Snowball library, whose "english" is also known as Porter2."""
+MEMO = 1_000_000  # words whose term is remembered
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """Cuts a text into terms.
+
+    >>> Tokenizer()("The shake-table's motors WERE tested, twice.")
+    ['shake', 'tabl', 'motor', 'test', 'twice']
+
+    With `split="words"` a word is a letter or digit and the letters, digits and combining marks that follow. All else
+    separates, apostrophes, hyphens and underscores included: "don't" is "don" and "t", both of them stop-words. A
+    script written without spaces therefore gives long words; cut such texts before and use `split="space"`.
+    Canonically equivalent texts (é in one code point or in two) have the same terms.
+    """
+
+    lower: bool = True
+    split: str = "words"
+    stopwords: str = "english"
+    stemmer: str = "porter"
+
+    def __post_init__(self) -> None:
+        for field, known in (("split", ("words", "space")), ("stopwords", STOPWORDS), ("stemmer", STEMMERS)):
+            if getattr(self, field) not in known:
+                raise BadInput(f"{field} is one of {', '.join(known)}, not {getattr(self, field)!r}")
+
+    def __call__(self, text: str) -> list[str]:
+        terms = self._terms
+        return [term for word in self.words(text) if (term := terms[word])]
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text, stop-words among them, not stemmed."""
+        if self.split == "words" and text.isascii():
+            return self.spaced(text).decode().split()
+        text = unicodedata.normalize("NFC", text)
+        if self.lower:
+            text = text.lower()
+        return text.split() if self.split == "space" else _word_pattern().findall(text)
+
+    def spaced(self, text: str) -> bytes:
+        """The words of a text in UTF-8 with spaces between them: for those who read many texts."""
+        if self.split == "words" and text.isascii():  # much faster than a pattern
+            return text.encode().translate(_ascii_table(self.lower))
+        return " ".join(self.words(text)).encode("utf-8", "surrogatepass")
+
+    def term(self, word: str) -> str:
+        """What a word is counted as: its stem, or nothing if it is a stop-word."""
+        return "" if word.lower() in STOPWORDS[self.stopwords] else self._stem(word)
+
+    @cached_property
+    def _stem(self) -> Callable[[str], str]:
+        return _stemmer(STEMMERS[self.stemmer])
+
+    @cached_property
+    def _terms(self) -> Memo[str]:
+        return Memo(self.term)
+
+
+class Memo(dict[str, Value]):
+    """A function of a word that remembers its answers; when it is full it forgets all of them."""
+
+    def __init__(self, function: Callable[[str], Value], limit: int = MEMO):
+        self._function, self._limit = function, limit
+
+    def __missing__(self, word: str) -> Value:
+        if len(self) >= self._limit:
+            self.clear()
+        answer = self[word] = self._function(word)
+        return answer
+
+
+def _stemmer(algorithm: str) -> Callable[[str], str]:
+    if not algorithm:
+        return str
+    from Stemmer import Stemmer
+
+    stem: Callable[[str], str] = Stemmer(algorithm, 0).stemWord  # 0: no memo of its own
+    return stem
+
+
+@cache
+def _ascii_table(lower: bool) -> bytes:
+    """Letters and digits stay (in lower case), any other byte becomes a space."""
+    kept = (chr(byte) if chr(byte).isalnum() else " " for byte in range(128))
+    return "".join(c.lower() if lower else c for c in kept).encode().ljust(256)
+
+
+@cache
+def _word_pattern() -> re.Pattern[str]:
+    """A letter or digit, then letters, digits and marks, which Python's \\w leaves out."""
+    codes = [*range(0x300, 0x1F000), *range(0xE0100, 0xE01F0)]  # the planes that have marks
+    marks = "".join(c for c in map(chr, codes) if unicodedata.category(c).startswith("M"))
+    return re.compile(f"[^\\W_]+(?:[{marks}]+[^\\W_]*)*")

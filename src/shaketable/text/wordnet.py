@@ -1,0 +1,100 @@
+"""WordNet, read from the files that NLTK and Princeton distribute; no library needed.
+
+The index files say which senses a word has, in the order of their frequency; a data file holds one sense a line, and
+its number is where in the file it stands. So loading reads the files into memory and cuts the index; a sense is looked
+at when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from shaketable.errors import BadInput
+from shaketable.files import home
+
+POS = ("noun", "verb", "adj", "adv")
+
+
+@dataclass(frozen=True)
+class WordNet:
+    """The words of WordNet: `index` gives for each part of speech the line of a word, `data` the senses."""
+
+    index: dict[str, dict[bytes, bytes]]
+    data: dict[str, bytes]
+
+    def synonyms(self, word: str, pos: str | None = None) -> tuple[str, ...]:
+        """Words that share a sense with this one: nouns first, then verbs, and frequent senses first in each."""
+        found: dict[str, None] = {}
+        for sense in self.senses(word, pos):
+            found.update(dict.fromkeys(sense))
+        found.pop(word, None)
+        return tuple(found)
+
+    def senses(self, word: str, pos: str | None = None) -> Iterator[tuple[str, ...]]:
+        """The words of each sense, in lower case, spaces for underscores."""
+        key = word.replace(" ", "_").encode()
+        for part in POS if pos is None else (pos,):
+            line = self.index[part].get(key)
+            if line is None:
+                continue
+            fields = line.split()  # pos, senses, pointers, their symbols, senses, tagged senses, offsets
+            for offset in fields[-int(fields[1]) :]:
+                yield self._words(part, int(offset))
+
+    def _words(self, pos: str, offset: int) -> tuple[str, ...]:
+        data = self.data[pos]
+        fields = data[offset : data.index(b"|", offset)].split()  # offset, file, type, words in hex, then word, id, ...
+        words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
+        return tuple(w.decode().partition("(")[0].replace("_", " ").lower() for w in words)  # "(a)": place of an adjective
+
+    def __contains__(self, word: str) -> bool:
+        key = word.replace(" ", "_").encode()
+        return any(key in words for words in self.index.values())
+
+
+def places() -> list[Path]:
+    """Where WordNet is looked for: as a folder, or zipped as NLTK keeps it."""
+    roots = [Path(p) for p in os.environ.get("NLTK_DATA", "").split(os.pathsep) if p]
+    roots += [Path.home() / "nltk_data", home() / "resources"]
+    return [root / "corpora" / name for root in roots for name in ("wordnet", "wordnet.zip")]
+
+
+def find() -> Path | None:
+    """The first place that has it."""
+    return next((p for p in places() if p.is_file() or (p / "index.noun").is_file()), None)
+
+
+def wordnet() -> WordNet:
+    """WordNet from the first place that has it."""
+    path = find()
+    if path is None:
+        raise BadInput(
+            f"WordNet is in none of {', '.join(map(str, places()))}; "
+            "unpack it there or point NLTK_DATA to the folder that has corpora/wordnet.zip"
+        )
+    return read_wordnet(path)
+
+
+@lru_cache(maxsize=1)
+def read_wordnet(path: Path) -> WordNet:
+    """Read a folder of index and data files, or a zip of one."""
+    try:
+        if path.is_dir():
+            files = {f"{kind}.{pos}": (path / f"{kind}.{pos}").read_bytes() for kind in ("index", "data") for pos in POS}
+        else:
+            with zipfile.ZipFile(path) as archive:
+                files = {f"{kind}.{pos}": archive.read(f"wordnet/{kind}.{pos}") for kind in ("index", "data") for pos in POS}
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        raise BadInput(f"is not a whole WordNet ({error})", path) from error
+    return WordNet({pos: _cut(files[f"index.{pos}"]) for pos in POS}, {pos: files[f"data.{pos}"] for pos in POS})
+
+
+def _cut(index: bytes) -> dict[bytes, bytes]:
+    """word -> the rest of its line; the licence at the top is indented."""
+    rows = (line.partition(b" ") for line in index.splitlines() if not line.startswith(b" "))
+    return {word: rest for word, _, rest in rows}
