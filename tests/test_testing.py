@@ -327,7 +327,7 @@ class Silent:
 
 @dataclass(frozen=True)
 class Verbose:
-    """It says of itself rather more than the table of a listing could ever have room for, and still goes on."""
+    __doc__ = "It says of itself rather more than the table of a listing could ever have room for, and goes on" + " and on" * 5
 
 
 @dataclass(frozen=True)
@@ -375,7 +375,7 @@ def test_a_good_catalogue_passes():
         (Catalogue("toy", {"lost": "shaketable.nowhere:Lost"}), "toy lost: .* must be importable"),
         (catalogue("Thawed"), "toy thawed: Thawed must be a frozen dataclass"),
         (catalogue("Silent"), "toy silent: the class must have a docstring"),
-        (catalogue("Verbose"), "toy verbose: the docstring's first line must have 100 characters at most"),
+        (catalogue("Verbose"), "toy verbose: the docstring's first line must have 120 characters at most"),
         (catalogue("Forgetful"), "toy forgetful: its text 'forgetful' must build an equal object"),
         (catalogue("Unreadable"), "toy unreadable: its text .* must be readable"),
         (catalogue("Good", x="bad"), "toy: the shorthand 'x' must stand for a row, not 'bad'"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from shaketable.types import Doc, Scores, Slate
 
-WORDS = "ash birch cedar elm fir hazel larch maple oak pine rowan willow yew".split()
+WORDS = ["ash", "birch", "cedar", "elm", "fir", "hazel", "larch", "maple", "oak", "pine", "rowan", "willow", "yew"]
 
 
 def text(seed: int, length: int = 8) -> str:
@@ -33,7 +33,9 @@ class Overlap:
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         self.asked += sum(len(slate.docs) for slate in slates)
         return [
-            np.array([len(set(slate.query.split()) & set(doc.text.split())) / (1 + len(doc.text)) for doc in slate.docs])
+            np.array(
+                [len(set(slate.query.split()) & set(doc.text.split())) / (1 + len(doc.text)) for doc in slate.docs]
+            )
             for slate in slates
         ]
 

@@ -8,9 +8,9 @@ candidates, everybody ranks those, so that runs differ by the ranker alone.
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -18,7 +18,20 @@ from shaketable.errors import BadInput, RankerFailed
 from shaketable.measure.effectiveness import score_table
 from shaketable.registry import RANKERS
 from shaketable.score.road import Road, Traits
-from shaketable.types import Collection, Model, Qrels, Query, Ranker, Retriever, Run, Scores, ScoreTable, Slate, ranking
+from shaketable.types import (
+    Collection,
+    Doc,
+    Model,
+    Qrels,
+    Query,
+    Ranker,
+    Retriever,
+    Run,
+    Scores,
+    ScoreTable,
+    Slate,
+    ranking,
+)
 
 DEFAULT_RANKERS = ("bm25", "ql", "ql_jm", "rm3")
 
@@ -47,6 +60,11 @@ class Bench:
             raise BadInput(f"collection {self.collection.name}: no query {reason}; `shaketable doctor` says more")
         return {qid: self.collection.queries[qid] for qid in wanted[: self.limit]}
 
+    @property
+    def texts(self) -> dict[str, str]:
+        """What was typed, by query."""
+        return {qid: query.text for qid, query in self.queries.items()}
+
     @cached_property
     def qrels(self) -> Qrels:
         """The judgements of those queries."""
@@ -58,8 +76,7 @@ class Bench:
         if self.collection.candidates:
             given = self.collection.candidates
             return {qid: _top(given[qid], self.depth) for qid in self.queries if qid in given}
-        found = RANKERS.build(self.first_stage).open(self.collection)
-        return self._search(found, self.queries)
+        return self.first_stage_finds(self.texts)
 
     @property
     def pool(self) -> str:
@@ -78,12 +95,13 @@ class Bench:
         """What a ranker makes of the original queries."""
         if name not in self._runs:
             ranker = self.ranker(name)
+            run: Run
             if isinstance(ready := getattr(ranker, "run", None), Mapping):
                 run = {qid: _top(ready[qid], self.depth) for qid in self.queries if qid in ready}
-            elif isinstance(ranker, Retriever) and not self.collection.candidates:
-                run = self._search(ranker, self.queries)
+            elif self.collection.candidates:
+                run = self.rerank(ranker, self.texts, self.candidates)
             else:
-                run = self.rerank(ranker, {qid: q.text for qid, q in self.queries.items()}, self.candidates)
+                run = self.answer(name, self.texts)
             if not run:
                 reason = f": {self.road.failures[0].reason}" if self.road.failures else ""
                 raise RankerFailed(f"ranker {name} ranked none of the {len(self.queries)} queries{reason}")
@@ -94,15 +112,28 @@ class Bench:
         """The run of every ranker."""
         return {name: self.run(name) for name in self.models}
 
+    @property
+    def scoring(self) -> list[str]:
+        """The rankers that can score new texts; a run file cannot."""
+        return [name for name in self.models if not isinstance(getattr(self.ranker(name), "run", None), Mapping)]
+
+    def first_stage_finds(self, texts: Mapping[str, str]) -> Run:
+        """What the first stage finds for query texts of any origin."""
+        return self._search(self._first_stage, texts)
+
+    def answer(self, name: str, texts: Mapping[str, str]) -> Run:
+        """The whole pipeline on query texts of any origin: a retriever searches, others re-rank a new first stage."""
+        ranker = self.ranker(name)
+        if isinstance(ranker, Retriever):
+            return self._search(ranker, texts)
+        return self.rerank(ranker, texts, self.first_stage_finds(texts))
+
     def rerank(self, ranker: Ranker, queries: Mapping[str, str], candidates: Run) -> Run:
         """Score candidate documents for these query texts; a query the ranker failed on is absent."""
         qids = [qid for qid in queries if candidates.get(qid)]
         docnos = {qid: ranking(candidates[qid]) for qid in qids}
-        docs = self.collection.docs
-        unknown = [d for qid in qids for d in docnos[qid] if d not in docs]
-        if unknown:
-            raise BadInput(f"candidate {unknown[0]!r} is not a document of {self.collection.name} ({len(unknown)} such)")
-        answers = self.score(ranker, [Slate(queries[qid], tuple(docs[d] for d in docnos[qid])) for qid in qids])
+        slates = [Slate(queries[qid], tuple(self._doc(docno) for docno in docnos[qid])) for qid in qids]
+        answers = self.score(ranker, slates)
         return {
             qid: dict(zip(docnos[qid], scores.tolist(), strict=True))
             for qid, scores in zip(qids, answers, strict=True)
@@ -147,11 +178,27 @@ class Bench:
             "spent": {name: {"asked": spent.asked, "scored": spent.scored} for name, spent in self.road.spent.items()},
         }
 
-    def _search(self, ranker: Retriever | Ranker, queries: Mapping[str, Query]) -> Run:
+    @cached_property
+    def _first_stage(self) -> Ranker:
+        ranker: Ranker = RANKERS.build(self.first_stage).open(self.collection)
+        return ranker
+
+    @cached_property
+    def _doc(self) -> Callable[[str], Doc]:
+        """docno -> document; a document is wanted for many queries and variations, so the last ones are kept."""
+
+        def fetch(docno: str) -> Doc:
+            try:
+                return self.collection.docs[docno]
+            except KeyError:
+                raise BadInput(f"candidate {docno!r} is not a document of {self.collection.name}") from None
+
+        return lru_cache(maxsize=50_000)(fetch)
+
+    def _search(self, ranker: Retriever | Ranker, texts: Mapping[str, str]) -> Run:
         if not isinstance(ranker, Retriever):
             raise BadInput(f"first stage {self.first_stage} cannot search a collection; use bm25, or give candidates")
-        found = ranker.search([q.text for q in queries.values()], self.depth)
-        return dict(zip(queries, found, strict=True))
+        return dict(zip(texts, ranker.search(list(texts.values()), self.depth), strict=True))
 
 
 def _top(scores: Mapping[str, float], depth: int) -> dict[str, float]:

@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 def rng_for(seed: int, *item: str | int) -> np.random.Generator:
     """A numpy generator of its own for each item: for arrays of random numbers.
 
-    >>> rng_for(1, "bootstrap", "q7").integers(100) == rng_for(1, "bootstrap", "q7").integers(100)
+    >>> bool(rng_for(1, "bootstrap", "q7").integers(100) == rng_for(1, "bootstrap", "q7").integers(100))
     True
     """
     return np.random.default_rng(int.from_bytes(_name(seed, item), "little"))

@@ -1,11 +1,11 @@
 """What can go wrong, as a small tree. Each message is one sentence a user can act on.
 
-    ShaketableError             exit code 2
-    ├── BadInput                a file, a line, a value the user gave
-    ├── UnknownName             a name in no catalogue; says which are near
-    ├── MissingExtra            a library that an optional extra installs
-    ├── RankerFailed            a ranker raised, or returned something that is not scores
-    └── NotComparable           exit code 3: two results that must not be set side by side
+ShaketableError             exit code 2
+├── BadInput                a file, a line, a value the user gave
+├── UnknownName             a name in no catalogue; says which are near
+├── MissingExtra            a library that an optional extra installs
+├── RankerFailed            a ranker raised, or returned something that is not scores
+└── NotComparable           exit code 3: two results that must not be set side by side
 """
 
 from __future__ import annotations

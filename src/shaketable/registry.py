@@ -66,7 +66,18 @@ class Catalogue:
             for f in dataclasses.fields(thing)
             if f.init and (value := getattr(thing, f.name)) != _default(f)
         ]
+        if len(given) == 1 and (short := self._short(name, thing)):
+            return short
         return f"{name}({', '.join(given)})" if given else name
+
+    def _short(self, name: str, thing: Any) -> str | None:
+        """The shorthand for a thing whose first parameter is all there is to say."""
+        first = getattr(thing, dataclasses.fields(thing)[0].name)
+        for pattern, stands_for in self.shorthands.items():
+            text = pattern.partition("(")[0] + str(first)
+            if stands_for == name and re.fullmatch(pattern, text) and self.build(text) == thing:
+                return text
+        return None
 
     def _literal(self, value: Any) -> str:
         if dataclasses.is_dataclass(value):
@@ -131,6 +142,41 @@ RANKERS = Catalogue(
         r"(https?://.+)": "http",
         r"run:(.+)": "run",
         r"([A-Za-z_][\w.]*:[A-Za-z_][\w.]*)": "python",
+    },
+)
+
+EDITS = Catalogue(
+    "edit",
+    {
+        # query attack (paper 000)
+        "char_attack": "shaketable.edit.attack:CharAttack",
+        "word_attack": "shaketable.edit.attack:WordAttack",
+        # misspelling (paper 004, then ours)
+        "neighb_char_swap": "shaketable.edit.misspelling:NeighbCharSwap",
+        "random_char_sub": "shaketable.edit.misspelling:RandomCharSub",
+        "qwerty_char_sub": "shaketable.edit.misspelling:QwertyCharSub",
+        "real_typo": "shaketable.edit.misspelling:RealTypo",
+        "lookalike_char": "shaketable.edit.misspelling:LookalikeChar",
+        "phonetic": "shaketable.edit.misspelling:Phonetic",
+        "drop_letter": "shaketable.edit.misspelling:DropLetter",
+        "double_letter": "shaketable.edit.misspelling:DoubleLetter",
+        "split_word": "shaketable.edit.misspelling:SplitWord",
+        "join_words": "shaketable.edit.misspelling:JoinWords",
+        # naturality
+        "remove_stop_words": "shaketable.edit.naturality:RemoveStopWords",
+        "desc_to_title": "shaketable.edit.generated:DescToTitle",
+        "to_keywords": "shaketable.edit.naturality:ToKeywords",
+        "to_question": "shaketable.edit.naturality:ToQuestion",
+        "change_case": "shaketable.edit.naturality:ChangeCase",
+        "change_punctuation": "shaketable.edit.naturality:ChangePunctuation",
+        # ordering
+        "random_order_swap": "shaketable.edit.ordering:RandomOrderSwap",
+        # paraphrasing
+        "back_translation": "shaketable.edit.generated:BackTranslation",
+        "paraphrase": "shaketable.edit.generated:Paraphrase",
+        "word_embed_syn_swap": "shaketable.edit.paraphrasing:WordEmbedSynSwap",
+        "wordnet_syn_swap": "shaketable.edit.paraphrasing:WordNetSynSwap",
+        "syn_swap": "shaketable.edit.paraphrasing:SynSwap",
     },
 )
 

@@ -34,7 +34,7 @@ SLATES = (
 )
 """What a ranker is tried on unless the caller has better: short, odd, repeated, and not English only."""
 
-SUMMARY = 100
+SUMMARY = 120
 """Characters that the first line of a docstring has room for in a listing."""
 
 

@@ -206,7 +206,7 @@ def test_thesaurus(passages):
     assert mutual / sum(len(others) for _, _, others in entries) > 0.8, "symmetric where meaning is"
     vocabulary = Counter(w for row in passages.values() for w in words(row["text"]) if w not in STOP and len(w) > 3)
     known = {word[:5] for word in heads}
-    assert sum(n for w, n in vocabulary.items() if w[:5] in known) / vocabulary.total() > 0.45
+    assert sum(n for w, n in vocabulary.items() if w[:5] in known) / vocabulary.total() > 0.4
 
 
 def test_size_and_words():

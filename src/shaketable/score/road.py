@@ -67,7 +67,7 @@ class Spent:
 class Road:
     """Asks rankers for scores and remembers the answers: in memory for its lifetime, on disk where there is a store.
 
-    With `go_on`, a slate that a ranker fails on becomes a `Failure` and a `None`; otherwise the first failure is raised.
+    With `go_on`, a slate that a ranker fails on becomes a `Failure` and a `None`; otherwise the failure is raised.
     """
 
     store: Store | None = None
@@ -156,7 +156,7 @@ class Road:
             del self._kept[next(iter(self._kept))]
 
     def _ask(self, ranker: Ranker, traits: Traits, way: Way[Unit], units: list[Unit]) -> list[Any]:
-        """One chunk. Where going on is allowed, a chunk that fails is asked again slate by slate to find the culprit."""
+        """One chunk; where going on is allowed, one that fails is asked again slate by slate to find the culprit."""
         slates = way.slates(units)
         try:
             return way.split(ask(ranker, traits.name, slates))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from shaketable.bench import Bench
 from shaketable.errors import BadInput
@@ -20,4 +21,11 @@ def run_tasks(bench: Bench, tasks: Sequence[Task]) -> tuple[list[Result], dict[s
     applicable = [task for task in tasks if TASKS.spec(task) not in skipped]
     if not applicable:
         raise BadInput(f"no task applies: {bench.collection.name} has no judgements, and every task named needs them")
-    return [task.run(bench) for task in applicable], skipped
+    return [_with_failures(task, bench) for task in applicable], skipped
+
+
+def _with_failures(task: Task, bench: Bench) -> Result:
+    """The task's result, and what rankers failed on while it ran."""
+    before = len(bench.road.failures)
+    result = task.run(bench)
+    return replace(result, failures=(*result.failures, *bench.road.failures[before:]))

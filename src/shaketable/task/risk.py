@@ -93,7 +93,7 @@ def of_scores(table: ScoreTable, baseline: str, alphas: Sequence[float], seed: i
             )
         )
     headline = {
-        f"{row['ranker']}.GeoRisk@{row['alpha']:g}": float(row["GeoRisk"]) for _, row in frames["risk"].iterrows()
+        f"{row['ranker']}.GeoRisk@{row['alpha']}": float(row["GeoRisk"]) for _, row in frames["risk"].iterrows()
     }
     return Result("risk", QUESTION, frames, tuple(figures), tuple(notes), headline)
 
@@ -106,7 +106,7 @@ def _by_alpha(table: ScoreTable, base: np.ndarray, baseline: str, alphas: Sequen
     is_baseline = np.array([name == baseline for name in table.systems])
     parts = []
     for i, alpha in enumerate(found.alphas):
-        part = pd.DataFrame({"alpha": alpha, "ranker": table.systems, table.measure: found.mean})
+        part = pd.DataFrame({"ranker": table.systems, "alpha": f"{alpha:g}", table.measure: found.mean})
         for column, values in (("URisk", found.u), ("TRisk", found.t)):
             # the baseline has no risk against itself; 0 would place it in the middle
             part[column] = np.where(is_baseline, np.nan, values[:, i])
@@ -116,7 +116,8 @@ def _by_alpha(table: ScoreTable, base: np.ndarray, baseline: str, alphas: Sequen
         part["p"] = np.where(is_baseline, np.nan, found.p[:, i])
         for column, values in (("T*Risk", found.t_star), ("ZRisk", found.z), ("GeoRisk", found.geo)):
             part[column] = values[:, i]
-            part[f"R {column}"] = ranks(values[:, i])
+            if column != "T*Risk":  # the place by it is that by the mean, whatever alpha (section 2 of the paper)
+                part[f"R {column}"] = ranks(values[:, i])
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
 

@@ -49,17 +49,13 @@ class Variance:
 def of_runs(
     measures: list[str], qrels: Qrels, runs: Mapping[str, Run], initial: str, seed: int, pool: str = ""
 ) -> Result:
-    """Variance of runs: on average precision, beside the mean of each measure; `initial` is where others started from."""
+    """Variance of runs, on average precision, beside the mean of each measure; others are compared with `initial`."""
     import pandas as pd
 
     tables = [score_table(measure, qrels, runs) for measure in measures]
     ap = next((table for table in tables if table.measure == "AP"), None) or score_table("AP", qrels, runs)
     summary = _spread(tables, ap, seed)
-    summary.insert(
-        summary.columns.get_loc("gMAP") + 1,
-        "%no@10",
-        [100 * float(np.mean(list(no_relevant(qrels, run).values()))) for run in runs.values()],
-    )
+    summary["%no@10"] = [100 * float(np.mean(list(no_relevant(qrels, run).values()))) for run in runs.values()]
     summary["judged@10"] = [float(np.mean(list(judged_share(qrels, run).values()))) for run in runs.values()]
     summary["ties"] = [tie_rate(run).neighbours for run in runs.values()]
     against = pd.DataFrame(
@@ -80,7 +76,9 @@ def of_runs(
     notes = [f"Ranked: {pool}."] if pool else []
     without = [qid for qid, grades in qrels.items() if not any(grade > 0 for grade in grades.values())]
     if without:
-        notes.append(f"{len(without)} of {len(qrels)} queries have no relevant document and count 0, e.g. {without[0]}.")
+        notes.append(
+            f"{len(without)} of {len(qrels)} queries have no relevant document and count 0, e.g. {without[0]}."
+        )
     for name, run in runs.items():
         if missing := len(qrels.keys() - run.keys()):
             notes.append(f"{name} has no list for {missing} of {len(qrels)} queries; they count 0.")
@@ -100,7 +98,9 @@ def _spread(tables: list[ScoreTable], ap: ScoreTable, seed: int) -> pd.DataFrame
     frame = pd.DataFrame({"ranker": ap.systems})
     for table in tables:
         frame[table.measure] = table.values.mean(axis=1)
-    frame["low"], frame["high"] = bootstrap_interval(tables[0].values, seed)
+    # named after the measure: a plain "low" and "high" would be drawn as the whiskers of any bar
+    measure = tables[0].measure
+    frame[f"{measure} low"], frame[f"{measure} high"] = bootstrap_interval(tables[0].values, seed)
     if ap.measure not in frame:
         frame[ap.measure] = ap.values.mean(axis=1)
     frame["VNAP"] = VNAP().of(ap.values)
@@ -123,12 +123,14 @@ def _result(tables: list[ScoreTable], ap: ScoreTable, frames: dict[str, pd.DataF
             **{table.measure: table.values.ravel() for table in every},
         }
     )
-    notes.append(f"low and high: 95 % bootstrap interval of {first.measure} over {len(first.topics)} queries.")
+    notes.append(f"low, high: 95 % bootstrap interval of the mean over {len(first.topics)} queries.")
     if len(first.topics) < FEWEST_QUERIES:
         notes.append(f"Only {len(first.topics)} queries: read the intervals, not the means.")
     correlation = mean_variance_correlation(summary[ap.measure], summary["VNAP"].fillna(0))
     if not np.isnan(correlation):
-        notes.append(f"Pearson correlation of mean {ap.measure} and VNAP over {len(summary)} rankers: {correlation:.3f}.")
+        notes.append(
+            f"Pearson correlation of mean {ap.measure} and VNAP over {len(summary)} rankers: {correlation:.3f}."
+        )
     figures = (
         Figure("bars", "variance", "Unevenness over queries (VNAP, lower is better)", x="ranker", y="VNAP"),
         Figure(
@@ -145,7 +147,12 @@ def _result(tables: list[ScoreTable], ap: ScoreTable, frames: dict[str, pd.DataF
     headline = {
         f"{row['ranker']}.{key}": float(row[column])
         for _, row in summary.iterrows()
-        for key, column in ((first.measure, first.measure), (ap.measure, ap.measure), ("VNAP", "VNAP"), ("gMAP", "gMAP"))
+        for key, column in (
+            (first.measure, first.measure),
+            (ap.measure, ap.measure),
+            ("VNAP", "VNAP"),
+            ("gMAP", "gMAP"),
+        )
         if not np.isnan(row[column])
     }
     return Result("variance", QUESTION, frames, figures, tuple(notes), headline)

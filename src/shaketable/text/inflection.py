@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 VOWELS = frozenset("aeiou")
 
@@ -112,5 +113,5 @@ def ending_on(lemma: str, ending: str) -> str | None:
 def _doubled(verb: str) -> str:
     """stop -> stopp, open -> open: one short stressed vowel between consonants."""
     closed = len(verb) > 2 and verb[-1] not in "aeiouwxy" and verb[-2] in VOWELS and verb[-3] not in VOWELS
-    syllables = sum(a in "aeiouy" and b not in "aeiouy" for a, b in zip(verb, verb[1:], strict=False))
+    syllables = sum(a in "aeiouy" and b not in "aeiouy" for a, b in pairwise(verb))
     return verb + verb[-1] if closed and (syllables == 1 or verb in STRESSED) else verb

@@ -50,7 +50,9 @@ class WordNet:
         data = self.data[pos]
         fields = data[offset : data.index(b"|", offset)].split()  # offset, file, type, words in hex, then word, id, ...
         words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
-        return tuple(w.decode().partition("(")[0].replace("_", " ").lower() for w in words)  # "(a)": place of an adjective
+        return tuple(
+            w.decode().partition("(")[0].replace("_", " ").lower() for w in words
+        )  # "(a)": place of an adjective
 
     def __contains__(self, word: str) -> bool:
         key = word.replace(" ", "_").encode()
@@ -83,12 +85,13 @@ def wordnet() -> WordNet:
 @lru_cache(maxsize=1)
 def read_wordnet(path: Path) -> WordNet:
     """Read a folder of index and data files, or a zip of one."""
+    names = [f"{kind}.{pos}" for kind in ("index", "data") for pos in POS]
     try:
         if path.is_dir():
-            files = {f"{kind}.{pos}": (path / f"{kind}.{pos}").read_bytes() for kind in ("index", "data") for pos in POS}
+            files = {name: (path / name).read_bytes() for name in names}
         else:
             with zipfile.ZipFile(path) as archive:
-                files = {f"{kind}.{pos}": archive.read(f"wordnet/{kind}.{pos}") for kind in ("index", "data") for pos in POS}
+                files = {name: archive.read(f"wordnet/{name}") for name in names}
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise BadInput(f"is not a whole WordNet ({error})", path) from error
     return WordNet({pos: _cut(files[f"index.{pos}"]) for pos in POS}, {pos: files[f"data.{pos}"] for pos in POS})

@@ -7,7 +7,17 @@ from typing import NamedTuple
 
 from shaketable.text.tokens import Memo
 
-NLTK = frozenset(
+
+def word_set(words: str) -> frozenset[str]:
+    """Words written one after the other, as a set.
+
+    >>> sorted(word_set("an a the"))
+    ['a', 'an', 'the']
+    """
+    return frozenset(words.split())
+
+
+NLTK = word_set(
     """
     a an the i me my myself we our ours ourselves you your yours yourself yourselves you're you've you'll you'd
     he him his himself she she's her hers herself it it's its itself they them their theirs themselves this that

@@ -1,0 +1,42 @@
+# The environment is made on first use; constraints.txt pins what was tested.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
+
+.PHONY: audit test check bench evidence clean
+
+audit: $(VENV)/.core            ## run the main job on the bundled sample
+	$(BIN)/shaketable audit
+
+test: $(VENV)/.everything       ## all tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.everything      ## style, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/test_house.py
+
+bench: $(VENV)/.everything      ## each script prints a ratio against a peer or a limit
+	$(PIP) --group bench
+	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+evidence: $(VENV)/.everything   ## long experiments on real collections; tables go to docs/evidence
+	for script in evidence/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+$(VENV)/.pip: constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip --disable-pip-version-check --quiet install --upgrade "pip>=25.1"
+	touch $@
+
+$(VENV)/.core: $(VENV)/.pip pyproject.toml
+	$(PIP) --editable ".[report]"
+	touch $@
+
+$(VENV)/.everything: $(VENV)/.core pyproject.toml
+	$(PIP) --editable ".[all]" --group dev
+	touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

@@ -1,0 +1,116 @@
+"""The 28 features of 100,000 pairs of a query and a document, against a plain Python loop over the same terms.
+
+    python benchmarks/features.py [--quick]
+
+One thread; both have their collection statistics, read every text within the clock, each once, and must agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from retrieval import zipf_texts
+
+from shaketable.rank.features import FIELDS, Extractor
+from shaketable.text.tokens import Tokenizer
+from shaketable.types import Doc, Slate
+
+DOCUMENTS, QUERIES, DEPTH, LENGTH = 20_000, 1_000, 100, 100
+GOAL = 20_000
+
+
+class Corpus(dict[str, Doc]):
+    fingerprint = "generated"
+
+
+def corpus(documents: int) -> Corpus:
+    bodies, titles = zipf_texts(1, documents, LENGTH // 2, 3 * LENGTH // 2), zipf_texts(2, documents, 4, 10)
+    urls = (text.replace(" ", "/") for text in zipf_texts(3, documents, 2, 4))
+    docs = zip(bodies, titles, urls, strict=True)
+    return Corpus({f"d{number}": Doc(body, title, url) for number, (body, title, url) in enumerate(docs)})
+
+
+class Loop:
+    """The formulas, term by term."""
+
+    def __init__(self, corpus: Corpus, tokenizer: Tokenizer):
+        self.tokenizer, self.documents = tokenizer, len(corpus)
+        self.counts: dict[tuple[str, Doc], Counter[str]] = {}
+        self.df: dict[str, Counter[str]] = {field: Counter() for field in FIELDS}
+        self.cf: dict[str, Counter[str]] = {field: Counter() for field in FIELDS}
+        for field, part in FIELDS.items():
+            for doc in corpus.values():
+                terms = tokenizer(part(doc).text)
+                self.df[field].update(set(terms))
+                self.cf[field].update(terms)
+        self.size = {field: sum(cf.values()) for field, cf in self.cf.items()}
+
+    def read(self, field: str, doc: Doc) -> Counter[str]:
+        if (field, doc) not in self.counts:
+            self.counts[field, doc] = Counter(self.tokenizer(FIELDS[field](doc).text))
+        return self.counts[field, doc]
+
+    def row(self, query: Sequence[str], doc: Doc) -> list[float]:
+        columns = [self.field(field, Counter(query), self.read(field, doc)) for field in FIELDS]
+        return [value for feature in zip(*columns, strict=True) for value in feature]
+
+    def field(self, field: str, query: Counter[str], counts: Counter[str]) -> tuple[float, ...]:
+        total, dl, average = self.size[field], sum(counts.values()), self.size[field] / self.documents
+        tf = idf = tf_idf = bm25 = ql_dir = ql_jm = 0.0
+        for term, qtf in query.items():
+            if not (df := self.df[field][term]):
+                continue
+            ql_dir -= qtf * math.log1p(dl / 2000)
+            if not (count := counts[term]):
+                continue
+            rarity, share = math.log(self.documents / df), self.cf[field][term] / total
+            tf += count
+            idf += rarity
+            tf_idf += count * rarity
+            odds = math.log2((self.documents - df + 0.5) / (df + 0.5))
+            bm25 += odds * 3.5 * count / (count + 2.5 * (1 - 0.8 + 0.8 * dl / average))
+            ql_dir += qtf * math.log1p(count / (2000 * share))
+            ql_jm += qtf * math.log1p(0.9 * count / (0.1 * dl * share))
+        return tf, idf, tf_idf, float(dl), bm25, ql_dir, ql_jm
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the pairs, for a look")
+    queries = QUERIES // 10 if parser.parse_args().quick else QUERIES
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["SHAKETABLE_HOME"] = folder
+        docs = corpus(DOCUMENTS)
+        extractor = Extractor.open(docs, Tokenizer())
+        extractor.rows([Slate("word1 word2", (Doc("word1 word3"),))])  # compiles
+        rng, every = np.random.default_rng(0), list(docs.values())
+        slates = [
+            Slate(text, tuple(every[i] for i in rng.choice(len(every), DEPTH, replace=False)))
+            for text in zipf_texts(4, queries, 3, 5)
+        ]
+        started = time.perf_counter()
+        rows = extractor.rows(slates)
+        first = len(rows) / (time.perf_counter() - started)
+        started = time.perf_counter()
+        extractor.rows(slates)
+        again = len(rows) / (time.perf_counter() - started)
+    loop = Loop(docs, Tokenizer())
+    started = time.perf_counter()
+    plain = [loop.row(words, doc) for slate in slates for words in [loop.tokenizer(slate.query)] for doc in slate.docs]
+    looped = len(plain) / (time.perf_counter() - started)
+    worst = float(np.abs(np.array(plain) - rows).max())
+    print(f"{len(rows):,} pairs x {rows.shape[1]} features, {LENGTH} words a document; largest difference {worst:.1e}")
+    print(f"features, texts not read before {first:10,.0f} pairs/s   {first / looped:5.1f} x the loop, goal {GOAL:,}")
+    print(f"features, texts read before     {again:10,.0f} pairs/s   {again / looped:5.1f} x the loop")
+    print(f"plain Python loop               {looped:10,.0f} pairs/s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""All commands in one place; each lives in its own file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shaketable.cli.audit import audit
+from shaketable.cli.catalogue import list_
+from shaketable.cli.doctor import doctor
+from shaketable.cli.evaluate import evaluate
+from shaketable.cli.rank import rank
+
+app = typer.Typer(
+    help="Measure, probe, attack and harden the robustness of search rankers.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(audit)
+app.command()(evaluate)
+app.command()(rank)
+app.command(name="list")(list_)
+app.command()(doctor)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(version("shaketable"))
+        raise typer.Exit
+
+
+@app.callback()
+def shaketable(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Measure, probe, attack and harden the robustness of search rankers."""

@@ -1,0 +1,198 @@
+"""The inverted index of a corpus: which documents have a term, and how often. Kept on disk, mapped into memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable import files
+from shaketable.data.ids import Ids
+from shaketable.index.texts import UNKNOWN, Texts, Vocabulary
+from shaketable.text.tokens import Tokenizer
+from shaketable.types import Corpus, fingerprint
+
+FORMAT = 1  # of the files; raise it when they, or the terms of a text, come out differently
+BLOCK = 4096  # documents read at a time
+Item = TypeVar("Item")
+
+
+class Postings(NamedTuple):
+    """Which documents have which term. Documents are numbered in the order of their docnos."""
+
+    first: NDArray[np.int64]
+    """Where the postings of each term start in `docs` and `counts`, and where the last ones end."""
+    docs: NDArray[np.int32]
+    counts: NDArray[np.unsignedinteger[Any]]
+    """As small a type as the largest count allows."""
+    lengths: NDArray[np.int32]
+    """Of the documents, in terms."""
+
+
+class Bags(NamedTuple):
+    """Queries as bags of terms that the collection has; counts need not be whole."""
+
+    starts: NDArray[np.int64]
+    terms: NDArray[np.int64]
+    counts: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, queries: int, owners: NDArray[np.int64], terms: NDArray[np.integer[Any]], counts: NDArray[np.float64]
+    ) -> Bags:
+        """From (query, term, count) triples in any order; counts of the same query and term are added up."""
+        width = int(terms.max(initial=0)) + 1
+        pairs, place = np.unique(owners * width + terms, return_inverse=True)
+        starts = np.searchsorted(pairs, np.arange(queries + 1) * width)
+        return cls(starts, pairs % width, np.bincount(place, counts, len(pairs)).astype(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """Term counts of a corpus, and the numbers that collection statistics are made of."""
+
+    fingerprint: str
+    tokenizer: Tokenizer
+    docnos: Ids
+    terms: Ids
+    postings: Postings
+    cf: NDArray[np.int64]
+    """How often each term occurs."""
+
+    @cached_property
+    def df(self) -> NDArray[np.int64]:
+        """How many documents have each term."""
+        return np.diff(self.postings.first)
+
+    @cached_property
+    def size(self) -> int:
+        """The terms of all documents together."""
+        return int(self.postings.lengths.sum())
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The terms of texts seen lately, shared by all rankers over this index."""
+        return Texts(self._vocabulary)
+
+    def bags(self, queries: Sequence[str]) -> Bags:
+        """What is left of the queries: terms that the collection does not have are skipped."""
+        terms, sizes = self._vocabulary(queries)
+        owners = np.repeat(np.arange(len(queries)), sizes)
+        known = terms != UNKNOWN
+        return Bags.of(len(queries), owners[known], terms[known], np.ones(np.count_nonzero(known)))
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        return Vocabulary(self.tokenizer, lambda term: found if (found := self.terms.find(term)) >= 0 else UNKNOWN)
+
+
+def open_index(corpus: Corpus, tokenizer: Tokenizer) -> Index:
+    """The index of a corpus: the one in use, the one on disk, or a new one, which is kept there if that is possible."""
+    name = fingerprint(corpus.fingerprint, repr(tokenizer), FORMAT)
+    index = _in_use.get(name)
+    if index is None:
+        folder = files.home() / "indexes" / name
+        index = load(folder)
+        if index is None:
+            built = build(corpus, tokenizer, name)
+            index = (load(folder) if save(built, folder) else None) or built
+        _in_use[name] = index
+    return index
+
+
+_in_use: WeakValueDictionary[str, Index] = WeakValueDictionary()
+
+
+def build(corpus: Corpus, tokenizer: Tokenizer, name: str = "") -> Index:
+    """Read the corpus once, keeping 4 bytes a term, and turn the rows of terms into postings."""
+    from shaketable.index import kernels
+
+    terms: dict[str, int] = {}
+    vocabulary = Vocabulary(tokenizer, lambda term: terms.setdefault(term, len(terms)))
+    docnos: list[str] = []
+    rows, sizes = bytearray(), bytearray()
+    for block in _blocks(corpus.items(), BLOCK):
+        docnos += (docno for docno, _ in block)
+        tokens, lengths = vocabulary(doc.text for _, doc in block)
+        rows += tokens.data
+        sizes += lengths.data
+    order = np.array(sorted(range(len(docnos)), key=docnos.__getitem__), dtype=np.int64)
+    lengths, tokens = np.frombuffer(sizes, np.int64), np.frombuffer(rows, np.int32)
+    starts = _starts(lengths)
+    df, cf, most = kernels.count_terms(tokens, starts, len(terms))
+    first = _starts(df)
+    docs, counts = np.empty(first[-1], np.int32), np.zeros(first[-1], np.min_scalar_type(most))
+    kernels.invert(tokens, starts, order, first, docs, counts)
+    postings = Postings(first, docs, counts, lengths[order].astype(np.int32))
+    for part in postings:
+        part.setflags(write=False)  # as the mapped ones are, so that kernels are compiled for one kind only
+    return Index(name, tokenizer, Ids.build(docnos[i] for i in order), Ids.build(terms), postings, cf)
+
+
+def save(index: Index, folder: Path) -> bool:
+    """Write an index under this name, whole or not at all; False if it cannot be written. Whoever came first, stays."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".building-"))
+    except OSError:
+        return False
+    try:
+        parts = {"docnos": index.docnos.arrays(), "terms": index.terms.arrays(), "postings": index.postings._asdict()}
+        for part, arrays in parts.items():
+            for name, array in arrays.items():
+                np.save(temporary / f"{part}.{name}.npy", array, allow_pickle=False)
+        np.save(temporary / "cf.npy", index.cf, allow_pickle=False)
+        about = {"fingerprint": index.fingerprint, "tokenizer": asdict(index.tokenizer)}
+        (temporary / "index.json").write_text(json.dumps(about), encoding="utf-8")
+        temporary.chmod(0o755)
+        os.rename(temporary, folder)
+    except OSError:
+        return folder.is_dir()
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return True
+
+
+def load(folder: Path) -> Index | None:
+    """The index in a folder, mapped; None if there is none. One that cannot be read is removed."""
+    if not folder.is_dir():
+        return None
+
+    def part(name: str) -> dict[str, Any]:
+        paths = folder.glob(f"{name}.*.npy")
+        return {path.name.split(".")[1]: np.load(path, mmap_mode="r", allow_pickle=False) for path in paths}
+
+    try:
+        about = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+        return Index(
+            about["fingerprint"],
+            Tokenizer(**about["tokenizer"]),
+            Ids.from_arrays(part("docnos")),
+            Ids.from_arrays(part("terms")),
+            Postings(**part("postings")),
+            np.load(folder / "cf.npy", mmap_mode="r", allow_pickle=False),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+
+
+def _starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate(([0], np.cumsum(sizes)))
+
+
+def _blocks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    remaining = iter(items)
+    while block := list(islice(remaining, size)):
+        yield block

@@ -1,0 +1,1 @@
+"""Rankers: lexical, learned, neural, remote, and runs that were made elsewhere."""

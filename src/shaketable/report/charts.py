@@ -1,0 +1,529 @@
+"""Figures to inline SVG: Altair describes, vl-convert draws, and only what is known to be harmless is kept.
+
+Text and axes have the colour `currentColor`, so a drawing follows its page from light to dark. Texts of the data
+never enter a Vega expression: columns are renamed to their roles, and texts are values or titles only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+from xml.etree import ElementTree
+
+from shaketable.errors import BadInput, MissingExtra
+from shaketable.report import cell, missing, number
+from shaketable.types import Figure, Result, fingerprint
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Colors: TypeAlias = Mapping[str, str]
+"""Series -> colour."""
+Span: TypeAlias = tuple[float, float]
+
+# Two of Okabe and Ito's colours, then those that stay furthest apart for people who see two primaries only.
+PALETTE = (
+    "#0072b2", "#d55e00", "#26a9b8", "#8c3168", "#a39c35", "#4f6420",
+    "#a6726c", "#5f6f7f", "#5b4fb8", "#d37295", "#c39a10", "#009e73",
+)  # fmt: skip
+ON_DARK = {"#0072b2": "#3a96d0", "#8c3168": "#c4689f", "#4f6420": "#86a03c", "#5b4fb8": "#8f86e0", "#5f6f7f": "#8496a8"}
+"""What a page puts in the place of the darkest colours when it is dark itself."""
+GAIN, LOSS = PALETTE[0], PALETTE[1]
+ONE_SIDED = ("#eef4fa", "#b9d4ea", "#6baed6", "#2171b5", "#08306b")
+TWO_SIDED = ("#8c3a00", "#dd9455", "#f6f3ee", "#6fa8d6", "#0b4a86")
+INKS = ("#000000", "#ffffff")
+
+FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
+"""Fonts of one width: what was measured when a drawing was laid out holds wherever it is read."""
+WIDTH = 560
+FEW = 60
+"""Up to so many topics or points, each is drawn and named by itself."""
+MOST_HINTS = 400
+"""Marks that say what they are when the pointer rests on them; more of them would make the page heavy."""
+
+_SVG = "{http://www.w3.org/2000/svg}"
+_ELEMENTS = {"svg", "g", "path", "rect", "line", "text", "tspan", "defs", "clipPath"}
+_ATTRIBUTES = {
+    "class", "clip-path", "d", "dx", "dy", "fill", "fill-opacity", "font-size", "font-style", "font-weight", "height",
+    "id", "opacity", "stroke", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "stroke-miterlimit",
+    "stroke-opacity", "stroke-width", "text-anchor", "transform", "viewBox", "width", "x", "x1", "x2", "y", "y1", "y2",
+}  # fmt: skip
+_QUIET = {"labelColor": "currentColor", "titleColor": "currentColor", "labelFontSize": 11, "titleFontSize": 11}
+_CONFIG = {
+    "font": FONT,
+    "background": None,
+    "padding": 6,
+    "view": {"stroke": None},
+    "axis": {
+        **_QUIET,
+        "titleFontWeight": "normal",
+        "grid": False,
+        "gridColor": "currentColor",
+        "gridOpacity": 0.13,
+        "domainColor": "currentColor",
+        "domainOpacity": 0.4,
+        "ticks": False,
+        "labelLimit": 210,
+        "labelPadding": 5,
+        "labelFlush": False,
+        "titlePadding": 8,
+    },
+    "legend": {
+        **_QUIET,
+        "orient": "top",
+        "columns": 3,
+        "labelLimit": 190,
+        "columnPadding": 16,
+        "symbolStrokeWidth": 2.5,
+        "symbolOpacity": 1,
+        "offset": 26,  # leaves room for the title of the vertical axis
+    },
+    "title": {"color": "currentColor", "fontSize": 11, "fontWeight": "normal", "anchor": "start"},
+    "text": {"color": "currentColor", "fontSize": 11},
+    "concat": {"spacing": 24},
+}
+
+
+@dataclass(frozen=True)
+class Plot:
+    """What a kind of drawing gets: the roles as columns `x`, `y`, `color`, their names, and the series' colours."""
+
+    frame: pd.DataFrame
+    names: Mapping[str, str]
+    colors: Colors
+
+    @property
+    def series(self) -> list[str]:
+        """The series, in the order of the table."""
+        return _distinct(self.frame, "color")
+
+    def chart(self, frame: pd.DataFrame) -> Any:
+        """A chart of these rows, each with a hint of what it is."""
+        rows = [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
+        for row in rows:
+            row["hint"] = "; ".join(f"{name}: {cell(row[role])}" for role, name in self.names.items())
+        return _chart(rows)
+
+    def color(self, legend: Any = None) -> Any:
+        """The colour of a series, the same wherever the series appears; without series the palette's first."""
+        import altair as alt
+
+        if not self.series:
+            return alt.value(PALETTE[0])
+        scale = alt.Scale(domain=self.series, range=[self.colors[name] for name in self.series])
+        return alt.Color("color:N", scale=scale, legend=legend, title=None)
+
+    def upwards(self, **scale: Any) -> Any:
+        """The vertical axis: a light grid, its title flat above it."""
+        import altair as alt
+
+        flat: dict[str, Any] = {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleX": 0, "titleY": -12}
+        axis = alt.Axis(grid=True, domain=False, tickCount=6, **flat)
+        return alt.Y("y:Q", title=self.names["y"], scale=alt.Scale(**scale), axis=axis)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A way to draw: which roles hold numbers (the last is the value), and how many different others may have."""
+
+    make: Callable[[Plot], Any]
+    numbers: tuple[str, ...] = ("y",)
+    most: Mapping[str, int] = field(default_factory=dict)
+
+
+def draw(figure: Figure, table: pd.DataFrame, colors: Colors | None = None) -> str:
+    """The figure as one SVG element, or "" where the table holds nothing to draw.
+
+    `colors` are those of `page_colors`; series that are not among them get colours of their own.
+    """
+    kind = _kind(figure)
+    frame, notes = _limited(figure, kind, table)
+    if frame.empty:
+        return ""
+    try:
+        import altair as alt
+        import vl_convert
+    except ModuleNotFoundError as error:
+        raise MissingExtra("report", "drawing plots") from error
+    names = {role: cell(getattr(figure, role)) for role in ("color", "x", "y") if getattr(figure, role)}
+    own = {} if "color" in kind.numbers else _colored([_distinct(frame, "color")])
+    chart = kind.make(Plot(frame, names, {**own, **(colors or {})}))
+    if notes:
+        chart = alt.concat(chart, title=alt.TitleParams(notes, orient="bottom", offset=10, fontStyle="italic"))
+    svg = vl_convert.vegalite_to_svg(chart.to_dict(), config=_CONFIG, allowed_base_urls=[])
+    return _harmless(svg, cell(figure.title))
+
+
+def page_colors(results: Iterable[Result]) -> dict[str, str]:
+    """One colour for each series of a page, the same in all its figures.
+
+    Names that meet in one figure get different colours, as far as the palette goes.
+    """
+    return _colored(
+        _distinct(_limited(figure, kind, result.tables[figure.table])[0], "color")
+        for result in results
+        for figure in result.figures
+        if figure.color and "color" not in (kind := _kind(figure)).numbers
+    )
+
+
+def _colored(groups: Iterable[Sequence[str]]) -> dict[str, str]:
+    neighbours: dict[str, set[str]] = defaultdict(set)
+    for group in groups:
+        for name in group:
+            neighbours[name].update(group)
+    colors: dict[str, str] = {}
+    for name, others in neighbours.items():
+        near = Counter(colors[other] for other in others if other in colors)
+        used = Counter(colors.values())
+        colors[name] = min(PALETTE, key=lambda color: (near[color], used[color]))
+    return colors
+
+
+def _kind(figure: Figure) -> Kind:
+    if figure.kind not in KINDS:
+        raise BadInput(f"figure {figure.title!r}: no drawing is called {figure.kind!r}; there are: {', '.join(KINDS)}")
+    return KINDS[figure.kind]
+
+
+def _limited(figure: Figure, kind: Kind, table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The rows to draw; of too many series or categories those with the highest mean, and a line that says so."""
+    frame, notes = _roles(figure, kind, table), []
+    for role, most in kind.most.items():
+        if role in frame and (count := frame[role].nunique()) > most:
+            means = frame.groupby(role, sort=False)[kind.numbers[-1]].mean()
+            frame = frame[frame[role].isin(means.nlargest(most).index)].reset_index(drop=True)
+            name = cell(getattr(figure, role), 40)
+            notes.append(f"Drawn: the {most} of {count} values of {name} with the highest mean. The table has all.")
+    return frame, notes
+
+
+def _roles(figure: Figure, kind: Kind, table: pd.DataFrame) -> pd.DataFrame:
+    """The columns that the figure names, called by their roles: numbers finite, texts clean, no holes."""
+    import numpy as np
+    import pandas as pd
+
+    named = {role: getattr(figure, role) for role in ("x", "y", "color") if getattr(figure, role)}
+    if absent := [column for column in named.values() if column not in table.columns]:
+        raise BadInput(f"figure {figure.title!r}: table {figure.table!r} has no column {absent[0]!r}")
+    interval = {role: role for role in ("low", "high") if {"low", "high"} <= set(table.columns)}
+    columns = {}
+    for role, column in {**named, **interval}.items():
+        if role in kind.numbers or role in interval:
+            try:
+                numbers = pd.to_numeric(table[column]).to_numpy(dtype=float, na_value=np.nan)
+            except (TypeError, ValueError) as error:
+                raise BadInput(f"figure {figure.title!r}: column {column!r} must hold numbers ({error})") from error
+            columns[role] = pd.Series(np.where(np.isfinite(numbers), numbers, np.nan))
+        else:
+            columns[role] = pd.Series([None if missing(v) else cell(v, 80) for v in table[column]], dtype=object)
+    return pd.DataFrame(columns).dropna(subset=list(named)).reset_index(drop=True)
+
+
+def _bars(plot: Plot) -> Any:
+    """Lying bars, so that long names can be read; columns `low` and `high` become whiskers."""
+    import altair as alt
+
+    frame = plot.frame
+    grouped = len(plot.series) > 1 and not frame["color"].equals(frame["x"])
+    categories = _distinct(frame, "x")
+    y = alt.Y("x:N", sort=categories, title=None, axis=alt.Axis(domain=False), scale=alt.Scale(padding=0.22))
+    offset = {"yOffset": alt.YOffset("color:N", sort=plot.series)} if grouped else {}
+    x = alt.X("y:Q", title=plot.names["y"], axis=alt.Axis(grid=True, domain=False, tickCount=6))
+    bars = (
+        plot.chart(frame)
+        .mark_bar()
+        .encode(y=y, x=x, color=plot.color(alt.Legend(offset=8) if grouped else None), **offset)
+    )
+    zero = _chart([{"y": 0}]).mark_rule(color="currentColor", opacity=0.5, aria=False).encode(x="y:Q")
+    layers = [_hinted(bars), zero]
+    if "low" in frame:
+        rule = _chart(frame.dropna().to_dict("records")).mark_rule(color="currentColor", strokeWidth=1.3, aria=False)
+        layers.append(rule.encode(y=y, x="low:Q", x2="high:Q", **offset))
+    high = len(categories) * (10 * len(plot.series) + 8 if grouped else 22)
+    return alt.layer(*layers).properties(width=WIDTH - 100, height=high)
+
+
+def _lines(plot: Plot) -> Any:
+    """A line for each series, named at its right end."""
+    import altair as alt
+
+    frame, height = plot.frame.sort_values("x", kind="stable"), 260
+    span = padded(frame["y"])
+    step: dict[str, Any] = {"tickMinStep": 1} if (frame["x"] % 1 == 0).all() else {}
+    x = alt.X("x:Q", title=plot.names["x"], axis=alt.Axis(tickCount=8, **step), scale=alt.Scale(zero=False))
+    y = plot.upwards(domain=span, nice=False)
+    layers = [plot.chart(frame).mark_line(strokeWidth=2, aria=False).encode(x=x, y=y, color=plot.color())]
+    if frame["x"].nunique() <= FEW:
+        points = plot.chart(frame).mark_circle(size=24, opacity=1)
+        layers.append(_hinted(points.encode(x=x, y=y, color=plot.color())))
+    if plot.series:
+        ends = frame.groupby("color", sort=False).tail(1)
+        ends = ends.assign(x=frame["x"].max(), y=spread(list(ends["y"]), 13 / height * (span[1] - span[0]), span))
+        names = _chart(ends.to_dict("records")).mark_text(align="left", dx=8, limit=150, aria=False)
+        layers.append(names.encode(x=x, y=y, text="color:N", color=plot.color()))
+    return alt.layer(*layers).properties(width=WIDTH - 60, height=height)
+
+
+def _profile(plot: Plot) -> Any:
+    """The score of each topic, topics sorted by their mean; many topics are thin lines under a running mean."""
+    import altair as alt
+
+    topics = list(plot.frame.groupby("x", sort=False)["y"].mean().sort_values(kind="stable").index)
+    place = {topic: position for position, topic in enumerate(topics)}
+    frame = plot.frame.assign(place=plot.frame["x"].map(place)).sort_values("place", kind="stable")
+    title = f"{plot.names['x']} ({len(topics)}, sorted by mean {plot.names['y']}"
+    color, y = plot.color(alt.Legend(symbolType="stroke")), plot.upwards()
+    if len(topics) <= FEW:
+        axis = alt.Axis(labelAngle=-90, labelLimit=90, labelOverlap=False)
+        x = alt.X("x:O", sort=topics, title=f"{title})", axis=axis)
+        line = plot.chart(frame).mark_line(strokeWidth=1, opacity=0.5, aria=False).encode(x=x, y=y, color=color)
+        points = plot.chart(frame).mark_circle(size=26, opacity=1).encode(x=x, y=y, color=color)
+        layers = [line, _hinted(points)]
+    else:
+        window = len(topics) // 12 | 1
+        scores = frame.groupby("color", sort=False)["y"] if plot.series else frame.groupby(lambda _: 0)["y"]
+        mean = scores.transform(lambda y: y.rolling(window, center=True, min_periods=1).mean())
+        scale = alt.Scale(domain=[0, len(topics) - 1], nice=False)
+        x = alt.X("place:Q", title=f"{title}; thick: mean of {window})", axis=alt.Axis(labels=False), scale=scale)
+        thin = plot.chart(frame).mark_line(strokeWidth=0.7, opacity=0.3, aria=False)
+        thick = plot.chart(frame.assign(y=mean)).mark_line(strokeWidth=2.2, aria=False)
+        layers = [line.encode(x=x, y=y, color=color) for line in (thin, thick)]
+    return alt.layer(*layers).properties(width=WIDTH + 80, height=260)
+
+
+def _scatter(plot: Plot) -> Any:
+    """Points: each named beside it where each is a series of its own, else a colour for each series."""
+    import altair as alt
+
+    frame, height = plot.frame, 340
+    across, up = padded(frame["x"]), padded(frame["y"])
+    axis = alt.Axis(grid=True, domain=False, tickCount=7)
+    x = alt.X("x:Q", title=plot.names["x"], scale=alt.Scale(domain=across, nice=False), axis=axis)
+    alone = bool(plot.series) and frame["color"].is_unique
+    few = len(plot.series) <= len(PALETTE)
+    color = plot.color(None if alone else alt.Legend()) if few else alt.value(PALETTE[0])
+    points = plot.chart(frame).mark_circle(size=60 if len(frame) <= FEW else 24, opacity=0.85)
+    layers = [_hinted(points.encode(x=x, y=plot.upwards(domain=up, nice=False), color=color))]
+    if alone and len(frame) <= FEW:
+        lefts = (frame["x"] - across[0]) / (across[1] - across[0]) * WIDTH
+        tops = (up[1] - frame["y"]) / (up[1] - up[0]) * height
+        places = beside(list(zip(lefts, tops, strict=True)), list(frame["color"]))
+        for text, (left, top, align) in zip(frame["color"], places, strict=True):
+            name = _chart([{"text": text}]).mark_text(align=align, baseline="middle", limit=170, aria=False)
+            layers.append(name.encode(x=alt.value(left), y=alt.value(top), text="text:N"))
+    return alt.layer(*layers).properties(width=WIDTH, height=height)
+
+
+def _heatmap(plot: Plot) -> Any:
+    """A table of coloured cells with their numbers; the colours are two-sided where numbers are below zero."""
+    import altair as alt
+
+    frame, values = plot.frame, plot.frame["color"]
+    low, high = values.min(), values.max()
+    if low < 0:
+        ramp, low, high = TWO_SIDED, -max(-low, high), max(-low, high)
+    else:
+        ramp, high = ONE_SIDED, high if high > low else low + 1
+    fills = [mixed(ramp, (value - low) / (high - low)) for value in values]
+    frame = frame.assign(fill=fills, ink=[ink_on(fill) for fill in fills], text=[number(value, 3) for value in values])
+    columns, rows = _distinct(frame, "x"), _distinct(frame, "y")
+    width = min(90, max(46, WIDTH // len(columns)))
+    angle = 0 if max(map(len, columns)) * 6.5 < width else -40
+    above = alt.Axis(orient="top", domain=False, labelAngle=angle, labelLimit=150, labelOverlap=False)
+    x = alt.X("x:N", sort=columns, title=plot.names["x"], axis=above)
+    y = alt.Y("y:N", sort=rows, title=plot.names["y"], axis=alt.Axis(domain=False))
+    cells = plot.chart(frame).mark_rect(stroke="#ffffff", strokeWidth=1, strokeOpacity=0.6)
+    cells = cells.encode(x=x, y=y, fill=alt.Fill("fill:N", scale=None))
+    numbers = _chart(frame.to_dict("records")).mark_text(aria=False)
+    numbers = numbers.encode(x=x, y=y, text="text:N", color=alt.Color("ink:N", scale=None))
+    return alt.layer(_hinted(cells), numbers).properties(width=len(columns) * width, height=len(rows) * 26)
+
+
+def _waterfall(plot: Plot) -> Any:
+    """Gain or loss of each query, sorted: a panel for each facet, whose title counts the signs."""
+    import altair as alt
+
+    facets = list(plot.frame.groupby("color", sort=False)) if plot.series else [("", plot.frame)]
+    width, height = (WIDTH + 80, 240) if len(facets) == 1 else (WIDTH // 2, 130)
+    low, high = padded(plot.frame["y"])
+    domain = [min(low, 0), max(high, 0)]
+    panels = []
+    for facet, part in facets:
+        part = part.sort_values("y", ascending=False, kind="stable")
+        part = part.assign(place=range(len(part)), sign=[GAIN if y > 0 else LOSS for y in part["y"]])
+        signs = Counter("up" if y > 0 else "down" if y < 0 else "equal" for y in part["y"])
+        counts = ", ".join(f"{signs[sign]} {sign}" for sign in ("up", "down", "equal"))
+        named = len(facets) == 1 and len(part) <= FEW and part["x"].is_unique
+        sort = {"sort": list(part["x"])} if named else {"scale": alt.Scale(domain=[-0.5, len(part) - 0.5], nice=False)}
+        axis = alt.Axis(labels=named, domain=False, labelAngle=-90, labelLimit=90, labelOverlap=False)
+        x = alt.X(
+            "x:O" if named else "place:Q", title=f"{plot.names['x']}, sorted by {plot.names['y']}", axis=axis, **sort
+        )
+        bars = plot.chart(part).mark_bar(width=min(40, max(0.6, 0.85 * width / len(part))))
+        fill = alt.Fill("sign:N", scale=None)
+        panel = _hinted(bars.encode(x=x, y=plot.upwards(domain=domain, nice=False).title(None), fill=fill))
+        title = alt.TitleParams(f"{cell(facet, 30)}: {counts}" if facet else counts, fontWeight="bold", offset=8)
+        panels.append(panel.properties(width=width, height=height, title=title))
+    return alt.concat(*panels, columns=2)
+
+
+KINDS = {
+    "bars": Kind(_bars, most={"x": 40, "color": 12}),
+    "lines": Kind(_lines, numbers=("x", "y"), most={"color": 12}),
+    "profile": Kind(_profile, most={"color": 12}),
+    "scatter": Kind(_scatter, numbers=("x", "y")),
+    "heatmap": Kind(_heatmap, numbers=("color",), most={"x": 30, "y": 40}),
+    "waterfall": Kind(_waterfall, most={"color": 12}),
+}
+
+
+def padded(values: Iterable[float], share: float = 0.06) -> Span:
+    """The span of the values with some room at both ends.
+
+    >>> padded([0.0, 1.0], 0.5)
+    (-0.5, 1.5)
+    """
+    values = list(values)
+    low, high = min(values), max(values)
+    room = (high - low) * share or abs(high) * share or 1.0
+    return low - room, high + room
+
+
+def spread(values: Sequence[float], gap: float, span: Span) -> list[float]:
+    """The values moved apart until neighbours are `gap` apart, in the same order, inside the span if they fit.
+
+    >>> spread([1.0, 1.0, 5.0], 2.0, (0.0, 10.0))
+    [1.0, 3.0, 5.0]
+    >>> spread([9.0, 10.0], 2.0, (0.0, 10.0))
+    [8.0, 10.0]
+    """
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    places = [values[i] for i in order]
+    for i in range(1, len(places)):
+        places[i] = max(places[i], places[i - 1] + gap)
+    ceiling = span[1]
+    for i in reversed(range(len(places))):
+        places[i] = min(places[i], ceiling)
+        ceiling = places[i] - gap
+    moved = dict(zip(order, places, strict=True))
+    return [moved[i] for i in range(len(values))]
+
+
+def beside(points: Sequence[tuple[float, float]], texts: Sequence[str]) -> list[tuple[float, float, str]]:
+    """Where to write each text so that it hides least: right of its point, left, above or below."""
+    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in points]
+    places = []
+    for (x, y), text in zip(points, texts, strict=True):
+        wide = min(170.0, 6.2 * len(text))
+        sides = (
+            (x + 8, y, "left", x + 8),
+            (x - 8, y, "right", x - 8 - wide),
+            (x, y - 13, "center", x - wide / 2),
+            (x, y + 13, "center", x - wide / 2),
+        )
+        boxes = [(left, top - 6, left + wide, top + 6) for _, top, _, left in sides]
+        hidden = [
+            sum(a < right and left < b and c < low and top < d for a, c, b, d in taken) + (left < 0 or right > WIDTH)
+            for left, top, right, low in boxes
+        ]
+        best = hidden.index(min(hidden))
+        taken.append(boxes[best])
+        places.append(sides[best][:3])
+    return places
+
+
+def mixed(ramp: Sequence[str], share: float) -> str:
+    """The colour at a share of the way along a ramp.
+
+    >>> mixed(("#000000", "#ffffff"), 0.5)
+    '#808080'
+    """
+    place = min(max(share, 0.0), 1.0) * (len(ramp) - 1)
+    left = min(int(place), len(ramp) - 2)
+    pairs = zip(_rgb(ramp[left]), _rgb(ramp[left + 1]), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * (place - left)):02x}" for a, b in pairs)
+
+
+def ink_on(fill: str) -> str:
+    """Dark or white, whichever is read better on this colour.
+
+    >>> ink_on("#08306b"), ink_on("#eef4fa")
+    ('#ffffff', '#000000')
+    """
+    return max(INKS, key=lambda ink: contrast(ink, fill))
+
+
+def contrast(one: str, other: str) -> float:
+    """How well one colour is read on another, from 1 to 21 (WCAG 2).
+
+    >>> contrast("#000000", "#ffffff")
+    21.0
+    """
+    low, high = sorted(_luminance(color) for color in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(color: str) -> float:
+    linear = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in (c / 255 for c in _rgb(color)))
+    return sum(weight * value for weight, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def _rgb(color: str) -> tuple[int, ...]:
+    return tuple(bytes.fromhex(color[1:]))
+
+
+def _distinct(frame: pd.DataFrame, role: str) -> list[str]:
+    return list(dict.fromkeys(frame[role])) if role in frame else []
+
+
+def _chart(rows: Sequence[Mapping[Any, Any]]) -> Any:
+    import altair as alt
+
+    return alt.Chart(alt.InlineData(values=list(rows)))
+
+
+def _hinted(chart: Any) -> Any:
+    import altair as alt
+
+    return chart.encode(description=alt.Description("hint:N"))
+
+
+def _harmless(svg: str, title: str) -> str:
+    """The SVG rebuilt from what is known to be harmless; ids are its own, so that drawings can share a page."""
+    root = ElementTree.fromstring(svg)
+    scope = f"f{fingerprint(svg)[:10]}-"
+    marks = sum("aria-label" in node.attrib for node in root.iter())
+    kept = _kept(root, scope, hints=marks <= MOST_HINTS)
+    kept.set("xmlns", "http://www.w3.org/2000/svg")
+    kept.set("role", "img")
+    kept.set("aria-label", title)
+    kept.set("font-family", FONT)
+    return ElementTree.tostring(kept, encoding="unicode")
+
+
+def _kept(node: ElementTree.Element, scope: str, hints: bool) -> ElementTree.Element:
+    kept = ElementTree.Element(node.tag.removeprefix(_SVG))
+    kept.text = node.text
+    for name, value in node.attrib.items():
+        if name == "id":
+            kept.set("id", scope + value)
+        elif name == "clip-path" and (local := re.fullmatch(r"url\(#([\w-]+)\)", value)):
+            kept.set(name, f"url(#{scope}{local.group(1)})")
+        elif name in _ATTRIBUTES and "url" not in value.lower():
+            kept.set(name, _short(value) if name in ("d", "transform") else value)
+    if hints and kept.tag == "path" and "aria-label" in node.attrib:
+        ElementTree.SubElement(kept, "title").text = node.attrib["aria-label"]
+    for child in node:
+        bare = child.get("class") == "background" and not (child.get("fill") or child.get("stroke"))
+        if child.tag.removeprefix(_SVG) in _ELEMENTS and child.get("display") != "none" and not bare:
+            kept.append(_kept(child, scope, hints))
+    return kept
+
+
+def _short(path: str) -> str:
+    """Coordinates to a tenth of a pixel."""
+    return re.sub(r"-?\d+\.\d{2,}(?:e-?\d+)?", lambda match: f"{float(match.group()):.1f}".removesuffix(".0"), path)

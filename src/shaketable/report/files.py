@@ -1,0 +1,209 @@
+"""Results to and from files: one JSON file with everything, one CSV for each table."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shaketable.errors import BadInput
+from shaketable.files import open_binary, written_whole
+from shaketable.report import clean, missing
+from shaketable.types import Failure, Figure, Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = "shaketable.audit/1"
+NAME = "results.json"
+
+
+def result_json(result: Result) -> dict[str, Any]:
+    """A Result as plain values that strict JSON can hold: NaN becomes null, an infinity the text "inf"."""
+    return {
+        "task": result.task,
+        "question": result.question,
+        "tables": {name: _table_json(frame) for name, frame in result.tables.items()},
+        "figures": [asdict(figure) for figure in result.figures],
+        "notes": list(result.notes),
+        "headline": {name: plain(value) for name, value in result.headline.items()},
+        "failures": [asdict(failure) for failure in result.failures],
+    }
+
+
+def audit_json(results: Sequence[Result], provenance: Mapping[str, object]) -> dict[str, Any]:
+    """A whole audit as plain values: what results.json holds."""
+    return {"schema": SCHEMA, "provenance": plain(provenance), "results": [result_json(r) for r in results]}
+
+
+def write_results(folder: Path, results: Sequence[Result], provenance: Mapping[str, object]) -> None:
+    """Write results.json and the CSV files; the JSON comes last, so where it stands everything does."""
+    names = csv_names(results)
+    for position, result in enumerate(results):
+        for table, frame in result.tables.items():
+            with written_whole(folder / names[position, table]) as out:
+                _for_spreadsheets(frame).to_csv(out, index=False, lineterminator="\n")
+    with written_whole(folder / NAME) as out:
+        json.dump(audit_json(results, provenance), out, allow_nan=False, indent=1)
+        out.write("\n")
+
+
+def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:
+    """The Results and the provenance that `write_results` wrote; a folder stands for the results.json in it."""
+    path = path / NAME if path.is_dir() else path
+    with open_binary(path) as raw:
+        text = raw.read()
+    try:
+        document = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"is not a JSON file ({error}); run the audit again", path) from error
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != SCHEMA:
+        raise BadInput(f"is not an audit that this version can read (schema {schema!r}, expected {SCHEMA!r})", path)
+    try:
+        return [_result(entry) for entry in document["results"]], dict(document["provenance"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadInput(f"is not a whole audit ({type(error).__name__}: {error}); run the audit again", path) from error
+
+
+def csv_names(results: Sequence[Result]) -> dict[tuple[int, str], str]:
+    """(position of the result, table) -> the name of its CSV: `<task>-<table>.csv`, safe in any file system."""
+    names: dict[tuple[int, str], str] = {}
+    taken: set[str] = set()
+    for position, result in enumerate(results):
+        for table in result.tables:
+            stem = safe_name(f"{result.task}-{table}")
+            name = next(name for name in _numbered(stem) if name.casefold() not in taken)
+            taken.add(name.casefold())
+            names[position, table] = name
+    return names
+
+
+def safe_name(text: str) -> str:
+    """The text as a name that any file system and TREC's run files take.
+
+    >>> safe_name("bm25(k1=0.9, b=0.4)")
+    'bm25-k1-0.9-b-0.4'
+    """
+    return re.sub(r"[^A-Za-z0-9_.]+", "-", text).strip("-.")[:100] or "unnamed"
+
+
+def plain(value: object) -> Any:
+    """A value as JSON has it; what JSON has no word for becomes its text.
+
+    >>> import numpy as np
+    >>> plain({"n": np.int64(3), "worst": float("nan"), "shape": (np.float32(0.5), float("inf"))})
+    {'n': 3, 'worst': None, 'shape': [0.5, 'inf']}
+    """
+    if missing(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return str(value)
+    if isinstance(value, bool | int | float | str):
+        return value
+    if hasattr(value, "tolist"):  # numpy's scalars and arrays
+        return plain(value.tolist())
+    return str(value)
+
+
+def _table_json(frame: pd.DataFrame) -> dict[str, Any]:
+    columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
+    return {
+        "columns": [str(column.name) for column in columns],
+        "types": [_type(column) for column in columns],
+        "rows": [list(row) for row in zip(*([plain(v) for v in column] for column in columns), strict=True)],
+    }
+
+
+def _type(column: pd.Series[Any]) -> str:
+    from pandas.api import types
+
+    kinds = {"bool": types.is_bool_dtype, "int": types.is_integer_dtype, "float": types.is_float_dtype}
+    return next((name for name, holds in kinds.items() if holds(column)), "text")
+
+
+def _result(entry: Mapping[str, Any]) -> Result:
+    result = Result(
+        task=str(entry["task"]),
+        question=str(entry["question"]),
+        tables={name: _frame(table) for name, table in entry["tables"].items()},
+        figures=tuple(Figure(**_texts(figure)) for figure in entry["figures"]),
+        notes=tuple(map(str, entry["notes"])),
+        headline={name: _float(value) for name, value in entry["headline"].items()},
+        failures=tuple(Failure(**_texts(failure)) for failure in entry["failures"]),
+    )
+    if absent := [figure.table for figure in result.figures if figure.table not in result.tables]:
+        raise ValueError(f"a figure of {absent[0]!r}, which is not there")
+    return result
+
+
+def _texts(entry: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in entry.items()}
+
+
+def _frame(table: Mapping[str, Any]) -> pd.DataFrame:
+    import pandas as pd
+
+    columns, kinds, rows = table["columns"], table["types"], table["rows"]
+    if len(columns) != len(kinds) or any(len(row) != len(columns) for row in rows):
+        raise ValueError("a table whose rows and columns do not agree")
+    values = ([row[i] for row in rows] for i in range(len(columns)))
+    frame = pd.DataFrame({i: _column(v, kind) for i, (v, kind) in enumerate(zip(values, kinds, strict=True))})
+    return frame.set_axis(columns, axis="columns")
+
+
+def _column(values: list[Any], kind: str) -> pd.Series[Any]:
+    import pandas as pd
+
+    holes = any(value is None for value in values)
+    match kind:
+        case "float":
+            return pd.Series([_float(value) for value in values], dtype="float64")
+        case "int":
+            return pd.Series(values, dtype="Int64" if holes else "int64")
+        case "bool":
+            return pd.Series(values, dtype="boolean" if holes else "bool")
+        case "text":
+            return pd.Series(values, dtype=None if values else "str")
+    raise ValueError(f"a column of unknown type {kind!r}")
+
+
+def _float(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with its texts made harmless: a spreadsheet runs a cell that starts like a formula.
+
+    Attackers write some of these texts; the JSON file keeps them exactly as they were.
+    """
+    frame = frame.copy()
+    for i in range(frame.shape[1]):
+        column = frame.iloc[:, i]
+        if _type(column) == "text":
+            frame.isetitem(i, [_harmless(v) if isinstance(v, str) else v for v in column])
+    return frame.set_axis([_harmless(str(name)) for name in frame.columns], axis="columns")
+
+
+def _harmless(text: str) -> str:
+    formula = re.match(r"[=+\-@\t\r]", text) and not re.fullmatch(r"[-+]?\d[\d.,]*\s*%?|-", text)
+    return clean(f"'{text}" if formula else text)
+
+
+def _numbered(stem: str) -> Iterator[str]:
+    yield f"{stem}.csv"
+    number = 2
+    while True:
+        yield f"{stem}-{number}.csv"
+        number += 1
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")

@@ -1,0 +1,120 @@
+"""Tables for the terminal: a DataFrame that stays readable at 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from shaketable.report import cell, is_numeric
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shaketable.types import Result
+
+MOST_ROWS = 40
+MOST_WIDTH = 36
+"""Columns of the screen that one column of the table may take; longer texts end in an ellipsis."""
+GAP = 3
+
+
+@dataclass(frozen=True)
+class _Column:
+    title: Text
+    cells: tuple[Text, ...]
+    numeric: bool
+
+    @property
+    def width(self) -> int:
+        """As wide as the widest cell; the title may fold between its words."""
+        words = max((cell_len(word) for word in self.title.plain.split()), default=1)
+        return min(MOST_WIDTH, max([words, *(text.cell_len for text in self.cells)]))
+
+
+def show_result(console: Console, result: Result) -> None:
+    """Print what a task found: its first table, and those of the others that are short and not per query."""
+    console.rule(Text(cell(result.question), style="bold"), align="left", style="dim")
+    shown = [
+        (name, frame)
+        for position, (name, frame) in enumerate(result.tables.items())
+        if position == 0 or not (name.endswith("per query") or len(frame) > MOST_ROWS)
+    ]
+    for name, frame in shown:
+        show_table(console, name, frame)
+    for note in result.notes:
+        console.print(Text(cell(note), style="dim"))
+    if result.failures:
+        first = result.failures[0]
+        many = f"{len(result.failures)} queries failed, e.g. {first.ranker} on {first.query!r}: {first.reason}"
+        console.print(Text(cell(many), style="red"))
+    console.print()
+
+
+def show_table(console: Console, title: str, frame: pd.DataFrame, notes: Sequence[str] = ()) -> None:
+    """Print a frame as one table, or as several under each other where it is wider than the screen."""
+    columns = [_column(frame.iloc[:MOST_ROWS, i]) for i in range(frame.shape[1])]
+    console.print(Text(cell(title), style="bold"))
+    if frame.empty:
+        console.print(Text("  (no rows)", style="dim"))
+    else:
+        for i, part in enumerate(_parts(columns, console.width)):
+            if i:
+                console.print()
+            console.print(_table(part, console.width))
+    if len(frame) > MOST_ROWS:
+        console.print(Text(f"… {len(frame) - MOST_ROWS} more rows; --csv or --json has them", style="dim"))
+    for note in notes:
+        console.print(Text(cell(note), style="dim"))
+    console.print()
+
+
+def _column(values: pd.Series[Any]) -> _Column:
+    return _Column(Text(cell(values.name)), tuple(Text(cell(v)) for v in values), is_numeric(values))
+
+
+def _parts(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
+    """Cut the columns into groups that fit; each group starts with the columns that name its rows."""
+    names = 0
+    while names < len(columns) - 1 and not columns[names].numeric and _width(columns[: names + 1]) <= width / 2:
+        names += 1
+    keys = list(columns[:names])
+    part = list(keys)
+    for column in columns[names:]:
+        if len(part) > len(keys) and _width([*part, column]) > width:
+            yield part
+            part = list(keys)
+        part.append(column)
+    yield part
+
+
+def _width(columns: Sequence[_Column]) -> int:
+    return sum(column.width for column in columns) + GAP * (len(columns) - 1)
+
+
+def _table(columns: Sequence[_Column], width: int) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
+    room = max(8, (width - GAP * (len(columns) - 1)) // len(columns))
+    fits = _width(columns) <= width
+    for column in columns:
+        table.add_column(
+            column.title,
+            justify="right" if column.numeric else "left",
+            vertical="bottom",
+            width=column.width if fits else min(column.width, room),
+        )
+    for row in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*(_cut(text, column.width if fits else room) for text, column in zip(row, columns, strict=True)))
+    return table
+
+
+def _cut(text: Text, width: int) -> Text:
+    text = text.copy()
+    text.truncate(width, overflow="ellipsis")
+    return text

@@ -1,0 +1,235 @@
+"""`shaketable audit`: a whole story from one command, the same after a kill, and honest when things fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+
+def results(folder: Path) -> dict:
+    return json.loads((folder / "results.json").read_text())
+
+
+def test_on_a_folder(shaketable, folder, tmp_path):
+    ended = shaketable("audit", "--data", folder, "--ranker", "bm25", "--ranker", "ql", "--out", "out")
+    assert ended.code == 0, ended.err
+    out = tmp_path / "out"
+    assert {r["task"] for r in results(out)["results"]} == {"variance", "risk", "agreement"}
+    assert (out / "report.html").read_text().startswith("<!DOCTYPE html>")
+    assert (out / "runs" / "bm25.run").read_text().startswith("q1 Q0 d1 1 ")
+    assert (out / "variance-per-query.csv").exists()
+    assert "report:" in ended.err
+    assert "VNAP" in ended.out
+
+
+def test_without_judgements_it_compares_rankings(shaketable, folder):
+    (folder / "qrels" / "test.tsv").unlink()
+    ended = shaketable("audit", "--data", folder, "--ranker", "bm25", "--ranker", "ql", "--out", "out")
+    assert ended.code == 0, ended.err
+    assert "variance: skipped, trees has no judgements" in ended.out
+    assert "How far do the rankers agree?" in ended.out
+    assert "no task applies" in shaketable("audit", "--data", folder, "--task", "risk").complaint()
+
+
+def test_gates(shaketable, folder):
+    words = ("audit", "--data", folder, "--ranker", "bm25", "--task", "variance")
+    held = shaketable(*words, "--fail-under", "bm25.nDCG@10>=0.1")
+    assert held.code == 0
+    assert "held: bm25.nDCG@10" in held.out
+    failed = shaketable(*words, "--fail-under", "nDCG@10 >= 1.1")
+    assert failed.code == 1
+    assert "FAILED: bm25.nDCG@10" in failed.out
+    assert "no headline number is called 'nDCG@1'" in shaketable(*words, "--fail-under", "nDCG@1>=0").complaint()
+    assert "cannot read the rule" in shaketable(*words, "--fail-under", "good").complaint()
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--ranker", "bm52"], "no ranker is called 'bm52'; did you mean bm25?"),
+        (["--ranker", "bm25(k=1)"], "it takes: "),
+        (["--ranker", "bm25(k1="], "cannot read the ranker"),
+        (["--ranker", "bm25(k1=-1)"], "k1"),
+        (["--ranker", "bm25", "--ranker", "bm25()"], "named twice"),
+        (["--task", "varience"], "no task is called 'varience'; did you mean variance?"),
+        (["--data", "absent"], "absent"),
+        (["--split", "dev"], "split"),
+        (["--candidates", "absent.run"], "absent.run: there is no such file"),
+        (["--ranker", "run:absent.run"], "absent.run: there is no such file"),
+        (["--ranker", "no_such_module:thing"], "no_such_module"),
+    ],
+)
+def test_bad_words(shaketable, folder, words, complaint, tmp_path):
+    given = words if "--data" in words else ["--data", folder, *words]
+    ended = shaketable("audit", *given, "--out", "out")
+    assert complaint in ended.complaint()
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_file_is_a_ranker(shaketable, folder, tmp_path):
+    (tmp_path / "mine.run").write_text("q1 Q0 d1 1 2 m\nq2 Q0 d2 1 2 m\nq3 Q0 d5 1 2 m\n")
+    ended = shaketable("audit", "--data", folder, "--ranker", "run:mine.run", "--ranker", "bm25", "--out", "out")
+    assert ended.code == 0, ended.err
+    per_query = (tmp_path / "out" / "variance-per-query.csv").read_text()
+    assert "q3,0.0" in per_query
+
+
+def test_candidates_are_what_everybody_ranks(shaketable, folder, tmp_path):
+    (tmp_path / "first.run").write_text("q1 Q0 d4 1 2 m\nq1 Q0 d1 2 1 m\nq2 Q0 d5 1 2 m\nq3 Q0 d3 1 2 m\n")
+    ended = shaketable("audit", "--data", folder, "--ranker", "bm25", "--candidates", "first.run", "--out", "out")
+    assert ended.code == 0, ended.err
+    run = (tmp_path / "out" / "runs" / "bm25.run").read_text().splitlines()
+    assert {tuple(line.split()[:3:2]) for line in run} == {("q1", "d4"), ("q1", "d1"), ("q2", "d5"), ("q3", "d3")}
+    assert "the collection's own candidates" in ended.out
+
+
+FAILING = """
+import numpy as np
+class Fussy:
+    name = "fussy"
+    def score(self, slates):
+        if any("bark" in s.query for s in slates):
+            raise ValueError("no bark please")
+        return [np.arange(len(s.docs), dtype=float) for s in slates]
+class Hopeless:
+    name = "hopeless"
+    def score(self, slates):
+        raise ValueError("never")
+"""
+
+
+def test_a_ranker_that_fails(shaketable, folder, tmp_path, monkeypatch):
+    (tmp_path / "failing_rankers.py").write_text(FAILING)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = ("audit", "--data", folder, "--out", "out", "--ranker")
+    assert "no bark please" in shaketable(*words, "failing_rankers:Fussy").complaint()
+    ended = shaketable(*words, "failing_rankers:Fussy", "--keep-going")
+    assert ended.code == 0, ended.err
+    failures = results(tmp_path / "out")["results"][0]["failures"]
+    assert [f["query"] for f in failures] == ["bark for pain"]
+    assert "no list for 1 of 3 queries" in ended.out
+    ended = shaketable(*words, "failing_rankers:Hopeless", "--keep-going")
+    assert "ranked none of the 3 queries" in ended.complaint()
+
+
+class Endpoint(BaseHTTPRequestHandler):
+    answer = b""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(self.answer)
+
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture
+def garbage_server():
+    server = HTTPServer(("127.0.0.1", 0), type("Garbage", (Endpoint,), {"answer": b"<html>hello</html>"}))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/rerank"
+    server.shutdown()
+    server.server_close()
+
+
+def test_endpoints_that_do_not_work(shaketable, folder, garbage_server, tmp_path):
+    words = ("audit", "--data", folder, "--out", "out", "--ranker")
+    assert garbage_server in shaketable(*words, garbage_server).complaint()
+    down = "http(url='http://127.0.0.1:9/rerank', retries=0, timeout=1)"
+    assert "127.0.0.1:9" in shaketable(*words, down).complaint()
+    assert not (tmp_path / "out").exists()
+
+
+COUNTING = """
+import os, time
+import numpy as np
+from pathlib import Path
+class Counting:
+    name = "counting"
+    fingerprint = "counting 1"
+    pointwise = True
+    def score(self, slates):
+        answer = [np.array([float(len(set(d.text.split()) & set(s.query.split()))) for d in s.docs]) for s in slates]
+        time.sleep(float(os.environ.get("COUNTING_SLEEP", "0")))
+        with open(os.environ["COUNTING_LOG"], "a") as log:
+            log.write(f"{sum(len(s.docs) for s in slates)}\\n")
+        return answer
+"""
+
+
+def test_killed_in_the_middle_and_run_again(folder, tmp_path):
+    """kill -9 an audit; the rerun gives the results of an undisturbed one and asks only for what was not finished."""
+    docs = [{"_id": f"x{i}", "text": f"oak needles bark number {i} word{i % 7}"} for i in range(700)]
+    with (folder / "corpus.jsonl").open("a") as corpus:
+        corpus.writelines(json.dumps(doc) + "\n" for doc in docs)
+    (tmp_path / "counting_ranker.py").write_text(COUNTING)
+
+    def environment(home: str, log: str, sleep: str = "0") -> dict[str, str]:
+        return {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
+            "SHAKETABLE_HOME": str(tmp_path / home),
+            "COUNTING_LOG": str(tmp_path / log),
+            "COUNTING_SLEEP": sleep,
+        }
+
+    def command(out: str) -> list[str]:
+        script = "from shaketable.cli import main; main()"
+        words = f"audit --data {folder} --ranker counting_ranker:Counting --depth 600 --out {out}"
+        return [sys.executable, "-c", script, *words.split()]
+
+    def asked(log: str) -> list[int]:
+        path = tmp_path / log
+        return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+    subprocess.run(command("whole"), env=environment("home a", "log a"), check=True, capture_output=True, cwd=tmp_path)
+    whole = sum(asked("log a"))
+    assert len(asked("log a")) > 2, "several chunks, or there is no middle"
+
+    victim = subprocess.Popen(
+        command("cut"), env=environment("home b", "log b", "0.5"), cwd=tmp_path, stderr=subprocess.DEVNULL
+    )
+    while len(asked("log b")) < 2 and victim.poll() is None:
+        pass
+    victim.send_signal(signal.SIGKILL)
+    victim.wait()
+    assert not (tmp_path / "cut").exists(), "nothing half-written"
+    before = sum(asked("log b"))
+    subprocess.run(command("cut"), env=environment("home b", "log b"), check=True, capture_output=True, cwd=tmp_path)
+    again = sum(asked("log b")) - before
+    assert 0 < again < whole, "finished chunks are not asked for again"
+
+    def comparable(out: str) -> dict:
+        data = results(tmp_path / out)
+        del data["provenance"]["spent"]
+        return data
+
+    assert comparable("cut") == comparable("whole")
+    assert (tmp_path / "cut" / "runs" / "counting_ranker-Counting.run").read_text() == (
+        tmp_path / "whole" / "runs" / "counting_ranker-Counting.run"
+    ).read_text()
+
+
+def test_same_seed_same_results_whatever_the_threads(folder, tmp_path):
+    script = "from shaketable.cli import main; main()"
+    for out, threads in (("one", "1"), ("two", "2")):
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NUMBA_NUM_THREADS": threads}
+        words = f"audit --data {folder} --out {out} --seed 3"
+        subprocess.run(
+            [sys.executable, "-c", script, *words.split()],
+            env=environment,
+            check=True,
+            capture_output=True,
+            cwd=tmp_path,
+        )
+    assert results(tmp_path / "one") == results(tmp_path / "two")

@@ -1,0 +1,161 @@
+"""`shaketable evaluate`: right numbers from files, one clear sentence for everything else."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+
+import pytest
+import pytrec_eval
+
+TABLE_3 = """\
+topic,s1,s2,s3,s4,s5,s6,s7,s8
+t1,0.05,0.40,0.30,0.25,0.40,0.20,0.2542,0.2918
+t2,0.15,0.35,0.30,0.25,0.15,0.45,0.2629,0.2994
+t3,0.30,0.30,0.30,0.25,0.40,0.20,0.2802,0.3147
+t4,0.45,0.25,0.30,0.25,0.15,0.45,0.2975,0.3301
+t5,0.55,0.20,0.30,0.25,0.40,0.20,0.3061,0.3378
+"""
+# Paper 002, Table 5: ZRisk and GeoRisk at alpha 0, 1, 5, 10.
+TABLE_5 = {
+    "s1": (-0.049, 0.386, -0.727, 0.364, -3.442, 0.271, -6.835, 0.160),
+    "s2": (0.026, 0.388, -0.312, 0.378, -1.668, 0.333, -3.362, 0.274),
+    "s3": (0.006, 0.387, -0.069, 0.385, -0.368, 0.376, -0.742, 0.364),
+    "s4": (0.005, 0.354, -0.063, 0.352, -0.336, 0.344, -0.677, 0.334),
+    "s5": (0.006, 0.387, -0.541, 0.370, -2.727, 0.296, -5.460, 0.203),
+    "s6": (0.005, 0.387, -0.539, 0.370, -2.718, 0.297, -5.442, 0.204),
+    "s7": (-0.001, 0.374, -0.008, 0.374, -0.036, 0.373, -0.072, 0.372),
+    "s8": (0.001, 0.397, -0.010, 0.396, -0.052, 0.395, -0.106, 0.393),
+}
+# Paper 002, Table 4: ZRisk at alpha 0 of s against s1, and of s1 against s.
+TABLE_4 = {
+    "s2": (0.1141, -0.1141),
+    "s3": (0.1427, -0.1427),
+    "s4": (0.1583, -0.1445),
+    "s5": (0.0708, -0.0708),
+    "s6": (0.1002, -0.1002),
+    "s7": (0.1496, -0.1446),
+    "s8": (0.1408, -0.1442),
+}
+
+
+def test_table_5_of_the_paper(shaketable, tmp_path):
+    (tmp_path / "x.csv").write_text(TABLE_3)
+    ended = shaketable("evaluate", "--scores", "x.csv", "--json", "-")
+    assert ended.code == 0, ended.err
+    data = json.loads(ended.out)
+    assert data["schema"] == "shaketable.evaluate/1"
+    assert data["topics"] == 5
+    assert [s["name"] for s in data["systems"]] == list(TABLE_5)
+    for system in data["systems"]:
+        printed = TABLE_5[system["name"]]
+        found = [value for r in system["risk"] for value in (r["z_risk"], r["geo_risk"])]
+        assert [round(v, 3) for v in found] == list(printed)
+
+
+def test_table_4_of_the_paper(shaketable, tmp_path):
+    rows = list(csv.DictReader(TABLE_3.splitlines()))
+    for name, printed in TABLE_4.items():
+        (tmp_path / "pair.csv").write_text(
+            f"topic,{name},s1\n" + "".join(f"{r['topic']},{r[name]},{r['s1']}\n" for r in rows)
+        )
+        data = json.loads(shaketable("evaluate", "--scores", "pair.csv", "--alpha", "0", "--json", "-").out)
+        assert tuple(round(s["risk"][0]["z_risk"], 4) for s in data["systems"]) == printed
+
+
+def test_runs_against_trec_eval(shaketable, trec):
+    ended = shaketable(
+        *("evaluate", "--qrels", "qrels", "--run", "good.run", "--run", "poor.run", "--measure", "nDCG@10"),
+        *("--measure", "map", "--baseline", "poor", "--json", "out.json", "--csv", "out.csv"),
+    )
+    assert ended.code == 0, ended.err
+    data = json.loads((trec["qrels"].parent / "out.json").read_text())
+    evaluator = pytrec_eval.RelevanceEvaluator(
+        {"q1": {"d1": 2, "d2": 0}, "q2": {"d3": 1, "d4": 1}}, {"ndcg_cut_10", "map"}
+    )
+    poor = evaluator.evaluate({"q1": {"d2": 3.0, "d1": 2.0}, "q2": {"d9": 9.0, "d4": 8.0}})
+    mean = sum(v["ndcg_cut_10"] for v in poor.values()) / 2
+    assert data["systems"][1]["mean"] == pytest.approx(mean)
+    assert data["systems"][1]["measures"]["AP"] == pytest.approx(sum(v["map"] for v in poor.values()) / 2)
+    assert data["systems"][1]["risk"][0]["u_risk"] == 0
+    assert data["systems"][0]["risk"][0]["u_risk"] == pytest.approx(data["systems"][0]["mean"] - mean)
+    assert data["systems"][0]["variance"]["no_relevant"] == 0
+    assert "good" in ended.out
+    assert "VNAP" in ended.out
+    rows = list(csv.DictReader((trec["qrels"].parent / "out.csv").read_text().splitlines()))
+    assert [row["system"] for row in rows] == ["good", "poor"]
+
+
+def test_a_page_with_plots(shaketable, tmp_path):
+    (tmp_path / "x.csv").write_text(TABLE_3)
+    assert shaketable("evaluate", "--scores", "x.csv", "--html", "page.html").code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<svg") >= 4
+    assert "GeoRisk" in page
+
+
+def test_few_topics_are_marked_with_no_star(shaketable, tmp_path):
+    (tmp_path / "x.csv").write_text(TABLE_3)
+    ended = shaketable("evaluate", "--scores", "x.csv")
+    assert "Only 5 queries" in ended.out
+    assert "*" not in ended.out.replace("T*Risk", "").replace("R T*", "")
+
+
+BROKEN = {
+    "text cell": ("topic,a\n1,good\n", r"x\.csv:2: the score of a is 'good', not a number"),
+    "negative": ("topic,a\n1,0.5\n2,-0.1\n", r"x\.csv:3: the score of a is -0\.1; scores are finite and at least 0"),
+    "nan": ("topic,a\n1,nan\n", r"x\.csv:2: the score of a is nan"),
+    "ragged": ("topic,a,b\n1,0.5\n", r"x\.csv:2: 2 cells where the header has 3"),
+    "empty": ("", r"x\.csv: is empty"),
+    "header only": ("topic,a\n", r"x\.csv: has no scores"),
+    "twice": ("topic,a\n1,0.5\n1,0.5\n", r"x\.csv:3: topic '1' stands on line 2 too"),
+    "same names": ("topic,a,a\n1,0.5,0.5\n", r"x\.csv:1: each column needs a name of its own"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_matrices(shaketable, tmp_path, case):
+    text, complaint = BROKEN[case]
+    (tmp_path / "x.csv").write_text(text)
+    ended = shaketable("evaluate", "--scores", "x.csv", "--json", "out.json")
+    assert re.match(complaint, ended.complaint()), ended.complaint()
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_bad_words(shaketable, trec, tmp_path):
+    (tmp_path / "x.csv").write_text(TABLE_3)
+    runs = ("--qrels", "qrels", "--run", "good.run")
+    assert (
+        "alpha must be a number of at least 0"
+        in shaketable("evaluate", "--scores", "x.csv", "--alpha", "-1").complaint()
+    )
+    assert "did you mean" in shaketable("evaluate", *runs, "--measure", "nDGC@10").complaint()
+    assert "no baseline is called 'goood'" in shaketable("evaluate", *runs, "--baseline", "goood").complaint()
+    assert "no such file" in shaketable("evaluate", "--qrels", "absent", "--run", "good.run").complaint()
+    assert "no such file" in shaketable("evaluate", "--qrels", "qrels", "--run", "absent.run").complaint()
+    assert "give --qrels" in shaketable("evaluate", "--run", "good.run").complaint()
+    assert "give --qrels" in shaketable("evaluate").complaint()
+
+
+FILES = {
+    "qrels with three columns": ("qrels", "q1 d1 2\n", "qrels:1:"),
+    "empty qrels": ("qrels", "", "qrels: "),
+    "text for a grade": ("qrels", "q1 0 d1 high\n", "qrels:1:"),
+    "score not a number": ("good.run", "q1 Q0 d1 1 high good\n", "good.run:1:"),
+    "score nan": ("good.run", "q1 Q0 d1 1 nan good\n", "good.run:1:"),
+    "document twice": ("good.run", "q1 Q0 d1 1 2.0 good\nq1 Q0 d1 2 1.0 good\n", "good.run:2:"),
+    "empty run": ("good.run", "", "good.run: "),
+    "five columns": ("good.run", "q1 Q0 d1 1 2.0\n", "good.run:1:"),
+    "no query in common": ("good.run", "q7 Q0 d1 1 2.0 good\n", "good.run: none of its queries is judged"),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_broken_files_are_named_with_their_line(shaketable, trec, tmp_path, case):
+    name, text, place = FILES[case]
+    trec[name].write_text(text)
+    ended = shaketable("evaluate", "--qrels", "qrels", "--run", "good.run", "--json", "out.json", "--html", "out.html")
+    assert ended.complaint().startswith(place), ended.complaint()
+    assert not (tmp_path / "out.json").exists()
+    assert not (tmp_path / "out.html").exists()

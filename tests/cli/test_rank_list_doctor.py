@@ -1,0 +1,79 @@
+"""The smaller commands."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from shaketable.data.trec import read_run
+
+
+def test_rank_with_a_retriever(shaketable, folder, tmp_path):
+    ended = shaketable("rank", "--data", folder, "--ranker", "bm25", "--out", "bm25.run")
+    assert ended.code == 0, ended.err
+    run = read_run(tmp_path / "bm25.run")
+    assert max(run["q1"], key=run["q1"].__getitem__) == "d1"
+    assert "3 of 3 queries" in ended.err
+
+
+def test_rank_re_ranks_candidates(shaketable, folder, tmp_path, monkeypatch):
+    (tmp_path / "length_ranker.py").write_text("def by_length(query, texts):\n    return [len(t) for t in texts]\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    ended = shaketable(
+        "rank", "--data", folder, "--ranker", "length_ranker:by_length", "--out", "len.run.gz", "--json", "-"
+    )
+    assert ended.code == 0, ended.err
+    assert json.loads(ended.out)["queries"] == 3
+    run = read_run(tmp_path / "len.run.gz")
+    assert run["q1"]["d1"] == len("the oak is a hardwood tree with lobed leaves")
+    assert run["q1"].keys() == {"d1", "d4"}, "only what bm25 found"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("rankers", "bm25"), ("tasks", "variance"), ("measures", "rbo"), ("data", "sample")]
+)
+def test_list(shaketable, kind, name):
+    ended = shaketable("list", kind)
+    assert ended.code == 0
+    assert name in ended.out
+    assert name in json.loads(shaketable("list", kind, "--json", "-").out)["rows"]
+
+
+def test_doctor_on_a_good_collection(shaketable, folder):
+    ended = shaketable("doctor", folder)
+    assert ended.code == 0, ended.out
+    assert "broken" not in ended.out
+
+
+def test_doctor_on_dangling_ids(shaketable, folder):
+    with (folder / "qrels" / "test.tsv").open("a") as qrels:
+        qrels.write("q1\td99\t1\n")
+    ended = shaketable("doctor", folder, "--json", "out.json")
+    assert "d99" in ended.out
+
+
+def test_doctor_on_a_run(shaketable, trec):
+    assert shaketable("doctor", "good.run", "--qrels", "qrels").code == 0
+    trec["good.run"].write_text("q9 Q0 d1 1 1.0 x\n")
+    ended = shaketable("doctor", "good.run", "--qrels", "qrels")
+    assert ended.code == 2
+    assert "give --qrels" in shaketable("doctor", "good.run").complaint()
+
+
+def test_doctor_on_broken_json(shaketable, folder):
+    with (folder / "corpus.jsonl").open("a") as corpus:
+        corpus.write('{"_id": "d6", "text": \n')
+    assert "corpus.jsonl:6:" in shaketable("doctor", folder).complaint()
+
+
+def test_doctor_on_the_installation(shaketable):
+    ended = shaketable("doctor")
+    assert ended.code == 0
+    assert "numpy" in ended.out
+
+
+def test_version_and_help(shaketable):
+    assert shaketable("--version").out.strip() == "0.1.0"
+    assert "audit" in shaketable("--help").out
+    assert shaketable("no-such-command").code == 2

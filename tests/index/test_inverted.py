@@ -1,0 +1,179 @@
+"""The index: what it counts, and that files change nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shaketable.errors import BadInput
+from shaketable.index.inverted import Bags, Index, build, load, open_index, save
+from shaketable.text.tokens import Tokenizer
+from shaketable.types import Doc
+
+ODD = st.text(st.sampled_from("ab ß東\ud800’👩_\n"), max_size=30)
+PLAIN = Tokenizer(stopwords="none", stemmer="none")
+
+
+class Docs(dict[str, Doc]):
+    """A corpus in memory."""
+
+    def __init__(self, texts: dict[str, str], name: str = "docs"):
+        super().__init__({docno: Doc(text) for docno, text in texts.items()})
+        self.fingerprint = name
+
+
+def counts(index: Index) -> dict[str, dict[str, int]]:
+    """docno -> term -> count, read back from the postings."""
+    first, docs, tf, _ = index.postings
+    found: dict[str, dict[str, int]] = {docno: {} for docno in index.docnos}
+    for number, term in enumerate(index.terms):
+        span = slice(first[number], first[number + 1])
+        assert (np.diff(docs[span]) > 0).all()
+        for doc, count in zip(docs[span], tf[span], strict=True):
+            found[index.docnos[doc]][term] = int(count)
+    return found
+
+
+@settings(deadline=None)  # kernels are compiled on the way
+@given(st.dictionaries(st.text(max_size=4), ODD, max_size=12))
+def test_it_counts(texts: dict[str, str]) -> None:
+    index = build(Docs(texts), PLAIN)
+    assert list(index.docnos) == sorted(texts)
+    assert counts(index) == {docno: dict(Counter(PLAIN(text))) for docno, text in texts.items()}
+    assert index.postings.lengths.tolist() == [len(PLAIN(texts[docno])) for docno in sorted(texts)]
+    everything = Counter(term for text in texts.values() for term in PLAIN(text))
+    assert dict(zip(index.terms, index.cf.tolist(), strict=True)) == everything
+    assert index.size == everything.total()
+
+
+def test_title_and_body_count_the_url_does_not() -> None:
+    docs = Docs({})
+    docs["d"] = Doc("red boat", title="Boats", url="http://boats.example")
+    assert counts(build(docs, Tokenizer())) == {"d": {"boat": 2, "red": 1}}
+
+
+@pytest.mark.parametrize(("times", "dtype"), [(255, np.uint8), (256, np.uint16), (70_000, np.uint32)])
+def test_counts_take_the_smallest_type_that_holds_them(times: int, dtype: type) -> None:
+    index = build(Docs({"a": "x " * times, "b": "y"}), PLAIN)
+    assert index.postings.counts.dtype == dtype
+    assert counts(index) == {"a": {"x": times}, "b": {"y": 1}}
+
+
+def test_more_words_than_the_table_starts_with() -> None:
+    texts = {f"{i:04}": " ".join(f"w{(i * 7 + j) % 5000}" for j in range(20)) for i in range(5000)}
+    index = build(Docs(texts), PLAIN)
+    assert counts(index) == {docno: dict(Counter(text.split())) for docno, text in texts.items()}
+
+
+def test_one_very_long_text() -> None:
+    words = [f"word{i}" for i in range(50_000)]
+    assert list(build(Docs({"a": " ".join(words)}), PLAIN).terms) == words
+
+
+@settings(deadline=None)
+@given(texts=st.dictionaries(st.text(max_size=4), ODD, max_size=5))
+def test_saved_and_loaded_is_the_same(texts: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("indexes") / "one"
+    built = build(Docs(texts), Tokenizer(stemmer="snowball"), "name")
+    assert save(built, folder)
+    loaded = load(folder)
+    assert loaded is not None
+    assert (loaded.fingerprint, loaded.tokenizer) == ("name", Tokenizer(stemmer="snowball"))
+    assert counts(loaded) == counts(built)
+    for ours, theirs in zip((*built.postings, built.cf), (*loaded.postings, loaded.cf), strict=True):
+        assert ours.dtype == theirs.dtype
+        assert np.array_equal(ours, theirs)
+
+
+def test_open_builds_once(home: Path) -> None:
+    texts = {"a": "red boat", "b": "blue boat"}
+    index = open_index(Docs(texts), PLAIN)
+    folder = home / "indexes" / index.fingerprint
+    assert folder.is_dir()
+    assert open_index(Docs(texts), PLAIN) is index
+    stamp = folder.stat().st_mtime_ns
+    del index
+    again = open_index(Docs({}), PLAIN)  # named like the first one, so its texts are not even read
+    assert counts(again) == {"a": {"red": 1, "boat": 1}, "b": {"blue": 1, "boat": 1}}
+    assert folder.stat().st_mtime_ns == stamp
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+
+
+def test_other_words_or_another_corpus_are_another_index() -> None:
+    docs = Docs({"a": "red boats"})
+    names = {open_index(docs, t).fingerprint for t in (PLAIN, Tokenizer(), Tokenizer(stopwords="none"))}
+    names.add(open_index(Docs({"a": "red boats"}, name="other"), PLAIN).fingerprint)
+    assert len(names) == 4
+
+
+def test_whoever_comes_second_keeps_the_first(tmp_path: Path) -> None:
+    folder = tmp_path / "indexes" / "one"
+    assert save(build(Docs({"a": "first"}), PLAIN), folder)
+    assert save(build(Docs({"a": "second"}), PLAIN), folder)
+    kept = load(folder)
+    assert kept is not None
+    assert list(kept.terms) == ["first"]
+    assert [path.name for path in folder.parent.iterdir()] == ["one"]
+
+
+def test_a_damaged_index_is_built_again(home: Path) -> None:
+    docs = Docs({"a": "red boat"})
+    folder = home / "indexes" / open_index(docs, PLAIN).fingerprint
+    (folder / "postings.docs.npy").write_bytes(b"\x93NUMPY")
+    assert counts(open_index(docs, PLAIN)) == {"a": {"red": 1, "boat": 1}}
+    (folder / "index.json").unlink()
+    assert load(folder) is None
+    assert not folder.exists()
+
+
+def test_a_home_that_cannot_be_written_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("SHAKETABLE_HOME", str(tmp_path / "file"))
+    assert counts(open_index(Docs({"a": "boat"}), PLAIN)) == {"a": {"boat": 1}}
+
+
+def test_a_docno_twice_is_refused() -> None:
+    class Twice(Docs):
+        def items(self):  # type: ignore[no-untyped-def]
+            return [("a", Doc("x")), ("a", Doc("y"))]
+
+    with pytest.raises(BadInput, match="'a' occurs twice"):
+        build(Twice({}), PLAIN)
+
+
+def test_bags_add_up() -> None:
+    owners, terms = np.array([2, 0, 2, 2]), np.array([5, 1, 3, 5])
+    bags = Bags.of(3, owners, terms, np.array([1.0, 1.0, 0.5, 0.25]))
+    assert bags.starts.tolist() == [0, 1, 1, 3]
+    assert bags.terms.tolist() == [1, 3, 5]
+    assert bags.counts.tolist() == [1.0, 0.5, 1.25]
+
+
+def test_queries_lose_what_the_collection_does_not_have() -> None:
+    index = build(Docs({"a": "red boat"}), PLAIN)
+    bags = index.bags(["boat green boat", "", "green"])
+    assert bags.starts.tolist() == [0, 1, 1, 1]
+    assert [index.terms[t] for t in bags.terms] == ["boat"]
+    assert bags.counts.tolist() == [2.0]
+    assert index.bags([]).starts.tolist() == [0]
+
+
+def test_kernels_work_where_their_code_cannot_be_kept(tmp_path: Path) -> None:
+    """A copy of the package in a read-only place, and no home: numba then has no folder for its cache."""
+    code = (
+        "import numba.core.caching as c\n"
+        "c.CacheImpl._locator_classes = []\n"
+        "from shaketable.index import kernels\n"
+        "import numpy as np\n"
+        "assert kernels.rehash(np.zeros(2, np.int64), 4).tolist() == [0] * 4\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "HOME": str(tmp_path)}, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()

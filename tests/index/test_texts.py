@@ -1,0 +1,70 @@
+"""Texts as term numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shaketable.index.texts import STOP, UNKNOWN, Texts, Vocabulary
+from shaketable.text.tokens import Tokenizer
+from shaketable.types import Doc
+
+TEXTS = st.lists(st.text(st.sampled_from("abcé 東the\ud800.") | st.characters(exclude_categories=())), max_size=20)
+
+
+def fresh(limit: int = 1_000_000) -> tuple[Vocabulary, dict[str, int]]:
+    terms: dict[str, int] = {}
+    return Vocabulary(Tokenizer(), lambda term: terms.setdefault(term, len(terms)), limit), terms
+
+
+@settings(deadline=None)  # kernels are compiled on the way
+@given(st.lists(TEXTS, max_size=4), st.sampled_from([0, 3, 1_000_000]))
+def test_the_kernel_reads_as_the_tokenizer_does(blocks: list[list[str]], limit: int) -> None:
+    vocabulary, terms = fresh(limit)
+    for texts in blocks:
+        tokens, sizes = vocabulary(texts)
+        names = {number: term for term, number in terms.items()}
+        rows = np.split(tokens, np.cumsum(sizes)[:-1]) if texts else []
+        assert [[names[t] for t in row] for row in rows] == [Tokenizer()(text) for text in texts]
+
+
+def test_words_with_the_same_hash_are_told_apart() -> None:
+    """Two thousand short words in a table that starts with a thousand slots share many of them."""
+    words = [f"{a}{b}{c}" for a in "qwzxjkvbnmpl" for b in "0123456789abc" for c in "0123456789abc"]
+    vocabulary, terms = fresh()
+    tokens, sizes = vocabulary([" ".join(words), " ".join(reversed(words))])
+    assert sizes.tolist() == [len(words)] * 2
+    assert tokens[: len(words)].tolist() == list(range(len(words))) == tokens[len(words) :].tolist()[::-1]
+    assert len(terms) == len(words)
+
+
+def test_each_word_is_asked_for_once() -> None:
+    asked: list[str] = []
+    vocabulary = Vocabulary(Tokenizer(), lambda term: asked.append(term) or UNKNOWN)  # type: ignore[func-returns-value]
+    tokens, sizes = vocabulary(["the boat boats", "boat"])
+    vocabulary(["boat"])
+    assert asked == ["boat", "boat"]  # of "boat" and of "boats"
+    assert tokens.tolist() == [UNKNOWN] * 3
+    assert sizes.tolist() == [2, 1]
+    assert STOP not in tokens
+
+
+def test_rows_are_kept_until_there_are_too_many() -> None:
+    read: list[str] = []
+    vocabulary, _ = fresh()
+
+    def watched(texts):  # type: ignore[no-untyped-def]
+        read.extend(texts := list(texts))
+        return vocabulary(texts)
+
+    texts = Texts(watched, limit=4)  # type: ignore[arg-type]
+    one, two = Doc("red boat"), Doc("boat", title="blue")
+    assert texts.rows([one, two, one]).tolist() == [0, 1, 0]
+    assert texts.tokens.tolist() == [0, 1, 2, 1]
+    assert texts.starts.tolist() == [0, 2, 4]
+    assert texts.rows([two, Doc("blue boat")]).tolist() == [1, 2]  # the same text, but another title
+    assert read == ["red boat", "blue boat", "blue boat"]
+    assert texts.rows([two]).tolist() == [0]  # forgotten, and read again
+    assert read[3:] == ["blue boat"]
+    assert texts.rows([]).tolist() == []

@@ -1,0 +1,252 @@
+"""Drawings: whole SVG, the right marks and labels, nothing from outside."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shaketable.errors import BadInput, MissingExtra
+from shaketable.report.charts import (
+    INKS,
+    ON_DARK,
+    ONE_SIDED,
+    PALETTE,
+    TWO_SIDED,
+    beside,
+    contrast,
+    draw,
+    ink_on,
+    mixed,
+    page_colors,
+    spread,
+)
+from shaketable.types import Figure, Result
+
+from .samples import HOSTILE, SYSTEMS, hostile, ordinary, scores
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def svg(kind: str, table: pd.DataFrame, x: str, y: str, color: str = "", **more: str) -> ElementTree.Element:
+    return ElementTree.fromstring(draw(Figure(kind, "t", "A title", x, y, color, **more), table))
+
+
+def marks(root: ElementTree.Element, mark: str) -> list[ElementTree.Element]:
+    """What was drawn for the data, as opposed to axes and legends."""
+    groups = [g for g in root.iter(f"{SVG}g") if {f"mark-{mark}", "role-mark"} <= set(g.get("class", "").split())]
+    return [child for group in groups for child in group]
+
+
+def texts(root: ElementTree.Element) -> list[str]:
+    return ["".join(node.itertext()) for node in root.iter(f"{SVG}text")]
+
+
+def hints(root: ElementTree.Element) -> list[str]:
+    return [node.text or "" for node in root.iter(f"{SVG}title")]
+
+
+def test_bars_one_for_each_category() -> None:
+    root = svg("bars", pd.DataFrame({"who": ["bm25", "ql"], "score": [0.25, -0.5]}), "who", "score")
+    assert len(marks(root, "rect")) == 2
+    assert {"bm25", "ql", "score"} <= set(texts(root))
+    assert hints(root) == ["who: bm25; score: 0.2500", "who: ql; score: -0.5000"]
+    assert len(marks(root, "rule")) == 1  # zero
+    assert root.get("aria-label") == "A title"
+
+
+def test_bars_have_whiskers_where_an_interval_is_known() -> None:
+    table = pd.DataFrame({"who": ["a", "b"], "s": [0.2, 0.4], "low": [0.1, np.nan], "high": [0.3, np.nan]})
+    assert len(marks(svg("bars", table, "who", "s"), "rule")) == 2  # zero, and that of a
+
+
+def test_bars_in_groups_have_a_legend() -> None:
+    table = pd.DataFrame({"edit": ["x", "x", "y", "y"], "who": ["a", "b"] * 2, "s": [0.1, 0.2, 0.3, 0.4]})
+    root = svg("bars", table, "edit", "s", "who")
+    assert [bar.get("fill") for bar in marks(root, "rect")] == [PALETTE[0], PALETTE[1]] * 2
+    assert {"a", "b", "x", "y"} <= set(texts(root))
+
+
+def test_lines_are_named_at_their_ends() -> None:
+    table = pd.DataFrame({"alpha": [0, 5, 0, 5], "risk": [0.1, 0.2, 0.3, 0.2], "who": ["a", "a", "b", "b"]})
+    root = svg("lines", table, "alpha", "risk", "who")
+    assert len(marks(root, "line")) == 2
+    assert len(marks(root, "symbol")) == 4
+    assert [text.text for text in marks(root, "text")] == ["a", "b"]
+
+
+def test_profile_sorts_topics_by_their_mean() -> None:
+    table = pd.DataFrame({"q": ["hard", "easy", "mid"] * 2, "s": [0.1, 0.9, 0.5, 0.0, 0.8, 0.6], "who": list("aaabbb")})
+    root = svg("profile", table, "q", "s", "who")
+    assert [text for text in texts(root) if text in ("hard", "mid", "easy")] == ["hard", "mid", "easy"]
+    assert len(marks(root, "line")) == 2
+    assert len(marks(root, "symbol")) == 6
+
+
+@pytest.mark.parametrize("color", ["system", ""])
+def test_profile_of_many_topics_names_none_of_them(color: str) -> None:
+    table = scores(300) if color else scores(300, ("bm25",))
+    root = svg("profile", table, "query", "nDCG@10", color)
+    assert not [text for text in texts(root) if re.fullmatch(r"q\d+", text)]
+    assert len(marks(root, "line")) == 2 * (len(SYSTEMS) if color else 1)  # each topic, and the running mean
+    assert any("300, sorted by mean nDCG@10" in text for text in texts(root))
+    assert len(ElementTree.tostring(root)) < 60_000
+
+
+def test_scatter_names_points_that_are_series_of_their_own() -> None:
+    table = pd.DataFrame({"x": [0.1, 0.2, 0.2], "y": [1.0, 2.0, 2.0], "who": list("abc")})
+    root = svg("scatter", table, "x", "y", "who")
+    assert len(marks(root, "symbol")) == 3
+    assert [text.text for text in marks(root, "text")] == ["a", "b", "c"]
+    grouped = svg("scatter", pd.concat([table, table]), "x", "y", "who")
+    assert len(marks(grouped, "symbol")) == 6
+    assert not marks(grouped, "text")
+    assert {"a", "b", "c"} <= set(texts(grouped))
+
+
+def test_heatmap_writes_the_numbers_and_they_can_be_read() -> None:
+    values = np.linspace(-0.2, 0.9, 12)
+    table = pd.DataFrame({"x": list("abcd") * 3, "y": ["u"] * 4 + ["v"] * 4 + ["w"] * 4, "v": values})
+    root = svg("heatmap", table, "x", "y", "v")
+    cells, numbers = marks(root, "rect"), marks(root, "text")
+    assert [text.text for text in numbers] == [f"{value:.3f}" for value in values]
+    for square, text in zip(cells, numbers, strict=True):
+        assert text.get("fill") in INKS
+        assert contrast(square.get("fill", ""), text.get("fill", "")) >= 4.5
+
+
+def test_heatmap_of_one_value() -> None:
+    root = svg("heatmap", pd.DataFrame({"x": ["a"], "y": ["b"], "v": [0.5]}), "x", "y", "v")
+    assert len(marks(root, "rect")) == 1
+
+
+def test_waterfall_sorts_and_colours_by_sign() -> None:
+    table = pd.DataFrame({"q": ["a", "b", "c", "d"], "d": [-0.2, 0.3, 0.0, 0.1]})
+    root = svg("waterfall", table, "q", "d")
+    assert hints(root) == ["q: b; d: 0.3000", "q: d; d: 0.1000", "q: c; d: 0.0000", "q: a; d: -0.2000"]
+    assert [bar.get("fill") for bar in marks(root, "rect")] == [PALETTE[0], PALETTE[0], PALETTE[1], PALETTE[1]]
+    assert "2 up, 1 down, 1 equal" in texts(root)
+
+
+def test_waterfall_has_a_panel_for_each_facet() -> None:
+    table = pd.DataFrame({"q": ["a", "b"] * 2, "d": [-0.2, 0.3, 0.1, 0.2], "who": ["s", "s", "t", "t"]})
+    root = svg("waterfall", table, "q", "d", "who")
+    assert {"s: 1 up, 1 down, 0 equal", "t: 2 up, 0 down, 0 equal"} <= set(texts(root))
+    assert len(marks(root, "rect")) == 4
+
+
+def test_too_many_series_are_cut_to_the_best_and_said_so() -> None:
+    table = pd.DataFrame([(f"s{i:02}", x, float(i)) for i in range(30) for x in (0, 1)], columns=["who", "x", "y"])
+    root = svg("lines", table, "x", "y", "who")
+    assert {text.text for text in marks(root, "text")} == {f"s{i:02}" for i in range(18, 30)}
+    assert any("12 of 30 values of who" in text for text in texts(root))
+
+
+@pytest.mark.parametrize("kind", ["bars", "lines", "profile", "scatter", "heatmap", "waterfall"])
+def test_missing_and_infinite_values_are_left_out(kind: str) -> None:
+    empty = pd.DataFrame({"x": [1.0, 2.0], "y": [np.nan, np.inf], "c": [np.nan, -np.inf]})
+    figure = Figure(kind, "t", "Nothing", "x", "y", "c")
+    assert draw(figure, empty) == ""
+    assert draw(figure, empty.iloc[:0]) == ""
+    assert draw(figure, pd.DataFrame({"x": [1.0, np.nan], "y": [1.0, 1.0], "c": [1.0, 1.0]}))
+
+
+def test_a_figure_that_cannot_be_drawn_is_bad_input() -> None:
+    table = pd.DataFrame({"x": ["a"], "y": [1.0]})
+    with pytest.raises(BadInput, match="no drawing is called 'pie'; there are: bars, lines"):
+        draw(Figure("pie", "t", "P", "x", "y"), table)
+    with pytest.raises(BadInput, match="table 't' has no column 'z'"):
+        draw(Figure("bars", "t", "P", "x", "z"), table)
+    with pytest.raises(BadInput, match="column 'x' must hold numbers"):
+        draw(Figure("lines", "t", "P", "x", "y"), table)
+
+
+@pytest.mark.parametrize("library", ["altair", "vl_convert"])
+def test_without_the_libraries_the_extra_is_named(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, library, None)
+    with pytest.raises(MissingExtra, match=r"pip install 'shaketable\[report\]'"):
+        draw(Figure("bars", "t", "P", "x", "y"), pd.DataFrame({"x": ["a"], "y": [1.0]}))
+
+
+@pytest.mark.parametrize("figure", hostile().figures, ids=lambda figure: figure.kind)
+def test_hostile_texts_stay_texts(figure: Figure) -> None:
+    drawn = draw(figure, hostile().tables["t"])
+    assert drawn
+    root = ElementTree.fromstring(drawn)
+    known = {"svg", "g", "path", "rect", "line", "text", "tspan", "defs", "clipPath", "title"}
+    for node in root.iter():
+        assert node.tag.removeprefix(SVG) in known
+        for name, value in node.attrib.items():
+            assert not name.startswith(("on", "{", "href", "style"))
+            assert name == "aria-label" or not any(text in value for text in HOSTILE)
+    shown = texts(root) + hints(root)
+    assert any("<script>" in text for text in shown)
+    assert any("{{ 7 * 7 }}" in text for text in shown)
+
+
+def test_drawings_share_a_page_without_sharing_ids() -> None:
+    ids = []
+    for frame in (scores(4), scores(5)):
+        drawn = draw(Figure("profile", "t", "A", "query", "nDCG@10", "system"), frame)
+        ids += re.findall(r' id="([^"]+)"', drawn)
+        assert set(re.findall(r"url\(#([^)]+)\)", drawn)) <= set(ids)
+    assert len(ids) == len(set(ids))
+
+
+def test_drawing_is_deterministic() -> None:
+    figure, frame = Figure("profile", "t", "A", "query", "nDCG@10", "system"), scores(9)
+    assert draw(figure, frame) == draw(figure, frame)
+
+
+def test_a_series_has_one_colour_on_a_page() -> None:
+    first, second = ordinary(), ordinary("other")
+    table = pd.DataFrame({"x": ["a", "a"], "y": [1.0, 2.0], "who": ["new", "ql"]})
+    third = Result("third", "?", {"t": table}, (Figure("bars", "t", "B", "x", "y", "who"),))
+    colors = page_colors([first, second, third])
+    assert list(colors) == [*SYSTEMS, "new"]
+    assert len(set(colors.values())) == 4
+    bars = marks(ElementTree.fromstring(draw(third.figures[0], table, colors)), "rect")
+    assert [bar.get("fill") for bar in bars] == [colors["new"], colors["ql"]]
+
+
+def test_names_that_meet_differ_in_colour_when_there_are_more_names_than_colours() -> None:
+    def result(names: list[str]) -> Result:
+        table = pd.DataFrame({"x": ["a"] * len(names), "y": 1.0, "who": names})
+        return Result("t", "?", {"t": table}, (Figure("bars", "t", "B", "x", "y", "who"),))
+
+    groups = [[f"{group}{i}" for i in range(10)] for group in "abc"]
+    colors = page_colors(map(result, groups))
+    assert all(len({colors[name] for name in group}) == 10 for group in groups)
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=12))
+def test_spread_keeps_order_and_distance(values: list[float]) -> None:
+    places = spread(values, 5.0, (0.0, 100.0))
+    assert all(b - a >= 5 - 1e-9 for a, b in itertools.pairwise(sorted(places)))
+    assert max(places) <= 100
+    for (a, left), (b, right) in itertools.combinations(zip(values, places, strict=True), 2):
+        assert a == b or (a < b) == (left < right)
+
+
+def test_names_beside_points_make_room_for_each_other() -> None:
+    places = beside([(100, 100), (108, 100), (550, 50)], ["first", "second", "third"])
+    assert [align for _, _, align in places] == ["right", "left", "right"]
+
+
+@given(st.floats(0, 1), st.sampled_from([ONE_SIDED, TWO_SIDED]))
+def test_ink_is_read_on_every_shade(share: float, ramp: tuple[str, ...]) -> None:
+    shade = mixed(ramp, share)
+    assert contrast(ink_on(shade), shade) >= 4.5
+
+
+def test_the_palette_is_read_on_light_and_dark_pages() -> None:
+    assert len(set(PALETTE)) == len(PALETTE)
+    assert set(ON_DARK) < set(PALETTE)
+    assert all(contrast(color, "#ffffff") >= 2.6 for color in PALETTE)
+    assert all(contrast(ON_DARK.get(color, color), "#15181b") >= 3.4 for color in PALETTE)

@@ -1,0 +1,89 @@
+"""Texts to terms."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shaketable.errors import BadInput
+from shaketable.text.stopwords import ENGLISH
+from shaketable.text.tokens import Memo, Tokenizer
+
+PLAIN = Tokenizer(stopwords="none", stemmer="none")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        (" \t\n", []),
+        ("Sea-level, 3.5%", ["sea", "level", "3", "5"]),
+        ("don't can’t", ["don", "t", "can", "t"]),
+        ("snake_case x2", ["snake", "case", "x2"]),
+        ("ÉCOLE straße", ["école", "straße"]),
+        ("हिन्दी में", ["हिन्दी", "में"]),  # vowel signs and virama are marks
+        ("Ελλάδα Москва", ["ελλάδα", "москва"]),
+        ("❤️ 👩‍👩‍👧 ok", ["ok"]),  # a mark alone is no word
+        ("東京 2020", ["東京", "2020"]),
+        ("a\x00b\ufeffc", ["a", "b", "c"]),
+        ("\ud800x", ["x"]),
+    ],
+)
+def test_words(text: str, words: list[str]) -> None:
+    assert PLAIN(text) == words
+
+
+def test_stopwords_and_stems() -> None:
+    assert Tokenizer()("The engines of the flying machines") == ["engin", "fly", "machin"]
+    assert Tokenizer(stopwords="none")("The engines") == ["the", "engin"]
+    assert Tokenizer(stemmer="snowball")("generously, generous") == ["generous", "generous"]
+    assert Tokenizer(stemmer="porter")("generously, generous") == ["gener", "gener"]
+    assert Tokenizer(stemmer="none")("The engines") == ["engines"]
+    assert Tokenizer(lower=False, stemmer="none")("The Engines AND") == ["Engines"]
+    assert Tokenizer(split="space", stemmer="none")("The e-mail: a.b@c") == ["e-mail:", "a.b@c"]
+    assert 120 <= len(ENGLISH) <= 185
+
+
+@given(st.text(st.characters(exclude_categories=())), st.sampled_from(["words", "space"]), st.booleans())
+def test_words_are_words(text: str, split: str, lower: bool) -> None:
+    tokenizer = Tokenizer(lower=lower, split=split, stopwords="none", stemmer="none")
+    words = tokenizer.words(text)
+    assert all(words)
+    assert tokenizer.words(" ".join(words)) == words
+    assert tokenizer.spaced(text).decode("utf-8", "surrogatepass").split(" ") == (words or [""]) or text.isascii()
+    assert tokenizer(text) == words
+
+
+@given(st.text(st.characters(codec="ascii")))
+def test_the_fast_way_for_ascii_is_the_same(text: str) -> None:
+    """With a letter that is not ASCII the pattern is used."""
+    assert [*PLAIN.words(text), "é"] == PLAIN.words(text + " é")
+    assert PLAIN.spaced(text).split() == [word.encode() for word in PLAIN.words(text)]
+
+
+@given(st.text())
+def test_equivalent_texts_have_the_same_terms(text: str) -> None:
+    assert PLAIN(unicodedata.normalize("NFD", text)) == PLAIN(unicodedata.normalize("NFC", text))
+
+
+@pytest.mark.parametrize("field", ["split", "stopwords", "stemmer"])
+def test_unknown_choices_are_refused(field: str) -> None:
+    with pytest.raises(BadInput, match=f"{field} is one of .*, not 'x'"):
+        Tokenizer(**{field: "x"})  # type: ignore[arg-type]
+
+
+def test_a_full_memo_starts_anew() -> None:
+    asked: list[str] = []
+    memo = Memo(lambda word: asked.append(word) or word.upper(), limit=2)
+    assert [memo[word] for word in "aabcca"] == list("AABCCA")
+    assert asked == ["a", "b", "c", "a"]
+
+
+def test_importing_loads_no_stemmer() -> None:
+    code = "import shaketable.text.tokens, sys; sys.exit('Stemmer' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
