@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.metadata import version
+from itertools import islice
 from typing import Any
 
 from shaketable.errors import BadInput, RankerFailed
@@ -69,6 +70,12 @@ class Bench:
     def qrels(self) -> Qrels:
         """The judgements of those queries."""
         return {qid: self.collection.qrels[qid] for qid in self.queries if qid in self.collection.qrels}
+
+    @cached_property
+    def vocabulary(self) -> tuple[str, ...]:
+        """Words of the collection, from its first documents: what edits that add words draw from."""
+        texts = (doc.text.lower() for _, doc in islice(self.collection.docs.items(), 2000))
+        return tuple(sorted({word for text in texts for word in text.split() if word.isalpha()}))
 
     @cached_property
     def candidates(self) -> Run:

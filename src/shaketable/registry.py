@@ -199,5 +199,8 @@ TASKS = Catalogue(
         "variance": "shaketable.task.variance:Variance",
         "risk": "shaketable.task.risk:Risk",
         "agreement": "shaketable.task.agreement:Agreement",
+        "query_attack": "shaketable.task.query_attack:QueryAttack",
+        "query_variation": "shaketable.task.query_variation:QueryVariation",
+        "fusion": "shaketable.task.fusion:Fusion",
     },
 )

@@ -208,7 +208,7 @@ class Failure:
 class Result:
     """What a task found: tidy tables, figures that draw them, remarks, and headline numbers for gates.
 
-    The first table is the one to show; tables whose name ends in "per query" go to files, not to the screen.
+    `brief` names the tables for a screen; without it all short ones are shown. Files and pages have every table.
     """
 
     task: str
@@ -218,6 +218,7 @@ class Result:
     notes: tuple[str, ...] = ()
     headline: Mapping[str, float] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
+    brief: tuple[str, ...] = ()
 
 
 class Task(Protocol):

@@ -11,6 +11,7 @@ from shaketable.cli.catalogue import list_
 from shaketable.cli.doctor import doctor
 from shaketable.cli.evaluate import evaluate
 from shaketable.cli.rank import rank
+from shaketable.cli.vary import vary
 
 app = typer.Typer(
     help="Measure, probe, attack and harden the robustness of search rankers.",
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command()(audit)
 app.command()(evaluate)
 app.command()(rank)
+app.command()(vary)
 app.command(name="list")(list_)
 app.command()(doctor)
 

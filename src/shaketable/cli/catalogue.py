@@ -15,29 +15,20 @@ class Kind(StrEnum):
 
     rankers = "rankers"
     tasks = "tasks"
+    edits = "edits"
     measures = "measures"
     data = "data"
+    resources = "resources"
 
 
 def list_(
     kind: Annotated[Kind, typer.Argument(help="What to list.")],
     json_to: Json = None,
 ) -> None:
-    """List rankers, tasks, measures or data, each with a line on what it is."""
+    """List what there is of a kind, each with a line on what it is."""
     from shaketable.cli.console import emit_json, stdout
-    from shaketable.registry import MEASURES, RANKERS, TASKS
 
-    catalogues = {Kind.rankers: RANKERS, Kind.tasks: TASKS, Kind.measures: MEASURES}
-    if kind is Kind.data:
-        from shaketable.data.load import SOURCES
-
-        rows = dict(SOURCES)
-    else:
-        rows = {name: catalogues[kind].summary(name) for name in catalogues[kind]}
-    if kind is Kind.measures:
-        from shaketable.measure.effectiveness import EXAMPLES
-
-        rows = {**EXAMPLES, **rows}
+    rows = _rows(kind)
     if json_to:
         emit_json({"schema": "shaketable.list/1", "kind": kind.value, "rows": rows}, json_to)
         return
@@ -49,3 +40,24 @@ def list_(
     for name, summary in rows.items():
         table.add_row(name.replace("[", r"\["), summary.replace("[", r"\["))
     stdout().print(table)
+
+
+def _rows(kind: Kind) -> dict[str, str]:
+    """name -> a line on what it is."""
+    from shaketable.registry import EDITS, MEASURES, RANKERS, TASKS
+
+    if kind is Kind.data:
+        from shaketable.data.load import SOURCES
+
+        return dict(SOURCES)
+    if kind is Kind.resources:
+        from shaketable.text.resources import resources
+
+        return {r.name: f"found at {r.where}" if r.found else f"not at {r.where}; {r.advice}" for r in resources()}
+    catalogues = {Kind.rankers: RANKERS, Kind.tasks: TASKS, Kind.edits: EDITS, Kind.measures: MEASURES}
+    rows = {name: catalogues[kind].summary(name) for name in catalogues[kind]}
+    if kind is Kind.measures:
+        from shaketable.measure.effectiveness import EXAMPLES
+
+        return {**EXAMPLES, **rows}
+    return rows

@@ -29,7 +29,7 @@ Item = TypeVar("Item")
 
 
 class Postings(NamedTuple):
-    """Which documents have which term. Documents are numbered in the order of their docnos."""
+    """Which documents have which term. Documents are numbered from the last docno to the first, as ties are broken."""
 
     first: NDArray[np.int64]
     """Where the postings of each term start in `docs` and `counts`, and where the last ones end."""
@@ -127,7 +127,7 @@ def build(corpus: Corpus, tokenizer: Tokenizer, name: str = "") -> Index:
         tokens, lengths = vocabulary(doc.text for _, doc in block)
         rows += tokens.data
         sizes += lengths.data
-    order = np.array(sorted(range(len(docnos)), key=docnos.__getitem__), dtype=np.int64)
+    order = np.array(sorted(range(len(docnos)), key=docnos.__getitem__, reverse=True), dtype=np.int64)
     lengths, tokens = np.frombuffer(sizes, np.int64), np.frombuffer(rows, np.int32)
     starts = _starts(lengths)
     df, cf, most = kernels.count_terms(tokens, starts, len(terms))

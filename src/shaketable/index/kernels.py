@@ -25,10 +25,12 @@ JIT: Any = numba  # untyped in some versions, typed in others
 THREADS: int = JIT.config.NUMBA_NUM_THREADS
 SPACE = ord(" ")
 HASH_START, HASH_FACTOR = -3750763034362895579, 1099511628211  # FNV-1a
+LAST = 0x7FFFFFFF  # above any document number
 NO_KEY = -(2**63)
-NEVER = -math.inf  # the accumulator of a document that no query term has reached
-LOOKUP = 16  # what finding a posting costs, in postings read one after the other
-SLACK = 1e-6  # relative; more than what separates two scores that are one in float32
+NEVER = -math.inf  # the total of a document that no query term has reached
+ROUNDING = 1 + 1e-9  # upper bounds are raised by more than sums may be off
+TIE = 1e-6  # relative; more than what separates two scores that are one in float32
+WINDOW = 4096  # documents at a time; their totals stay in the fastest cache
 
 
 def compiled(function: Function) -> Function:
@@ -155,7 +157,7 @@ def invert(tokens: Array, starts: Array, order: Array, first: Array, docs: Array
 @compiled
 def weight(log: bool, term: float, tf: float, norm: float) -> float:
     """What one term adds: term · ln(1 + tf / norm), or term · tf / (tf + norm)."""
-    return term * math.log1p(tf / norm) if log else term * (tf / (tf + norm))
+    return term * math.log(1.0 + tf / norm) if log else term * (tf / (tf + norm))
 
 
 @compiled
@@ -171,20 +173,20 @@ def peaks(postings: Postings, curve: Curve) -> Array:
 
 @compiled
 def key(score: float, doc: int) -> np.int64:
-    """One integer that orders (score as float32, document number)."""
+    """One integer that orders by score as float32, then by document number, the lower one being the larger key."""
     bits = np.float32(score + 0.0).view(np.int32)  # + 0.0: no negative zero
-    return (np.int64(bits ^ ((bits >> 31) & 0x7FFFFFFF)) << 32) | doc
+    return (np.int64(bits ^ ((bits >> 31) & LAST)) << 32) | (LAST - doc)
 
 
 @compiled
 def score_of(key: int) -> float:
     """The float32 score in a key."""
     bits = np.int32(key >> 32)
-    return float(np.int32(bits ^ ((bits >> 31) & 0x7FFFFFFF)).view(np.float32))
+    return float(np.int32(bits ^ ((bits >> 31) & LAST)).view(np.float32))
 
 
 @compiled
-def sift(heap: Array, size: int, new: np.int64) -> None:
+def sift(heap: Array, values: Array, size: int, new: np.int64, value: float) -> None:
     """Put a key in the place of the smallest, which is the first; none is smaller than its parent at (i - 1) // 2."""
     at, child = 0, 1
     while child < size:
@@ -192,29 +194,9 @@ def sift(heap: Array, size: int, new: np.int64) -> None:
             child += 1
         if heap[child] >= new:
             break
-        heap[at] = heap[child]
+        heap[at], values[at] = heap[child], values[child]
         at, child = child, 2 * child + 1
-    heap[at] = new
-
-
-@compiled
-def best(docs: Array, count: int, totals: Array, heap: Array, size: int) -> float:
-    """Fill a heap with the `size` largest keys of `count` documents, which are not fewer; returns the lowest score."""
-    for i in range(size):
-        heap[i] = NO_KEY
-    lowest = NEVER
-    for i in range(count - 1, -1, -1):  # high numbers first: of documents that tie, the later ones then change nothing
-        doc = docs[i]
-        if np.float32(totals[doc]) >= lowest and key(totals[doc], doc) > heap[0]:
-            sift(heap, size, key(totals[doc], doc))
-            lowest = score_of(heap[0]) if heap[0] != NO_KEY else NEVER
-    return lowest
-
-
-@compiled
-def below(score: float) -> float:
-    """What no score that may tie with this one is under: float32 rounds, and sums of bounds do too."""
-    return score - SLACK * abs(score) - 1e-9
+    heap[at], values[at] = new, value
 
 
 @compiled
@@ -235,6 +217,31 @@ def at_least(docs: Array, start: int, end: int, doc: int) -> int:
 
 
 @compiled
+def head_start(
+    postings: Postings, curve: Curve, queries: Weighed, query: int, priors: Array, heap: Array, values: Array
+) -> float:
+    """A score that at least k documents pass: the k-th best by the heaviest term with k documents, taken alone."""
+    first, docs, counts, lengths = postings
+    i, end = queries.starts[query], queries.starts[query + 1]
+    if i == end or queries.weights[i] < 0:
+        return NEVER
+    while i < end and first[queries.terms[i] + 1] - first[queries.terms[i]] < len(heap):
+        i += 1
+    if i == end:
+        return NEVER
+    heap[:] = NO_KEY
+    values[:] = NEVER
+    for p in range(first[queries.terms[i]], first[queries.terms[i] + 1]):
+        length = lengths[docs[p]]
+        norm = curve.base + curve.slope * length
+        value = queries.sizes[query] * priors[length]
+        value += weight(curve.log, queries.weights[i], queries.scales[i] * counts[p], norm)
+        if value > values[0]:
+            sift(heap, values, len(heap), key(value, docs[p]), value)
+    return float(values[0] - abs(values[0]) * TIE)
+
+
+@compiled
 def search(
     postings: Postings,
     peaks: Array,
@@ -246,21 +253,25 @@ def search(
     best_docs: Array,
     best_scores: Array,
 ) -> None:
-    """The best documents of every `lanes`-th query: exact scores, float32 ties to the higher document number.
+    """The best documents of every `lanes`-th query: exact scores, float32 ties to the lower document number.
 
-    Terms come with the negative ones first and then, roughly, from heavy to light. While a document not met so far
-    could still be among the best, a term's postings are all added up. From then on only documents that can still
-    reach the k-th score seen so far are followed: looked up in the postings if they are few, else met on the way.
-    A document's weights are added in the order of the terms, whichever way it went, so its score is always the same.
+    Terms come with the negative ones first and then, roughly, from heavy to light. Documents are taken a window of
+    numbers at a time. A document must beat the lowest of the best k so far; the last terms, those that even together
+    could not lift it there, are not read but looked up, for documents that the terms before them have brought and that
+    can still make it. A document's weights are added in the order of the terms, whichever way it went, so its score is
+    always the same.
+
+    Turtle, Flood. Query evaluation: strategies and optimizations. IPM 1995 (MaxScore).
     """
     first, docs, counts, lengths = postings
     starts, terms, weights, scales, sizes = queries
     log, base, slope, shrink = curve
     k = best_docs.shape[1]
-    heap = np.empty(k, np.int64)
+    heap, values = np.empty(k, np.int64), np.empty(k)
     rest = np.empty(len(terms) + 1)  # what a term and those after it can add at most
-    totals = np.full(len(lengths), NEVER)
-    touched, alive = np.empty(len(lengths), np.int32), np.empty(len(lengths), np.int32)
+    at = np.empty(len(terms), np.int64)  # the posting that comes next
+    totals = np.full(WINDOW, NEVER)
+    touched, alive = np.empty(WINDOW, np.int32), np.empty(WINDOW, np.int32)
     priors = np.empty(lengths.max() + 1)
     for length in range(len(priors)):
         priors[length] = -math.log1p(shrink * length)
@@ -268,53 +279,67 @@ def search(
         begin, end = starts[query], starts[query + 1]
         rest[end] = 0.0
         for i in range(end - 1, begin - 1, -1):
-            rest[i] = rest[i + 1] + max(0.0, weight(log, weights[i], scales[i] * peaks[terms[i]], 1.0))
-        met, floor, i = 0, NEVER, begin
-        while i < end and (rest[i] >= floor or weights[i] < 0):
-            for p in range(first[terms[i]], first[terms[i] + 1]):
-                doc = docs[p]
-                total = totals[doc]
-                if total == NEVER:
-                    total = sizes[query] * priors[lengths[doc]]
-                    touched[met] = doc
-                    met += 1
-                totals[doc] = total + weight(log, weights[i], scales[i] * counts[p], base + slope * lengths[doc])
-            i += 1
-            if met >= k and rest[i] < rest[begin] - rest[i]:
-                floor = below(best(touched, met, totals, heap, k))
-        follow, left = touched, met
-        while i < end:
-            need = floor - rest[i]
-            kept = 0
-            for j in range(left):
-                doc = alive[kept] = follow[j]
-                kept += totals[doc] >= need
-            follow, left = alive, kept
-            start, stop = first[terms[i]], first[terms[i] + 1]
-            if left * LOOKUP < stop - start:
-                p, before = start, np.int32(-1)
+            bound = weight(log, weights[i], scales[i] * peaks[terms[i]], 1.0)
+            rest[i] = rest[i + 1] + max(0.0, bound) * ROUNDING
+            at[i] = first[terms[i]]
+        lowest = head_start(postings, curve, queries, query, priors, heap, values)
+        heap[:] = NO_KEY
+        read, pushed = end, 0
+        while True:
+            while read > begin and rest[read - 1] <= lowest and weights[read - 1] >= 0:
+                read -= 1
+            low = LAST
+            for i in range(begin, read):
+                if at[i] < first[terms[i] + 1]:
+                    low = min(low, docs[at[i]])
+            if low == LAST:
+                break
+            met = 0
+            for i in range(begin, read):
+                p, stop = at[i], first[terms[i] + 1]
+                while p < stop and docs[p] < low + WINDOW:
+                    doc = docs[p]
+                    total = totals[doc - low]
+                    if total == NEVER:
+                        total = sizes[query] * priors[lengths[doc]]
+                        touched[met] = doc
+                        met += 1
+                    norm = base + slope * lengths[doc]
+                    totals[doc - low] = total + weight(log, weights[i], scales[i] * counts[p], norm)
+                    p += 1
+                at[i] = p
+            left = 0
+            for j in range(met):
+                alive[left] = touched[j]
+                left += totals[touched[j] - low] + rest[read] > lowest
+            for i in range(read, end):
+                p, stop, kept, before = at[i], first[terms[i] + 1], 0, 0
                 for j in range(left):
                     doc = alive[j]
-                    p = at_least(docs, p if doc > before else start, stop, doc)
+                    if totals[doc - low] + rest[i] <= lowest:
+                        continue
+                    alive[kept] = doc
+                    kept += 1
+                    p = at_least(docs, p if doc >= before else at[i], stop, doc)
                     before = doc
                     if p < stop and docs[p] == doc:
-                        totals[doc] += weight(log, weights[i], scales[i] * counts[p], base + slope * lengths[doc])
-            else:
-                for p in range(start, stop):
-                    doc = docs[p]
-                    if totals[doc] >= need:
-                        totals[doc] += weight(log, weights[i], scales[i] * counts[p], base + slope * lengths[doc])
-            i += 1
-            if i < end:
-                floor = below(best(alive, left, totals, heap, k))
-        found[query] = size = min(k, left)
-        best(follow, left, totals, heap, size)
-        for rank in range(size - 1, -1, -1):
-            doc = heap[0] & 0x7FFFFFFF
-            best_docs[query, rank], best_scores[query, rank] = doc, totals[doc]
-            sift(heap, rank, heap[rank])
-        for j in range(met):
-            totals[touched[j]] = NEVER
+                        norm = base + slope * lengths[doc]
+                        totals[doc - low] += weight(log, weights[i], scales[i] * counts[p], norm)
+                at[i], left = p, kept
+            for j in range(left):
+                total = totals[alive[j] - low]
+                new = key(total, alive[j])
+                if new > heap[0]:
+                    sift(heap, values, k, new, total)
+                    pushed += 1
+            if pushed >= k:
+                lowest = max(lowest, score_of(heap[0]))
+            for j in range(met):
+                totals[touched[j] - low] = NEVER
+        found[query] = min(k, pushed)
+        for rank in range(k - 1, -1, -1):
+            best_docs[query, rank], best_scores[query, rank] = LAST - (heap[0] & LAST), values[0]
+            sift(heap, values, rank, heap[rank], values[rank])
 
 
 @compiled

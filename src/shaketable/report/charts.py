@@ -247,6 +247,37 @@ def _bars(plot: Plot) -> Any:
     return alt.layer(*layers).properties(width=WIDTH - 100, height=high)
 
 
+def _distribution(plot: Plot) -> Any:
+    """Lying boxes over the middle half of each group's values, a mark at the median, whiskers from 5 % to 95 %."""
+    import altair as alt
+    import numpy as np
+
+    roles = ["x", *(["color"] if plot.series else [])]
+    levels = {"p5": 0.05, "low": 0.25, "y": 0.5, "high": 0.75, "p95": 0.95}
+    groups = plot.frame.groupby(roles, sort=False)["y"]
+    frame = (
+        groups.quantile(np.array(list(levels.values()))).unstack().set_axis(list(levels), axis="columns").reset_index()
+    )
+    categories = _distinct(frame, "x")
+    y = alt.Y("x:N", sort=categories, title=None, axis=alt.Axis(domain=False), scale=alt.Scale(padding=0.22))
+    offset = {"yOffset": alt.YOffset("color:N", sort=plot.series)} if len(plot.series) > 1 else {}
+    axis = alt.Axis(grid=True, domain=False, tickCount=6)
+    title = plot.names["y"]
+    chart = plot.chart(frame)
+    boxes = chart.mark_bar(opacity=0.75).encode(
+        y=y,
+        x=alt.X("low:Q", title=title, axis=axis),
+        x2="high:Q",
+        color=plot.color(alt.Legend(offset=8) if offset else None),
+        **offset,
+    )
+    plain = {"color": "currentColor", "aria": False}
+    whiskers = chart.mark_rule(opacity=0.6, **plain).encode(y=y, x=alt.X("p5:Q", title=title), x2="p95:Q", **offset)
+    medians = chart.mark_tick(thickness=2, **plain).encode(y=y, x=alt.X("y:Q", title=title), **offset)
+    high = len(categories) * (14 * max(1, len(plot.series)) + 8)
+    return alt.layer(whiskers, _hinted(boxes), medians).properties(width=WIDTH - 100, height=high)
+
+
 def _lines(plot: Plot) -> Any:
     """A line for each series, named at its right end."""
     import altair as alt
@@ -373,6 +404,7 @@ def _waterfall(plot: Plot) -> Any:
 
 KINDS = {
     "bars": Kind(_bars, most={"x": 40, "color": 12}),
+    "distribution": Kind(_distribution, most={"x": 40, "color": 12}),
     "lines": Kind(_lines, numbers=("x", "y"), most={"color": 12}),
     "profile": Kind(_profile, most={"color": 12}),
     "scatter": Kind(_scatter, numbers=("x", "y")),

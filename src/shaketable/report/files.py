@@ -31,6 +31,7 @@ def result_json(result: Result) -> dict[str, Any]:
         "notes": list(result.notes),
         "headline": {name: plain(value) for name, value in result.headline.items()},
         "failures": [asdict(failure) for failure in result.failures],
+        "brief": list(result.brief),
     }
 
 
@@ -138,6 +139,7 @@ def _result(entry: Mapping[str, Any]) -> Result:
         notes=tuple(map(str, entry["notes"])),
         headline={name: _float(value) for name, value in entry["headline"].items()},
         failures=tuple(Failure(**_texts(failure)) for failure in entry["failures"]),
+        brief=tuple(map(str, entry["brief"])),
     )
     if absent := [figure.table for figure in result.figures if figure.table not in result.tables]:
         raise ValueError(f"a figure of {absent[0]!r}, which is not there")

@@ -39,12 +39,12 @@ class _Column:
 
 
 def show_result(console: Console, result: Result) -> None:
-    """Print what a task found: its first table, and those of the others that are short and not per query."""
+    """Print what a task found: the tables it names as brief, or its first and all short ones."""
     console.rule(Text(cell(result.question), style="bold"), align="left", style="dim")
     shown = [
         (name, frame)
         for position, (name, frame) in enumerate(result.tables.items())
-        if position == 0 or not (name.endswith("per query") or len(frame) > MOST_ROWS)
+        if (name in result.brief if result.brief else position == 0 or len(frame) <= MOST_ROWS)
     ]
     for name, frame in shown:
         show_table(console, name, frame)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from shaketable.text.words import word_set
+
 VOWELS = frozenset("aeiou")
 
-IRREGULAR_VERBS = frozenset(
+IRREGULAR_VERBS = word_set(
     """
     be have do go say make get give take come see know think find tell become leave feel bring begin keep hold
     write stand hear mean meet run pay sit speak lie lead read grow lose fall send build understand draw break
@@ -18,11 +20,11 @@ IRREGULAR_VERBS = frozenset(
     kneel lay lend bend deal dig dream lean learn leap burn smell spell spill spoil slide sling swell tread
     weave withdraw undergo undertake overcome arise awake bear beat foresee mistake mislead outgrow overtake
     rebuild redo remake repay retell rewrite undo uphold withhold withstand partake behold cling strive
-    """.split()  # noqa: SIM905
+    """
 )
 """Verbs whose past is not made with -ed."""
 
-ODD_NOUNS = frozenset(
+ODD_NOUNS = word_set(
     """
     man woman child person foot tooth goose mouse louse ox people police cattle staff crew information advice
     news furniture equipment luggage baggage money cash music software hardware research evidence knowledge
@@ -32,16 +34,16 @@ ODD_NOUNS = frozenset(
     loaf half calf thief wolf shelf self elf crisis thesis analysis basis hypothesis oasis diagnosis criterion
     phenomenon bacterium curriculum datum medium stimulus fungus nucleus cactus alumnus index appendix matrix
     vertex physics mathematics economics politics athletics gymnastics
-    """.split()  # noqa: SIM905
+    """
 )
 """Nouns whose plural is not made with -s, or that have none."""
 
-STRESSED = frozenset(
+STRESSED = word_set(
     """
     abet abhor acquit admit allot annul begin commit compel concur confer control defer deter dispel emit equip
     excel expel forget impel incur infer inter occur omit outwit patrol permit prefer propel rebel rebut recur
     refer regret remit repel submit transfer transmit unplug unwrap upset
-    """.split()  # noqa: SIM905
+    """
 )
 """Longer verbs whose last consonant doubles, for the stress is on the end."""
 

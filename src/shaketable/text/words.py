@@ -28,7 +28,7 @@ NLTK = word_set(
     only own same too very don don't ain aren aren't couldn couldn't didn didn't doesn doesn't hadn hadn't hasn
     hasn't haven haven't isn isn't ma mightn mightn't mustn mustn't needn needn't shan shan't shouldn shouldn't
     wasn wasn't weren weren't won won't wouldn wouldn't d ll m o re s t ve y
-    """.split()  # noqa: SIM905
+    """
 )
 """The stop-words of paper 004: those of NLTK's English list, here in the order of grammar."""
 

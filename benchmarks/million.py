@@ -1,0 +1,74 @@
+"""A million generated documents: indexed from a stream of JSON lines, then searched, within 3 GB of memory.
+
+    python benchmarks/million.py [--quick]
+
+The texts are made on the way and never held. Peak memory is that of the whole process, libraries included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+
+from generated import zipf_texts
+
+from shaketable.rank.lexical import BM25, QL
+from shaketable.types import Collection, Doc
+
+GOAL = 3.0  # GB
+
+
+class Stream(dict[str, Doc]):
+    """A corpus that is read from beginning to end, line by line."""
+
+    def __init__(self, documents: int):
+        self.documents = documents
+        self.fingerprint = f"stream {documents}"
+
+    def items(self) -> Iterator[tuple[str, Doc]]:  # type: ignore[override]
+        for number, text in enumerate(zipf_texts(1, self.documents, 60, 60)):
+            row = json.loads(json.dumps({"_id": f"doc{number}", "text": text}))
+            yield row["_id"], Doc(row["text"])
+
+
+def peak() -> float:
+    """The most memory this process has had resident, in GB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="50,000 documents")
+    documents = 50_000 if parser.parse_args().quick else 1_000_000
+    queries = list(zipf_texts(2, 1000, 3, 5))
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["SHAKETABLE_HOME"] = home
+        BM25().open(Collection("few", Stream(100), {})).search(queries[:32], 100)  # compiles, if need be
+        stream = Stream(documents)
+        started = time.perf_counter()
+        for _ in stream.items():
+            pass
+        making = time.perf_counter() - started
+        started = time.perf_counter()
+        rankers = [m(stemmer="none", stopwords="none").open(Collection("s", stream, {})) for m in (BM25, QL)]
+        indexing = time.perf_counter() - started - making
+        print(f"{documents:,} documents: indexed in {indexing:.1f} s (and {making:.1f} s to make the texts)")
+        size = sum(file.stat().st_size for file in os.scandir(f"{home}/indexes/{rankers[0].scorer.index.fingerprint}"))
+        print(f"{'on disk GB':24}{size / 1e9:8.2f}")
+        for ranker in rankers:
+            ranker.search(queries[:32], 100)
+            started = time.perf_counter()
+            ranker.search(queries, 100)
+            rate = len(queries) / (time.perf_counter() - started)
+            print(f"{ranker.name.partition('(')[0] + ', top 100, queries/s':24}{rate:8,.0f}")
+        print(f"{'peak memory GB':24}{peak():8.2f}   limit {GOAL} GB, ratio {peak() / GOAL:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Paraphrasing: the same in other words; here one word by a synonym, whole queries in `generated`.
+
+A word is looked up as it stands; failing that, without its regular ending, which the synonym then gets. Where English
+would not make the form so (begin + ed, information + s), the synonym is passed over.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+from shaketable.chance import Draws
+from shaketable.edit.oneword import CONTENT, Rewrite, change_one
+from shaketable.edit.taxonomy import PARAPHRASING
+from shaketable.errors import BadInput
+from shaketable.text.inflection import ending_on, lemmas
+from shaketable.text.neighbours import neighbours
+from shaketable.text.thesaurus import bundled
+from shaketable.text.tokens import Memo
+from shaketable.text.wordnet import wordnet
+from shaketable.text.words import like
+from shaketable.types import Context
+
+Synonyms = Callable[[str], Sequence[str]]
+"""A lower-case word -> its synonyms, nearest first."""
+ENDING_POS = {"s": ("noun", "verb"), "ed": ("verb",), "ing": ("verb",)}
+
+
+def _rewrite(synonyms: Memo[Sequence[str]], nearest: bool) -> Rewrite:
+    def rewrite(word: str, draws: Draws) -> str | None:
+        found = synonyms[word.lower()]
+        if not found:
+            return None
+        return like(found[0] if nearest else draws.choice(found), word)
+
+    return rewrite
+
+
+def _nearest(edit: str, choice: str, first: str) -> bool:
+    if choice not in (first, "random"):
+        raise BadInput(f"{edit}: choice is {first} or random, not {choice!r}")
+    return choice == first
+
+
+@dataclass(frozen=True)
+class SynSwap:
+    """Replace a word by its nearest, or a random, synonym of the bundled thesaurus."""
+
+    choice: str = "nearest"
+    category: ClassVar[str] = PARAPHRASING
+
+    def __post_init__(self) -> None:
+        _nearest("syn_swap", self.choice, "nearest")
+
+    def apply(self, text: str, draws: Draws, context: Context) -> str | None:
+        return change_one(text, draws, _rewrite(_from_thesaurus(), self.choice == "nearest"), CONTENT)
+
+
+@dataclass(frozen=True)
+class WordNetSynSwap:
+    """Replace a word by the first (as the paper says), or a random (as its code does), synonym of WordNet."""
+
+    choice: str = "first"
+    category: ClassVar[str] = PARAPHRASING
+
+    def __post_init__(self) -> None:
+        _nearest("wordnet_syn_swap", self.choice, "first")
+
+    def apply(self, text: str, draws: Draws, context: Context) -> str | None:
+        return change_one(text, draws, _rewrite(_from_wordnet(_environment()), self.choice == "first"))
+
+
+@dataclass(frozen=True)
+class WordEmbedSynSwap:
+    """Replace a word by its nearest (paper), or a random (its code), neighbour in counter-fitted vectors.
+
+    Of vectors up to `neighbours` words with a cosine of `threshold` or more count; ready lists have no cosines.
+    """
+
+    choice: str = "nearest"
+    neighbours: int = 15
+    threshold: float = 0.8
+    file: str = ""
+    category: ClassVar[str] = PARAPHRASING
+
+    def __post_init__(self) -> None:
+        _nearest("word_embed_syn_swap", self.choice, "nearest")
+
+    def apply(self, text: str, draws: Draws, context: Context) -> str | None:
+        synonyms = _from_neighbours(self.file, self.neighbours, self.threshold, _environment())
+        return change_one(text, draws, _rewrite(synonyms, self.choice == "nearest"))
+
+
+@lru_cache(maxsize=1)
+def _from_thesaurus() -> Memo[Sequence[str]]:
+    table = bundled()
+
+    def of(word: str, pos: Sequence[str] | None) -> list[str]:
+        by_pos = table.get(word, {})
+        return [other for part in pos or by_pos for other in by_pos.get(part, ())]
+
+    return Memo(lambda word: _inflected(word, of))
+
+
+def _environment() -> tuple[str | None, ...]:
+    """What decides where resources are looked for: where it changes, what was found before no longer counts."""
+    return tuple(map(os.environ.get, ("HOME", "NLTK_DATA", "SHAKETABLE_HOME")))
+
+
+@lru_cache(maxsize=1)
+def _from_wordnet(environment: tuple[str | None, ...]) -> Memo[Sequence[str]]:
+    words = wordnet()
+
+    def of(word: str, pos: Sequence[str] | None) -> list[str]:
+        return [other for part in pos or (None,) for other in words.synonyms(word, part)]
+
+    return Memo(lambda word: _inflected(word, of))
+
+
+@lru_cache(maxsize=4)
+def _from_neighbours(
+    file: str, count: int, threshold: float, environment: tuple[str | None, ...]
+) -> Memo[Sequence[str]]:
+    near = neighbours(file)  # the vocabulary has inflected forms of its own
+    return Memo(lambda word: near.near(word, count, threshold))
+
+
+def _inflected(word: str, of: Callable[[str, Sequence[str] | None], list[str]]) -> tuple[str, ...]:
+    """The synonyms of a word; where it has none, those of its lemma with the ending put back."""
+    if found := of(word, None):
+        return tuple(dict.fromkeys(found))
+    for lemma, ending in lemmas(word):
+        forms = (ending_on(other, ending) for other in of(lemma, ENDING_POS[ending]))
+        if found := [form for form in forms if form and form != word]:
+            return tuple(dict.fromkeys(found))
+    return ()

@@ -1,0 +1,124 @@
+"""The query attacks of paper 000: each edit by hand, its laws, and the shares it must have."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shaketable.chance import draws_for
+from shaketable.edit.attack import CharAttack, WordAttack
+from shaketable.errors import BadInput
+from shaketable.text.distance import damerau_levenshtein
+from shaketable.types import Context
+from tests.edit.scripted import Scripted
+
+ADD, REMOVE, SUBSTITUTE, SWAP = range(4)
+QUERIES = st.lists(st.text("abcdefgh", min_size=1, max_size=9), min_size=1, max_size=6).map(" ".join)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected", "kind"),
+    [
+        ((0, ADD, 0, 25), "bzoat on lakes", "add"),
+        ((1, ADD, 3, 0), "boat on lakeas", "add"),
+        ((0, REMOVE, 1), "bot on lakes", "remove"),
+        ((1, REMOVE, 2), "boat on laks", "remove"),
+        ((0, SUBSTITUTE, 0, 13), "bnat on lakes", "substitute"),  # without o, the fourteenth letter is n
+        ((0, SUBSTITUTE, 0, 14), "bpat on lakes", "substitute"),
+        ((0, SWAP, 0), "baot on lakes", "swap"),
+        ((1, SWAP, 1), "boat on laeks", "swap"),
+    ],
+)
+def test_character_edits_by_hand(numbers, expected, kind):
+    """Of "boat on lakes" the words of four letters and more are the first and the last."""
+    assert CharAttack().attack("boat on lakes", Scripted(*numbers)) == (expected, (kind,))
+
+
+def test_swapping_equal_letters_is_drawn_again():
+    assert CharAttack().attack("noon", Scripted(0, SWAP, REMOVE, 0)) == ("non", ("remove",))
+    assert CharAttack().attack("abbcd", Scripted(0, SWAP, 0)) == ("abcbd", ("swap",))  # bb cannot be swapped, bc can
+
+
+def test_short_words_serve_only_where_there_is_none_longer():
+    assert CharAttack().attack("tea or", Scripted(0, REMOVE, 0)) == ("ta or", ("remove",))
+    assert CharAttack().attack("to", Scripted(0, 0, 0, 3)) == ("tdo", ("add",))
+    assert CharAttack().attack("a b", Scripted()) is None
+
+
+def test_two_edits_never_end_where_they_began():
+    undone = Scripted(0, SWAP, 0, 0, SWAP, 0, 0, SWAP, 0, 0, REMOVE, 0)
+    assert CharAttack(2).attack("boat", undone) == ("bot", ("swap", "remove"))
+
+
+def test_punctuation_around_a_word_is_not_part_of_it():
+    assert CharAttack().attack("(boat?", Scripted(0, SWAP, 0)) == ("(baot?", ("swap",))
+
+
+@given(QUERIES, st.integers(0, 99))
+def test_one_edit_inside_one_word(text, seed):
+    new = CharAttack().apply(text, draws_for(seed), Context())
+    if new is None:
+        assert all(len(word) < 2 for word in text.split())
+        return
+    assert damerau_levenshtein(text, new) == 1
+    (old, changed), *others = [pair for pair in zip(text.split(), new.split(), strict=True) if pair[0] != pair[1]]
+    assert not others
+    assert (old[0], old[-1]) == (changed[0], changed[-1])
+
+
+@given(QUERIES, st.integers(0, 99))
+def test_two_edits_are_two_at_most(text, seed):
+    new = CharAttack(2).apply(text, draws_for(seed), Context())
+    assert new is None or 1 <= damerau_levenshtein(text, new) <= 4  # two edits of one place are no "alignment" of two
+
+
+@given(QUERIES, st.integers(0, 99))
+def test_a_word_attack_adds_removes_or_substitutes_one_word(text, seed):
+    attacked = WordAttack().attack(text, draws_for(seed), Context(vocabulary=("zulu", "YANKEE")))
+    assert attacked
+    new, (kind,) = attacked
+    gone, come = Counter(text.split()) - Counter(new.split()), Counter(new.split()) - Counter(text.split())
+    expected = {"add": (0, 1), "remove": (1, 0), "substitute": (1, 1)}[kind]
+    assert (gone.total(), come.total()) == expected
+    assert set(come) <= {"zulu", "yankee"}
+
+
+def test_word_edits_by_hand():
+    add, remove, substitute = range(3)
+    known = Context(vocabulary=("sail", "anchor"))
+    assert WordAttack().attack("red boat", Scripted(add, 2, 1), known) == ("red boat anchor", ("add",))
+    assert WordAttack().attack("red boat", Scripted(add, 0, 0), known) == ("sail red boat", ("add",))
+    assert WordAttack().attack("red boat", Scripted(remove, 0), known) == ("boat", ("remove",))
+    assert WordAttack().attack("red sail", Scripted(substitute, 1, 0, 1), known) == ("red anchor", ("substitute",))
+    assert WordAttack().attack("boat", Scripted(remove, remove, substitute, 0, 0), known) == ("sail", ("substitute",))
+
+
+def test_a_vocabulary_without_another_word_gives_nothing():
+    known = Context(vocabulary=("sail", "42"))
+    assert WordAttack().attack("sail", draws_for(0, "substitute"), known) in (None, ("sail sail", ("add",)))
+
+
+def test_the_thesaurus_serves_where_there_is_no_vocabulary():
+    new = [WordAttack().apply("red boat", draws_for(seed), Context()) for seed in range(20)]
+    assert all(new)
+    assert all(text == text.lower() for text in new)
+
+
+def test_edits_are_counted():
+    with pytest.raises(BadInput, match="edits is 1 or more, not 0"):
+        CharAttack(0)
+
+
+@pytest.mark.parametrize(("attack", "share"), [(CharAttack(), 0.25), (WordAttack(), 1 / 3)], ids=["char", "word"])
+def test_shares_are_even_on_real_queries(attack, share, shared_data):
+    """Paper 000 reports 25.32, 24.96, 23.34 and 24.42 % for characters."""
+    with (shared_data / "collections" / "rag24" / "queries.jsonl").open() as file:
+        queries = [json.loads(line)["text"] for line in file]
+    texts = [(queries[i % len(queries)], i) for i in range(10_000)]
+    kinds = Counter(attacked[1] for text, i in texts if (attacked := attack.attack(text, draws_for(0, "share", i))))
+    assert kinds.total() == 10_000
+    assert all(abs(count / 10_000 - share) < 0.02 for count in kinds.values()), kinds

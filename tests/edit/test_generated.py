@@ -1,0 +1,189 @@
+"""Variations by models: the plumbing, on tiny models that the tests make."""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from shaketable.chance import draws_for
+from shaketable.edit import generated
+from shaketable.edit.generated import BackTranslation, DescToTitle, Paraphrase, load
+from shaketable.edit.vary import vary
+from shaketable.errors import BadInput, MissingExtra
+from shaketable.types import Context, Query
+
+TEXTS = ["red boat", "green tea", "the red tea of the green boat", "boat", ""]
+VOCABULARY = ["<pad>", "</s>", "<unk>", "red", "boat", "green", "tea", "the", "of", "?", ":", "summarize", "paraphrase"]
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    load.cache_clear()
+    yield
+    load.cache_clear()
+
+
+def test_without_the_libraries_the_extra_is_named(monkeypatch):
+    real = builtins.__import__
+
+    def missing(name, *rest):
+        if name.partition(".")[0] == "transformers":
+            raise ModuleNotFoundError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(MissingExtra, match=r"shaketable\[neural\]"):
+        Paraphrase().apply("red boat", draws_for(0), Context())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A T5 of a few hundred numbers with a tokenizer of thirteen words, taught to write "tea boat" for anything."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    tokenizers = pytest.importorskip("tokenizers")
+    words = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({word: i for i, word in enumerate(VOCABULARY)}, unk_token="<unk>")
+    )
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    words.post_processor = tokenizers.processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=words, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    )
+    torch.manual_seed(0)
+    config = transformers.T5Config(
+        vocab_size=len(VOCABULARY),
+        d_model=16,
+        d_kv=8,
+        d_ff=16,
+        num_layers=1,
+        num_heads=2,
+        decoder_start_token_id=0,
+        pad_token_id=0,
+        eos_token_id=1,
+        dropout_rate=0.0,
+    )
+    model = transformers.T5ForConditionalGeneration(config)
+    inputs = tokenizer(["red boat", "paraphrase : green tea?"], return_tensors="pt", padding=True)
+    labels = torch.tensor([[6, 4, 1], [6, 4, 1]])
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for _ in range(60):
+        loss = model(input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], labels=labels).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    path = tmp_path_factory.mktemp("model")
+    model.save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return path
+
+
+def test_what_the_model_writes_comes_out(folder):
+    edit = Paraphrase(str(folder))
+    assert edit.apply("red  boat", draws_for(0), Context()) == "tea boat"
+    assert edit.apply("tea boat", draws_for(0), Context()) is None  # a copy is no variation
+    assert edit.apply(" ", draws_for(0), Context()) is None
+
+
+def test_many_at_once_are_the_same_as_one_by_one_whatever_the_batch_and_order(folder):
+    contexts = [Context()] * len(TEXTS)
+    draws = [draws_for(0, text) for text in TEXTS]
+    for make in (Paraphrase, DescToTitle):
+        edit = make(str(folder))
+        alone = [edit.apply(text, draws[0], Context()) for text in TEXTS]
+        for batch in (1, 2, 32):
+            small = dataclasses.replace(edit, batch=batch)
+            assert small.apply_many(TEXTS, draws, contexts) == alone
+            assert small.apply_many(TEXTS[::-1], draws, contexts) == alone[::-1]
+
+
+def test_through_vary(folder):
+    made = vary({"q": Query("Red boat")}, [Paraphrase(str(folder))], n=3)
+    assert [(v.text, v.category) for v in made] == [("tea boat", "paraphrasing")]
+    assert made[0].method == f"paraphrase(model={str(folder)!r})"
+
+
+def test_the_prompt_of_each_preset_reaches_the_model(folder, monkeypatch):
+    seen = []
+    tokenizer = load(str(folder)).tokenizer
+    monkeypatch.setattr(
+        generated, "load", lambda name: dataclasses.replace(load(name), tokenizer=Listening(tokenizer, seen))
+    )
+    Paraphrase(str(folder)).apply("red boat", draws_for(0), Context())
+    DescToTitle(str(folder)).apply("red boat", draws_for(0), Context())
+    assert seen == [["paraphrase : red boat?"], ["summarize : red boat?"]]
+
+
+class Listening:
+    """A tokenizer that notes what it is given."""
+
+    def __init__(self, tokenizer, seen):
+        self.tokenizer, self.seen = tokenizer, seen
+
+    def __call__(self, texts, **settings):
+        self.seen.append(texts)
+        return self.tokenizer(texts, **settings)
+
+    def batch_decode(self, *args, **settings):
+        return self.tokenizer.batch_decode(*args, **settings)
+
+
+def test_a_model_that_does_not_translate_says_so(folder):
+    with pytest.raises(BadInput, match="does not translate into 'de'"):
+        BackTranslation(str(folder)).apply("red boat", draws_for(0), Context())
+
+
+def test_there_and_back(folder):
+    """Two passes: into the pivot with its code forced first, then back with that of English."""
+    torch = pytest.importorskip("torch")
+    calls = []
+
+    class Translator:
+        """Knows two languages, as M2M100 does: a source to set, a number for each."""
+
+        src_lang = "en"
+
+        def __call__(self, texts, **settings):
+            self.texts = texts
+            return {
+                "input_ids": torch.zeros(len(texts), 1, dtype=torch.long),
+                "attention_mask": torch.ones(len(texts), 1),
+            }
+
+        def get_lang_id(self, code):
+            return {"en": 1, "de": 2}[code]
+
+        def generate(self, forced_bos_token_id, num_beams, **settings):
+            calls.append((self.src_lang, forced_bos_token_id, num_beams, self.texts))
+            return [f"{text} ({self.src_lang})" for text in self.texts]
+
+        def batch_decode(self, output, skip_special_tokens):
+            return output
+
+    both = Translator()
+    model = generated.Loaded("toy", both, both)
+    outputs = ["red boat"]
+    for step in BackTranslation().passes:
+        outputs = model.write(outputs, step)
+    assert outputs == ["red boat (en) (de)"]
+    assert calls == [("en", 2, 5, ["red boat"]), ("de", 1, 5, ["red boat (en)"])]
+
+
+def test_missing_weights_name_the_places(home, monkeypatch):
+    pytest.importorskip("transformers")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(BadInput) as error:
+        Paraphrase("nobody/nothing").apply("red boat", draws_for(0), Context())
+    message = str(error.value)
+    assert str(home / "resources" / "nobody" / "nothing") in message
+    assert "models--nobody--nothing" in message
+    assert "the hub" in message
+
+
+def test_a_model_in_our_resources_is_found_by_name(folder, home):
+    (home / "resources" / "toys").mkdir(parents=True)
+    (home / "resources" / "toys" / "t5").symlink_to(folder)
+    assert Paraphrase("toys/t5").apply("red boat", draws_for(0), Context()) == "tea boat"

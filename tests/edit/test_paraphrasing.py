@@ -1,0 +1,133 @@
+"""Synonyms: from the thesaurus, from WordNet, from neighbours, in the right form or not at all."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from shaketable.chance import draws_for
+from shaketable.edit.paraphrasing import SynSwap, WordEmbedSynSwap, WordNetSynSwap
+from shaketable.errors import BadInput
+from shaketable.text.thesaurus import bundled
+from shaketable.types import Context
+from tests.edit.scripted import Scripted
+
+
+def test_the_nearest_synonym_of_one_word():
+    """Of the two words the second is drawn first; it is not known, so the other gives way."""
+    assert SynSwap().apply("the quick xyzzy", Scripted(1, 0), Context()) == f"the {bundled()['quick']['adj'][0]} xyzzy"
+
+
+def test_any_synonym():
+    new = {SynSwap("random").apply("quick", draws_for(seed), Context()) for seed in range(200)}
+    assert new == {word for words in bundled()["quick"].values() for word in words}
+
+
+def test_a_synonym_takes_the_case():
+    quick = bundled()["quick"]["adj"][0]
+    assert SynSwap().apply("Quick? QUICK!", Scripted(0), Context()) == f"{quick.capitalize()}? QUICK!"
+    assert SynSwap().apply("Quick? QUICK!", Scripted(1), Context()) == f"Quick? {quick.upper()}!"
+
+
+def test_stop_words_and_unknown_words_stay():
+    assert SynSwap().apply("how many of the xyzzy", draws_for(0), Context()) is None
+
+
+@pytest.mark.parametrize("make", [SynSwap, WordNetSynSwap, WordEmbedSynSwap])
+def test_choices_are_named(make):
+    with pytest.raises(BadInput, match=r"choice is .* or random, not 'worst'"):
+        make("worst")
+
+
+INDEX = {
+    "noun": "car n 1 1 @ 1 1 00000000\nauto n 1 1 @ 1 0 00000000\n",
+    "verb": "drive v 1 1 @ 1 1 00000000\nmotor v 1 1 @ 1 1 00000000\n",
+    "adj": "durable a 1 0 1 1 00000000\n",
+    "adv": "fast r 1 0 1 1 00000000\n",
+}
+DATA = {
+    "noun": "00000000 06 n 03 car 0 Auto 0 motor_car 0 000 | four wheels\n",
+    "verb": "00000000 38 v 02 drive 0 motor 0 000 01 + 02 00 | go by car\n",
+    "adj": "00000000 00 a 02 durable 0 lasting(p) 0 000 | long\n",
+    "adv": "00000000 02 r 01 fast 0 000 | quick\n",
+}
+
+
+@pytest.fixture
+def small_wordnet(tmp_path: Path, monkeypatch) -> Path:
+    """A WordNet of five words, zipped as NLTK does it."""
+    folder = tmp_path / "nltk" / "corpora"
+    folder.mkdir(parents=True)
+    with zipfile.ZipFile(folder / "wordnet.zip", "w") as archive:
+        for kind, files in (("index", INDEX), ("data", DATA)):
+            for pos, text in files.items():
+                archive.writestr(f"wordnet/{kind}.{pos}", text)
+    monkeypatch.setenv("NLTK_DATA", str(tmp_path / "nltk"))
+    return folder / "wordnet.zip"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("the car", "the auto"),
+        ("cars", "autos"),
+        ("motoring", "driving"),
+        ("motored", None),  # "drived" is no English
+        ("durable", "lasting"),
+        ("fast", None),
+        ("it is", None),
+    ],
+)
+def test_wordnet_by_hand(text, expected, small_wordnet):
+    assert WordNetSynSwap().apply(text, draws_for(0), Context()) == expected
+
+
+def test_a_random_synonym_may_be_two_words(small_wordnet):
+    new = {WordNetSynSwap("random").apply("car", draws_for(seed), Context()) for seed in range(50)}
+    assert new == {"auto", "motor car"}
+
+
+def test_wordnet_says_where_it_was_looked_for(monkeypatch, tmp_path, home):
+    monkeypatch.setenv("NLTK_DATA", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(BadInput) as error:
+        WordNetSynSwap().apply("car", draws_for(0), Context())
+    for place in (tmp_path / "nowhere", tmp_path / "nltk_data", home / "resources"):
+        assert f"{place}/corpora/wordnet.zip" in str(error.value)
+
+
+def test_the_papers_example_with_the_real_wordnet(shared_data, monkeypatch):
+    """Table 3: "long lasting" for "durable"; as a random synonym, of the code, not as the first."""
+    monkeypatch.setenv("NLTK_DATA", str(shared_data / "nltk_data"))
+    new = {WordNetSynSwap("random").apply("durable", draws_for(seed), Context()) for seed in range(100)}
+    assert {"lasting", "long-lasting"} <= new
+    assert WordNetSynSwap().apply("durable", draws_for(0), Context()) == "lasting"
+
+
+def test_lists_of_neighbours(tmp_path: Path):
+    path = tmp_path / "near.json"
+    path.write_text(json.dumps({"medical": ["medicinal", "medic", "clinical"]}))
+    nearest = WordEmbedSynSwap(file=str(path))
+    assert nearest.apply("durable Medical equipment", draws_for(0), Context()) == "durable Medicinal equipment"
+    two = WordEmbedSynSwap("random", neighbours=2, file=str(path))
+    assert {two.apply("medical", draws_for(seed), Context()) for seed in range(50)} == {"medicinal", "medic"}
+
+
+def test_vectors_give_neighbours_above_the_threshold(home: Path):
+    """Cosines with "boat" = (1, 0): ship 0.96, vessel 0.8, tea 0."""
+    folder = home / "resources"
+    folder.mkdir(parents=True)
+    (folder / "counter-fitted-vectors.txt").write_text("boat 2 0\ntea 0 1\nvessel 0.8 0.6\nship 0.96 0.28\n")
+    assert WordEmbedSynSwap().apply("boat", draws_for(0), Context()) == "ship"
+    loose = WordEmbedSynSwap("random", threshold=0.79)
+    assert {loose.apply("boat", draws_for(seed), Context()) for seed in range(50)} == {"ship", "vessel"}
+    assert WordEmbedSynSwap(threshold=0.97).apply("boat", draws_for(0), Context()) is None
+
+
+def test_neighbours_say_where_they_were_looked_for(home: Path):
+    with pytest.raises(BadInput, match=r"counterfitted-neighbors\.json") as error:
+        WordEmbedSynSwap().apply("boat", draws_for(0), Context())
+    assert str(home / "resources") in str(error.value)

@@ -1,0 +1,159 @@
+"""Experiments on queries: attacks, variations and their fusion."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shaketable.bench import Bench
+from shaketable.errors import BadInput
+from shaketable.measure.effectiveness import parse, per_query
+from shaketable.registry import RANKERS
+from shaketable.task.changed import PIPELINE, RERANKER, Trial, before, measured, runs_of
+from shaketable.task.fusion import Fusion
+from shaketable.task.query_attack import QueryAttack
+from shaketable.task.query_variation import QueryVariation
+from tests.toys import Normalised, Overlap
+
+
+def test_the_original_query_as_a_trial_is_the_original_run(bench):
+    trials = [Trial(qid, query.text) for qid, query in bench.queries.items()]
+    found = runs_of(bench, "bm25", trials, PIPELINE)
+    assert {t.qid: found[str(i)] for i, t in enumerate(trials)} == bench.run("bm25")
+    ndcg = parse("nDCG@10")
+    expected = per_query([ndcg], bench.qrels, bench.run("bm25"))[ndcg]
+    assert before(bench, "bm25", "nDCG@10", PIPELINE) == pytest.approx(expected)
+
+
+def test_the_re_ranker_setting_keeps_the_candidates(bench):
+    (found,) = runs_of(bench, "ql", [Trial("q00", "something else entirely oak")], RERANKER).values()
+    assert found.keys() == bench.candidates["q00"].keys()
+
+
+def test_a_text_that_matches_nothing_scores_zero_in_the_pipeline(bench):
+    assert measured(bench, "bm25", [Trial("q00", "zzz")], "nDCG@10", PIPELINE).tolist() == [0.0]
+
+
+class TestQueryAttack:
+    def test_drops_and_shares(self, bench):
+        result = QueryAttack(draws=3).run(bench)
+        summary = result.tables["query attack"]
+        assert set(summary["attack"]) == {"1-char", "2-char", "word"}
+        assert set(summary["ranker"]) == {"bm25", "ql", "rm3"}
+        row = summary[(summary["attack"] == "1-char") & (summary["ranker"] == "bm25")].iloc[0]
+        assert row["drop %"] == pytest.approx(100 * (row["after"] - row["before"]) / row["before"])
+        details = result.tables["per query"]
+        of = details[(details["attack"] == "1-char") & (details["ranker"] == "bm25")]
+        assert row["after"] == pytest.approx(of.groupby("query")["after"].mean().mean())
+        assert len(of) == 3 * 24
+        shares = result.tables["shares of edits"]
+        assert shares.groupby("attack")["share %"].sum().round(6).eq(100).all()
+
+    def test_same_seed_same_result_and_another_seed_another(self, bench, collection):
+        first = QueryAttack(draws=2).run(bench).tables["per query"]
+        again = Bench(collection, bench.models, seed=1)
+        assert QueryAttack(draws=2).run(again).tables["per query"].equals(first)
+        other = Bench(collection, bench.models, seed=2)
+        assert not QueryAttack(draws=2).run(other).tables["per query"].equals(first)
+
+    def test_more_draws_keep_the_first_ones(self, bench):
+        few, many = (QueryAttack(draws=n).run(bench).tables["per query"] for n in (1, 2))
+        key = ["attack", "ranker", "query", "draw"]
+        merged = few.merge(many, on=key, suffixes=("", " again"))
+        assert len(merged) == len(few)
+        assert (merged["text"] == merged["text again"]).all()
+
+
+class TestQueryVariation:
+    def test_ordering_changes_nothing_for_bags_of_words(self, bench):
+        result = QueryVariation(edits=("random_order_swap",)).run(bench)
+        details = result.tables["variations per query"]
+        assert len(details) == 3 * 24
+        assert (details["change"] == 0).all()
+
+    def test_all_rules_run_and_say_what_was_left_out(self, bench):
+        result = QueryVariation().run(bench)
+        by_method = result.tables["by method"]
+        assert {"setting", "category", "method", "ranker", "before", "as is", "valid only"} <= set(by_method.columns)
+        assert {"misspelling", "naturality", "ordering", "paraphrasing"} <= set(
+            result.tables["by category"]["category"]
+        )
+        assert any("back_translation" in note for note in result.notes)
+        human = by_method[by_method["method"] == "human"]
+        assert len(human), "variants of the collection take part"
+
+    def test_conventions_for_invalid_variations(self, bench):
+        result = QueryVariation(edits=("human",)).run(bench)
+        details = result.tables["variations per query"]
+        copied = details[(details["category"] == "paraphrasing") & (details["ranker"] == "bm25")].iloc[0]
+        assert not copied["valid"], "a copy of the original is no variation"
+        rows = result.tables["by method"]
+        row = rows[(rows["category"] == "paraphrasing") & (rows["ranker"] == "bm25")].iloc[0]
+        assert np.isnan(row["valid only"])
+        assert row["invalid replaced"] == row["before"]
+
+    def test_an_edit_that_cannot_work_here_is_an_error_when_named(self, bench):
+        with pytest.raises(BadInput, match="paraphrase"):
+            QueryVariation(edits=("paraphrase",)).run(bench)
+
+    def test_with_candidates_only_the_re_ranker_setting(self, bench, collection):
+        fixed = replace(collection, candidates=bench.candidates)
+        result = QueryVariation(edits=("drop_letter",)).run(Bench(fixed, bench.models))
+        assert set(result.tables["by method"]["setting"]) == {RERANKER}
+
+    def test_bad_queries_never_crash(self, collection):
+        from shaketable.types import Query
+
+        odd = ["", "a", "the of and", "日本語の質問", "🌲🌳", "oak\tpine", "x" * 10_000, "Ωμέγα", "is it?"]
+        queries = {f"o{i}": Query(text) for i, text in enumerate(odd)} | {"q00": collection.queries["q00"]}
+        qrels = {qid: {"d00": 1} for qid in queries}
+        bench = Bench(replace(collection, queries=queries, qrels=qrels), {"bm25": RANKERS.build("bm25")})
+        assert "o0" not in bench.queries, "an empty query is no query"
+        result = QueryVariation().run(bench)
+        assert any("Not every edit applies" in note for note in result.notes)
+        QueryAttack(draws=1).run(bench)
+
+
+class TestFusion:
+    def test_fusing_the_same_list_changes_nothing(self, bench):
+        result = Fusion(edits=("random_order_swap",)).run(bench)
+        assert result.tables["fusion"]["change"].abs().max() == pytest.approx(0)
+
+    def test_the_oracle_is_at_least_as_good_as_anything(self, bench):
+        table = Fusion(edits=("drop_letter", "double_letter")).run(bench).tables["fusion"]
+        for _, of in table.groupby("ranker"):
+            oracle = of[of["fusion"] == "oracle"]["after"].iloc[0]
+            assert oracle >= of["before"].iloc[0] - 1e-12
+        assert set(table["fusion"]) == {"rrf", "comb_sum", "comb_mnz", "oracle"}
+        cost = (
+            table[(table["lists of"] == "all") & (table["fusion"] == "rrf")].groupby("with original")["lists"].first()
+        )
+        assert cost[True] == cost[False] + 1
+
+
+class Given:
+    """A ranker as a model: opens to itself."""
+
+    def __init__(self, ranker):
+        self.ranker = ranker
+
+    def open(self, collection):
+        return self.ranker
+
+
+def test_each_distinct_pair_is_scored_once_for_all_tasks(collection):
+    ranker = Overlap()
+    bench = Bench(collection, {"overlap": Given(ranker)}, seed=1)
+    QueryVariation(edits=("drop_letter",)).run(bench)
+    asked = ranker.asked
+    QueryVariation(edits=("drop_letter",)).run(bench)
+    Fusion(edits=("drop_letter",)).run(bench)
+    assert ranker.asked == asked
+
+
+def test_list_dependent_rankers_run(collection):
+    bench = Bench(collection, {"normalised": Given(Normalised())}, seed=1)
+    result = QueryVariation(edits=("drop_letter",)).run(bench)
+    assert len(result.tables["by method"]) == 2
