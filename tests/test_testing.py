@@ -327,7 +327,10 @@ class Silent:
 
 @dataclass(frozen=True)
 class Verbose:
-    __doc__ = "It says of itself rather more than the table of a listing could ever have room for, and goes on" + " and on" * 5
+    __doc__ = (
+        "It says of itself rather more than the table of a listing could ever have room for, and goes on"
+        + " and on" * 5
+    )
 
 
 @dataclass(frozen=True)

@@ -47,10 +47,11 @@ class Catalogue:
         for pattern, name in self.shorthands.items():
             if match := re.fullmatch(pattern, text):
                 return self.load(name)(match.group(1))
+        text = re.sub(r"^[\w-]+", lambda name: name.group().replace("-", "_"), text)  # query-attack is query_attack
         try:
             tree = ast.parse(text, mode="eval").body
         except (SyntaxError, ValueError) as error:
-            if near := re.match(r"[\w-]+", text):
+            if near := re.match(r"\w+", text):
                 self.load(near.group())
             raise BadInput(f"cannot read the {self.kind} {text!r}: write NAME or NAME(parameter=value)") from error
         return self._value(tree, text)
@@ -94,10 +95,6 @@ class Catalogue:
                 named = {k.arg: self._parameter(k.value, text) for k in keywords if k.arg}
                 if len(named) == len(keywords):
                     return self._make(name, [self._parameter(a, text) for a in args], named, text)
-            case ast.BinOp():  # a name with a hyphen
-                if (name := ast.unparse(node).replace(" ", "")) in self.rows:
-                    return self._make(name, [], {}, text)
-                raise UnknownName(self.kind, name, self.rows)
         raise BadInput(f"cannot read the {self.kind} {text!r}: write NAME or NAME(parameter=value)")
 
     def _parameter(self, node: ast.expr, text: str) -> Any:
@@ -137,11 +134,25 @@ RANKERS = Catalogue(
         "http": "shaketable.rank.remote:HTTP",
         "python": "shaketable.rank.python:Python",
         "run": "shaketable.rank.runfile:RunFile",
+        "saved": "shaketable.rank.saved:Saved",
     },
     shorthands={
         r"(https?://.+)": "http",
         r"run:(.+)": "run",
         r"([A-Za-z_][\w.]*:[A-Za-z_][\w.]*)": "python",
+        r"([^()]*/[^()]*)": "saved",
+    },
+)
+
+LEARNERS = Catalogue(
+    "learner",
+    {
+        "prank": "shaketable.train.linear:PRank",
+        "ranksvm": "shaketable.train.linear:RankSVM",
+        "adarank": "shaketable.train.linear:AdaRank",
+        "afs": "shaketable.train.linear:AFS",
+        "gbrt": "shaketable.train.boosted:GBRT",
+        "lambdamart": "shaketable.train.lambdamart:LambdaMART",
     },
 )
 

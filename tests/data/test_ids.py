@@ -24,6 +24,7 @@ def test_behaves_as_a_list(strings: list[str], other: str) -> None:
     assert [ids.find(s) for s in strings] == list(range(len(strings)))
     assert ids.find(other) == (strings.index(other) if other in strings else -1)
     assert (other in ids) == (other in strings)
+    assert ids.find_many([*strings, other]).tolist() == [ids.find(s) for s in [*strings, other]]
 
 
 @given(st.lists(ANY_TEXT, unique=True, min_size=1), st.data())
@@ -48,7 +49,8 @@ def test_out_of_range() -> None:
 def test_colliding_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_digest", lambda text: len(text).to_bytes(8, "little"))
     ids = Ids.build(["aa", "b", "cc", "dd"])
-    assert [ids.find(s) for s in ("aa", "b", "cc", "dd", "ee", "f", "")] == [0, 1, 2, 3, -1, -1, -1]
+    asked = ["aa", "b", "cc", "dd", "ee", "f", ""]
+    assert [ids.find(s) for s in asked] == [0, 1, 2, 3, -1, -1, -1] == ids.find_many(asked).tolist()
     with pytest.raises(BadInput, match="'aa' occurs twice"):
         Ids.build(["aa", "b", "cc", "aa"])
 

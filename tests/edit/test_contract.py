@@ -15,8 +15,8 @@ from shaketable.edit.misspelling import LookalikeChar
 from shaketable.edit.paraphrasing import SynSwap, WordEmbedSynSwap, WordNetSynSwap
 from shaketable.edit.taxonomy import CATEGORIES
 from shaketable.registry import EDITS
+from shaketable.testing import check_edit
 from shaketable.types import Context
-from tests.edit.contract import check_edit
 
 MODELS = {"desc_to_title", "back_translation", "paraphrase"}
 RESOURCES = {"wordnet_syn_swap", "word_embed_syn_swap"}

@@ -39,23 +39,26 @@ def test_by_hand(category, text, why):
     assert Validity().judge(category, ORIGINAL, text) == why
 
 
-def test_a_similarity_function_is_asked_once_and_only_where_meaning_is_at_stake():
+def test_a_similarity_function_is_asked_once_and_only_where_words_deny_the_meaning():
     asked = []
 
     def similarity(left: list[str], right: list[str]) -> np.ndarray:
         asked.append(list(zip(left, right, strict=True)))
-        return np.array([0.9, 0.3])
+        return np.array([0.95, 0.3])
 
     cases = [
-        ("misspelling", ORIGINAL, "what is durable mdeical equipment"),
-        ("naturality", ORIGINAL, "durable medical equipment"),
+        ("misspelling", ORIGINAL, "what is strong medical equipment"),
         ("paraphrasing", ORIGINAL, "what is durable medical apparatus"),
-        ("paraphrasing", ORIGINAL, "what is an elephant"),
+        ("paraphrasing", ORIGINAL, "what is durable medical elephant"),
+        ("naturality", ORIGINAL, "equipment"),
+        ("paraphrasing", ORIGINAL, f"{ORIGINAL}?"),
+        ("paraphrasing", ORIGINAL, " "),
     ]
     whys = Validity(similarity=similarity).judge_all(cases)
-    assert whys == ["", "", "similarity 0.30", "no synonym known: elephant"]
-    assert asked == [[(ORIGINAL, cases[1][2]), (ORIGINAL, cases[2][2])]]
-    assert Validity(similarity=similarity).judge_all(cases[:1]) == [""]
+    assert whys[:4] == ["more than 2 letters changed", "", "", "lost durable, medical; similarity 0.30"]
+    assert whys[4:] == ["the original but for case and punctuation", "empty"]
+    assert asked == [[(ORIGINAL, cases[2][2]), (ORIGINAL, "equipment")]]
+    assert Validity(similarity=similarity).judge_all(cases[:2]) == whys[:2]
     assert len(asked) == 1
 
 

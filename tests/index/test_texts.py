@@ -15,7 +15,7 @@ TEXTS = st.lists(st.text(st.sampled_from("abcé 東the\ud800.") | st.characters(
 
 def fresh(limit: int = 1_000_000) -> tuple[Vocabulary, dict[str, int]]:
     terms: dict[str, int] = {}
-    return Vocabulary(Tokenizer(), lambda term: terms.setdefault(term, len(terms)), limit), terms
+    return Vocabulary(Tokenizer(), lambda new: [terms.setdefault(t, len(terms)) for t in new], limit), terms
 
 
 @settings(deadline=None)  # kernels are compiled on the way
@@ -41,7 +41,12 @@ def test_words_with_the_same_hash_are_told_apart() -> None:
 
 def test_each_word_is_asked_for_once() -> None:
     asked: list[str] = []
-    vocabulary = Vocabulary(Tokenizer(), lambda term: asked.append(term) or UNKNOWN)  # type: ignore[func-returns-value]
+
+    def unknown(terms: list[str]) -> list[int]:
+        asked.extend(terms)
+        return [UNKNOWN] * len(terms)
+
+    vocabulary = Vocabulary(Tokenizer(), unknown)
     tokens, sizes = vocabulary(["the boat boats", "boat"])
     vocabulary(["boat"])
     assert asked == ["boat", "boat"]  # of "boat" and of "boats"
@@ -65,6 +70,7 @@ def test_rows_are_kept_until_there_are_too_many() -> None:
     assert texts.starts.tolist() == [0, 2, 4]
     assert texts.rows([two, Doc("blue boat")]).tolist() == [1, 2]  # the same text, but another title
     assert read == ["red boat", "blue boat", "blue boat"]
-    assert texts.rows([two]).tolist() == [0]  # forgotten, and read again
-    assert read[3:] == ["blue boat"]
+    assert texts.rows([two]).tolist() == [1]
+    assert texts.rows([two, Doc("sea")]).tolist() == [0, 1]  # forgotten, and read again
+    assert read[3:] == ["blue boat", "sea"]
     assert texts.rows([]).tolist() == []

@@ -46,6 +46,7 @@ def test_stopwords_and_stems() -> None:
     assert Tokenizer(stemmer="none")("The engines") == ["engines"]
     assert Tokenizer(lower=False, stemmer="none")("The Engines AND") == ["Engines"]
     assert Tokenizer(split="space", stemmer="none")("The e-mail: a.b@c") == ["e-mail:", "a.b@c"]
+    assert Tokenizer(split="space")("boats \ud800s") == ["boat", "\ud800s"]
     assert 120 <= len(ENGLISH) <= 185
 
 
@@ -55,15 +56,25 @@ def test_words_are_words(text: str, split: str, lower: bool) -> None:
     words = tokenizer.words(text)
     assert all(words)
     assert tokenizer.words(" ".join(words)) == words
-    assert tokenizer.spaced(text).decode("utf-8", "surrogatepass").split(" ") == (words or [""]) or text.isascii()
     assert tokenizer(text) == words
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=()))), st.sampled_from(["words", "space"]), st.booleans())
+def test_many_texts_at_once(texts: list[str], split: str, lower: bool) -> None:
+    tokenizer = Tokenizer(lower=lower, split=split)
+    spaced, sizes = tokenizer.spaced(texts)
+    assert sum(sizes) == len(spaced)
+    for text, size in zip(texts, sizes, strict=True):
+        assert spaced[:size].endswith(b" ")
+        words = spaced[:size].decode("utf-8", "surrogatepass").split(" ")
+        assert list(filter(None, words)) == tokenizer.words(text)
+        spaced = spaced[size:]
 
 
 @given(st.text(st.characters(codec="ascii")))
 def test_the_fast_way_for_ascii_is_the_same(text: str) -> None:
     """With a letter that is not ASCII the pattern is used."""
     assert [*PLAIN.words(text), "é"] == PLAIN.words(text + " é")
-    assert PLAIN.spaced(text).split() == [word.encode() for word in PLAIN.words(text)]
 
 
 @given(st.text())

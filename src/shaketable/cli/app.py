@@ -11,6 +11,7 @@ from shaketable.cli.catalogue import list_
 from shaketable.cli.doctor import doctor
 from shaketable.cli.evaluate import evaluate
 from shaketable.cli.rank import rank
+from shaketable.cli.train import train
 from shaketable.cli.vary import vary
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ app.command()(audit)
 app.command()(evaluate)
 app.command()(rank)
 app.command()(vary)
+app.command()(train)
 app.command(name="list")(list_)
 app.command()(doctor)
 

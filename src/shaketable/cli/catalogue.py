@@ -16,6 +16,7 @@ class Kind(StrEnum):
     rankers = "rankers"
     tasks = "tasks"
     edits = "edits"
+    learners = "learners"
     measures = "measures"
     data = "data"
     resources = "resources"
@@ -44,7 +45,7 @@ def list_(
 
 def _rows(kind: Kind) -> dict[str, str]:
     """name -> a line on what it is."""
-    from shaketable.registry import EDITS, MEASURES, RANKERS, TASKS
+    from shaketable.registry import EDITS, LEARNERS, MEASURES, RANKERS, TASKS
 
     if kind is Kind.data:
         from shaketable.data.load import SOURCES
@@ -54,7 +55,13 @@ def _rows(kind: Kind) -> dict[str, str]:
         from shaketable.text.resources import resources
 
         return {r.name: f"found at {r.where}" if r.found else f"not at {r.where}; {r.advice}" for r in resources()}
-    catalogues = {Kind.rankers: RANKERS, Kind.tasks: TASKS, Kind.edits: EDITS, Kind.measures: MEASURES}
+    catalogues = {
+        Kind.rankers: RANKERS,
+        Kind.learners: LEARNERS,
+        Kind.tasks: TASKS,
+        Kind.edits: EDITS,
+        Kind.measures: MEASURES,
+    }
     rows = {name: catalogues[kind].summary(name) for name in catalogues[kind]}
     if kind is Kind.measures:
         from shaketable.measure.effectiveness import EXAMPLES

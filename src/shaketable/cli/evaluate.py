@@ -24,8 +24,9 @@ def evaluate(
     scores: Annotated[Path | None, typer.Option("--scores", help="Instead: a CSV of topics x systems.")] = None,
     measure: Measures = None,
     baseline: Annotated[
-        str, typer.Option("--baseline", help="A system, or mean, median or max of all systems, per topic.")
-    ] = "mean",
+        list[str] | None,
+        typer.Option("--baseline", help="A system, or mean (the default), median or max of all, per topic; repeat it."),
+    ] = None,
     alpha: Alphas = None,
     json_to: Json = None,
     csv_to: Annotated[Path | None, typer.Option("--csv", help="Write one row for each system to this file.")] = None,
@@ -40,7 +41,7 @@ def evaluate(
     from shaketable.report.terminal import show_result
     from shaketable.task import risk, variance
 
-    alphas = tuple(alpha or risk.ALPHAS)
+    alphas, baselines = tuple(alpha or risk.ALPHAS), baseline or ["mean"]
     if scores is not None:
         if qrels or run:
             raise BadInput("--scores stands alone: it takes the place of --qrels and --run")
@@ -54,17 +55,18 @@ def evaluate(
         judgements, runs = _read(qrels, run)
         measures = measure or ["nDCG@10"]
         table = score_table(measures[0], judgements, runs)
-        initial = baseline if baseline in runs else next(iter(runs))
+        initial = baselines[0] if baselines[0] in runs else next(iter(runs))
         spread = variance.of_runs(measures, judgements, runs, initial, seed)
-    results = [spread, risk.of_scores(table, baseline, alphas, seed)]
+    results = [spread, risk.of_scores(table, baselines, alphas, seed)]
 
     console = stdout(json_to)
     for result in results:
         show_result(console, result)
     if html_to:
         facts = {"systems": str(len(table.systems)), "topics": str(len(table.topics)), "measure": table.measure}
-        write_page(html_to, "Effectiveness, variance and risk", facts | {"baseline": baseline}, results, {"seed": seed})
-    data = _json(table, spread, baseline, alphas)
+        facts["baseline"] = ", ".join(baselines)
+        write_page(html_to, "Effectiveness, variance and risk", facts, results, {"seed": seed})
+    data = _json(table, spread, baselines[0], alphas)
     if csv_to:
         with written_whole(csv_to) as out:
             _frame(data).to_csv(out, index=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -89,6 +89,20 @@ class Ids:
                 return number
             at += 1
         return -1
+
+    def find_many(self, strings: Sequence[str]) -> NDArray[np.int64]:
+        """`find` for each string, several times faster than one by one."""
+        if not len(self):
+            return np.full(len(strings), -1)
+        hashed = np.frombuffer(b"".join([_digest(s.encode("utf-8", "surrogatepass")) for s in strings]), dtype="<u8")
+        at = np.minimum(self.hashes.searchsorted(hashed), len(self) - 1)
+        hits = np.flatnonzero(self.hashes[at] == hashed)
+        numbers = np.full(len(strings), -1)
+        numbers[hits] = self.places[at[hits]]
+        for hit, known in zip(hits.tolist(), self.take(numbers[hits]), strict=True):
+            if known != strings[hit]:  # two hashes collide
+                numbers[hit] = self.find(strings[hit])
+        return numbers
 
     def _refuse_twins(self) -> None:
         for at in np.flatnonzero(self.hashes[1:] == self.hashes[:-1]):

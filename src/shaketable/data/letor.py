@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST = 31  # the largest label: gains are 2^label - 1 and live in 32 bits
-LIMIT = float(np.finfo(np.float32).max)
+LIMIT = float(np.finfo(np.float32).max) * (1 + 2**-26)  # in few digits the largest comes out a little larger
 BLOCK = 4096  # rows read before they are laid out
 CELLS = re.compile(r"(?:\d+:[^\s:]+\s*)*")
 DOCNO = re.compile(r"\bdocid\s*=\s*(\S+)")

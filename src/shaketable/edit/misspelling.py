@@ -71,10 +71,7 @@ class QwertyCharSub:
 
 
 def _near_key(word: str, draws: Draws) -> str | None:
-    if not (word.isascii() and word.isalpha()):
-        places = [i for i, c in enumerate(word) if c.lower() in NEAR_KEYS]
-    else:
-        places = range(len(word))
+    places = [i for i, letter in enumerate(word) if letter.lower() in NEAR_KEYS]
     if not places:
         return None
     place = draws.choice(places)
@@ -221,8 +218,7 @@ class DoubleLetter:
 
 
 def _double(word: str, draws: Draws) -> str:
-    places = range(len(word)) if word.isalpha() else [i for i, c in enumerate(word) if c.isalpha()]
-    place = draws.choice(places)
+    place = draws.choice([i for i, letter in enumerate(word) if letter.isalpha()])
     return word[: place + 1] + word[place:]
 
 

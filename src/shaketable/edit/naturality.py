@@ -149,13 +149,9 @@ class ChangeCase:
 
     def apply(self, text: str, draws: Draws, context: Context) -> str | None:
         words = text.split()
-        cases = [
-            " ".join(words).upper(),
-            " ".join(words).lower(),
-            " ".join(words).capitalize(),
-            " ".join(word[:1].upper() + word[1:] for word in words),
-        ]
-        return _another(cases, words, draws)
+        plain = " ".join(words)
+        titled = " ".join([word[:1].upper() + word[1:] for word in words])
+        return _another(plain, [plain.upper(), plain.lower(), plain.capitalize(), titled], draws)
 
 
 @dataclass(frozen=True)
@@ -172,11 +168,10 @@ class ChangePunctuation:
         bare = plain.rstrip("?!. ")
         stripped = [found.core if (found := PARTS[word]) else word for word in words]
         ends = [f"{bare}?"] if is_question(plain) else [f"{bare}.", f"{bare}!"]
-        return _another([bare, " ".join(stripped), f'"{bare}"', *ends], words, draws)
+        return _another(plain, [bare, " ".join(stripped), f'"{bare}"', *ends], draws)
 
 
-def _another(choices: list[str], words: list[str], draws: Draws) -> str | None:
+def _another(text: str, choices: list[str], draws: Draws) -> str | None:
     """One of the choices that is not the text itself."""
-    text = " ".join(words)
     others = [choice for choice in dict.fromkeys(choices) if choice != text and choice]
     return draws.choice(others) if others else None

@@ -2,7 +2,7 @@
 
 A proxy for the judgement of people, from what the words alone tell. Misspellings and orderings are valid by how they
 are made, as in paper 004; for the others the thresholds were fitted to that paper's labels for ANTIQUE and tested on
-TREC DL 2019 (`evidence/validity.py`). Whoever has an encoder may add its similarity.
+TREC DL 2019 (`evidence/validity.py`). Whoever has an encoder may add the similarity that it sees.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class Validity:
     naturality     a share `kept` of the content words; at most `added` others; no end in the middle of a phrase
     paraphrasing   a share `meant` of the content words, in themselves or by a synonym; no word that is neither
 
-    A similarity function is asked about naturality and paraphrasing only, where meaning is at stake.
+    A similarity function has the last word where the words alone say that the meaning of a naturality or paraphrasing
+    is lost: at `similar` and above it is not. (Either kind of evidence suffices: of the ways to join the two this one
+    agreed best with people on ANTIQUE.)
     """
 
     letters: int = 2
@@ -50,7 +52,7 @@ class Validity:
     added: int = 1
     meant: float = 0.4
     similarity: Similarity | None = None
-    similar: float = 0.8
+    similar: float = 0.95
 
     def judge(self, category: str, original: str, text: str) -> str:
         """Why a variation is not valid, in a few words; empty where it is."""
@@ -91,9 +93,12 @@ class Validity:
         reasons = [self.judge(*case) for case in cases]
         if self.similarity is None:
             return reasons
-        asked = [i for i, case in enumerate(cases) if not reasons[i] and case[0] in (NATURALITY, PARAPHRASING)]
+        asked = [i for i, case in enumerate(cases) if reasons[i] and _meaning_at_stake(*case)]
         alike = self.similarity([cases[i][1] for i in asked], [cases[i][2] for i in asked]) if asked else ()
         for i, value in zip(asked, alike, strict=True):
-            if value < self.similar:
-                reasons[i] = f"similarity {value:.2f}"
+            reasons[i] = "" if value >= self.similar else f"{reasons[i]}; similarity {value:.2f}"
         return reasons
+
+
+def _meaning_at_stake(category: str, original: str, text: str) -> bool:
+    return category in (NATURALITY, PARAPHRASING) and words(text) not in ([], words(original))

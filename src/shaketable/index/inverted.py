@@ -6,12 +6,11 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -19,13 +18,11 @@ from numpy.typing import NDArray
 
 from shaketable import files
 from shaketable.data.ids import Ids
-from shaketable.index.texts import UNKNOWN, Texts, Vocabulary
+from shaketable.index.texts import BLOCK, UNKNOWN, Texts, Vocabulary, blocks
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Corpus, fingerprint
 
 FORMAT = 1  # of the files; raise it when they, or the terms of a text, come out differently
-BLOCK = 4096  # documents read at a time
-Item = TypeVar("Item")
 
 
 class Postings(NamedTuple):
@@ -94,7 +91,12 @@ class Index:
 
     @cached_property
     def _vocabulary(self) -> Vocabulary:
-        return Vocabulary(self.tokenizer, lambda term: found if (found := self.terms.find(term)) >= 0 else UNKNOWN)
+        def numbers(terms: list[str]) -> NDArray[np.int64]:
+            found = self.terms.find_many(terms)
+            found[found < 0] = UNKNOWN
+            return found
+
+        return Vocabulary(self.tokenizer, numbers)
 
 
 def open_index(corpus: Corpus, tokenizer: Tokenizer) -> Index:
@@ -119,10 +121,10 @@ def build(corpus: Corpus, tokenizer: Tokenizer, name: str = "") -> Index:
     from shaketable.index import kernels
 
     terms: dict[str, int] = {}
-    vocabulary = Vocabulary(tokenizer, lambda term: terms.setdefault(term, len(terms)))
+    vocabulary = Vocabulary(tokenizer, lambda new: [terms.setdefault(term, len(terms)) for term in new])
     docnos: list[str] = []
     rows, sizes = bytearray(), bytearray()
-    for block in _blocks(corpus.items(), BLOCK):
+    for block in blocks(corpus.items(), BLOCK):
         docnos += (docno for docno, _ in block)
         tokens, lengths = vocabulary(doc.text for _, doc in block)
         rows += tokens.data
@@ -165,7 +167,7 @@ def save(index: Index, folder: Path) -> bool:
 
 
 def load(folder: Path) -> Index | None:
-    """The index in a folder, mapped; None if there is none. One that cannot be read is removed."""
+    """The index in a folder, mapped; None if there is none that can be read. A damaged one is removed."""
     if not folder.is_dir():
         return None
 
@@ -183,16 +185,12 @@ def load(folder: Path) -> Index | None:
             Postings(**part("postings")),
             np.load(folder / "cf.npy", mmap_mode="r", allow_pickle=False),
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (FileNotFoundError, EOFError, ValueError, KeyError, TypeError):
         shutil.rmtree(folder, ignore_errors=True)
-        return None
+    except OSError:
+        pass  # it may be whole, and readable to others
+    return None
 
 
 def _starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate(([0], np.cumsum(sizes)))
-
-
-def _blocks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    remaining = iter(items)
-    while block := list(islice(remaining, size)):
-        yield block

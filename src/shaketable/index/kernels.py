@@ -25,7 +25,7 @@ JIT: Any = numba  # untyped in some versions, typed in others
 THREADS: int = JIT.config.NUMBA_NUM_THREADS
 SPACE = ord(" ")
 HASH_START, HASH_FACTOR = -3750763034362895579, 1099511628211  # FNV-1a
-LAST = 0x7FFFFFFF  # above any document number
+LAST = 0x7FFFFFFF  # 31 bits; above any document number
 NO_KEY = -(2**63)
 NEVER = -math.inf  # the total of a document that no query term has reached
 ROUNDING = 1 + 1e-9  # upper bounds are raised by more than sums may be off
@@ -71,7 +71,7 @@ def number_words(
                 hashed = (hashed ^ data[p]) * HASH_FACTOR
                 continue
             if p > start:
-                short = (hashed ^ (hashed >> 32)) & 0x7FFFFFFF
+                short = (hashed ^ (hashed >> 32)) & LAST
                 slot = slot_of(slots, short, data, start, p, letters, word_ends)
                 if slots[slot] == 0:
                     end = word_ends[words]
@@ -238,7 +238,7 @@ def head_start(
         value += weight(curve.log, queries.weights[i], queries.scales[i] * counts[p], norm)
         if value > values[0]:
             sift(heap, values, len(heap), key(value, docs[p]), value)
-    return float(values[0] - abs(values[0]) * TIE)
+    return float(values[0] - abs(values[0]) * TIE - 1e-30)  # below it even if it is 0
 
 
 @compiled
@@ -350,7 +350,7 @@ def score(
     for pair in range(len(scores)):
         query, start, end = owners[pair], starts[texts[pair]], starts[texts[pair] + 1]
         norm = curve.base + curve.slope * (end - start)
-        total = queries.sizes[query] * -math.log1p(curve.shrink * (end - start))
+        total = 0.0 - queries.sizes[query] * math.log1p(curve.shrink * (end - start))
         for i in range(queries.starts[query], queries.starts[query + 1]):
             tf = 0
             for p in range(start, end):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, pairwise
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +13,25 @@ from numpy.typing import NDArray
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Doc
 
+Item = TypeVar("Item")
 STOP, UNKNOWN = -1, -2
 """For a stop-word, which is dropped, and for a term that the collection does not have, which adds to a length."""
+Numbers = Callable[[list[str]], Iterable[int | np.int64]]
+"""From terms to their numbers."""
+BLOCK = 4096  # texts read at a time
 WORDS = 1_000_000  # that a vocabulary remembers before it starts anew
 REMEMBERED = 8_000_000  # terms; some 130,000 texts of 60
 
 
 class Vocabulary:
-    """Turns texts into term numbers, asking `number` once for the term of each distinct word.
+    """Turns texts into term numbers, asking `numbers` once for the term of each distinct word.
 
     The words lie in a hash table of numpy arrays that a kernel reads and adds to: no Python object for each word, and
-    some twenty times as fast as a dictionary of strings when there are many of them.
+    a few times as fast as splitting a string and looking its words up in a dictionary.
     """
 
-    def __init__(self, tokenizer: Tokenizer, number: Callable[[str], int], limit: int = WORDS):
-        self._tokenizer, self._number, self._limit = tokenizer, number, limit
+    def __init__(self, tokenizer: Tokenizer, numbers: Numbers, limit: int = WORDS):
+        self._tokenizer, self._numbers, self._limit = tokenizer, numbers, limit
         self._forget()
 
     def _forget(self) -> None:
@@ -42,10 +47,9 @@ class Vocabulary:
 
         if self._count > self._limit:
             self._forget()
-        spaced = [self._tokenizer.spaced(text) for text in texts]
-        data = np.frombuffer(b" ".join([*spaced, b""]), np.uint8)
-        ends = np.cumsum([0] + [len(text) + 1 for text in spaced])
-        words, sizes = np.empty(len(data) // 2, np.int32), np.empty(len(spaced), np.int64)
+        spaced, lengths = self._tokenizer.spaced(texts)
+        data, ends = np.frombuffer(spaced, np.uint8), np.cumsum([0, *lengths])
+        words, sizes = np.empty(len(data) // 2, np.int32), np.empty(len(lengths), np.int64)
         done = filled = 0
         while True:
             known = self._count
@@ -53,9 +57,9 @@ class Vocabulary:
                 data, ends, done, words, filled, sizes, self._slots, self._letters, self._ends, known
             )
             self._name(known)
-            if done == len(spaced):
+            if done == len(lengths):
                 break
-            self._grow(len(spaced[done]) + 1)
+            self._grow(lengths[done])
         terms = self._terms[words[:filled]]
         kept = terms != STOP
         before = np.concatenate(([0], np.cumsum(kept)))
@@ -63,11 +67,12 @@ class Vocabulary:
 
     def _name(self, known: int) -> None:
         """Find out the terms of the words that are new."""
-        letters = self._letters[: self._ends[self._count]].tobytes() if self._count > known else b""
         ends = self._ends[known : self._count + 1].tolist()
-        for word, (start, end) in enumerate(pairwise(ends), known):
-            term = self._tokenizer.term(letters[start:end].decode("utf-8", "surrogatepass"))
-            self._terms[word] = self._number(term) if term else STOP
+        letters = self._letters.data
+        words = (str(letters[start:end], "utf-8", "surrogatepass") for start, end in pairwise(ends))
+        terms = [self._tokenizer.term(word) for word in words]
+        numbers = iter(self._numbers(list(filter(None, terms))))
+        self._terms[known : self._count] = [next(numbers) if term else STOP for term in terms]
 
     def _grow(self, size: int) -> None:
         """Make room for the words of another `size` bytes."""
@@ -83,7 +88,7 @@ class Vocabulary:
 class Texts:
     """The term numbers of texts that were asked for, so that a text scored again is not read again.
 
-    When more than `limit` terms are held, the next call forgets them all.
+    When more than `limit` terms are held, the next new text makes it forget all the others.
     """
 
     def __init__(self, vocabulary: Vocabulary, limit: int = REMEMBERED):
@@ -97,15 +102,16 @@ class Texts:
 
     def rows(self, docs: Sequence[Doc]) -> NDArray[np.int64]:
         """The row of each text; its terms are `tokens[starts[row] : starts[row + 1]]` until the next call."""
-        if self._ends[-1] > self._limit:
+        contents = [(doc.title, doc.body) for doc in docs]
+        if self._ends[-1] > self._limit and not self._rows.keys() >= set(contents):
             self._forget()
         rows = self._rows
-        contents = [(doc.title, doc.body) for doc in docs]
-        if fresh := [content for content in dict.fromkeys(contents) if content not in rows]:
-            tokens, sizes = self._vocabulary(Doc(body, title).text for title, body in fresh)
+        fresh = {content: doc for content, doc in zip(contents, docs, strict=True) if content not in rows}
+        for block in blocks(fresh.items(), BLOCK):
+            tokens, sizes = self._vocabulary(doc.text for _, doc in block)
             self._tokens += tokens.data
             self._ends.frombytes((self._ends[-1] + np.cumsum(sizes)).tobytes())
-            rows.update(zip(fresh, range(len(rows), len(self._ends) - 1), strict=True))
+            rows.update((content, row) for row, (content, _) in enumerate(block, len(rows)))
         return np.fromiter(map(rows.__getitem__, contents), np.int64, len(contents))
 
     @property
@@ -115,3 +121,14 @@ class Texts:
     @property
     def starts(self) -> NDArray[np.int64]:
         return np.frombuffer(self._ends, np.int64)
+
+
+def blocks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """The items in lists of at most this size.
+
+    >>> list(blocks("abcde", 2))
+    [['a', 'b'], ['c', 'd'], ['e']]
+    """
+    remaining = iter(items)
+    while block := list(islice(remaining, size)):
+        yield block

@@ -32,6 +32,7 @@ Floats = NDArray[np.float64]
 FORMAT = 1
 MODEL, TREES = "model.json", "trees.txt"
 NORMALISATIONS = ("query", "none")
+BLOCK = 8192  # rows scored at a time
 REMEMBERED = 100_000  # feature rows; some 25 MB beside their texts
 
 
@@ -58,8 +59,11 @@ class Linear:
         return len(self.weights)
 
     def predict(self, features: NDArray[np.floating[Any]]) -> Floats:
-        # Not by BLAS: there a row's last digits depend on how many rows come with it.
-        scores: Floats = np.einsum("ij,j->i", features.astype(np.float64), np.array(self.weights, np.float64))
+        weights, scores = np.array(self.weights, np.float64), np.empty(len(features))
+        for start in range(0, len(features), BLOCK):
+            block = features[start : start + BLOCK].astype(np.float64)
+            # Not by BLAS: there a row's last digits depend on how many rows come with it.
+            np.einsum("ij,j->i", block, weights, out=scores[start : start + BLOCK])
         return scores
 
 
@@ -82,7 +86,7 @@ class Trees:
     def _booster(self) -> Any:
         lightgbm = import_lightgbm()
         try:
-            return lightgbm.Booster(model_str=self.text, params={"verbosity": -1})
+            return lightgbm.Booster(model_str=self.text)
         except lightgbm.basic.LightGBMError as error:
             raise BadInput(f"these are not trees that LightGBM can read ({error})") from error
 

@@ -295,7 +295,7 @@ def _map(deltas: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
 
 def _neighbours(points: NDArray[np.float64]) -> NDArray[np.float64] | None:
     try:
-        from sklearn.manifold import TSNE  # type: ignore[import-untyped, unused-ignore]
+        from sklearn.manifold import TSNE
     except ModuleNotFoundError:
         return None
     return np.asarray(TSNE(2, perplexity=len(points) / 3, init="pca", random_state=0).fit_transform(points))

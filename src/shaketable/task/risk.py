@@ -5,7 +5,7 @@ Dinçer, Macdonald, Ounis. Risk-sensitive evaluation and learning to rank using 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -28,30 +28,34 @@ QUESTION = "What does each ranker risk on the queries where others do better?"
 class Risk:
     """What a ranker risks where others do better: URisk, TRisk, ZRisk, GeoRisk, wins and losses.
 
-    The baseline of URisk and TRisk is a ranker's name, or mean, median or max (of all rankers, per query); the first
-    ranker unless given.
+    A baseline is a ranker's name, or mean, median or max (of all rankers, per query); the first ranker unless given.
+    URisk and TRisk are against the first of several; wins and losses against each, and averaged over them.
     """
 
     measure: str = "nDCG@10"
-    baseline: str = ""
+    baseline: str | tuple[str, ...] = ""
     alphas: tuple[float, ...] = ALPHAS
 
     needs_judgements: ClassVar[bool] = True
 
     def run(self, bench: Bench) -> Result:
         table = bench.table(self.measure)
-        return of_scores(table, self.baseline or table.systems[0], self.alphas, bench.seed)
+        given = (self.baseline,) if isinstance(self.baseline, str) else self.baseline
+        return of_scores(table, [name for name in given if name] or table.systems[:1], self.alphas, bench.seed)
 
 
-def of_scores(table: ScoreTable, baseline: str, alphas: Sequence[float], seed: int) -> Result:
-    """Risk of every system of a score table: against one baseline (U, T, wins and losses) and all of them (Z, Geo)."""
+def of_scores(table: ScoreTable, baselines: Sequence[str], alphas: Sequence[float], seed: int) -> Result:
+    """Risk of every system of a score table: against baselines (U, T, wins and losses) and all systems (Z, Geo)."""
     import pandas as pd
 
-    base = baseline_scores(table.values, table.systems, baseline)
+    bases = {name: baseline_scores(table.values, table.systems, name) for name in baselines}
+    baseline, base = next(iter(bases.items()))
     z = z_scores(table.values)
-    frames = {
-        "risk": _by_alpha(table, base, baseline, alphas),
-        f"against {baseline}": _wins_and_losses(table, base, baseline, seed),
+    frames = {"risk": _by_alpha(table, base, baseline, alphas)}
+    frames |= {f"against {name}": _wins_and_losses(table, bases[name], name, seed) for name in bases}
+    if len(bases) > 1:
+        frames[f"against {len(bases)} baselines, averaged"] = _macro(table, bases)
+    frames |= {
         "GeoRisk by alpha": pd.DataFrame(
             [
                 {"ranker": name, "alpha": alpha, "GeoRisk": value}
@@ -80,6 +84,12 @@ def of_scores(table: ScoreTable, baseline: str, alphas: Sequence[float], seed: i
     figures = [
         Figure("lines", "GeoRisk by alpha", "GeoRisk as losses weigh more", x="alpha", y="GeoRisk", color="ranker"),
     ]
+    if set(table.systems) - {baseline}:
+        against = f"against {baseline}"
+        figures += [
+            Figure("scatter", against, f"Reward and risk against {baseline}", x="risk", y="reward", color="ranker"),
+            Figure("waterfall", "per query", f"Won and lost {against}", x="query", y="difference", color="ranker"),
+        ]
     if len(table.systems) > 1:
         figures.append(
             Figure(
@@ -120,6 +130,16 @@ def _by_alpha(table: ScoreTable, base: np.ndarray, baseline: str, alphas: Sequen
                 part[f"R {column}"] = ranks(values[:, i])
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
+
+
+def _macro(table: ScoreTable, bases: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    """Reward, risk, wins and losses against each baseline, then averaged over the baselines (section 6.2)."""
+    import pandas as pd
+
+    found = reward_risk(table.values, np.stack(list(bases.values())))
+    columns = {"reward": found.reward, "risk": found.risk, "reward/risk": found.ratio, "wins": found.wins}
+    columns |= {"losses": found.losses, "W/L": found.win_loss, "losses > 20 %": found.heavy_losses}
+    return pd.DataFrame({"ranker": table.systems, table.measure: table.values.mean(axis=1)} | columns)
 
 
 def _wins_and_losses(table: ScoreTable, base: np.ndarray, baseline: str, seed: int) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TypeVar
@@ -48,22 +48,31 @@ class Tokenizer:
 
     def words(self, text: str) -> list[str]:
         """The words of a text, stop-words among them, not stemmed."""
-        if self.split == "words" and text.isascii():
-            return self.spaced(text).decode().split()
+        if self.split == "words" and text.isascii():  # much faster than a pattern
+            return text.encode().translate(_ascii_table(self.lower)).decode().split()
         text = unicodedata.normalize("NFC", text)
         if self.lower:
             text = text.lower()
         return text.split() if self.split == "space" else _word_pattern().findall(text)
 
-    def spaced(self, text: str) -> bytes:
-        """The words of a text in UTF-8 with spaces between them: for those who read many texts."""
-        if self.split == "words" and text.isascii():  # much faster than a pattern
-            return text.encode().translate(_ascii_table(self.lower))
-        return " ".join(self.words(text)).encode("utf-8", "surrogatepass")
+    def spaced(self, texts: Iterable[str]) -> tuple[bytes, list[int]]:
+        """The words of many texts in UTF-8 with at least one space after each, and how many bytes each text takes."""
+        quick = self.split == "words"
+        parts = [
+            text.encode() if quick and text.isascii() else " ".join(self.words(text)).encode("utf-8", "surrogatepass")
+            for text in texts
+        ]
+        joined = b" ".join([*parts, b""])
+        return joined.translate(_ascii_table(self.lower)) if quick else joined, [len(part) + 1 for part in parts]
 
     def term(self, word: str) -> str:
         """What a word is counted as: its stem, or nothing if it is a stop-word."""
-        return "" if word.lower() in STOPWORDS[self.stopwords] else self._stem(word)
+        if word.lower() in STOPWORDS[self.stopwords]:
+            return ""
+        try:
+            return self._stem(word)
+        except UnicodeEncodeError:  # half a surrogate pair, which no stemmer knows
+            return word
 
     @cached_property
     def _stem(self) -> Callable[[str], str]:
@@ -98,9 +107,9 @@ def _stemmer(algorithm: str) -> Callable[[str], str]:
 
 @cache
 def _ascii_table(lower: bool) -> bytes:
-    """Letters and digits stay (in lower case), any other byte becomes a space."""
-    kept = (chr(byte) if chr(byte).isalnum() else " " for byte in range(128))
-    return "".join(c.lower() if lower else c for c in kept).encode().ljust(256)
+    """Letters and digits stay (in lower case), as do bytes that are not ASCII; any other becomes a space."""
+    ascii = "".join(c if c.isalnum() else " " for c in map(chr, range(128)))
+    return (ascii.lower() if lower else ascii).encode() + bytes(range(128, 256))
 
 
 @cache

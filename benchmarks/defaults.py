@@ -1,0 +1,55 @@
+"""Mean average precision of the lexical rankers on judged collections: where their defaults come from.
+
+    python benchmarks/defaults.py FOLDER...
+
+Each folder is a collection in BEIR form. AP is trec_eval's, of the best 1000 documents, over all judged queries.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytrec_eval
+
+from shaketable.data.load import load
+from shaketable.registry import RANKERS
+from shaketable.types import Collection
+
+ROWS = """
+bm25
+bm25(k1=0.9, b=0.4)
+bm25(idf='robertson')
+bm25(stemmer='snowball')
+bm25(stemmer='none')
+bm25(stopwords='none')
+ql
+ql(mu=300)
+ql(mu=2500)
+ql_jm
+ql_jm(lambda_=0.5)
+rm3
+rm3(docs=3, original=0.4)
+rm3(base=ql)
+""".strip().splitlines()
+
+
+def mean_average_precision(model: str, collection: Collection) -> float:
+    queries = {qid: collection.queries[qid].text for qid in collection.qrels}
+    answers = RANKERS.build(model).open(collection).search(list(queries.values()), 1000)
+    judged = {qid: dict(grades) for qid, grades in collection.qrels.items()}
+    measured = pytrec_eval.RelevanceEvaluator(judged, {"map"}).evaluate(dict(zip(queries, answers, strict=True)))
+    return sum(row["map"] for row in measured.values()) / len(queries)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="+", type=Path)
+    collections = [load(folder) for folder in parser.parse_args().folders]
+    print(f"{'':28}" + "".join(f"{c.name[:10]:>11}" for c in collections))
+    for model in ROWS:
+        print(f"{model:28}" + "".join(f"{mean_average_precision(model, c):11.3f}" for c in collections), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""Time per tree of every objective against LightGBM's own lambdarank, in one run.
+
+Run it: python benchmarks/lambdamart.py. 2,000 queries x 100 documents x 136 features; NDCG@10 on both sides. The limit
+at 255 leaves is 1.3 x, and 1.6 x for GeoRisk. Trees of the rivals are grown in turns, so that a busy machine slows all
+of them alike; the ratio is that of the medians.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from statistics import median
+
+import lightgbm
+import numpy as np
+
+from shaketable.data.letor import Letor
+from shaketable.train.boosted import FIXED
+from shaketable.train.fit import Baselines, by_feature
+from shaketable.train.lambdamart import LambdaMART, derivatives
+
+QUERIES, DOCS, FEATURES = 2000, 100, 136
+LEAVES, ROUNDS = (31, 255), 12
+LIMITS = {"georisk": 1.6}
+LIMIT = 1.3
+OBJECTIVES = ("ndcg", "u-cro", "t-saro", "t-faro", "t*-faro", "georisk")
+
+
+def made() -> Letor:
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(QUERIES * DOCS, FEATURES)).astype(np.float32)
+    truth = features[:, 0] + features[:, 1] * features[:, 2] + rng.normal(size=len(features))
+    labels = np.digitize(truth, [0.1, 1.4, 2.6, 3.4])  # half of them 0, few 4, as in web search
+    names = tuple(str(q) for q in range(QUERIES))
+    return Letor(features, labels, np.arange(QUERIES + 1) * DOCS, names, tuple(map(str, range(len(features)))))
+
+
+def main() -> int:
+    data = made()
+    baselines = {False: Baselines({"1": by_feature(1)}), True: Baselines({str(i): by_feature(i) for i in (1, 2, 3, 4)})}
+    failed = False
+    for leaves in LEAVES:
+        with ThreadPoolExecutor() as pool:
+            growers: dict[str, Callable[[], object]] = {"built in": built_in(data, leaves)}
+            for objective in OBJECTIVES:
+                learner = LambdaMART(objective, 1.0, leaves=leaves)
+                growers[objective] = ours(data, learner, baselines[objective in ("t*-faro", "georisk")], pool)
+            times: dict[str, list[float]] = {name: [] for name in growers}
+            for turn in range(ROUNDS + 1):
+                for name, grow in growers.items():
+                    start = time.perf_counter()
+                    grow()
+                    if turn:  # the first compiles
+                        times[name].append(time.perf_counter() - start)
+        own = median(times["built in"])
+        print(f"{leaves} leaves: LightGBM's lambdarank {own * 1000:.0f} ms a tree")
+        for name in OBJECTIVES:
+            ratio, limit = median(times[name]) / own, LIMITS.get(name, LIMIT)
+            late = leaves == max(LEAVES) and ratio > limit
+            failed |= late
+            print(f"  {name:8} {ratio:.2f} x{f' (limit {limit})' if leaves == max(LEAVES) else ''}{' TOO SLOW' * late}")
+    return int(failed)
+
+
+def built_in(data: Letor, leaves: int) -> Callable[[], object]:
+    params = FIXED | LambdaMART(leaves=leaves).parameters(seed=1)
+    params |= {"objective": "lambdarank", "lambdarank_truncation_level": 10, "lambdarank_norm": False}
+    booster = lightgbm.Booster(params, lightgbm.Dataset(data.features, data.labels, group=data.sizes, params=params))
+    return booster.update
+
+
+def ours(data: Letor, learner: LambdaMART, baselines: Baselines, pool: ThreadPoolExecutor) -> Callable[[], object]:
+    params = FIXED | learner.parameters(seed=1)
+    objective = derivatives(learner.prepared(data, baselines), pool)
+    rows = lightgbm.Dataset(data.features, data.labels, group=data.sizes, params=params)
+    booster = lightgbm.Booster(params | {"objective": "none"}, rows)
+    return lambda: booster.update(fobj=objective)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

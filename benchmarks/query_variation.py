@@ -1,0 +1,70 @@
+"""What a query-variation experiment costs beyond the scorings it cannot avoid.
+
+    python benchmarks/query_variation.py [--quick]
+
+A ranker that takes 1 ms a pair re-ranks the sample's candidates for all rule-based variations. Bare: the same number of
+distinct pairs in ready chunks. Goal: at most 1.10.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+from shaketable.bench import Bench
+from shaketable.data.load import load
+from shaketable.score.road import Road
+from shaketable.task.query_variation import QueryVariation
+from shaketable.types import Doc, Slate
+
+MILLISECOND = 0.001
+
+
+class Spinning:
+    """Keeps the processor busy for 1 ms a pair, and opens to itself."""
+
+    name = "spinning"
+    pointwise = True
+
+    def __init__(self) -> None:
+        self.pairs = 0
+
+    def open(self, collection):
+        return self
+
+    def score(self, slates):
+        count = sum(len(slate.docs) for slate in slates)
+        self.pairs += count
+        until = time.perf_counter() + MILLISECOND * count
+        scores = [np.array([(len(d.body) * 31 + len(s.query)) % 97 for d in s.docs], dtype=float) for s in slates]
+        while time.perf_counter() < until:
+            pass
+        return scores
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer queries and a shorter list")
+    quick = parser.parse_args().quick
+    collection = load("sample", "test")
+    task = QueryVariation(depths=())
+    Bench(collection, {"warm": Spinning()}, limit=1, depth=2).run("warm")  # compiles the first stage's kernels
+    ranker = Spinning()
+    bench = Bench(collection, {"spinning": ranker}, Road(), limit=10 if quick else 50, depth=10 if quick else 20)
+    started = time.perf_counter()
+    task.run(bench)
+    took = time.perf_counter() - started
+
+    pairs, peer = ranker.pairs, Spinning()
+    started = time.perf_counter()
+    for start in range(0, pairs, 500):
+        peer.score([Slate("query", tuple(Doc(f"text {i}") for i in range(min(500, pairs - start))))])
+    bare = time.perf_counter() - started
+    print(f"{pairs} distinct pairs at 1 ms: bare {bare:.2f} s, the task {took:.2f} s, ratio {took / bare:.3f}")
+    print("goal: 1.10")
+
+
+if __name__ == "__main__":
+    main()

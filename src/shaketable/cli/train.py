@@ -1,0 +1,141 @@
+"""`shaketable train`: a learner and something to learn from in, a model folder out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shaketable.cli.options import Candidates, Depth, Json, Seed
+from shaketable.errors import BadInput
+
+if TYPE_CHECKING:
+    from shaketable.data.letor import Letor
+    from shaketable.rank.ltr import FittedModel
+    from shaketable.train.fit import Baselines, System
+
+
+def train(
+    learner: Annotated[str, typer.Argument(help="E.g. lambdamart(objective='georisk', alpha=1); see 'list learners'.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The model folder to write.")],
+    letor: Annotated[Path | None, typer.Option("--letor", help="Feature file to learn from (SVMlight, .gz).")] = None,
+    valid: Annotated[Path | None, typer.Option("--valid", help="Feature file to validate on.")] = None,
+    test: Annotated[Path | None, typer.Option("--test", help="Feature file to rank: test.run and test.qrels.")] = None,
+    data: Annotated[str | None, typer.Option("--data", help="Instead of files: a collection.")] = None,
+    split: Annotated[str, typer.Option("--split", help="The collection's split to learn from.")] = "train",
+    valid_split: Annotated[
+        str | None, typer.Option("--valid-split", help="And to validate on; 'validation' or 'dev' where there is one.")
+    ] = None,
+    candidates: Candidates = None,
+    depth: Depth = 100,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option("--baseline", help="feature:N, run:FILE, scores:FILE.csv or model:FOLDER; repeat it."),
+    ] = None,
+    tune: Annotated[bool, typer.Option("--tune", help="Choose settings from the paper's grid by validation.")] = False,
+    seed: Seed = 0,
+    json_to: Json = None,
+) -> None:
+    """Train a ranker, from feature files or from a collection; use it as --ranker FOLDER."""
+    from shaketable.cli.console import emit_json, say
+    from shaketable.data.trec import write_qrels, write_run
+    from shaketable.registry import LEARNERS
+    from shaketable.train import fit as fitting
+
+    chosen = LEARNERS.build(learner)
+    if (letor is None) == (data is None):
+        raise BadInput("give either --letor FILE or --data COLLECTION to learn from")
+    if letor is not None:
+        learn_from, validate_on = _files(letor, valid)
+    else:
+        learn_from, validate_on = _collection(str(data), split, valid_split, candidates, depth)
+    baselines = _baselines(baseline or [])
+    trials: list[dict[str, Any]] = []
+    if tune:
+        if validate_on is None:
+            raise BadInput("--tune needs something to validate on: give --valid or --valid-split")
+        parts = (fitting.scaled(part, "query") for part in (learn_from, validate_on))
+        tuned = fitting.tune(chosen, *parts, seed=seed, baselines=baselines)
+        chosen, trials = tuned.learner, [dict(trial) for trial in tuned.trials]
+    model = fitting.learn(chosen, learn_from, validate_on, seed=seed, baselines=baselines)
+    model.save(out)
+    say(f"{out}: {model.learner}, learned from {learn_from.queries} queries")
+    summary: dict[str, Any] = {"schema": "shaketable.train/1", "model": str(out), "learner": model.learner}
+    if test is not None:
+        from shaketable.data.letor import read_letor
+
+        held_out = read_letor(test, dims=learn_from.dims)
+        write_run(held_out.run(model.scores(held_out)), out / "test.run", tag=out.name)
+        write_qrels(held_out.qrels(), out / "test.qrels")
+        say(f"{out / 'test.run'}, {out / 'test.qrels'}: for `shaketable evaluate`")
+    _show(model, json_to)
+    if json_to:
+        emit_json(summary | {"card": dict(model.card), "trials": trials}, json_to)
+
+
+def _files(letor: Path, valid: Path | None) -> tuple[Letor, Letor | None]:
+    from shaketable.data.letor import read_letor
+
+    learn_from = read_letor(letor)
+    return learn_from, read_letor(valid, dims=learn_from.dims) if valid else None
+
+
+def _collection(
+    data: str, split: str, valid_split: str | None, candidates: Path | None, depth: int
+) -> tuple[Letor, Letor | None]:
+    """Features of the first stage's candidates for the queries of the splits."""
+    from shaketable.bench import Bench
+    from shaketable.data.beir import in_split
+    from shaketable.data.load import load
+    from shaketable.train.fit import letor_of
+
+    whole = load(data, None, candidates)
+    valid_split = valid_split or next((name for name in ("validation", "dev") if name in whole.splits), None)
+
+    def features(name: str) -> Letor:
+        bench = Bench(in_split(whole, name), {}, depth=depth)
+        return letor_of(whole, bench.queries, bench.candidates, bench.qrels)
+
+    return features(split), features(valid_split) if valid_split else None
+
+
+def _baselines(texts: list[str]) -> Baselines | None:
+    from shaketable.train.fit import Baselines
+
+    systems: dict[str, System] = {}
+    for text in texts:
+        systems |= _baseline(text)
+    return Baselines(systems) if systems else None
+
+
+def _baseline(text: str) -> dict[str, System]:
+    """A baseline by its words: one system, or for a table of scores each of its columns."""
+    from shaketable.data.scores import read_scores
+    from shaketable.data.trec import read_run
+    from shaketable.rank.ltr import load
+    from shaketable.train import fit as fitting
+
+    kind, _, value = text.partition(":")
+    if kind == "feature" and value.isdigit():
+        return {text: fitting.by_feature(int(value))}
+    if kind == "run" and value:
+        return {text: fitting.by_run(read_run(Path(value)), value)}
+    if kind == "model" and value:
+        return {text: fitting.by_model(load(value))}
+    if kind == "scores" and value:
+        table = read_scores(Path(value))
+        return {f"{text}:{system}": fitting.by_table(table, system) for system in table.systems}
+    raise BadInput(f"cannot read the baseline {text!r}: write feature:N, run:FILE, scores:FILE.csv or model:FOLDER")
+
+
+def _show(model: FittedModel, json_to: str | None) -> None:
+    """The features that matter most, and what the card remarks."""
+    import pandas as pd
+
+    from shaketable.cli.console import stdout
+    from shaketable.report.terminal import show_table
+
+    importance = model.card["importance"]
+    frame = pd.DataFrame({"feature": list(importance), "importance": list(importance.values())}).head(10)
+    show_table(stdout(json_to), "what it looks at", frame, notes=model.card["notes"])

@@ -1,0 +1,1 @@
+"""Fitting: learners turn feature rows with labels into models."""

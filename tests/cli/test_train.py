@@ -1,0 +1,90 @@
+"""`shaketable train`: from feature files or a collection to a model that ranks."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+
+def feature_file(seed: int, queries: int = 12) -> str:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for q in range(queries):
+        for d in range(8):
+            label = int(rng.integers(3))
+            rows.append(f"{label} qid:{seed}{q} 1:{label + rng.normal(0, 0.5):.4f} 2:{rng.random():.4f} # d{d}")
+    return "\n".join(rows) + "\n"
+
+
+@pytest.fixture
+def letor(tmp_path):
+    for name, seed in (("train.txt", 1), ("vali.txt", 2), ("test.txt", 3)):
+        (tmp_path / name).write_text(feature_file(seed))
+    return tmp_path
+
+
+def test_from_feature_files_to_an_evaluation(shaketable, letor):
+    ended = shaketable(
+        *("train", "ranksvm(C=0.1)", "--letor", "train.txt", "--valid", "vali.txt", "--test", "test.txt"),
+        *("--out", "models/svm", "--json", "card.json"),
+    )
+    assert ended.code == 0, ended.err
+    assert json.loads((letor / "card.json").read_text())["card"]["importance"]
+    assert (letor / "models" / "svm" / "model.json").exists()
+    run, qrels = letor / "models" / "svm" / "test.run", letor / "models" / "svm" / "test.qrels"
+    data = json.loads(shaketable("evaluate", "--qrels", qrels, "--run", run, "--json", "-").out)
+    assert data["systems"][0]["mean"] > 0.8
+
+
+def test_a_model_learned_on_a_collection_is_a_ranker(shaketable, folder):
+    (folder / "qrels" / "test.tsv").rename(folder / "qrels" / "train.tsv")
+    assert shaketable("train", "ranksvm", "--data", folder, "--out", "models/svm").code == 0
+    ended = shaketable("audit", "--data", folder, "--ranker", "models/svm", "--ranker", "bm25", "--task", "variance")
+    assert ended.code == 0, ended.err
+    assert "models/svm" in ended.out
+
+
+def test_a_model_of_unnamed_columns_cannot_rank_texts(shaketable, letor, folder):
+    assert shaketable("train", "prank", "--letor", "train.txt", "--out", "models/prank").code == 0
+    complaint = shaketable("audit", "--data", folder, "--ranker", "models/prank").complaint()
+    assert "cannot rank texts" in complaint
+
+
+def test_risk_sensitive_trees(shaketable, letor):
+    pytest.importorskip("lightgbm")
+    ended = shaketable(
+        *("train", "lambdamart(objective='georisk', alpha=1, trees=5, leaves=4)", "--letor", "train.txt"),
+        *("--valid", "vali.txt", "--baseline", "feature:2", "--out", "models/geo"),
+    )
+    assert ended.code == 0, ended.err
+    assert (letor / "models" / "geo" / "trees.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("1 qid:1 2:0.5 1:0.5\n", "train.txt:1:"),
+        ("1 1:0.5\n", "train.txt:1:"),
+        ("1 qid:1 1:nan\n", "train.txt:1:"),
+        ("40 qid:1 1:0.5\n", "train.txt:1:"),
+        ("1 qid:1 1:0.5\n1 qid:1 1:0.7\n", "no query has documents of different labels"),
+        ("", "train.txt"),
+    ],
+)
+def test_broken_feature_files(shaketable, letor, line, complaint):
+    (letor / "train.txt").write_text(line)
+    ended = shaketable("train", "prank", "--letor", "train.txt", "--out", "models/m")
+    assert complaint in ended.complaint()
+    assert not (letor / "models").exists()
+
+
+def test_bad_words(shaketable, letor):
+    out = ("--out", "models/m")
+    assert "did you mean ranksvm" in shaketable("train", "ranksv", "--letor", "train.txt", *out).complaint()
+    assert "either --letor" in shaketable("train", "prank", *out).complaint()
+    words = ("train", "prank", "--letor", "train.txt", *out, "--baseline")
+    assert "cannot read the baseline" in shaketable(*words, "bm25").complaint()
+    assert "no such file" in shaketable(*words, "run:absent.run").complaint()
+    assert "--tune needs" in shaketable("train", "ranksvm", "--letor", "train.txt", "--tune", *out).complaint()

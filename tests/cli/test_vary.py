@@ -1,0 +1,63 @@
+"""`shaketable vary`: queries from anywhere, variations with their validity."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+
+def rows(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_a_tsv_of_queries(shaketable, tmp_path):
+    (tmp_path / "q.tsv").write_text("q1\thow to bake good bread\nq2\tgarden slugs at night\n")
+    ended = shaketable("vary", "q.tsv", "--category", "ordering", "--method", "drop_letter", "-n", "2", "--seed", "3")
+    assert ended.code == 0, ended.err
+    found = rows(ended.out)
+    assert {(r["qid"], r["method"]) for r in found} == {
+        (q, m) for q in ("q1", "q2") for m in ("drop_letter", "random_order_swap")
+    }
+    assert all(r["text"] != r["original"] for r in found)
+    assert shaketable(
+        "vary", "q.tsv", "--category", "ordering", "--method", "drop_letter", "-n", "2", "--seed", "3"
+    ).out == (ended.out)
+
+
+def test_a_collection_into_files(shaketable, folder, tmp_path):
+    for name in ("v.jsonl", "v.tsv", "v.jsonl.gz"):
+        assert shaketable("vary", folder, "--method", "drop_letter", "--out", name).code == 0
+        assert (tmp_path / name).stat().st_size > 0
+    header, *lines = (tmp_path / "v.tsv").read_text().splitlines()
+    assert header.split("\t") == ["qid", "method", "category", "text", "original", "valid", "why"]
+    assert len(lines) == len((tmp_path / "v.jsonl").read_text().splitlines()) == 3
+
+
+def test_stdin(shaketable, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("q1\tred boat on a lake\n"))
+    (row,) = rows(shaketable("vary", "-", "--method", "random_order_swap").out)
+    assert sorted(row["text"].split()) == sorted(["red", "boat", "on", "a", "lake"])
+
+
+def test_human_variants_go_the_same_road(shaketable, folder, tmp_path):
+    (tmp_path / "mine.tsv").write_text("q1\ttree oak leaves\tordering\nq2\tneedles in winter\n")
+    found = rows(shaketable("vary", folder, "--variants", "mine.tsv").out)
+    assert [(r["qid"], r["method"], r["valid"]) for r in found] == [("q1", "human", True), ("q2", "human", False)]
+
+
+@pytest.mark.parametrize("text", ["", "a", "the of and", "日本語", "🌲", "x" * 10_000, "tab\there"])
+def test_odd_queries_never_crash(shaketable, tmp_path, text):
+    (tmp_path / "q.tsv").write_text(f"q1\t{text}\nq2\tgood bread\n", encoding="utf-8")
+    ended = shaketable("vary", "q.tsv", "--out", "v.jsonl")
+    assert ended.code in (0, 2), ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_bad_words(shaketable, tmp_path):
+    (tmp_path / "q.tsv").write_text("q1\tgood bread\n")
+    assert "did you mean drop_letter" in shaketable("vary", "q.tsv", "--method", "drop_leter").complaint()
+    assert "did you mean misspelling" in shaketable("vary", "q.tsv", "--category", "mispelling").complaint()
+    assert "back_translation" in shaketable("vary", "q.tsv", "--method", "back_translation").complaint()
+    assert "absent" in shaketable("vary", "absent").complaint()

@@ -1,0 +1,121 @@
+"""Variance, risk and agreement on a small bench, and what an audit does with tasks that do not apply."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shaketable.bench import Bench
+from shaketable.errors import BadInput, RankerFailed
+from shaketable.measure.effectiveness import score_table
+from shaketable.registry import TASKS
+from shaketable.report.gates import Gate, verdicts
+from shaketable.score.road import Road
+from shaketable.task import risk, variance
+from shaketable.task.agreement import Agreement
+from shaketable.task.audit import run_tasks
+from shaketable.types import ScoreTable, Slate
+from tests.toys import Normalised
+
+
+class Given:
+    def __init__(self, ranker):
+        self.ranker = ranker
+
+    def open(self, collection):
+        return self.ranker
+
+
+def test_variance_is_on_average_precision(bench):
+    result = variance.Variance().run(bench)
+    table = result.tables["variance"]
+    ap = score_table("AP", bench.qrels, bench.runs())
+    assert table["AP"].tolist() == pytest.approx(ap.values.mean(axis=1).tolist())
+    row = ap.row("bm25")
+    assert table["VNAP"][0] == pytest.approx(row.var() / row.mean() ** 2)
+    assert len(result.tables["per query"]) == 3 * 24
+    assert result.headline["bm25.AP"] == pytest.approx(row.mean())
+    assert set(result.tables["AP against bm25"]["ranker"]) == {"ql", "rm3"}
+
+
+def test_risk_names_its_baseline(bench):
+    result = risk.Risk(baseline="ql", alphas=(0.0, 2.0)).run(bench)
+    table = result.tables["risk"]
+    assert table[table["ranker"] == "ql"]["URisk"].isna().all()
+    values = score_table("nDCG@10", bench.qrels, bench.runs())
+    expected = (values.row("bm25") - values.row("ql")).mean()
+    row = table[(table["ranker"] == "bm25") & (table["alpha"] == "0")].iloc[0]
+    assert row["URisk"] == pytest.approx(expected)
+    wins = result.tables["against ql"].set_index("ranker").loc["bm25"]
+    assert wins["wins"] + wins["losses"] + wins["ties"] == 24
+
+
+def test_several_baselines_are_averaged(bench):
+    result = risk.Risk(baseline=("bm25", "ql")).run(bench)
+    averaged = result.tables["against 2 baselines, averaged"].set_index("ranker").loc["rm3"]
+    each = [result.tables[f"against {name}"].set_index("ranker").loc["rm3"] for name in ("bm25", "ql")]
+    for column in ("reward", "risk", "wins", "losses"):
+        assert averaged[column] == pytest.approx(np.mean([of[column] for of in each]))
+
+
+def test_one_system_alone_has_no_risk():
+    table = ScoreTable("score", ("only",), ("a", "b"), np.array([[0.2, 0.4]]))
+    result = risk.of_scores(table, ["mean"], (0.0, 5.0), 0)
+    assert result.tables["risk"]["ZRisk"].tolist() == [0.0, 0.0]
+    assert variance.of_scores(table, 0).tables["variance"]["VNAP"][0] == pytest.approx(1 / 9)
+
+
+def test_agreement_of_a_ranker_with_itself(bench, collection):
+    same = Bench(collection, {"a": bench.models["bm25"], "b": bench.models["bm25"]})
+    (row,) = Agreement().run(same).tables["agreement"].to_dict("records")
+    assert row["top_change"] == row["kendall"] == 0
+    assert row["overlap(k=10)"] == pytest.approx(1)
+    assert row["rbo(p=0.9)"] == pytest.approx(1)
+
+
+def test_a_re_ranker_ranks_what_the_first_stage_found(collection):
+    bench = Bench(collection, {"normalised": Given(Normalised())}, depth=7)
+    run = bench.run("normalised")
+    assert all(run[qid].keys() == bench.candidates[qid].keys() for qid in run)
+    assert max(map(len, run.values())) == 7
+
+
+def test_tasks_that_need_judgements_are_left_out_and_named(collection, bench):
+    unjudged = Bench(replace(collection, qrels={}), bench.models)
+    results, skipped = run_tasks(unjudged, [TASKS.build(name) for name in TASKS])
+    assert [r.task for r in results] == ["agreement"]
+    assert skipped.keys() == set(TASKS) - {"agreement"}
+    with pytest.raises(BadInput, match="no task applies"):
+        run_tasks(unjudged, [TASKS.build("risk")])
+
+
+class Broken:
+    name = "broken"
+
+    def score(self, slates: list[Slate]):
+        raise ValueError("never works")
+
+
+def test_a_task_never_succeeds_when_every_query_failed(collection):
+    bench = Bench(collection, {"broken": Given(Broken())}, Road(go_on=True))
+    with pytest.raises(RankerFailed, match=r"ranked none of the 24 queries.*never works"):
+        run_tasks(bench, [TASKS.build("variance")])
+
+
+def test_limit_takes_the_first_queries(collection, bench):
+    few = Bench(collection, bench.models, limit=5)
+    assert list(few.queries) == list(collection.queries)[:5]
+    notes = variance.Variance().run(few).notes
+    assert any("Only 5 queries" in note for note in notes)
+
+
+def test_gates_look_at_headline_numbers(bench):
+    results = [variance.Variance().run(bench)]
+    every = verdicts([Gate.parse("nDCG@10 >= 0")], results)
+    assert len(every) == 3
+    assert all(v.held for v in every)
+    (one,) = verdicts([Gate.parse("bm25.VNAP<0")], results)
+    assert not one.held
+    assert str(one).startswith("FAILED: bm25.VNAP")
