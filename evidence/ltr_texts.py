@@ -46,9 +46,10 @@ def main() -> None:
         print(f"{name} done", flush=True)
     page += [
         "",
-        "On rag24 the learned models do not beat BM25. Its passages have no titles or urls, so 14 of the 28 features are",
-        "0 and the seven of the whole document repeat those of the body: what is left is BM25 and its relatives. And its",
-        "pool is the top 20 of one system, so most of BM25's top 100 are unjudged and teach that they are not relevant.",
+        "On rag24 the learned models do not beat BM25. Its passages have no titles or urls, so 14 of the 28 features",
+        "are 0 and the seven of the whole document repeat those of the body: what is left is BM25 and its relatives.",
+        "And its pool is the top 20 of one system, so most of BM25's top 100 are unjudged and teach that they are not",
+        "relevant.",
     ]
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text("\n".join(page) + "\n", encoding="utf-8")

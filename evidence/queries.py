@@ -40,8 +40,8 @@ def main() -> None:
         "",
         "nDCG@10 of lexical rankers for the original queries and for each kind of variation (one variation a query and",
         "method, every one as it is, whole pipeline, top 100). `*`: differs from the original, paired t-test, p < 0.05",
-        "after Holm's correction over the table. A method that does not apply to every query is measured on those it does",
-        "apply to (last column), so compare it with the star, not with the first row. Reproduce with",
+        "after Holm's correction over the table. A method that does not apply to every query is measured on those it",
+        "does apply to (last column): there only the star compares it with the original. Reproduce with",
         "`python evidence/queries.py`.",
     ]
     for name, split in COLLECTIONS.items():
