@@ -1,14 +1,13 @@
 """Mean average precision of the lexical rankers on judged collections: where their defaults come from.
 
-    python benchmarks/defaults.py FOLDER...
+    python benchmarks/defaults.py [FOLDER...]
 
-Each folder is a collection in BEIR form. AP is trec_eval's, of the best 1000 documents, over all judged queries.
+Each folder is a collection in BEIR form; without one, the bundled sample. AP is trec_eval's, of the best 1000 documents, over all judged queries.
 """
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import pytrec_eval
 
@@ -44,7 +43,7 @@ def mean_average_precision(model: str, collection: Collection) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("folders", nargs="*", default=["sample"])
     collections = [load(folder) for folder in parser.parse_args().folders]
     print(f"{'':28}" + "".join(f"{c.name[:10]:>11}" for c in collections))
     for model in ROWS:

@@ -55,7 +55,7 @@ def bm25s(texts: list[str]) -> Search:
 
     def search(queries: list[str]) -> Any:
         words = library.tokenize(queries, stopwords=None, show_progress=False)
-        return engine.retrieve(words, k=TOP, show_progress=False)
+        return engine.retrieve(words, k=TOP, n_threads=-1, show_progress=False)
 
     return search
 

@@ -9,7 +9,7 @@ class Scripted(Draws):
     """Draws whose `below` gives the numbers it was told; running out is an error."""
 
     def __init__(self, *numbers: int):
-        super().__init__(b"")
+        super().__init__(bytes(64))
         self.numbers = list(numbers)
 
     def below(self, n: int) -> int:

@@ -173,7 +173,7 @@ def test_kernels_work_where_their_code_cannot_be_kept(tmp_path: Path) -> None:
         "c.CacheImpl._locator_classes = []\n"
         "from shaketable.index import kernels\n"
         "import numpy as np\n"
-        "assert not kernels.rehash(np.zeros(2, np.int64), 4).any()\n"
+        "assert not kernels.rehash(np.zeros((2, 2), np.int64), 4).any()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "HOME": str(tmp_path)}, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()

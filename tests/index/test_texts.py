@@ -29,14 +29,17 @@ def test_the_kernel_reads_as_the_tokenizer_does(blocks: list[list[str]], limit: 
         assert [[names[t] for t in row] for row in rows] == [Tokenizer()(text) for text in texts]
 
 
-def test_words_with_the_same_hash_are_told_apart() -> None:
-    """Two thousand short words in a table that starts with a thousand slots share many of them."""
-    words = [f"{a}{b}{c}" for a in "qwzxjkvbnmpl" for b in "0123456789abc" for c in "0123456789abc"]
-    vocabulary, terms = fresh()
+def test_words_that_meet_in_the_table_are_told_apart() -> None:
+    """Short words, words that share their first eight letters, and words that end in NUL, in a table that grows."""
+    short = [f"{a}{b}{c}" for a in "qwzxjkvbnmpl" for b in "0123456789abc" for c in "0123456789abc"]
+    words = short + [f"shaketable{word}" for word in short] + ["a", "a\0", "a\0\0", "abcdefgh", "abcdefgh\0"]
+    terms: dict[str, int] = {}
+    plain = Tokenizer(split="space", stopwords="none", stemmer="none")
+    vocabulary = Vocabulary(plain, lambda new: [terms.setdefault(t, len(terms)) for t in new])
     tokens, sizes = vocabulary([" ".join(words), " ".join(reversed(words))])
     assert sizes.tolist() == [len(words)] * 2
     assert tokens[: len(words)].tolist() == list(range(len(words))) == tokens[len(words) :].tolist()[::-1]
-    assert len(terms) == len(words)
+    assert list(terms) == words
 
 
 def test_each_word_is_asked_for_once() -> None:

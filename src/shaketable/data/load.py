@@ -13,7 +13,6 @@ from shaketable.data.trec import read_run
 from shaketable.errors import BadInput
 from shaketable.types import Collection
 
-
 SOURCES = {
     "sample": "the bundled demonstration: passages of three genres, queries of five kinds, graded judgements",
     "FOLDER": "a BEIR folder: corpus.jsonl, queries.jsonl, qrels/*.tsv; plain or gzipped",

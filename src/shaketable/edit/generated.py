@@ -6,6 +6,7 @@ Beams, not sampling: the output depends on the model and the text alone, so the 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -34,15 +35,16 @@ class Pass:
     target: str = ""
 
 
-class _Generated:
+class _Generated(ABC):
     """Runs the passes one after the other; what comes out as it went in, or empty, is no variation."""
 
     model: str
     batch: int
 
     @property
+    @abstractmethod
     def passes(self) -> tuple[Pass, ...]:
-        raise NotImplementedError
+        """What the model is asked to do, step by step."""
 
     def apply(self, text: str, draws: Draws, context: Context) -> str | None:
         return self.apply_many([text], [draws], [context])[0]

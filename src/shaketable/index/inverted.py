@@ -33,8 +33,16 @@ class Postings(NamedTuple):
     docs: NDArray[np.int32]
     counts: NDArray[np.unsignedinteger[Any]]
     """As small a type as the largest count allows."""
-    lengths: NDArray[np.int32]
-    """Of the documents, in terms."""
+    lengths: NDArray[np.unsignedinteger[Any]]
+    """Of the documents, in terms; two bytes each unless there is a longer one: search reads them all over the place."""
+
+
+class Common(NamedTuple):
+    """The counts of the most common terms once more, a byte for each document, to be looked up and not searched for."""
+
+    rows: NDArray[np.int32]
+    """For each term its row in `counts`, or -1."""
+    counts: NDArray[np.uint8]
 
 
 class Bags(NamedTuple):
@@ -71,6 +79,19 @@ class Index:
     def df(self) -> NDArray[np.int64]:
         """How many documents have each term."""
         return np.diff(self.postings.first)
+
+    @cached_property
+    def common(self) -> Common:
+        """Terms in more than a quarter of the documents: a row takes less than the postings it repeats."""
+        first, docs, counts, lengths = self.postings
+        terms = np.flatnonzero(self.df * 4 > len(lengths))
+        rows = np.full(len(self.df), -1, np.int32)
+        rows[terms] = np.arange(len(terms))
+        table = np.zeros((len(terms), len(lengths)), np.uint8)
+        for row, term in enumerate(terms):
+            span = slice(first[term], first[term + 1])
+            table[row, docs[span]] = np.minimum(counts[span], 255)
+        return Common(rows, table)
 
     @cached_property
     def size(self) -> int:
@@ -136,7 +157,8 @@ def build(corpus: Corpus, tokenizer: Tokenizer, name: str = "") -> Index:
     first = _starts(df)
     docs, counts = np.empty(first[-1], np.int32), np.zeros(first[-1], np.min_scalar_type(most))
     kernels.invert(tokens, starts, order, first, docs, counts)
-    postings = Postings(first, docs, counts, lengths[order].astype(np.int32))
+    small = np.result_type(np.uint16, np.min_scalar_type(lengths.max(initial=0)))
+    postings = Postings(first, docs, counts, lengths[order].astype(small))
     for part in postings:
         part.setflags(write=False)  # as the mapped ones are, so that kernels are compiled for one kind only
     return Index(name, tokenizer, Ids.build(docnos[i] for i in order), Ids.build(terms), postings, cf)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from shaketable.index.inverted import Postings
+    from shaketable.index.inverted import Common, Postings
     from shaketable.index.search import Curve, Weighed
 
 Array = NDArray[Any]
@@ -24,12 +24,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 JIT: Any = numba  # untyped in some versions, typed in others
 THREADS: int = JIT.config.NUMBA_NUM_THREADS
 SPACE = ord(" ")
-HASH_START, HASH_FACTOR = -3750763034362895579, 1099511628211  # FNV-1a
+FACTOR = -7046029254386353131  # 2^64 divided by the golden ratio
 LAST = 0x7FFFFFFF  # 31 bits; above any document number
 NO_KEY = -(2**63)
 NEVER = -math.inf  # the total of a document that no query term has reached
 ROUNDING = 1 + 1e-9  # upper bounds are raised by more than sums may be off
 TIE = 1e-6  # relative; more than what separates two scores that are one in float32
+MANY = 255  # what stands for a count that a byte cannot hold
 WINDOW = 4096  # documents at a time; their totals stay in the fastest cache
 
 
@@ -57,51 +58,71 @@ def number_words(
 ) -> tuple[int, int, int]:
     """Number the words of texts that lie between `ends` in `data`, each word followed by at least one space.
 
-    New words get the next number and a slot in the hash table: 31 bits of hash, then 32 of number + 1; 0 is a free
-    slot. Stops before a text whose words might not all find room; returns how many texts are done, how many numbers
-    have been filled in and how many words are known.
+    New words get the next number and a slot in the hash table. A slot is free if its second half is 0; else that holds
+    length and number + 1, and the first half the word itself, if it has at most eight bytes, or else its hash. So one
+    look decides about most words; and since all words of a text are cut before the first is looked up, the processor
+    can look for several at a time. Stops before a text whose words might not all find room; returns how many texts are
+    done, how many numbers have been filled in and how many words are known.
     """
+    longest = 0
+    for i in range(done, len(ends) - 1):
+        longest = max(longest, ends[i + 1] - ends[i])
+    codes, starts = np.empty(longest // 2, np.int64), np.empty(longest // 2, np.int64)
+    lengths = np.empty(longest // 2, np.int64)
     while done < len(ends) - 1:
         size = ends[done + 1] - ends[done]
         if words + size // 2 >= len(word_ends) or word_ends[words] + size > len(letters):
             break
-        before, start, hashed = filled, ends[done], HASH_START
+        count, start, eight, hashed = 0, ends[done], 0, 0
         for p in range(ends[done], ends[done + 1]):
-            if data[p] != SPACE:
-                hashed = (hashed ^ data[p]) * HASH_FACTOR
+            byte, length = np.int64(data[p]), p - start
+            if byte != SPACE:
+                if length & 7 == 0:
+                    hashed, eight = (hashed ^ eight) * FACTOR, 0
+                eight |= byte << ((length & 7) * 8)
                 continue
-            if p > start:
-                short = (hashed ^ (hashed >> 32)) & LAST
-                slot = slot_of(slots, short, data, start, p, letters, word_ends)
-                if slots[slot] == 0:
-                    end = word_ends[words]
-                    for at in range(start, p):
-                        letters[end] = data[at]
-                        end += 1
+            if length:
+                codes[count] = eight if length <= 8 else (hashed ^ eight) * FACTOR
+                starts[count], lengths[count] = start, length
+                count += 1
+            start, eight, hashed = p + 1, 0, 0
+        for i in range(count):
+            code, length = codes[i], lengths[i]
+            slot = first_slot(slots, code)
+            if slots[slot, 0] != code or slots[slot, 1] >> 32 != length or length > 8:
+                slot = slot_of(slots, code, length, data, starts[i], letters, word_ends)
+                if slots[slot, 1] == 0:
+                    for j in range(length):
+                        letters[word_ends[words] + j] = data[starts[i] + j]
                     words += 1
-                    word_ends[words] = end
-                    slots[slot] = (short << 32) | words
-                numbers[filled] = (slots[slot] & 0xFFFFFFFF) - 1
-                filled += 1
-            start, hashed = p + 1, HASH_START
-        sizes[done] = filled - before
+                    word_ends[words] = word_ends[words - 1] + length
+                    slots[slot, 0], slots[slot, 1] = code, (length << 32) | words
+            numbers[filled + i] = (slots[slot, 1] & 0xFFFFFFFF) - 1
+        sizes[done] = count
+        filled += count
         done += 1
     return done, filled, words
 
 
 @compiled
-def slot_of(slots: Array, hashed: int, data: Array, start: int, end: int, letters: Array, word_ends: Array) -> int:
-    """The slot of the word `data[start:end]`, or the free one where it belongs."""
-    slot = hashed & (len(slots) - 1)
-    while slots[slot]:
-        if slots[slot] >> 32 == hashed:
-            word = (slots[slot] & 0xFFFFFFFF) - 1
-            if word_ends[word + 1] - word_ends[word] == end - start:
-                at, known = start, word_ends[word]
-                while at < end and letters[known] == data[at]:
-                    at, known = at + 1, known + 1
-                if at == end:
-                    break
+def first_slot(slots: Array, code: int) -> int:
+    """Where to look first: all bits of the code have a say in it."""
+    mixed = code * FACTOR
+    return ((mixed ^ (mixed >> 32)) * FACTOR >> 32) & (len(slots) - 1)
+
+
+@compiled
+def slot_of(slots: Array, code: int, length: int, data: Array, start: int, letters: Array, word_ends: Array) -> int:
+    """The slot of the word that starts there, or the free one where it belongs."""
+    slot = first_slot(slots, code)
+    while slots[slot, 1]:
+        if slots[slot, 0] == code and slots[slot, 1] >> 32 == length:
+            known = word_ends[(slots[slot, 1] & 0xFFFFFFFF) - 1]
+            same = 0
+            while same < length and letters[known + same] == data[start + same]:
+                same += 1
+            if same == length:
+                break
         slot = (slot + 1) & (len(slots) - 1)
     return slot
 
@@ -109,13 +130,13 @@ def slot_of(slots: Array, hashed: int, data: Array, start: int, end: int, letter
 @compiled
 def rehash(slots: Array, size: int) -> Array:
     """The same words in a table of another size, a power of two."""
-    larger = np.zeros(size, np.int64)
-    for entry in slots:
-        if entry:
-            slot = (entry >> 32) & (size - 1)
-            while larger[slot]:
+    larger = np.zeros((size, 2), np.int64)
+    for old in range(len(slots)):
+        if slots[old, 1]:
+            slot = first_slot(larger, slots[old, 0])
+            while larger[slot, 1]:
                 slot = (slot + 1) & (size - 1)
-            larger[slot] = entry
+            larger[slot, 0], larger[slot, 1] = slots[old, 0], slots[old, 1]
     return larger
 
 
@@ -244,6 +265,7 @@ def head_start(
 @compiled
 def search(
     postings: Postings,
+    common: Common,
     peaks: Array,
     curve: Curve,
     queries: Weighed,
@@ -313,18 +335,21 @@ def search(
                 alive[left] = touched[j]
                 left += totals[touched[j] - low] + rest[read] > lowest
             for i in range(read, end):
-                p, stop, kept, before = at[i], first[terms[i] + 1], 0, 0
+                p, stop, row, kept, before = at[i], first[terms[i] + 1], common.rows[terms[i]], 0, 0
                 for j in range(left):
                     doc = alive[j]
                     if totals[doc - low] + rest[i] <= lowest:
                         continue
                     alive[kept] = doc
                     kept += 1
-                    p = at_least(docs, p if doc >= before else at[i], stop, doc)
-                    before = doc
-                    if p < stop and docs[p] == doc:
+                    tf = np.int64(MANY if row < 0 else common.counts[row, doc])
+                    if tf == MANY:
+                        p = at_least(docs, p if doc >= before else at[i], stop, doc)
+                        before = doc
+                        tf = np.int64(counts[p] if p < stop and docs[p] == doc else 0)
+                    if tf:
                         norm = base + slope * lengths[doc]
-                        totals[doc - low] += weight(log, weights[i], scales[i] * counts[p], norm)
+                        totals[doc - low] += weight(log, weights[i], scales[i] * tf, norm)
                 at[i], left = p, kept
             for j in range(left):
                 total = totals[alive[j] - low]

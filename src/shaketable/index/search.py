@@ -89,7 +89,10 @@ class Scorer:
         lanes = max(1, min(kernels.THREADS, size // SHARE))
 
         def work(lane: int) -> None:
-            kernels.search(self.index.postings, self._peaks, self.curve, queries, lane, lanes, found, docs, scores)
+            index = self.index
+            kernels.search(
+                index.postings, index.common, self._peaks, self.curve, queries, lane, lanes, found, docs, scores
+            )
 
         if k and len(queries.terms):
             if lanes == 1:

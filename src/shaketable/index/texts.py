@@ -39,7 +39,7 @@ class Vocabulary:
         self._terms: NDArray[np.int32] = np.zeros(512, np.int32)  # of each word
         self._ends: NDArray[np.int64] = np.zeros(513, np.int64)  # of each word in _letters, and a 0 before
         self._letters: NDArray[np.uint8] = np.zeros(4096, np.uint8)
-        self._slots: NDArray[np.int64] = np.zeros(1024, np.int64)
+        self._slots: NDArray[np.int64] = np.zeros((1024, 2), np.int64)
 
     def __call__(self, texts: Iterable[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """The term numbers of all the texts one after the other, and how many each text has."""

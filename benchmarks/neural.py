@@ -1,0 +1,140 @@
+"""Neural scoring against bare forward passes, sentence-transformers' CrossEncoder, and pair-by-pair encoding.
+
+    python benchmarks/neural.py [--quick]
+
+Cross-encoder: pairs a second of bert(minilm) on passages of 190 words. "Bare" are the forward passes alone, of batches
+that were tokenised, sorted and padded beforehand; goal: at least 0.95 of it. CrossEncoder.predict is measured where
+sentence-transformers is installed. The three take turns on the same pairs, so that a busy machine is busy for all.
+
+Audit: 100 queries in 10 variants with 100 documents each, for dense and colbert, against encoding query and text of
+each pair anew, whose cost is measured on some of the pairs and multiplied. Goal: at least 5 times faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections import defaultdict
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from shaketable.data.corpus import MemoryCorpus
+from shaketable.rank.nets import checkpoints, colbert, dense
+from shaketable.rank.nets.bert import CrossEncoder
+from shaketable.rank.nets.scoring import TOKENS, batches, ranker_of
+from shaketable.types import Doc, Slate
+
+REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "collections" / "rag24"
+SENTENCE = "the river of a northern town rises in spring and floods low fields where people graze their animals"
+
+
+def passages(count: int) -> tuple[list[str], list[str]]:
+    """Queries, and texts of 190 words on average: real ones where they are at hand."""
+    if REAL.is_dir():
+        files = (REAL / "queries.jsonl", REAL / "corpus.jsonl")
+        queries, texts = ([json.loads(line)["text"] for line in f.read_text("utf-8").splitlines()] for f in files)
+        return queries, texts[:count]
+    rng, words = np.random.default_rng(0), SENTENCE.split()
+    sizes = rng.normal(190, 60, count).clip(40, 700).astype(int)
+    return [" ".join(rng.choice(words, 8)) for _ in range(300)], [" ".join(rng.choice(words, n)) for n in sizes]
+
+
+def timed(call) -> float:
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def cross_encoder(chunks: int, size: int) -> None:
+    queries, texts = passages(chunks * size)
+    texts = texts[: chunks * size]
+    torch.manual_seed(0)
+    net = CrossEncoder.pretrained("minilm", fresh=True)
+    ranker = ranker_of("bert(minilm)", "benchmark", net, MemoryCorpus({}))
+    bare_net = CrossEncoder.pretrained("minilm", fresh=True).eval()
+    contestants = {"shaketable": lambda pairs: ranker.score([Slate(q, (Doc(t),)) for q, t in pairs])}
+    if find_spec("sentence_transformers"):
+        from sentence_transformers import CrossEncoder as Peer
+
+        with checkpoints.quiet():
+            peer = Peer(str(checkpoints.find("minilm")), num_labels=1, max_length=512)
+        contestants["CrossEncoder.predict"] = lambda pairs: peer.predict(pairs, show_progress_bar=False)
+
+    def bare(ready) -> None:
+        with torch.inference_mode():
+            for batch in ready:
+                bare_net(**batch)
+
+    spent: dict[str, list[float]] = defaultdict(list)
+    warm = [(queries[0], text) for text in texts[:8]]
+    for contestant in contestants.values():
+        contestant(warm)
+    bare([bare_net.collate(bare_net.prepare(warm))])
+    for number, start in enumerate(range(0, len(texts), size)):
+        pairs = [(queries[(start + i) % len(queries)], text) for i, text in enumerate(texts[start : start + size])]
+        prepared = bare_net.prepare(pairs)
+        parts = batches([row.length for row in prepared], TOKENS["cpu"])
+        ready = [bare_net.collate([prepared[i] for i in part]) for part in parts]
+        turns = {"bare": lambda ready=ready: bare(ready)}
+        turns |= {name: lambda call=call, pairs=pairs: call(pairs) for name, call in contestants.items()}
+        for name in list(turns)[:: 1 if number % 2 else -1]:
+            spent[name].append(timed(turns[name]))
+    words = np.mean([len(text.split()) for text in texts])
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
+    print(f"cross-encoder, {len(texts)} pairs of {words:.0f} words, {torch.get_num_threads()} threads, load {load:.1f}")
+    for name, seconds in spent.items():
+        print(f"  {name:22}{len(texts) / sum(seconds):8.1f} pairs/s")
+    for peer, goal in (("bare", " (goal 0.95)"), ("CrossEncoder.predict", "")):
+        if peer in spent:
+            turns = np.median(np.array(spent[peer]) / np.array(spent["shaketable"]))
+            total = sum(spent[peer]) / sum(spent["shaketable"])
+            print(f"  ratio to {peer} {total:.3f}{goal}, median of {len(spent[peer])} turns {turns:.3f}")
+
+
+def audit(name: str, net, queries: int, variants: int, docs: int, sample: int) -> None:
+    asked, texts = passages(queries * docs)
+    rng = np.random.default_rng(0)
+    lists = [[Doc(texts[i]) for i in rng.choice(len(texts), docs, replace=False)] for _ in range(queries)]
+    slates = [
+        Slate(f"{asked[q % len(asked)]} {variant}", tuple(lists[q]))
+        for variant in range(variants)
+        for q in range(queries)
+    ]
+    pairs = [(slate.query, doc.text) for slate in slates for doc in slate.docs]
+    ranker = ranker_of(name, "benchmark", net, MemoryCorpus({}))
+
+    def naive(few) -> None:
+        prepared = net.prepare(few)
+        with torch.inference_mode():
+            for part in batches([row.length for row in prepared], TOKENS["cpu"]):
+                net(**net.collate([prepared[i] for i in part]))
+
+    naive(pairs[:8])
+    some = [pairs[i] for i in rng.choice(len(pairs), min(sample, len(pairs)), replace=False)]
+    before = timed(lambda: naive(some[::2]))
+    ours = timed(lambda: ranker.score(slates))
+    again = timed(lambda: ranker.score(slates))
+    after = timed(lambda: naive(some[1::2]))
+    by_pairs = (before + after) / len(some) * len(pairs)
+    print(f"{name}, {len(pairs)} pairs, {len({text for _, text in pairs})} texts")
+    print(f"  ours {ours:.1f} s, once all is encoded {len(pairs) / again:,.0f} pairs/s")
+    print(f"  pair by pair {by_pairs:.0f} s (from {len(some)} pairs), ratio {by_pairs / ours:.1f} (goal 5)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer pairs")
+    quick = parser.parse_args().quick
+    cross_encoder(*((6, 64) if quick else (12, 256)))
+    sizes = (10, 10, 20, 64) if quick else (100, 10, 100, 512)
+    audit("dense", dense.BiEncoder.pretrained("minilm", dense.Shape(256)), *sizes)
+    audit("colbert", colbert.ColBERT.pretrained("minilm", colbert.Shape()), *sizes)
+
+
+if __name__ == "__main__":
+    main()

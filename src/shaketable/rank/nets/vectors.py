@@ -1,0 +1,153 @@
+"""The vectors of a collection's documents: made once, kept on disk, mapped into memory, searched exactly."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib.format import open_memmap
+from numpy.typing import NDArray
+
+from shaketable import files
+from shaketable.data.ids import Ids
+from shaketable.errors import BadInput
+from shaketable.types import Corpus, Doc, fingerprint
+
+Floats = NDArray[np.float32]
+Encode = Callable[[Sequence[str]], list[Floats]]
+
+FORMAT = 1  # of the files
+BLOCK = 4096  # documents encoded at a time
+ROWS = 1 << 16  # vectors compared at a time
+QUERIES = 256  # queries compared at a time
+SLACK = 1e-4
+"""Products in float32 choose the candidates, with this much to spare; products in float64 decide."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shelf:
+    """One vector for each distinct text, and the documents that have it. Documents are numbered by their docnos."""
+
+    vectors: Floats
+    """[texts, d]"""
+    texts: Ids
+    """The digest of each text."""
+    docnos: Ids
+    places: NDArray[np.int64]
+    """For each document the number of its text."""
+
+    def find(self, text: str) -> int:
+        """The number of a text, -1 if it is not there."""
+        return self.texts.find(_digest(text))
+
+    def search(self, queries: Floats, k: int) -> list[dict[str, float]]:
+        """For each query the best k documents, best first: highest float32 score, then highest docno."""
+        owners = np.argsort(self.places, kind="stable")  # documents by text
+        firsts = np.searchsorted(self.places[owners], np.arange(len(self.vectors) + 1))
+        found: list[dict[str, float]] = []
+        for start in range(0, len(queries), QUERIES):
+            some = queries[start : start + QUERIES]
+            for query, near in zip(some, self._candidates(some, k), strict=True):
+                scores = (self.vectors[near].astype(np.float64) @ query.astype(np.float64)).astype(np.float32)
+                docs = np.concatenate([owners[firsts[text] : firsts[text + 1]] for text in near])
+                each = np.repeat(scores, firsts[near + 1] - firsts[near])
+                best = np.lexsort((-docs, -each))[:k]
+                found.append(dict(zip(self.docnos.take(docs[best]), each[best].tolist(), strict=True)))
+        return found
+
+    def _candidates(self, queries: Floats, k: int) -> list[NDArray[np.int64]]:
+        """For each query the texts that may be among its best k."""
+        numbers: list[list[NDArray[np.int64]]] = [[] for _ in queries]
+        for start in range(0, len(self.vectors), ROWS):
+            products = queries @ self.vectors[start : start + ROWS].T  # [queries, rows]
+            kth = max(0, products.shape[1] - k)
+            floors = np.partition(products, kth, axis=1)[:, kth] - SLACK * np.maximum(1, np.abs(products).max(axis=1))
+            for some, row, floor in zip(numbers, products, floors, strict=True):
+                some.append(start + np.flatnonzero(row >= floor))
+        return [np.concatenate(some) for some in numbers]
+
+
+def open_shelf(corpus: Corpus, name: str, encode: Encode) -> Shelf:
+    """The vectors on disk, or new ones, which are kept there; `name` tells encoder and corpus."""
+    folder = files.home() / "vectors" / fingerprint(name, FORMAT)
+    try:
+        if (found := load(folder)) is None:
+            build(corpus, folder, encode)
+            found = load(folder)
+    except OSError as error:
+        raise BadInput(f"the vectors of the collection cannot be kept ({error.strerror})", folder) from error
+    if found is None:
+        raise BadInput("the vectors of the collection were written and cannot be read: is the disk full?", folder)
+    return found
+
+
+def build(corpus: Corpus, folder: Path, encode: Encode) -> None:
+    """Read the corpus once and encode each distinct text. The folder appears when it is whole; who was first, stays."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".building-"))
+    try:
+        texts: dict[str, int] = {}
+        docnos: list[str] = []
+        places: list[int] = []
+        vectors: Floats | None = None
+        for block in _blocks(corpus.items()):
+            named = {docno: _digest(doc.text) for docno, doc in block}
+            fresh = {named[docno]: doc.text for docno, doc in block if named[docno] not in texts}
+            if fresh:
+                made = np.concatenate(encode(list(fresh.values())))
+                if vectors is None:
+                    shape = (len(corpus), made.shape[1])  # at most; what duplicates leave over stays a hole in the file
+                    vectors = open_memmap(temporary / "vectors.npy", "w+", np.float32, shape)
+                vectors[len(texts) : len(texts) + len(made)] = made
+                texts.update(zip(fresh, range(len(texts), len(texts) + len(fresh)), strict=True))
+            docnos += named
+            places += (texts[digest] for digest in named.values())
+        order = sorted(range(len(docnos)), key=docnos.__getitem__)
+        for part, ids in (("docnos", Ids.build(docnos[i] for i in order)), ("texts", Ids.build(texts))):
+            for key, array in ids.arrays().items():
+                np.save(temporary / f"{part}.{key}.npy", array, allow_pickle=False)
+        np.save(temporary / "places.npy", np.array(places, np.int64)[order], allow_pickle=False)
+        del vectors  # flushes
+        temporary.chmod(0o755)
+        with suppress(FileExistsError):
+            os.rename(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def load(folder: Path) -> Shelf | None:
+    """The vectors in a folder, mapped; None if there are none. What cannot be read is removed."""
+    if not folder.is_dir():
+        return None
+
+    def mapped(name: str) -> Any:
+        return np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+
+    def ids(name: str) -> Ids:
+        return Ids.from_arrays({key: mapped(f"{name}.{key}") for key in ("blob", "offsets", "hashes", "places")})
+
+    try:
+        texts = ids("texts")
+        return Shelf(mapped("vectors")[: len(texts)], texts, ids("docnos"), mapped("places"))
+    except (OSError, ValueError):
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _blocks(items: Iterable[tuple[str, Doc]]) -> Iterator[list[tuple[str, Doc]]]:
+    remaining = iter(items)
+    while block := list(islice(remaining, BLOCK)):
+        yield block

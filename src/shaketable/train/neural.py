@@ -1,0 +1,409 @@
+"""Learners of neural rankers: a collection's queries and judgements in, a model folder out.
+
+Each is one net of `rank.nets` and the settings of its training; torch is imported where one is fitted. The settings of
+paper 000 (3.3.2) are `presets`, the values that it tuned over are in `grid`.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from hashlib import blake2b
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+from shaketable import registry
+from shaketable.chance import draws_for
+from shaketable.errors import BadInput, MissingExtra, UnknownName
+from shaketable.rank.neural import NETS, Trained
+from shaketable.registry import RANKERS, Catalogue
+from shaketable.score.road import Watch, unwatched
+from shaketable.text.tokens import Tokenizer
+from shaketable.train.samples import (
+    Judged,
+    Shuffled,
+    Source,
+    Taught,
+    candidate_lists,
+    search,
+    sentence_lists,
+    teach,
+)
+from shaketable.types import Collection, Qrels, Ranker, Run, ranking
+
+if TYPE_CHECKING:
+    from shaketable.rank.nets.net import Net
+    from shaketable.train.loop import Course, Schedule
+
+OBJECTIVES = Catalogue(
+    "objective",
+    {
+        "hinge": "shaketable.train.losses:Hinge",
+        "ranknet": "shaketable.train.losses:RankNet",
+        "bce": "shaketable.train.losses:BCE",
+        "softmax": "shaketable.train.losses:Softmax",
+        "list_mle": "shaketable.train.losses:ListMLE",
+        "lambda_loss": "shaketable.train.losses:LambdaLoss",
+        "margin_mse": "shaketable.train.losses:MarginMSE",
+    },
+)
+DEPTH = 100
+"""Candidates of a query: what negatives are drawn from, and what is ranked to validate."""
+Presets = Mapping[str, Mapping[str, Any]]
+
+
+def _everywhere(**settings: Any) -> Presets:
+    """Settings that paper 000 has for all of its collections."""
+    return dict.fromkeys(("robust04", "mq2007", "msmarco"), settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeuralLearner:
+    """What all of them share: the settings of a training.
+
+    objective     what is made small, from `OBJECTIVES`; "" is softmax on judgements, margin_mse with a teacher
+    steps, lists  updates at most, and lists of each; a list has `size` texts
+    lr            the highest rate of AdamW
+    every         updates between validations by `measure`; without a better one `patience` times, it stops
+    first_stage   finds candidates where the collection brings none
+    teacher       a ranker, such as "bm25" or "dense": its scores are learned, not the judgements
+    sentences     with a teacher: so many sentences of the collection are queries too
+    start         a model folder of the same kind to begin with, for instance one that a teacher made
+    """
+
+    kind: ClassVar[str]
+    """What the catalogues call the learner, and the net that it trains."""
+    presets: ClassVar[Presets] = {}
+    grid: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": (1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3)}
+
+    objective: str = ""
+    steps: int = 1000
+    lists: int = 16
+    size: int = 7
+    lr: float = 1e-3
+    every: int = 50
+    patience: int = 6
+    measure: str = "nDCG@10"
+    first_stage: str = "bm25"
+    teacher: str = ""
+    sentences: int = 0
+    start: str = ""
+
+    def preset(self, name: str) -> Self:
+        """The settings of paper 000 for one of its collections: robust04, mq2007, msmarco."""
+        if name not in self.presets:
+            raise UnknownName("preset", name, self.presets)
+        return replace(self, **self.presets[name])
+
+    def fit(
+        self,
+        collection: Collection,
+        train: Sequence[str],
+        valid: Sequence[str] = (),
+        *,
+        seed: int = 0,
+        folder: str | Path,
+        watch: Watch = unwatched,
+        control: bool = False,
+    ) -> Trained:
+        """Learn from the queries `train`, keep what is best on `valid`, and leave it in the folder.
+
+        Without queries to validate on, a fifth of `train` is held out. If the folder has a training that was cut off,
+        it goes on. A control learns from labels dealt out at random: who does no better than it has learned nothing.
+        """
+        loop, saving = _torch("shaketable.train.loop"), _torch("shaketable.rank.nets.saving")
+        target = Path(folder)
+        if (target / "model.json").exists():
+            raise BadInput("is a trained model already; remove it, or name another folder", target)
+        schedule: Schedule = loop.Schedule(self.steps, self.lists, self.lr, every=self.every, patience=self.patience)
+        train, valid = _apart(collection, train, valid, seed)
+        candidates = _candidates(collection, self.first_stage, [*train, *valid])
+        source, qrels = self._lessons(collection, train, valid, candidates, seed)
+        if control:
+            source, qrels = Shuffled(source, seed), _dealt(qrels, candidates, seed)
+        net = self._begin(collection, seed)
+        objective = OBJECTIVES.build(self.objective or ("margin_mse" if self.teacher else "softmax"))
+        about = {
+            "learner": registry.LEARNERS.spec(self),
+            "settings": asdict(self),
+            "objective": OBJECTIVES.spec(objective),
+            "seed": seed,
+            "control": control,
+            "collection": {"name": collection.name, "fingerprint": collection.fingerprint},
+            "train": {"queries": len(train), "lists": len(source)},
+            "valid": {"queries": len(qrels), "measure": self.measure},
+            "schedule": asdict(schedule),
+        }
+        plan = about | {"queries": [train, valid], "weights": _digest(net)}
+        validation = loop.Validation(collection, self.measure, qrels, candidates)
+        training = loop.Training(net, source, objective, validation, schedule, seed, target, plan, watch)
+        course = training.run()
+        saving.save(net, target, about | _outcome(net, course, schedule))
+        training.clean()
+        return Trained(str(target))
+
+    def net(self, collection: Collection) -> Net:
+        """The net before training; what is random in it comes from torch's generator."""
+        raise NotImplementedError
+
+    def _shape(self, shape: type[Any]) -> Any:
+        """The net's own settings among these fields."""
+        return shape(**{f.name: getattr(self, f.name) for f in fields(shape) if hasattr(self, f.name)})
+
+    def _begin(self, collection: Collection, seed: int) -> Net:
+        import torch
+
+        if self.start:
+            net: Net = _torch("shaketable.rank.nets.saving").load(Path(self.start))
+            if net.kind != self.kind:
+                raise BadInput(f"is a model of the kind {net.kind}; {self.kind} cannot begin with it", self.start)
+            return net
+        with torch.random.fork_rng():
+            torch.manual_seed(draws_for(seed, "weights").bits())
+            return self.net(collection)
+
+    def _lessons(
+        self, collection: Collection, train: Sequence[str], valid: Sequence[str], candidates: Run, seed: int
+    ) -> tuple[Source, Qrels]:
+        """Lists to learn from, and judgements to validate by."""
+        judged = {qid: collection.qrels[qid] for qid in valid if qid in collection.qrels}
+        if not self.teacher:
+            return Judged(collection, train, candidates, self.size, seed), judged
+        teacher = RANKERS.build(self.teacher).open(collection)
+        lists = candidate_lists(collection, train, candidates)
+        if self.sentences:
+            finder = RANKERS.build(self.first_stage).open(collection)
+            lists += sentence_lists(collection.docs, finder, self.sentences, DEPTH, seed)
+        return Taught(teach(teacher, lists), self.size, seed), judged or _as_taught(
+            teacher, collection, valid, candidates
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordLearner(NeuralLearner):
+    """What the nets on words share: where the vectors of words come from, and what of a text is read.
+
+    vectors       a text file as GloVe and word2vec write it; without one, vectors of `dim` numbers are learned
+    frozen        vectors from a file stay as they are
+    stopwords, stemmer    as in `Tokenizer`; files of vectors have words, not stems
+    query_length, text_length    words that are read
+    """
+
+    vectors: str = ""
+    frozen: bool = True
+    dim: int = 50
+    stopwords: str = "english"
+    stemmer: str = "none"
+    query_length: int = 32
+    text_length: int = 512
+
+    def net(self, collection: Collection) -> Net:
+        words = _torch("shaketable.rank.nets.words")
+        tokenizer = Tokenizer(stopwords=self.stopwords, stemmer=self.stemmer)
+        shape = self._shape(_torch(f"shaketable.rank.nets.{self.kind}").Shape)
+        found = words.words_of(collection.docs, tokenizer)
+        if not self.vectors:
+            return cast("Net", NETS.load(self.kind)(words.Vocabulary(found, tokenizer), self.dim, shape))
+        known, rows = words.read_vectors(Path(self.vectors), set(found))
+        net = NETS.load(self.kind)(words.Vocabulary(known, tokenizer), rows.shape[1], shape)
+        net.take(rows, self.frozen)
+        return cast("Net", net)
+
+
+@dataclass(frozen=True)
+class DSSM(NeuralLearner):
+    """DSSM: the cosine of what a small network makes of the letter trigrams of query and text (Huang 2013)."""
+
+    kind: ClassVar[str] = "dssm"
+    presets: ClassVar[Presets] = {
+        "robust04": {"layers": (100, 100, 50)},
+        "mq2007": {"layers": (100, 100, 50)},
+        "msmarco": {"layers": (300, 300, 128)},
+    }
+
+    layers: tuple[int, ...] = (100, 100, 50)
+    stopwords: str = "english"
+
+    def net(self, collection: Collection) -> Net:
+        dssm = _torch("shaketable.rank.nets.dssm")
+        vocabulary = dssm.trigrams_of(collection.docs, Tokenizer(stopwords=self.stopwords, stemmer="none"))
+        return cast("Net", dssm.DSSM(vocabulary, self._shape(dssm.Shape)))
+
+
+@dataclass(frozen=True)
+class DRMM(WordLearner):
+    """DRMM: histograms of how like a text's words are to each word of the query, and a gate (Guo 2016)."""
+
+    kind: ClassVar[str] = "drmm"
+    presets: ClassVar[Presets] = {
+        "robust04": {"bins": 30, "hidden": 5, "objective": "hinge"},
+        "mq2007": {"bins": 30, "hidden": 5, "objective": "hinge"},
+        "msmarco": {"bins": 30, "hidden": 10, "objective": "hinge"},
+    }
+
+    bins: int = 30
+    hidden: int = 5
+    lr: float = 2e-2
+
+
+@dataclass(frozen=True)
+class KNRM(WordLearner):
+    """K-NRM: soft counts of like words at several degrees of likeness (Xiong 2017)."""
+
+    kind: ClassVar[str] = "knrm"
+    presets: ClassVar[Presets] = _everywhere(kernels=11, sigma=0.1)
+
+    kernels: int = 11
+    sigma: float = 0.1
+    lr: float = 5e-3
+
+
+@dataclass(frozen=True)
+class ConvKNRM(WordLearner):
+    """Conv-KNRM: soft counts of like n-grams of words (Dai 2018)."""
+
+    kind: ClassVar[str] = "conv_knrm"
+    presets: ClassVar[Presets] = _everywhere(grams=3, filters=128, kernels=11, sigma=0.1)
+
+    grams: int = 3
+    filters: int = 128
+    kernels: int = 11
+    sigma: float = 0.1
+
+
+@dataclass(frozen=True)
+class Duet(WordLearner):
+    """Duet: a network on exact matches and one on the meanings of query and text, added (Mitra 2017)."""
+
+    kind: ClassVar[str] = "duet"
+    presets: ClassVar[Presets] = {
+        "robust04": {"filters": 10, "local": 30, "distributed": 699},
+        "mq2007": {"filters": 10, "local": 20, "distributed": 20},
+        "msmarco": {"filters": 32, "local": 32, "distributed": 32},
+    }
+
+    filters: int = 10
+    local: int = 30
+    distributed: int = 699
+    query_length: int = 16
+    text_length: int = 256
+
+
+@dataclass(frozen=True)
+class Bert(NeuralLearner):
+    """monoBERT: a pretrained encoder reads query and text together (Nogueira, Cho 2019)."""
+
+    kind: ClassVar[str] = "bert"
+    presets: ClassVar[Presets] = _everywhere(objective="bce", lr=3e-5)
+    grid: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": (5e-5, 3e-5, 2e-5)}
+
+    checkpoint: str = "minilm"
+    max_length: int = 192
+    steps: int = 350
+    lists: int = 4
+    lr: float = 5e-5
+
+    def net(self, collection: Collection) -> Net:
+        nets = _torch("shaketable.rank.nets.bert")
+        return cast("Net", nets.CrossEncoder.pretrained(self.checkpoint, self.max_length, fresh=True))
+
+
+@dataclass(frozen=True)
+class ColBERT(NeuralLearner):
+    """ColBERT: a pretrained encoder's vectors of tokens; each of the query's finds its nearest (Khattab 2020)."""
+
+    kind: ClassVar[str] = "colbert"
+    presets: ClassVar[Presets] = _everywhere(objective="ranknet", lr=3e-6)
+    grid: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": (3e-6,)}
+
+    checkpoint: str = "minilm"
+    dim: int = 128
+    query_length: int = 32
+    text_length: int = 180
+    steps: int = 350
+    lists: int = 4
+    lr: float = 5e-5
+
+    def net(self, collection: Collection) -> Net:
+        nets = _torch("shaketable.rank.nets.colbert")
+        return cast("Net", nets.ColBERT.pretrained(self.checkpoint, self._shape(nets.Shape)))
+
+
+def _apart(
+    collection: Collection, train: Sequence[str], valid: Sequence[str], seed: int
+) -> tuple[list[str], list[str]]:
+    """Queries to learn from and to validate on; of the former a fifth is held out if there are none of the latter."""
+    if unknown := [qid for qid in (*train, *valid) if qid not in collection.queries]:
+        raise BadInput(f"collection {collection.name} has no query {unknown[0]!r}")
+    if both := set(train) & set(valid):
+        raise BadInput(f"query {min(both)!r} is both to learn from and to validate on")
+    if valid:
+        return list(train), list(valid)
+    judged = [qid for qid in train if collection.qrels.get(qid)] or list(train)
+    order = sorted(judged, key=lambda qid: (draws_for(seed, "valid", qid).bits(), qid))
+    if len(order) < 2:
+        raise BadInput(f"collection {collection.name}: {len(order)} queries are too few to learn from and validate on")
+    held = set(order[: max(1, len(order) // 5)])
+    return [qid for qid in train if qid not in held], sorted(held)
+
+
+def _candidates(collection: Collection, finder: str, qids: Sequence[str]) -> Run:
+    """What the collection brings, or what the first stage finds."""
+    if collection.candidates:
+        given = collection.candidates
+        return {qid: {d: given[qid][d] for d in ranking(given[qid])[:DEPTH]} for qid in qids if qid in given}
+    texts = {qid: collection.queries[qid].text for qid in qids}
+    return search(RANKERS.build(finder).open(collection), texts, DEPTH)
+
+
+def _as_taught(teacher: Ranker, collection: Collection, qids: Sequence[str], candidates: Run) -> Qrels:
+    """Where nobody judged, the candidate that the teacher likes best is the one to find."""
+    qrels = {}
+    for sample in teach(teacher, candidate_lists(collection, qids, candidates)):
+        best = max(range(len(sample.labels)), key=sample.labels.__getitem__)
+        qrels[sample.name] = {ranking(candidates[sample.name])[best]: 1}
+    return qrels
+
+
+def _dealt(qrels: Qrels, candidates: Run, seed: int) -> Qrels:
+    """Judgements dealt out at random among each query's candidates."""
+    dealt = {}
+    for qid, grades in qrels.items():
+        docnos = draws_for(seed, "shuffled judgements", qid).shuffled(sorted(candidates.get(qid, {}).keys() | grades))
+        dealt[qid] = dict(zip(docnos, grades.values(), strict=False))
+    return dealt
+
+
+def _outcome(net: Net, course: Course, schedule: Schedule) -> dict[str, Any]:
+    """What a training came to, for its card."""
+    return {
+        "best": course.best,
+        "value": course.value,
+        "steps": course.step,
+        "stopped": "early" if course.step < schedule.steps else "at the end",
+        "history": course.history,
+        "parameters": sum(p.numel() for p in net.parameters()),
+        "seconds": round(course.seconds, 1),
+        "versions": {name: version(name) for name in ("shaketable", "torch")} | {"python": platform.python_version()},
+    }
+
+
+def _digest(net: Net) -> str:
+    """Names the weights that a training begins with, and so all that they were made of."""
+    digest = blake2b(digest_size=16)
+    for name, tensor in sorted(net.state_dict().items()):
+        digest.update(name.encode() + tensor.cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _torch(module: str) -> Any:
+    """A module with torch in it."""
+    try:
+        for needed in ("torch", "transformers", "safetensors"):
+            import_module(needed)
+    except ImportError as error:
+        raise MissingExtra("neural", "training a neural ranker") from error
+    return import_module(module)

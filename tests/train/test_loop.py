@@ -1,0 +1,284 @@
+"""The training loop: it learns, keeps the best, stops, goes on after a crash, and says what is wrong."""
+
+# ruff: noqa: E402
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from safetensors.torch import load_file
+
+from shaketable.errors import BadInput
+from shaketable.rank.nets import conv_knrm, drmm, dssm, duet, knrm
+from shaketable.rank.nets.net import Net
+from shaketable.rank.nets.words import Vocabulary, letter_trigrams
+from shaketable.text.tokens import Tokenizer
+from shaketable.train.loop import WORK, Course, Schedule, Training
+from shaketable.train.losses import Softmax
+from shaketable.train.samples import Sample
+from tests.toys import WORDS, text
+
+TOKENIZER = Tokenizer(stemmer="none")
+VOCABULARY = Vocabulary(tuple(WORDS), TOKENIZER)
+TRIGRAMS = Vocabulary(tuple(sorted({t for word in WORDS for t in letter_trigrams(word)})), TOKENIZER)
+SCHEDULE = Schedule(steps=12, lists=2, lr=0.05, every=3)
+
+
+@dataclass
+class TenQueries:
+    """Ten lists that are always the same: the first text has the query's words, the others are random."""
+
+    size: int = 4
+    drawn: list[tuple[int, int]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return 10
+
+    def draw(self, number: int, turn: int) -> Sample:
+        self.drawn.append((number, turn))
+        query = text(number, 2)
+        texts = (f"{text(50 + number, 6)} {query}", *(text(100 + 10 * number + i, 8) for i in range(self.size - 1)))
+        return Sample(f"q{number}", query, texts, (1.0, *[0.0] * (self.size - 1)))
+
+
+def small_net(kind: str = "knrm") -> Net:
+    torch.manual_seed(1)
+    if kind == "dssm":
+        return dssm.DSSM(TRIGRAMS, dssm.Shape((16, 16, 8)))
+    return {
+        "drmm": lambda: drmm.DRMM(VOCABULARY, 8, drmm.Shape()),
+        "knrm": lambda: knrm.KNRM(VOCABULARY, 8, knrm.Shape()),
+        "conv_knrm": lambda: conv_knrm.ConvKNRM(VOCABULARY, 8, conv_knrm.Shape(filters=8)),
+        "duet": lambda: duet.Duet(
+            VOCABULARY, 8, duet.Shape(filters=8, local=8, distributed=8, pool=2, query_length=4, text_length=10)
+        ),
+    }[kind]()
+
+
+def right(net: Net) -> float:
+    """The share of the ten queries whose relevant text is first."""
+    net.eval()
+    with torch.no_grad():
+        samples = [TenQueries().draw(number, 0) for number in range(10)]
+        lists = [net(**net.collate(net.prepare([(s.query, body) for body in s.texts]))) for s in samples]
+    return sum(int(scores.argmax()) == 0 for scores in lists) / len(lists)
+
+
+def training(folder: Path, **changes) -> Training:
+    given = {
+        "net": small_net(), "source": TenQueries(), "objective": Softmax(), "examine": right, "schedule": SCHEDULE,
+        "seed": 0, "folder": folder, "plan": {"name": "test"},
+    }  # fmt: skip
+    return Training(**(given | changes))
+
+
+def weights(net: Net) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in net.state_dict().items()}
+
+
+def same(left: dict[str, torch.Tensor], right: dict[str, torch.Tensor]) -> bool:
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
+
+
+@pytest.mark.parametrize("kind", ["dssm", "drmm", "knrm", "conv_knrm", "duet"])
+def test_every_net_overfits_ten_queries(tmp_path, kind):
+    schedule = Schedule(steps=120, lists=5, lr=0.05, every=20, patience=9)
+    run = training(tmp_path, net=small_net(kind), schedule=schedule)
+    course = run.run()
+    assert right(run.net) == 1.0
+    assert course.history[-1]["loss"] < 0.7 * course.history[1]["loss"]
+
+
+def test_the_rate_rises_and_falls():
+    schedule = Schedule(steps=100, lists=1, lr=1.0, warmup=0.1)
+    rates = [schedule.rate(step) for step in range(1, 101)]
+    assert rates[:10] == pytest.approx([0.1 * i for i in range(1, 11)])
+    assert rates[10:] == sorted(rates[10:], reverse=True)
+    assert rates[-1] == pytest.approx(1 / 90)
+    assert max(rates) == 1.0
+
+
+WRONG = [("steps", 0), ("lists", 0), ("every", 0), ("patience", 0), ("lr", 0.0), ("lr", float("nan")), ("clip", 0.0)]
+
+
+@pytest.mark.parametrize(("name", "value"), [*WRONG, ("warmup", 1.0), ("decay", -1.0)])
+def test_a_schedule_that_makes_no_sense_is_refused(name, value):
+    with pytest.raises(BadInput, match=name):
+        replace(SCHEDULE, **{name: value})
+
+
+def test_each_pass_has_every_list_once_in_another_order(tmp_path):
+    source = TenQueries()
+    training(tmp_path, source=source, schedule=replace(SCHEDULE, steps=10, lists=3)).run()
+    assert [turn for _, turn in source.drawn] == [0] * 10 + [1] * 10 + [2] * 10
+    passes = [[number for number, turn in source.drawn if turn == t] for t in range(3)]
+    assert all(sorted(numbers) == list(range(10)) for numbers in passes)
+    assert passes[0] != passes[1]
+
+
+def test_the_best_validation_is_kept_and_training_stops_early(tmp_path):
+    values = iter([0.1, 0.5, 0.9, 0.4, 0.9, 0.2, 1.0])
+    seen: list[dict[str, torch.Tensor]] = []
+
+    def examine(net: Net) -> float:
+        seen.append(weights(net))
+        return next(values)
+
+    run = training(tmp_path, examine=examine, schedule=Schedule(steps=99, lists=2, lr=0.05, every=4, patience=3))
+    course = run.run()
+    assert (course.best, course.value, course.step) == (8, 0.9, 20)
+    assert [row["step"] for row in course.history] == [0, 4, 8, 12, 16, 20]
+    assert same(weights(run.net), seen[2])
+    assert [path.name for path in (tmp_path / WORK).glob("best-*")] == ["best-8.safetensors"]
+    run.clean()
+    assert not (tmp_path / WORK).exists()
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_does_not(tmp_path):
+    runs = [training(tmp_path / str(i), net=small_net("duet"), seed=seed) for i, seed in enumerate((0, 0, 1))]
+    for run in runs:
+        run.run()
+    first, second, third = (load_file(run.folder / WORK / "state.safetensors") for run in runs)
+    assert same(first, second)
+    assert not same(first, third)
+
+
+def test_training_leaves_the_global_generator_alone(tmp_path):
+    run = training(tmp_path)
+    torch.manual_seed(4)
+    expected = torch.rand(1)
+    torch.manual_seed(4)
+    run.run()
+    assert torch.equal(torch.rand(1), expected)
+
+
+def test_frozen_vectors_stay_as_they_are(tmp_path):
+    net = small_net()
+    net.words.weight.requires_grad_(False)
+    before = net.words.weight.clone()
+    run = training(tmp_path, net=net)
+    run.run()
+    assert torch.equal(net.words.weight, before)
+    assert not any("words" in name for name in load_file(tmp_path / WORK / "state.safetensors"))
+
+
+class Stop(Exception):
+    pass
+
+
+@pytest.mark.parametrize("at", [1, 4, 5, 11])
+def test_a_run_that_was_interrupted_comes_to_the_same_end(tmp_path, at):
+    whole = training(tmp_path / "whole", net=small_net("duet"))
+    course = whole.run()
+
+    @contextmanager
+    def stopping(what, total):
+        def advance(done):
+            if broken.course.step == at:
+                raise Stop
+
+        yield advance
+
+    broken = training(tmp_path / "broken", net=small_net("duet"), watch=stopping)
+    with pytest.raises(Stop):
+        broken.run()
+    again = training(tmp_path / "broken", net=small_net("duet"))
+    assert again.run().history == course.history
+    assert same(weights(again.net), weights(whole.net))
+
+
+CHILD = """
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from tests.train.test_loop import small_net, training
+
+@contextmanager
+def telling(what, total):
+    yield lambda done: print(what, flush=True)
+
+training(Path(sys.argv[1]), net=small_net("duet"), watch=telling).run()
+"""
+
+
+def test_a_run_that_was_killed_comes_to_the_same_end(tmp_path):
+    whole = training(tmp_path / "whole", net=small_net("duet"))
+    course = whole.run()
+    root = Path(__file__).parents[2]
+    source = str(Path(sys.modules["shaketable"].__file__).parents[1])
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(tmp_path / "killed")],
+        cwd=root, env=os.environ | {"PYTHONPATH": f"{source}{os.pathsep}{root}"}, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    for _ in range(8):  # steps
+        assert child.stdout.readline()
+    os.kill(child.pid, signal.SIGKILL)
+    child.stdout.close()
+    assert child.wait() == -signal.SIGKILL
+    again = training(tmp_path / "killed", net=small_net("duet"))
+    assert again.run().history == course.history
+    assert same(weights(again.net), weights(whole.net))
+
+
+def test_nobody_goes_on_with_something_else(tmp_path):
+    training(tmp_path).run()
+    with pytest.raises(BadInput, match="belongs to a training of other data or settings"):
+        training(tmp_path, plan={"name": "another"}).run()
+
+
+def test_a_broken_state_is_named(tmp_path):
+    training(tmp_path).run()
+    (tmp_path / WORK / "state.safetensors").write_bytes(b"nothing")
+    with pytest.raises(BadInput, match=r"state\.safetensors: cannot be read"):
+        training(tmp_path).run()
+
+
+def test_a_loss_that_is_no_number_stops_with_step_and_lists(tmp_path):
+    calls = []
+
+    def sick(net, samples):
+        calls.append([sample.name for sample in samples])
+        return Softmax()(net, samples) * (float("nan") if len(calls) == 5 else 1.0)
+
+    with pytest.raises(BadInput, match="not finite at step 5, on the lists of") as caught:
+        training(tmp_path, objective=sick).run()
+    assert all(f"'{name}'" in str(caught.value) for name in calls[4])
+
+
+def test_a_gradient_that_is_no_number_stops_too(tmp_path):
+    def steep(net, samples):
+        return (net.combine.weight * 0).sum().sqrt()  # 0, and its slope is infinite
+
+    with pytest.raises(BadInput, match="not finite at step 1"):
+        training(tmp_path, objective=steep).run()
+
+
+def test_progress_tells_loss_and_validation(tmp_path):
+    told: list[tuple[str, int]] = []
+    advanced = []
+
+    @contextmanager
+    def watch(what, total):
+        told.append((what, total))
+        yield advanced.append
+
+    training(tmp_path, watch=watch, schedule=Schedule(steps=7, lists=2, lr=0.05, every=3)).run()
+    assert [total for _, total in told] == [3, 3, 1]
+    assert sum(advanced) == 7
+    assert told[0][0].startswith("knrm step 0 of 7: validation 0.")
+    assert told[1][0].startswith("knrm step 3 of 7: loss 1.")
+    assert "validation" in told[1][0]
+
+
+def test_stale_counts_validations_since_the_best():
+    course = Course(best=4, history=[{"step": s, "valid": 0.0} for s in (0, 2, 4, 6, 8)])
+    assert course.stale == 2
