@@ -2,7 +2,8 @@
 
     python benchmarks/defaults.py [FOLDER...]
 
-Each folder is a collection in BEIR form; without one, the bundled sample. AP is trec_eval's, of the best 1000 documents, over all judged queries.
+Each folder is a collection in BEIR form; without one, the bundled sample. AP is trec_eval's, of the best 1000
+documents, over all judged queries.
 """
 
 from __future__ import annotations

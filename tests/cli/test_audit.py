@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from shaketable.registry import TASKS
+
 
 def results(folder: Path) -> dict:
     return json.loads((folder / "results.json").read_text())
@@ -22,7 +24,7 @@ def test_on_a_folder(shaketable, folder, tmp_path):
     ended = shaketable("audit", "--data", folder, "--ranker", "bm25", "--ranker", "ql", "--out", "out")
     assert ended.code == 0, ended.err
     out = tmp_path / "out"
-    assert {r["task"] for r in results(out)["results"]} == {"variance", "risk", "agreement"}
+    assert {r["task"] for r in results(out)["results"]} == {task.replace("_", "-") for task in TASKS}
     assert (out / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert (out / "runs" / "bm25.run").read_text().startswith("q1 Q0 d1 1 ")
     assert (out / "variance-per-query.csv").exists()

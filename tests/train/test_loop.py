@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +32,15 @@ TOKENIZER = Tokenizer(stemmer="none")
 VOCABULARY = Vocabulary(tuple(WORDS), TOKENIZER)
 TRIGRAMS = Vocabulary(tuple(sorted({t for word in WORDS for t in letter_trigrams(word)})), TOKENIZER)
 SCHEDULE = Schedule(steps=12, lists=2, lr=0.05, every=3)
+
+
+@pytest.fixture(autouse=True)
+def alone() -> Iterator[None]:
+    """Nets this small are slower on several threads, most of all on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @dataclass
@@ -89,10 +99,22 @@ def same(left: dict[str, torch.Tensor], right: dict[str, torch.Tensor]) -> bool:
     return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
 
 
-@pytest.mark.parametrize("kind", ["dssm", "drmm", "knrm", "conv_knrm", "duet"])
+def pretrained(kind: str, folder: Path) -> Net:
+    from shaketable.rank.nets import bert, colbert
+    from tests.rank.nets.tiny import encoder
+
+    checkpoint = str(encoder(folder))
+    if kind == "bert":
+        return bert.CrossEncoder.pretrained(checkpoint, 32, fresh=True)
+    return colbert.ColBERT.pretrained(checkpoint, colbert.Shape(16, 8, 32))
+
+
+@pytest.mark.parametrize("kind", ["dssm", "drmm", "knrm", "conv_knrm", "duet", "bert", "colbert"])
 def test_every_net_overfits_ten_queries(tmp_path, kind):
-    schedule = Schedule(steps=120, lists=5, lr=0.05, every=20, patience=9)
-    run = training(tmp_path, net=small_net(kind), schedule=schedule)
+    encoder = kind in ("bert", "colbert")
+    net = pretrained(kind, tmp_path / "tiny") if encoder else small_net(kind)
+    schedule = Schedule(steps=100, lists=5, lr=0.005 if encoder else 0.05, every=20, patience=9)
+    run = training(tmp_path, net=net, schedule=schedule)
     course = run.run()
     assert right(run.net) == 1.0
     assert course.history[-1]["loss"] < 0.7 * course.history[1]["loss"]
@@ -198,9 +220,13 @@ def test_a_run_that_was_interrupted_comes_to_the_same_end(tmp_path, at):
 
 CHILD = """
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+import torch
 from tests.train.test_loop import small_net, training
+
+torch.set_num_threads(1)
 
 @contextmanager
 def telling(what, total):

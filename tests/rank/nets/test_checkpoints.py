@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 import torch
@@ -26,9 +25,8 @@ def test_folders_and_the_installed_weights_are_found(tmp_path, minilm, monkeypat
 
 
 def test_absent_weights_name_their_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, checkpoints.MINILM, None)
     monkeypatch.setattr(checkpoints, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"the checkpoint minilm needs .* pip install 'shaketable\[minilm\]'"):
+    with pytest.raises(MissingExtra, match=r"the checkpoint minilm needs .* pip install 'shaketable\[neural\]'"):
         find("minilm")
 
 

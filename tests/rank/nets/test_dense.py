@@ -22,7 +22,7 @@ from tests.rank.nets import tiny
 from tests.rank.nets.tiny import SLATES
 from tests.toys import text
 
-DOCS = MemoryCorpus({f"d{i}": Doc(text(i % 30, 1 + i % 9)) for i in range(40)} | {"empty": Doc("")})
+DOCS = MemoryCorpus({f"d{i}": Doc(text(i % 30, 1 + i % 30 % 9)) for i in range(40)} | {"empty": Doc("")})
 
 
 def ranker(net, corpus=DOCS):
@@ -138,9 +138,6 @@ def test_search_is_exact_and_ties_go_to_the_higher_docno(tmp_path):
         scores = {docno: float(np.float32(other @ vector)) for docno, other in vectors.items()}
         assert list(found) == ranking(scores)[:12]
         assert list(found.values()) == pytest.approx([scores[docno] for docno in found], abs=1e-6)
-    twins = [d for d in opened.search(["oak"], 41)[0] if d in ("d3", "d33")]  # the same text, but for its length
-    assert DOCS["d0"].text != DOCS["d30"].text
-    assert len(twins) == 2
 
 
 def test_scores_of_search_are_scores_of_slates(tmp_path):

@@ -209,6 +209,11 @@ def test_mixed_precision_is_near_and_has_a_fingerprint_of_its_own(rankers, kind)
         assert not np.array_equal(a, b)
 
 
+def test_scoring_leaves_a_net_trainable(rankers):
+    net = rankers("bert").net
+    assert all(weight.requires_grad for weight in net.parameters())
+
+
 def test_an_unknown_precision_is_refused(rankers):
     with pytest.raises(BadInput, match="precision should be float32 or bfloat16 or float16, not 'int8'"):
         rankers("bert", precision="int8")

@@ -32,7 +32,7 @@ def find(name: str) -> Path:
     if name == "minilm":
         spec = find_spec(MINILM)
         if spec is None or not spec.submodule_search_locations:
-            raise MissingExtra("minilm", "the checkpoint minilm")
+            raise MissingExtra("neural", "the checkpoint minilm")
         return Path(spec.submodule_search_locations[0]) / "model"
     if (path := Path(name).expanduser()).is_dir():
         return path

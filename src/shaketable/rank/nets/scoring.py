@@ -48,7 +48,7 @@ class NeuralRanker:
             raise BadInput(f"{self.name}: precision should be {' or '.join(PRECISIONS)}, not {self.precision!r}")
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.budget = TOKENS[self.device.type]
-        self.net.eval().requires_grad_(False).to(self.device)
+        self.net.eval().to(self.device)
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         """One array a slate."""
