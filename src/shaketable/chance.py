@@ -39,7 +39,7 @@ class Draws:
     def __init__(self, name: bytes):
         self._name = name
         self._block = 0
-        self._numbers = list(unpack("<8Q", name))
+        self._numbers: list[int] = list(unpack("<8Q", name))
 
     def bits(self) -> int:
         """64 random bits."""

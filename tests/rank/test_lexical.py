@@ -223,7 +223,7 @@ def test_text_and_object(text: str) -> None:
     """
     bm25(k1=-1) bm25(b=1.1) bm25(idf='x') bm25(stemmer='x') bm25(stopwords='x') bm25(k1='a')
     ql(mu=0) ql(mu=(1,)) ql_jm(lambda_=0) ql_jm(lambda_=1)
-    """.split(),  # noqa: SIM905
+    """.split(),
 )
 def test_parameters_are_checked_at_once(text: str) -> None:
     with pytest.raises(BadInput):

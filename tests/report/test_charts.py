@@ -159,7 +159,7 @@ def test_missing_and_infinite_values_are_left_out(kind: str) -> None:
 
 def test_a_figure_that_cannot_be_drawn_is_bad_input() -> None:
     table = pd.DataFrame({"x": ["a"], "y": [1.0]})
-    with pytest.raises(BadInput, match="no drawing is called 'pie'; there are: bars, lines"):
+    with pytest.raises(BadInput, match="no drawing is called 'pie'; there are: bars, distribution, lines"):
         draw(Figure("pie", "t", "P", "x", "y"), table)
     with pytest.raises(BadInput, match="table 't' has no column 'z'"):
         draw(Figure("bars", "t", "P", "x", "z"), table)

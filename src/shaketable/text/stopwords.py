@@ -22,5 +22,5 @@ ENGLISH = frozenset(
     again also already always ever however just never not now often once only still therefore thus too very
     don didn doesn isn aren wasn weren hasn haven hadn wouldn couldn shouldn
     ll re s t ve
-    """.split()  # noqa: SIM905
+    """.split()
 )

@@ -71,20 +71,18 @@ def test_gradients_reach_every_parameter(net):
         assert parameter.grad.abs().max() > 0, name
 
 
-def test_gradients_reach_the_words_of_a_text_through_the_door(net):
-    if net.kind == "drmm":
-        pytest.skip("counting has no gradient")
+def test_gradients_reach_words_through_the_door(net):
     seen: list[torch.Tensor] = []
 
     def keep(module, inputs, output):
         output.retain_grad()
         seen.append(output)
 
-    handle = net.embedding().register_forward_hook(keep)
-    scores(net, PAIRS[:1]).sum().backward()
-    handle.remove()
-    assert len(seen) == 2
-    assert all(vectors.grad.abs().max() > 0 for vectors in seen)
+    with net.embedding().register_forward_hook(keep):
+        scores(net, PAIRS[:1]).sum().backward()
+    reached = [vectors.grad is not None and bool(vectors.grad.abs().max() > 0) for vectors in seen]
+    # of DRMM query and text, whose likeness is counted, and the query once more, in the gate
+    assert reached == {"drmm": [False, False, True]}.get(net.kind, [True, True])
 
 
 def test_saved_and_loaded_it_scores_the_same(net, tmp_path):
