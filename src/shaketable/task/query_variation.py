@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from shaketable.edit.missing import missing
 from shaketable.edit.taxonomy import KEEPING
+from shaketable.edit.validity import Validity
 from shaketable.edit.vary import HUMAN, Variation, vary, written
 from shaketable.errors import BadInput
 from shaketable.measure.effectiveness import judged_share
 from shaketable.measure.significance import FEWEST_QUERIES, adjust, mark, t_test
+from shaketable.rank.similarity import encoder_similarity
 from shaketable.registry import EDITS
 from shaketable.task.changed import PIPELINE, Trial, before, cut_to, runs_of, settings, values_of
 from shaketable.types import Figure, Result, Run
@@ -181,13 +183,16 @@ class QueryVariation:
                 )
         return pd.DataFrame(rows)
 
+    def _judge(self, bench: Bench) -> str:
+        return "by words and MiniLM" if encoder_similarity(bench.collection) else "by words alone (extra: neural)"
+
     def _notes(self, bench: Bench, variations: Sequence[Variation], lacking: Mapping[str, str]) -> list[str]:
         notes = [
             f"{self.measure}; ranked: {bench.pool}.",
             "pipeline: first stage and ranker see the variation; re-ranker: the candidates are the original query's.",
             "as is: every variation counts, and p is of these; valid only: those that the automatic rules accept.",
             "before (valid): what the originals of these have; invalid replaced: originals stand in for the others.",
-            "Validity is a proxy for people's judgement: docs/evidence/validity.md says how good a one.",
+            f"Validity is a proxy for people's judgement, {self._judge(bench)}: see docs/evidence/validity.md.",
         ]
         done = {
             method: len({v.qid for v in variations if v.method == method}) for method in {v.method for v in variations}
@@ -229,7 +234,8 @@ def made(bench: Bench, edits: Sequence[str], n: int) -> tuple[list[Variation], d
                 raise BadInput(f"{EDITS.spec(edit)}: {reason}")
             lacking[EDITS.spec(edit)] = reason
             wanted.remove(edit)
-    variations = vary(queries, wanted, n, bench.seed, bench.vocabulary) if wanted else []
+    validity = Validity(similarity=encoder_similarity(bench.collection))
+    variations = vary(queries, wanted, n, bench.seed, bench.vocabulary, validity=validity) if wanted else []
     if not edits or HUMAN in edits:
         variants = {qid: texts for qid, texts in bench.collection.variants.items() if qid in queries}
         variations += written(queries, variants)
