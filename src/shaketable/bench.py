@@ -34,8 +34,6 @@ from shaketable.types import (
     ranking,
 )
 
-DEFAULT_RANKERS = ("bm25", "ql", "ql_jm", "rm3")
-
 
 @dataclass
 class Bench:
@@ -165,6 +163,11 @@ class Bench:
             "seed": str(self.seed),
         }
 
+    def remarks(self) -> dict[str, str]:
+        """What rankers have to say of their scores: that texts were cut, for example."""
+        said = {name: getattr(ranker, "remark", "") for name, ranker in self._rankers.items()}
+        return {name: remark for name, remark in said.items() if remark}
+
     def provenance(self) -> dict[str, Any]:
         """All that a result depends on, and what it cost."""
         return {
@@ -182,6 +185,7 @@ class Bench:
             "depth": self.depth,
             "limit": self.limit,
             "seed": self.seed,
+            "remarks": self.remarks(),
             "spent": {name: {"asked": spent.asked, "scored": spent.scored} for name, spent in self.road.spent.items()},
         }
 

@@ -160,6 +160,7 @@ LEARNERS = Catalogue(
         "lambdamart": "shaketable.train.lambdamart:LambdaMART",
         "bert": "shaketable.train.neural:Bert",
         "colbert": "shaketable.train.neural:ColBERT",
+        "dense": "shaketable.train.neural:Dense",
         "dssm": "shaketable.train.neural:DSSM",
         "drmm": "shaketable.train.neural:DRMM",
         "knrm": "shaketable.train.neural:KNRM",

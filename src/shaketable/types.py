@@ -108,11 +108,12 @@ class Collection:
 class Ranker(Protocol):
     """Scores slates: one array for each, one number for each document, higher is better.
 
-    Three attributes are optional (`score.road.traits` reads them):
+    Four attributes are optional (`score.road.traits` reads the first three, `Bench.remarks` the last):
       pointwise    True if a text's score depends on (query, text) alone. A wrong True corrupts results, a wrong
                    False only costs time, so absent means False.
       fingerprint  names everything the scores depend on; absent means scores are never kept on disk.
       cached       False where scoring is cheaper than a lookup.
+      remark       what a reader of the scores should know by now, in a sentence; "" if nothing.
     """
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -88,3 +89,30 @@ def test_bad_words(shaketable, letor):
     assert "cannot read the baseline" in shaketable(*words, "bm25").complaint()
     assert "no such file" in shaketable(*words, "run:absent.run").complaint()
     assert "--tune needs" in shaketable("train", "ranksvm", "--letor", "train.txt", "--tune", *out).complaint()
+
+
+def test_a_neural_ranker_learned_on_a_collection_is_a_ranker(shaketable, folder):
+    pytest.importorskip("torch")
+    (folder / "qrels" / "test.tsv").rename(folder / "qrels" / "train.tsv")
+    words = ("train", "dssm(steps=4, every=2, lists=2, size=3)", "--data", folder, "--out", "models/dssm")
+    ended = shaketable(*words, "--preset", "msmarco", "--depth", 5, "--json", "card.json")
+    assert ended.code == 0, ended.err
+    assert "the course of training" in ended.out
+    assert "dssm, learned from 3 queries" not in ended.err  # one of the three validates
+    assert "dssm, learned from 2 queries" in ended.err
+    card = json.loads(Path("card.json").read_text())["card"]
+    assert (card["depth"], card["settings"]["layers"], card["steps"]) == (5, [300, 300, 128], 4)
+    ended = shaketable("audit", "--data", folder, "--ranker", "models/dssm", "--ranker", "bm25", "--task", "variance")
+    assert ended.code == 0, ended.err
+    assert "models/dssm" in ended.out
+
+
+def test_features_and_texts_are_not_mixed_up(shaketable, letor, folder):
+    assert "leave out --letor" in shaketable("train", "knrm", "--letor", "train.txt", "--out", "m").complaint()
+    assert "leave out --tune" in shaketable("train", "knrm", "--data", folder, "--tune", "--out", "m").complaint()
+    assert "give --data COLLECTION" in shaketable("train", "knrm", "--out", "m").complaint()
+    complaint = shaketable("train", "prank", "--preset", "msmarco", "--letor", "train.txt", "--out", "m").complaint()
+    assert "prank is none" in complaint
+    assert "no preset is called 'robust05'" in shaketable(
+        "train", "knrm", "--preset", "robust05", "--data", folder, "--out", "m"
+    ).complaint()

@@ -181,7 +181,7 @@ def test_progress_reaches_the_total():
 
     Road(watch=watch, chunk=7).score(Overlap(), slates())
     (what, total), *steps = seen
-    assert what == "overlap"
+    assert what == "scoring with overlap"
     assert sum(steps) == total > 0
 
 

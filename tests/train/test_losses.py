@@ -81,6 +81,7 @@ FORMULAS = {
     RankNet(): ranknet,
     BCE(): bce,
     Softmax(): softmax,
+    Softmax(temperature=0.5): lambda some: softmax([(2 * s, y) for s, y in some]),
     ListMLE(): list_mle,
     LambdaLoss(): lambda_loss,
     LambdaLoss(mu=0.0): lambda some: lambda_loss(some, 0.0),

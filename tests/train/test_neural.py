@@ -228,11 +228,11 @@ def test_a_finished_model_is_not_written_over(tmp_path):
         small("knrm").fit(trees(), QIDS, folder=tmp_path / "model")
 
 
-@pytest.mark.parametrize("kind", ["bert", "colbert"])
+@pytest.mark.parametrize("kind", ["bert", "colbert", "dense"])
 def test_encoders_are_trained_from_a_checkpoint(tmp_path, kind):
     from tests.rank.nets.tiny import encoder
 
-    lengths = {"bert": {"max_length": 32}, "colbert": {"query_length": 8, "text_length": 32}}[kind]
+    lengths = {"query_length": 8, "text_length": 32} if kind == "colbert" else {"max_length": 32}
     learner = replace(LEARNERS.build(kind), checkpoint=str(encoder(tmp_path / "tiny")), **lengths)
     collection = trees()
     model = replace(learner, **TINY).fit(collection, QIDS[:9], QIDS[9:], folder=tmp_path / "model")

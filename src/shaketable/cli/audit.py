@@ -31,9 +31,11 @@ def audit(
     json_to: Json = None,
 ) -> None:
     """Put rankers on the table: every task that applies, on the bundled sample unless you bring data."""
-    from shaketable.bench import DEFAULT_RANKERS, Bench
+    from shaketable.bench import Bench
     from shaketable.cli.console import emit_json, progress, say, stdout
+    from shaketable.cli.defaults import default_models
     from shaketable.cli.open import open_collection, open_models
+    from shaketable.data.load import load
     from shaketable.data.trec import write_run
     from shaketable.files import home
     from shaketable.registry import TASKS
@@ -48,8 +50,9 @@ def audit(
     started = time.perf_counter()
     gates = [Gate.parse(rule) for rule in fail_under or ()]
     tasks = [TASKS.build(text) for text in task or TASKS]
-    models = open_models(ranker or DEFAULT_RANKERS)
+    models = open_models(ranker or ())
     collection = open_collection(data, split, candidates)
+    models = models or default_models(load(data), say)
     road = Road(Store(home() / "scores.sqlite"), watch=progress, go_on=keep_going)
     bench = Bench(collection, models, road, seed=seed, depth=depth, limit=limit)
     say(f"{collection.name}: {len(collection.docs)} documents, {len(bench.queries)} queries; {', '.join(models)}")
@@ -68,7 +71,9 @@ def audit(
     write_results(out, results, provenance)
     for name in models:
         write_run(bench.run(name), out / "runs" / f"{safe_name(name)}.run", tag=safe_name(name))
-    summary = bench.summary() | {"seconds": f"{time.perf_counter() - started:.1f}"}
+    for name, remark in bench.remarks().items():
+        console.print(f"{name}: {remark}", markup=False)
+    summary = bench.summary() | bench.remarks() | {"seconds": f"{time.perf_counter() - started:.1f}"}
     write_page(
         out / "report.html", f"Robustness of {len(models)} rankers on {collection.name}", summary, results, provenance
     )

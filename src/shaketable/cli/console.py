@@ -44,5 +44,5 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        bar = bars.add_task(f"scoring with {what}", total=total)
+        bar = bars.add_task(what, total=total)
         yield lambda done: bars.advance(bar, done)

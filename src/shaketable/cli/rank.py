@@ -44,4 +44,6 @@ def rank(
     if json_to:
         spent = {k: vars(v) for k, v in road.spent.items()}
         emit_json({"schema": "shaketable.rank/1", "run": str(out), "queries": len(run), "spent": spent}, json_to)
+    for remark in bench.remarks().values():
+        say(f"{name}: {remark}")
     say(f"{out}: {len(run)} of {len(bench.queries)} queries, {sum(map(len, run.values()))} documents, by {name}")

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from shaketable.data.letor import Letor
     from shaketable.rank.ltr import FittedModel
     from shaketable.train.fit import Baselines, System
+    from shaketable.train.neural import NeuralLearner
+    from shaketable.types import Collection
 
 
 def train(
@@ -34,6 +36,9 @@ def train(
         typer.Option("--baseline", help="feature:N, run:FILE, scores:FILE.csv or model:FOLDER; repeat it."),
     ] = None,
     tune: Annotated[bool, typer.Option("--tune", help="Choose settings from the paper's grid by validation.")] = False,
+    preset: Annotated[
+        str | None, typer.Option("--preset", help="Settings of a neural ranker for robust04, mq2007 or msmarco.")
+    ] = None,
     seed: Seed = 0,
     json_to: Json = None,
 ) -> None:
@@ -42,11 +47,18 @@ def train(
     from shaketable.data.trec import write_qrels, write_run
     from shaketable.registry import LEARNERS
     from shaketable.train import fit as fitting
+    from shaketable.train.neural import NeuralLearner
 
     chosen = LEARNERS.build(learner)
-    if hasattr(chosen, "objective") and hasattr(chosen, "kind"):
-        _train_net(chosen, data, split, valid_split, candidates, out, seed)
+    if isinstance(chosen, NeuralLearner):
+        on_features = {"--letor": letor, "--valid": valid, "--test": test, "--baseline": baseline, "--tune": tune}
+        if given := [option for option, value in on_features.items() if value]:
+            raise BadInput(f"{chosen.kind} learns from texts, so give --data COLLECTION, and leave out {given[0]}")
+        chosen = chosen.preset(preset) if preset else chosen
+        _train_net(chosen, data, split, valid_split, candidates, depth, out, seed, json_to)
         return
+    if preset:
+        raise BadInput(f"--preset has settings of neural rankers, and {learner} is none")
     if (letor is None) == (data is None):
         raise BadInput("give either --letor FILE or --data COLLECTION to learn from")
     if letor is not None:
@@ -78,23 +90,48 @@ def train(
 
 
 def _train_net(
-    learner: Any, data: str | None, split: str, valid_split: str | None, candidates: Path | None, out: Path, seed: int
+    learner: NeuralLearner,
+    data: str | None,
+    split: str,
+    valid_split: str | None,
+    candidates: Path | None,
+    depth: int,
+    out: Path,
+    seed: int,
+    json_to: str | None,
 ) -> None:
     """Neural rankers learn from texts, and write their folder as they go, so that a training cut off goes on."""
-    from shaketable.cli.console import progress, say
+    import pandas as pd
+
+    from shaketable.cli.console import emit_json, progress, say, stdout
     from shaketable.data.load import load
     from shaketable.errors import UnknownName
+    from shaketable.report.terminal import show_table
 
     if data is None:
         raise BadInput("a neural ranker learns from texts: give --data COLLECTION")
     whole = load(data, None, candidates)
-    valid_split = valid_split or next((name for name in ("validation", "dev") if name in whole.splits), None)
+    valid_split = valid_split or _held_out(whole)
     for name in filter(None, (split, valid_split)):
         if name not in whole.splits:
             raise UnknownName("split", name, whole.splits)
     valid = whole.splits[valid_split] if valid_split else ()
-    learner.fit(whole, whole.splits[split], valid, seed=seed, folder=out, watch=progress)
-    say(f"{out}: {learner.kind}, learned from {len(whole.splits[split])} queries")
+    model = learner.fit(whole, whole.splits[split], valid, seed=seed, folder=out, depth=depth, watch=progress)
+    card = model.card()
+    measure = card["valid"]["measure"]
+    history = pd.DataFrame(card["history"]).rename(columns={"valid": measure}).reindex(columns=["step", "loss", measure])
+    show_table(stdout(json_to), "the course of training", history.astype({"step": int}))
+    say(
+        f"{out}: {learner.kind}, learned from {card['train']['queries']} queries; kept is step {card['best']}, with "
+        f"{measure} {card['value']:.4f} on {card['valid']['queries']} others; {card['seconds']:.0f} s"
+    )
+    if json_to:
+        emit_json({"schema": "shaketable.train/1", "model": str(out), "learner": card["learner"], "card": card}, json_to)
+
+
+def _held_out(collection: Collection) -> str | None:
+    """The split to validate on, where the collection has one that is made for it."""
+    return next((name for name in ("validation", "dev") if name in collection.splits), None)
 
 
 def _files(letor: Path, valid: Path | None) -> tuple[Letor, Letor | None]:
@@ -114,7 +151,7 @@ def _collection(
     from shaketable.train.fit import letor_of
 
     whole = load(data, None, candidates)
-    valid_split = valid_split or next((name for name in ("validation", "dev") if name in whole.splits), None)
+    valid_split = valid_split or _held_out(whole)
 
     def features(name: str) -> Letor:
         bench = Bench(in_split(whole, name), {}, depth=depth)

@@ -101,6 +101,11 @@ class Trained:
         ranker: Ranker = _nets("scoring").ranker_of(self.folder, mark, net, collection.docs, self.precision)
         return ranker
 
+    def card(self) -> dict[str, Any]:
+        """What is known of its training."""
+        about: dict[str, Any] = _nets("saving").read(Path(self.folder)).get("card", {})
+        return about
+
 
 def load(folder: Path) -> Trained:
     """The saved neural model in a folder."""

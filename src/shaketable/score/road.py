@@ -116,7 +116,7 @@ class Road:
         on_disk = traits.fingerprint is not None
         todo = list(range(len(units))) if keys is None else self._look_up(keys, values, on_disk)
         weights = [way.weight(units[i]) for i in todo]
-        with self.watch(traits.name, sum(weights)) as advance:
+        with self.watch(f"scoring with {traits.name}", sum(weights)) as advance:
             for part in chunks(todo, weights, self.chunk):
                 started = time.perf_counter()
                 answers = self._ask(ranker, traits, way, [units[i] for i in part])

@@ -11,7 +11,6 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from math import isfinite
@@ -180,8 +179,7 @@ class Training:
     def _validate(self) -> None:
         """Measure, remember the best, and write down where we are."""
         started = time.perf_counter()
-        with _at_rest(self.net, self.learning):
-            value = self.examine(self.net)
+        value = self.examine(self.net)
         course = self.course
         row = {"step": float(course.step), "valid": value}
         if course.losses:
@@ -254,16 +252,6 @@ def _passes(source: Source, seed: int, start: int) -> Iterator[Sample]:
         for number in draws_for(seed, "pass", turn).shuffled(range(size))[skip:]:
             yield source.draw(number, turn)
         turn, skip = turn + 1, 0
-
-
-@contextmanager
-def _at_rest(net: Net, learning: Mapping[str, nn.Parameter]) -> Iterator[None]:
-    """Scoring puts a net to rest, training wakes it up."""
-    try:
-        yield
-    finally:
-        for parameter in learning.values():
-            parameter.requires_grad_(True)
 
 
 def _write(path: Path, tensors: Mapping[str, Tensor], about: dict[str, str]) -> None:

@@ -90,11 +90,14 @@ class BCE(OnScores):
 class Softmax(OnScores):
     """Listwise softmax: the best text of a list is the likeliest.
 
-    -log softmax(s)_i, the mean over those i that have the highest label.
+    -log softmax(s / temperature)_i, the mean over those i that have the highest label. Scores that are cosines need a
+    low temperature, for they are never far apart.
     """
 
+    temperature: float = 1.0
+
     def loss(self, scores: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
-        likely = scores.masked_fill(~kept, float("-inf")).log_softmax(1)
+        likely = (scores / self.temperature).masked_fill(~kept, float("-inf")).log_softmax(1)
         best = labels.masked_fill(~kept, float("-inf"))
         return _mean(-likely, best == best.amax(1, keepdim=True), 1)
 

@@ -308,6 +308,8 @@ class Bert(NeuralLearner):
     steps: int = 350
     lists: int = 4
     lr: float = 5e-5
+    every: int = 100
+    patience: int = 2
 
     def net(self, collection: Collection) -> Net:
         nets = _torch("shaketable.rank.nets.bert")
@@ -329,10 +331,34 @@ class ColBERT(NeuralLearner):
     steps: int = 350
     lists: int = 4
     lr: float = 5e-5
+    every: int = 100
+    patience: int = 2
 
     def net(self, collection: Collection) -> Net:
         nets = _torch("shaketable.rank.nets.colbert")
         return cast("Net", nets.ColBERT.pretrained(self.checkpoint, self._shape(nets.Shape)))
+
+
+@dataclass(frozen=True)
+class Dense(NeuralLearner):
+    """A bi-encoder: the cosine of a pretrained encoder's vectors of query and text (Reimers, Gurevych 2019)."""
+
+    kind: ClassVar[str] = "dense"
+    grid: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": (5e-5, 3e-5, 2e-5)}
+
+    checkpoint: str = "minilm"
+    max_length: int = 192
+    pooling: str = "mean"
+    objective: str = "softmax(temperature=0.05)"
+    steps: int = 350
+    lists: int = 4
+    lr: float = 2e-5
+    every: int = 100
+    patience: int = 2
+
+    def net(self, collection: Collection) -> Net:
+        nets = _torch("shaketable.rank.nets.dense")
+        return cast("Net", nets.BiEncoder.pretrained(self.checkpoint, self._shape(nets.Shape)))
 
 
 def _apart(

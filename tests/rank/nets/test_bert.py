@@ -98,6 +98,7 @@ def test_truncated_texts_are_counted(tmp_path):
     assert opened.truncated == 1
     opened.score(SLATES)
     assert opened.truncated == 2
+    assert opened.remark.startswith(f"2 of {opened.read} texts")
 
 
 def test_keeps_the_contract(tmp_path):

@@ -19,7 +19,7 @@ from shaketable.errors import BadInput, RankerFailed
 from shaketable.rank.nets.dense import BiEncoder
 from shaketable.rank.nets.memory import Memory
 from shaketable.rank.nets.net import Encoder, Net
-from shaketable.rank.nets.vectors import Shelf, open_shelf
+from shaketable.rank.nets.vectors import Shelf, load_shelf, open_shelf
 from shaketable.types import Corpus, Scores, Slate, fingerprint
 
 Floats = NDArray[np.float32]
@@ -34,12 +34,13 @@ PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": t
 
 @dataclass(eq=False)
 class NeuralRanker:
-    """A net that scores. `truncated` counts the texts that were cut to what the net reads."""
+    """A net that scores. `truncated` counts those of the texts `read` that were cut to what the net takes."""
 
     name: str
     fingerprint: str
     net: Net
     precision: str = "float32"
+    read: int = 0
     truncated: int = 0
     pointwise: ClassVar[bool] = True
 
@@ -49,6 +50,13 @@ class NeuralRanker:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.budget = TOKENS[self.device.type]
         self.net.eval().to(self.device)
+
+    @property
+    def remark(self) -> str:
+        """What a reader of the scores should know."""
+        if not self.truncated:
+            return ""
+        return f"{self.truncated:,} of {self.read:,} texts that were read were too long, and cut to what it takes"
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         """One array a slate."""
@@ -71,6 +79,7 @@ class NeuralRanker:
 
     def _batched(self, prepared: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Out]]) -> list[Out]:
         """What `call` makes of each, in order."""
+        self.read += len(prepared)
         self.truncated += sum(one.truncated for one in prepared)
         outs: dict[int, Out] = {}
         for part in batches([one.length for one in prepared], self.budget):
@@ -143,8 +152,16 @@ class DenseRanker(EncoderRanker):
     @cached_property
     def shelf(self) -> Shelf:
         """The vectors of the collection."""
-        name = fingerprint(self.fingerprint, self.corpus.fingerprint)
-        return open_shelf(self.corpus, name, lambda texts: self._texts.of(texts, self._fresh))
+        return open_shelf(self.corpus, self._name, lambda texts: self._texts.of(texts, self._fresh))
+
+    @cached_property
+    def _earlier(self) -> Shelf | None:
+        """The vectors of the collection, if a search made them before."""
+        return load_shelf(self._name)
+
+    @property
+    def _name(self) -> str:
+        return fingerprint(self.fingerprint, self.corpus.fingerprint)
 
     def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]:
         """The k documents whose vectors are nearest: exact, over the whole collection."""
@@ -156,11 +173,12 @@ class DenseRanker(EncoderRanker):
 
     def encode_texts(self, texts: Sequence[str]) -> list[Floats]:
         """From the shelf if it is there already and has the text."""
-        if "shelf" not in self.__dict__:
+        shelf: Shelf | None = self.__dict__.get("shelf") or self._earlier
+        if shelf is None:
             return self._fresh(texts)
-        places = [self.shelf.find(text) for text in texts]
+        places = [shelf.find(text) for text in texts]
         fresh = iter(self._fresh([text for text, place in zip(texts, places, strict=True) if place < 0]))
-        return [next(fresh) if place < 0 else np.array(self.shelf.vectors[place : place + 1]) for place in places]
+        return [next(fresh) if place < 0 else np.array(shelf.vectors[place : place + 1]) for place in places]
 
     def _fresh(self, texts: Sequence[str]) -> list[Floats]:
         return super().encode_texts(texts)

@@ -78,7 +78,7 @@ class Shelf:
 
 def open_shelf(corpus: Corpus, name: str, encode: Encode) -> Shelf:
     """The vectors on disk, or new ones, which are kept there; `name` tells encoder and corpus."""
-    folder = files.home() / "vectors" / fingerprint(name, FORMAT)
+    folder = _folder(name)
     try:
         if (found := load(folder)) is None:
             build(corpus, folder, encode)
@@ -88,6 +88,11 @@ def open_shelf(corpus: Corpus, name: str, encode: Encode) -> Shelf:
     if found is None:
         raise BadInput("the vectors of the collection were written and cannot be read: is the disk full?", folder)
     return found
+
+
+def load_shelf(name: str) -> Shelf | None:
+    """The vectors on disk, if they are there."""
+    return load(_folder(name))
 
 
 def build(corpus: Corpus, folder: Path, encode: Encode) -> None:
@@ -141,6 +146,10 @@ def load(folder: Path) -> Shelf | None:
     except (OSError, ValueError):
         shutil.rmtree(folder, ignore_errors=True)
         return None
+
+
+def _folder(name: str) -> Path:
+    return files.home() / "vectors" / fingerprint(name, FORMAT)
 
 
 def _digest(text: str) -> str:
