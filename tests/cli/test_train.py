@@ -113,6 +113,7 @@ def test_features_and_texts_are_not_mixed_up(shaketable, letor, folder):
     assert "give --data COLLECTION" in shaketable("train", "knrm", "--out", "m").complaint()
     complaint = shaketable("train", "prank", "--preset", "msmarco", "--letor", "train.txt", "--out", "m").complaint()
     assert "prank is none" in complaint
-    assert "no preset is called 'robust05'" in shaketable(
-        "train", "knrm", "--preset", "robust05", "--data", folder, "--out", "m"
-    ).complaint()
+    assert (
+        "no preset is called 'robust05'"
+        in shaketable("train", "knrm", "--preset", "robust05", "--data", folder, "--out", "m").complaint()
+    )

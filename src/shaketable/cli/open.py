@@ -21,6 +21,11 @@ def open_collection(data: str, split: str | None, candidates: Path | None = None
     return in_split(whole, "test") if split is None and "test" in whole.splits else whole
 
 
+def validation_split(collection: Collection) -> str | None:
+    """The split to validate on, where the collection has one that is made for it."""
+    return next((name for name in ("validation", "dev") if name in collection.splits), None)
+
+
 def open_models(texts: Iterable[str]) -> dict[str, Model]:
     """name -> model, each named by its own text form; two of one name would be told apart by nobody."""
     models: dict[str, Model] = {}

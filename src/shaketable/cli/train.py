@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from shaketable.rank.ltr import FittedModel
     from shaketable.train.fit import Baselines, System
     from shaketable.train.neural import NeuralLearner
-    from shaketable.types import Collection
 
 
 def train(
@@ -104,6 +103,7 @@ def _train_net(
     import pandas as pd
 
     from shaketable.cli.console import emit_json, progress, say, stdout
+    from shaketable.cli.open import validation_split
     from shaketable.data.load import load
     from shaketable.errors import UnknownName
     from shaketable.report.terminal import show_table
@@ -111,7 +111,7 @@ def _train_net(
     if data is None:
         raise BadInput("a neural ranker learns from texts: give --data COLLECTION")
     whole = load(data, None, candidates)
-    valid_split = valid_split or _held_out(whole)
+    valid_split = valid_split or validation_split(whole)
     for name in filter(None, (split, valid_split)):
         if name not in whole.splits:
             raise UnknownName("split", name, whole.splits)
@@ -119,19 +119,15 @@ def _train_net(
     model = learner.fit(whole, whole.splits[split], valid, seed=seed, folder=out, depth=depth, watch=progress)
     card = model.card()
     measure = card["valid"]["measure"]
-    history = pd.DataFrame(card["history"]).rename(columns={"valid": measure}).reindex(columns=["step", "loss", measure])
-    show_table(stdout(json_to), "the course of training", history.astype({"step": int}))
+    history = [{"step": int(row["step"]), "loss": row.get("loss"), measure: row["valid"]} for row in card["history"]]
+    show_table(stdout(json_to), "the course of training", pd.DataFrame(history))
     say(
         f"{out}: {learner.kind}, learned from {card['train']['queries']} queries; kept is step {card['best']}, with "
         f"{measure} {card['value']:.4f} on {card['valid']['queries']} others; {card['seconds']:.0f} s"
     )
     if json_to:
-        emit_json({"schema": "shaketable.train/1", "model": str(out), "learner": card["learner"], "card": card}, json_to)
-
-
-def _held_out(collection: Collection) -> str | None:
-    """The split to validate on, where the collection has one that is made for it."""
-    return next((name for name in ("validation", "dev") if name in collection.splits), None)
+        summary = {"schema": "shaketable.train/1", "model": str(out), "learner": card["learner"]}
+        emit_json(summary | {"card": card}, json_to)
 
 
 def _files(letor: Path, valid: Path | None) -> tuple[Letor, Letor | None]:
@@ -146,12 +142,13 @@ def _collection(
 ) -> tuple[Letor, Letor | None]:
     """Features of the first stage's candidates for the queries of the splits."""
     from shaketable.bench import Bench
+    from shaketable.cli.open import validation_split
     from shaketable.data.beir import in_split
     from shaketable.data.load import load
     from shaketable.train.fit import letor_of
 
     whole = load(data, None, candidates)
-    valid_split = valid_split or _held_out(whole)
+    valid_split = valid_split or validation_split(whole)
 
     def features(name: str) -> Letor:
         bench = Bench(in_split(whole, name), {}, depth=depth)
