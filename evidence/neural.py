@@ -14,6 +14,7 @@ import json
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,11 +37,14 @@ VECTORS = DATA / "vectors" / "glove.6B.50d.60k.txt.gz"
 MEASURES = ("nDCG@10", "AP")
 DEPTH = {"bert": 50, "colbert": 50}
 """Where negatives come from and what validation ranks: the best 100, and half of it where that takes minutes."""
+CONTROL = {"bert": 100, "colbert": 100}
+"""Steps of the controls that take minutes."""
 SEEDS = {"bert": (0,), "colbert": (0,)}
 WORDS = ("drmm", "knrm", "conv_knrm", "duet")
 LEARNED = ("dssm", *WORDS, "bert", "colbert")
 TAUGHT = {"teacher": "dense", "sentences": 1000}
-"""A second row for small rankers: first they learn the margins of `dense`, then the judgements."""
+TAUGHT_TOO = ("dssm", "knrm")
+"""Rankers with a second row: first they learn the margins of `dense`, then the judgements."""
 LEVEL = 0.05
 
 Values = dict[str, NDArray[np.float64]]
@@ -95,7 +99,7 @@ def main() -> None:
     bench = Bench(in_split(collection, "test"), {name: RANKERS.build(name) for name in ("bm25", "dense")}, road)
     base = values(bench, bench.models["bm25"])
     page = heading(bench, base)
-    names = given.names or [*LEARNED, *(f"{name} (taught)" for name in LEARNED if name not in SEEDS)]
+    names = given.names or [*LEARNED, *(f"{name} (taught)" for name in TAUGHT_TOO)]
     for name in names:
         made = row(name, collection, bench, given.steps)
         page.append(made.line(base))
@@ -111,16 +115,18 @@ def heading(bench: Bench, base: Values) -> list[str]:
     # searching comes first: it leaves the vectors of all passages on disk, for whoever learns from dense
     searched = measured(bench, bench.answer("dense", bench.texts))
     ready = {"dense": values(bench, bench.models["dense"]), "dense, searching all passages": searched}
+    said = f"""Trained on the train queries (215, judged by an LLM; a fifth of them validates), tested on
+        {len(bench.queries)} test queries (judged by people), re-ranking BM25's top 100. Mean and standard deviation are
+        over seeds. The control is the same learner on labels dealt out at random (bert and colbert: for 100 steps); a
+        ranker that is not above it (paired t-test, p < {LEVEL}) is untrained, and nothing is claimed of it. Difference
+        and p are those from BM25 in nDCG@10, by a paired t-test. "Taught" rankers learn the margins of `dense` on the
+        train queries and on {TAUGHT["sentences"]} sentences of passages, then the judgements. Steps are those of the
+        weights kept; minutes are those of one training on two cores, validation included, and the machine had other
+        work to do at times. Reproduce with `python evidence/neural.py`."""
     lines = [
         "# Neural rankers on rag24",
         "",
-        f"Trained on the train queries (215, judged by an LLM; a fifth validates), tested on {len(bench.queries)} test",
-        "queries (judged by people), re-ranking BM25's top 100. Mean and standard deviation over seeds. The control is",
-        "the same learner on labels dealt out at random; a ranker that is not above it (paired t-test, p < 0.05) is",
-        "untrained, and nothing is claimed of it. The difference is that from BM25 in nDCG@10, with p of a paired",
-        't-test. "Taught" rankers learn the margins of `dense` on the train queries and on sentences of passages first',
-        f"({TAUGHT['sentences']} of them), then the judgements. Steps are those of the weights kept, minutes those of",
-        "one training on two cores, validation included. Reproduce with `python evidence/neural.py`.",
+        fill(" ".join(said.split()), 120),
         "",
         "| ranker | nDCG@10 | AP | control | difference | p | steps | minutes |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
@@ -128,8 +134,8 @@ def heading(bench: Bench, base: Values) -> list[str]:
     for name, found in ({"bm25": base} | ready).items():
         difference = found["nDCG@10"].mean() - base["nDCG@10"].mean()
         p = float(t_test(base["nDCG@10"], found["nDCG@10"]))
-        said = f"{difference:+.4f} | {p:.3f}" if name in ready else " | "
-        lines.append(f"| {name} | {' | '.join(f'{found[m].mean():.4f}' for m in MEASURES)} | | {said} | | |")
+        compared = f"{difference:+.4f} | {p:.3f}" if name in ready else " | "
+        lines.append(f"| {name} | {' | '.join(f'{found[m].mean():.4f}' for m in MEASURES)} | | {compared} | | |")
     return lines
 
 
@@ -152,8 +158,8 @@ def fit(name: str, collection: Collection, seed: int, steps: int | None, control
     learner = LEARNERS.build(kind)
     if kind in WORDS:
         learner = replace(learner, vectors=str(VECTORS))
-    if steps:
-        learner = replace(learner, steps=steps, every=min(steps, learner.every))
+    if most := steps or (CONTROL.get(kind) if control else None):
+        learner = replace(learner, steps=most, every=min(most, learner.every))
     place = (
         home() / "evidence" / "neural" / f"{kind}-{seed}{'-control' if control else ''}{f'-{steps}' if steps else ''}"
     )

@@ -328,7 +328,7 @@ class ColBERT(NeuralLearner):
     dim: int = 128
     query_length: int = 32
     text_length: int = 180
-    steps: int = 350
+    steps: int = 200
     lists: int = 4
     lr: float = 5e-5
     every: int = 100
