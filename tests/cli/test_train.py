@@ -126,8 +126,8 @@ def test_every_neural_ranker_goes_through_every_task(shaketable, folder, tmp_pat
     (folder / "qrels" / "test.tsv").rename(folder / "qrels" / "train.tsv")
     few = "steps=2, every=2, lists=2, size=3"
     tiny = f"{few}, checkpoint={str(encoder(tmp_path / 'tiny'))!r}"
-    learners = {kind: few for kind in ("dssm", "drmm", "knrm", "conv_knrm", "duet")}
-    learners |= {kind: f"{tiny}, max_length=32" for kind in ("bert", "dense")}
+    learners = dict.fromkeys(("dssm", "drmm", "knrm", "conv_knrm", "duet"), few)
+    learners |= dict.fromkeys(("bert", "dense"), f"{tiny}, max_length=32")
     learners |= {"colbert": f"{tiny}, query_length=8, text_length=32"}
     rankers = []
     for kind, settings in learners.items():
@@ -136,6 +136,7 @@ def test_every_neural_ranker_goes_through_every_task(shaketable, folder, tmp_pat
         rankers += ["--ranker", f"models/{kind}"]
     ended = shaketable("audit", "--data", folder, *rankers, "--ranker", "bm25", "--out", "out")
     assert ended.code == 0, ended.err
-    told = {result["task"]: json.dumps(result) for result in json.loads(Path("out/results.json").read_text())["results"]}
+    results = json.loads(Path("out/results.json").read_text())["results"]
+    told = {result["task"]: json.dumps(result) for result in results}
     for task in ("variance", "risk", "agreement", "query-attack", "query-variation"):
         assert [kind for kind in learners if f"models/{kind}" not in told[task]] == [], task
