@@ -37,7 +37,7 @@ VECTORS = DATA / "vectors" / "glove.6B.50d.60k.txt.gz"
 MEASURES = ("nDCG@10", "AP")
 DEPTH = {"bert": 50, "colbert": 50}
 """Where negatives come from and what validation ranks: the best 100, and half of it where that takes minutes."""
-CONTROL = {"bert": 100, "colbert": 100}
+CONTROL = {"bert": 50, "colbert": 50}
 """Steps of the controls that take minutes."""
 SEEDS = {"bert": (0,), "colbert": (0,)}
 WORDS = ("drmm", "knrm", "conv_knrm", "duet")
@@ -117,7 +117,7 @@ def heading(bench: Bench, base: Values) -> list[str]:
     ready = {"dense": values(bench, bench.models["dense"]), "dense, searching all passages": searched}
     said = f"""Trained on the train queries (215, judged by an LLM; a fifth of them validates), tested on
         {len(bench.queries)} test queries (judged by people), re-ranking BM25's top 100. Mean and standard deviation are
-        over seeds. The control is the same learner on labels dealt out at random (bert and colbert: for 100 steps); a
+        over seeds. The control is the same learner on labels dealt out at random (bert and colbert: for 50 steps); a
         ranker that is not above it (paired t-test, p < {LEVEL}) is untrained, and nothing is claimed of it. Difference
         and p are those from BM25 in nDCG@10, by a paired t-test. "Taught" rankers learn the margins of `dense` on the
         train queries and on {TAUGHT["sentences"]} sentences of passages, then the judgements. Steps are those of the
