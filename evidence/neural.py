@@ -41,6 +41,8 @@ DEPTH = {"bert": 50, "colbert": 50}
 """Where negatives come from and what validation ranks: the best 100, and half of it where that takes minutes."""
 CONTROL = {"bert": 50, "colbert": 50}
 """Steps of the controls that take minutes."""
+STEPS = {"conv_knrm": 200}
+"""Steps at most, where those of the learner would take a quarter of an hour."""
 SEEDS = {"bert": (0,), "colbert": (0,)}
 WORDS = ("drmm", "knrm", "conv_knrm", "duet")
 LEARNED = ("dssm", *WORDS, "bert", "colbert")
@@ -124,7 +126,8 @@ def heading(bench: Bench, base: Values) -> list[str]:
         {len(bench.queries)} test queries (judged by people), re-ranking BM25's top 100. Mean and standard deviation are
         over seeds. The control is the same learner on labels dealt out at random (bert and colbert: for 50 steps); a
         ranker that is not above it (paired t-test, p < {LEVEL}) is untrained, and nothing is claimed of it. Difference
-        and p are those from BM25 in nDCG@10, by a paired t-test. Steps are those of the weights kept; minutes are those
+        and p are those from BM25 in nDCG@10, by a paired t-test. Steps are those of the weights kept (conv_knrm was given
+        {STEPS["conv_knrm"]}, the others what their learners have); minutes are those
         of one training on two cores, validation included, and the machine had other work to do at times. Reproduce with
         `python evidence/neural.py`."""
     lines = [
@@ -179,7 +182,7 @@ def fit(name: str, collection: Collection, seed: int, steps: int | None, control
     learner = LEARNERS.build(name)
     if collection.name != "sample" and learner.kind in WORDS:
         learner = replace(learner, vectors=str(VECTORS))
-    if most := steps or (CONTROL.get(name) if control else None):
+    if most := steps or (CONTROL.get(name) if control else None) or STEPS.get(name):
         learner = replace(learner, steps=most, every=min(most, learner.every))
     parts = [re.sub(r"\W+", "-", name).strip("-"), str(seed), "control" * control, str(steps or "")]
     folder = home() / "evidence" / "neural" / collection.name / "-".join(filter(None, parts))
