@@ -126,9 +126,9 @@ def heading(bench: Bench, base: Values) -> list[str]:
         {len(bench.queries)} test queries (judged by people), re-ranking BM25's top 100. Mean and standard deviation are
         over seeds. The control is the same learner on labels dealt out at random (bert and colbert: for 50 steps); a
         ranker that is not above it (paired t-test, p < {LEVEL}) is untrained, and nothing is claimed of it. Difference
-        and p are those from BM25 in nDCG@10, by a paired t-test. Steps are those of the weights kept (conv_knrm was given
-        {STEPS["conv_knrm"]}, the others what their learners have); minutes are those
-        of one training on two cores, validation included, and the machine had other work to do at times. Reproduce with
+        and p are those from BM25 in nDCG@10, by a paired t-test. Steps are those of the weights kept (conv_knrm was
+        given {STEPS["conv_knrm"]}, the others what their learners have); minutes are those of one training on two
+        cores, validation included, and the machine had other work to do at times. Reproduce with
         `python evidence/neural.py`."""
     lines = [
         "# Neural rankers on rag24",
