@@ -226,6 +226,7 @@ def test_same_seed_same_results_whatever_the_threads(folder, tmp_path):
     script = "from shaketable.cli import main; main()"
     for out, threads in (("one", "1"), ("two", "2")):
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NUMBA_NUM_THREADS": threads}
+        environment["SHAKETABLE_HOME"] = str(tmp_path / f"home-{out}")  # nothing is known from before
         words = f"audit --data {folder} --out {out} --seed 3"
         subprocess.run(
             [sys.executable, "-c", script, *words.split()],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from shaketable.errors import ShaketableError
 Value = float | np.ndarray
 """One score of a pair, or the scores of a whole slate."""
 
+PATIENCE = 60.0  # seconds to wait for another process
 LOOKUP = 900  # parameters of one SELECT; older SQLite builds allow 999
 
 
@@ -27,11 +29,23 @@ class Store:
         self.path = path
         with self._explained():
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=60, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+            self._log_ahead()
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.execute("PRAGMA mmap_size=1073741824")
             self._db.execute("CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, value) WITHOUT ROWID")
+
+    def _log_ahead(self) -> None:
+        """Switch to write-ahead logging. Who finds another at it is turned away at once, whatever the timeout."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Value]:
         """Those of the keys that are known, with their values."""
