@@ -7,8 +7,9 @@ paper 000 (3.3.2) are `presets`, the values that it tuned over are in `grid`.
 from __future__ import annotations
 
 import platform
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import blake2b
 from importlib import import_module
 from importlib.metadata import version
@@ -59,7 +60,7 @@ def _everywhere(**settings: Any) -> Presets:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NeuralLearner:
+class NeuralLearner(ABC):
     """What all of them share: the settings of a training.
 
     objective     what is made small, from `OBJECTIVES`; "" is softmax on judgements, margin_mse with a teacher
@@ -146,9 +147,9 @@ class NeuralLearner:
         training.clean()
         return Trained(str(target))
 
+    @abstractmethod
     def net(self, collection: Collection) -> Net:
         """The net before training; what is random in it comes from torch's generator."""
-        raise NotImplementedError
 
     def _shape(self, shape: type[Any]) -> Any:
         """The net's own settings among these fields."""
@@ -295,66 +296,62 @@ class Duet(WordLearner):
     text_length: int = 256
 
 
-@dataclass(frozen=True)
-class Bert(NeuralLearner):
-    """monoBERT: a pretrained encoder reads query and text together (Nogueira, Cho 2019)."""
+@dataclass(frozen=True, kw_only=True)
+class EncoderLearner(NeuralLearner):
+    """What the nets on a pretrained encoder share: its checkpoint, and fewer and smaller steps."""
 
-    kind: ClassVar[str] = "bert"
-    presets: ClassVar[Presets] = _everywhere(objective="bce", lr=3e-5)
     grid: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": (5e-5, 3e-5, 2e-5)}
 
-    checkpoint: str = "minilm"
-    max_length: int = 192
+    checkpoint: str = field(default="minilm", kw_only=False)
     steps: int = 350
     lists: int = 4
     lr: float = 5e-5
     every: int = 100
     patience: int = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bert(EncoderLearner):
+    """monoBERT: a pretrained encoder reads query and text together (Nogueira, Cho 2019)."""
+
+    kind: ClassVar[str] = "bert"
+    presets: ClassVar[Presets] = _everywhere(objective="bce", lr=3e-5)
+
+    max_length: int = 192
 
     def net(self, collection: Collection) -> Net:
         nets = _torch("shaketable.rank.nets.bert")
         return cast("Net", nets.CrossEncoder.pretrained(self.checkpoint, self.max_length, fresh=True))
 
 
-@dataclass(frozen=True)
-class ColBERT(NeuralLearner):
+@dataclass(frozen=True, kw_only=True)
+class ColBERT(EncoderLearner):
     """ColBERT: a pretrained encoder's vectors of tokens; each of the query's finds its nearest (Khattab 2020)."""
 
     kind: ClassVar[str] = "colbert"
     presets: ClassVar[Presets] = _everywhere(objective="ranknet", lr=3e-6)
     grid: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": (3e-6,)}
 
-    checkpoint: str = "minilm"
     dim: int = 128
     query_length: int = 32
     text_length: int = 180
     steps: int = 200
-    lists: int = 4
-    lr: float = 5e-5
-    every: int = 100
-    patience: int = 2
 
     def net(self, collection: Collection) -> Net:
         nets = _torch("shaketable.rank.nets.colbert")
         return cast("Net", nets.ColBERT.pretrained(self.checkpoint, self._shape(nets.Shape)))
 
 
-@dataclass(frozen=True)
-class Dense(NeuralLearner):
+@dataclass(frozen=True, kw_only=True)
+class Dense(EncoderLearner):
     """A bi-encoder: the cosine of a pretrained encoder's vectors of query and text (Reimers, Gurevych 2019)."""
 
     kind: ClassVar[str] = "dense"
-    grid: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": (5e-5, 3e-5, 2e-5)}
 
-    checkpoint: str = "minilm"
     max_length: int = 192
     pooling: str = "mean"
     objective: str = "softmax(temperature=0.05)"
-    steps: int = 350
-    lists: int = 4
     lr: float = 2e-5
-    every: int = 100
-    patience: int = 2
 
     def net(self, collection: Collection) -> Net:
         nets = _torch("shaketable.rank.nets.dense")
