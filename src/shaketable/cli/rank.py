@@ -22,7 +22,7 @@ def rank(
     keep_going: KeepGoing = False,
     json_to: Json = None,
 ) -> None:
-    """Rank a collection's queries: a retriever searches it, any other ranker re-ranks candidates (bm25's top 100)."""
+    """Rank a collection's queries: a retriever searches it, any other ranker re-ranks candidates (bm25's best)."""
     from dataclasses import replace
 
     from shaketable.bench import Bench
