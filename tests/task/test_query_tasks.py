@@ -11,7 +11,7 @@ from shaketable.bench import Bench
 from shaketable.errors import BadInput
 from shaketable.measure.effectiveness import parse, per_query
 from shaketable.registry import RANKERS
-from shaketable.task.changed import PIPELINE, RERANKER, Trial, before, measured, runs_of
+from shaketable.task.changed import PIPELINE, RERANKER, Trial, before, runs_of, values_of
 from shaketable.task.fusion import Fusion
 from shaketable.task.query_attack import QueryAttack
 from shaketable.task.query_variation import QueryVariation
@@ -33,7 +33,8 @@ def test_the_re_ranker_setting_keeps_the_candidates(bench):
 
 
 def test_a_text_that_matches_nothing_scores_zero_in_the_pipeline(bench):
-    assert measured(bench, "bm25", [Trial("q00", "zzz")], "nDCG@10", PIPELINE).tolist() == [0.0]
+    trials = [Trial("q00", "zzz")]
+    assert values_of(bench, "nDCG@10", trials, runs_of(bench, "bm25", trials, PIPELINE)).tolist() == [0.0]
 
 
 class TestQueryAttack:

@@ -7,11 +7,15 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from shaketable.files import written_whole
+
+if TYPE_CHECKING:
+    from shaketable.door.audit import Audit
+    from shaketable.door.train import Training
 
 
 def stdout(json_target: str | None = None) -> Console:
@@ -22,6 +26,29 @@ def stdout(json_target: str | None = None) -> Console:
 def say(message: str) -> None:
     """A remark on stderr."""
     print(message, file=sys.stderr)
+
+
+def show(done: Audit, json_target: str | None) -> None:
+    """Print an audit: its results, what was skipped and why, and what rankers remark."""
+    from shaketable.report.terminal import show_result
+
+    console = stdout(json_target)
+    for result in done.results:
+        show_result(console, result)
+    for task, reason in done.skipped.items():
+        console.print(f"{task} was skipped: {reason}", markup=False)
+    for name, remark in done.remarks.items():
+        console.print(f"{name}: {remark}", markup=False)
+
+
+def show_training(done: Training, json_target: str | None) -> None:
+    """Print the course of a training, and what the model looks at."""
+    from shaketable.report.terminal import show_table
+
+    for title, table in done.tables().items():
+        show_table(stdout(json_target), title, table.head(10) if title == "what it looks at" else table)
+    for note in done.card.get("notes", ()):
+        say(note)
 
 
 def emit_json(data: Mapping[str, Any], target: str) -> None:

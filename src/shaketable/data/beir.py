@@ -57,8 +57,10 @@ def in_split(collection: Collection, split: str) -> Collection:
     if split not in collection.splits:
         raise UnknownName("split", split, collection.splits)
     qids = collection.splits[split]
+    source = collection.source
     return replace(
         collection,
+        source=f"{source}{'&' if '?' in source else '?'}split={split}" if source else "",
         queries={qid: collection.queries[qid] for qid in qids if qid in collection.queries},
         qrels={qid: collection.qrels[qid] for qid in qids if qid in collection.qrels},
         splits={split: qids},

@@ -20,6 +20,17 @@ def drop_rate(before: float, after: float) -> float:
     return (after - before) / before if before else float("nan")
 
 
+def places_lost(before: Sequence[str], after: Sequence[str]) -> int:
+    """How many places the first document lost; one that is no longer in the list falls behind its end.
+
+    >>> places_lost(["a", "b", "c"], ["c", "b", "a"]), places_lost(["a", "b"], ["b", "c", "d"]), places_lost([], ["a"])
+    (2, 3, 0)
+    """
+    if not before:
+        return 0
+    return list(after).index(before[0]) if before[0] in after else len(after)
+
+
 @dataclass(frozen=True)
 class TopChange:
     """1 if the first document is another one, else 0; the mean is the share of new winners.

@@ -10,34 +10,45 @@ from shaketable.data.trec import read_run
 from shaketable.errors import BadInput, RankerFailed
 from shaketable.types import Collection, Ranker, Run, Scores, Slate
 
+RUN = "out-of-fold.run"
+"""The file of a folder of recorded lists."""
+
 
 @dataclass(frozen=True)
 class RunFile:
     """A TREC run file, plain or gzipped: measured as it is, never asked to score a changed text.
 
-    A task that needs no new scores takes a ranker's `run` (qid -> docno -> score) where it has one.
+    It is `types.Recorded`: a task that needs no new scores takes the lists as they are.
     """
 
     path: str
 
     def open(self, collection: Collection) -> Ranker:
         """Read the file; a run of which the collection knows no query is a mistake, not a very bad ranker."""
-        run = read_run(Path(self.path))
-        if collection.queries and run.keys().isdisjoint(collection.queries):
-            ours, theirs = next(iter(run)), next(iter(collection.queries))
-            raise BadInput(
-                f"no query of this run is in {collection.name}: it has {ours!r}, the collection {theirs!r}",
-                self.path,
-            )
-        return Recorded(self.path, run)
+        return _opened(read_run(Path(self.path)), self.path, collection)
+
+
+def open_folder(folder: Path, collection: Collection) -> Ranker:
+    """The joined out-of-fold lists of a folder that a training in folds left."""
+    return _opened(read_run(folder / RUN), str(folder), collection)
+
+
+def _opened(run: Run, path: str, collection: Collection) -> Ranker:
+    if collection.queries and run.keys().isdisjoint(collection.queries):
+        ours, theirs = next(iter(run)), next(iter(collection.queries))
+        raise BadInput(
+            f"no query of this run is in {collection.name}: it has {ours!r}, the collection {theirs!r}",
+            path,
+        )
+    return RecordedRun(path, run)
 
 
 @dataclass
-class Recorded:
+class RecordedRun:
     """A run that has been read. It has the face of a ranker so that it can stand beside one."""
 
     name: str
-    run: Run = field(repr=False)
+    recorded: Run = field(repr=False)
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         raise RankerFailed(

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shaketable.errors import BadInput
 from shaketable.files import open_binary, written_whole
 from shaketable.report import clean, missing
-from shaketable.types import Failure, Figure, Result
+from shaketable.types import Example, Failure, Figure, Finding, Result
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA = "shaketable.audit/1"
+SCHEMA = "shaketable.audit/2"
 NAME = "results.json"
 
 
@@ -29,7 +29,8 @@ def result_json(result: Result) -> dict[str, Any]:
         "tables": {name: _table_json(frame) for name, frame in result.tables.items()},
         "figures": [asdict(figure) for figure in result.figures],
         "notes": list(result.notes),
-        "headline": {name: plain(value) for name, value in result.headline.items()},
+        "findings": [plain(asdict(finding)) for finding in result.findings],
+        "examples": [plain(asdict(example)) for example in result.examples],
         "failures": [asdict(failure) for failure in result.failures],
         "brief": list(result.brief),
     }
@@ -42,14 +43,19 @@ def audit_json(results: Sequence[Result], provenance: Mapping[str, object]) -> d
 
 def write_results(folder: Path, results: Sequence[Result], provenance: Mapping[str, object]) -> None:
     """Write results.json and the CSV files; the JSON comes last, so where it stands everything does."""
+    write_tables(folder, results)
+    with written_whole(folder / NAME) as out:
+        json.dump(audit_json(results, provenance), out, allow_nan=False, indent=1)
+        out.write("\n")
+
+
+def write_tables(folder: Path, results: Sequence[Result]) -> None:
+    """Write each table as a CSV file."""
     names = csv_names(results)
     for position, result in enumerate(results):
         for table, frame in result.tables.items():
             with written_whole(folder / names[position, table]) as out:
                 _for_spreadsheets(frame).to_csv(out, index=False, lineterminator="\n")
-    with written_whole(folder / NAME) as out:
-        json.dump(audit_json(results, provenance), out, allow_nan=False, indent=1)
-        out.write("\n")
 
 
 def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:
@@ -137,13 +143,20 @@ def _result(entry: Mapping[str, Any]) -> Result:
         tables={name: _frame(table) for name, table in entry["tables"].items()},
         figures=tuple(Figure(**_texts(figure)) for figure in entry["figures"]),
         notes=tuple(map(str, entry["notes"])),
-        headline={name: _float(value) for name, value in entry["headline"].items()},
+        findings=tuple(_made(Finding, finding) for finding in entry["findings"]),
+        examples=tuple(_made(Example, example) for example in entry["examples"]),
         failures=tuple(Failure(**_texts(failure)) for failure in entry["failures"]),
         brief=tuple(map(str, entry["brief"])),
     )
     if absent := [figure.table for figure in result.figures if figure.table not in result.tables]:
         raise ValueError(f"a figure of {absent[0]!r}, which is not there")
     return result
+
+
+def _made(kind: type[Any], entry: Mapping[str, Any]) -> Any:
+    """A dataclass of texts and numbers from its JSON, where NaN is null and an infinity a text."""
+    kinds = {f.name: f.type for f in fields(kind)}
+    return kind(**{name: _float(value) if kinds[name] == "float" else value for name, value in entry.items()})
 
 
 def _texts(entry: Mapping[str, Any]) -> dict[str, str]:

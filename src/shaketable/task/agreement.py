@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from shaketable.registry import MEASURES
-from shaketable.types import Figure, Result, ranking
+from shaketable.types import Figure, Finding, Result, ranking
 
 if TYPE_CHECKING:
     from shaketable.bench import Bench
@@ -20,6 +20,7 @@ class Agreement:
     measures: tuple[str, ...] = ("top_change", "kendall", "overlap(k=10)", "rbo(p=0.9)")
 
     needs_judgements: ClassVar[bool] = False
+    needs_scoring: ClassVar[bool] = False
 
     def run(self, bench: Bench) -> Result:
         import pandas as pd
@@ -47,4 +48,21 @@ class Agreement:
             if len(rankings) > 1
             else (),
             tuple(notes),
+            tuple(
+                Finding(
+                    row["ranker"],
+                    text,
+                    float(row[text]),
+                    n=len(bench.queries),
+                    better=_better(text),
+                    against=row["other"],
+                )
+                for _, row in means.iterrows()
+                for text in compare
+            ),
         )
+
+
+def _better(measure: str) -> Literal["higher", "lower"]:
+    """Agreement is better the higher where no change gives 1, the lower where it gives 0."""
+    return "higher" if MEASURES.build(measure).of(["a", "b"], ["a", "b"]) > 0 else "lower"

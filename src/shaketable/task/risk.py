@@ -13,7 +13,7 @@ import numpy as np
 
 from shaketable.measure.risk import baseline_scores, geo_risk, ranks, reward_risk, risk_table, z_scores
 from shaketable.measure.significance import FEWEST_QUERIES, adjust, bootstrap_interval, effect_size, mark, t_test
-from shaketable.types import Figure, Result, ScoreTable
+from shaketable.types import Figure, Finding, Result, ScoreTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +37,7 @@ class Risk:
     alphas: tuple[float, ...] = ALPHAS
 
     needs_judgements: ClassVar[bool] = True
+    needs_scoring: ClassVar[bool] = False
 
     def run(self, bench: Bench) -> Result:
         table = bench.table(self.measure)
@@ -102,10 +103,13 @@ def of_scores(table: ScoreTable, baselines: Sequence[str], alphas: Sequence[floa
                 caption="Above 0: better than its own level and the query's difficulty let one expect.",
             )
         )
-    headline = {
-        f"{row['ranker']}.GeoRisk@{row['alpha']}": float(row["GeoRisk"]) for _, row in frames["risk"].iterrows()
-    }
-    return Result("risk", QUESTION, frames, tuple(figures), tuple(notes), headline)
+    findings = [
+        Finding(row["ranker"], f"{column}@{row['alpha']}", float(row[column]), n=len(table.topics), against=against)
+        for _, row in frames["risk"].iterrows()
+        for column, against in (("URisk", baseline), ("GeoRisk", "all rankers"))
+        if not np.isnan(row[column])
+    ]
+    return Result("risk", QUESTION, frames, tuple(figures), tuple(notes), tuple(findings))
 
 
 def _by_alpha(table: ScoreTable, base: np.ndarray, baseline: str, alphas: Sequence[float]) -> pd.DataFrame:
@@ -126,8 +130,7 @@ def _by_alpha(table: ScoreTable, base: np.ndarray, baseline: str, alphas: Sequen
         part["p"] = np.where(is_baseline, np.nan, found.p[:, i])
         for column, values in (("T*Risk", found.t_star), ("ZRisk", found.z), ("GeoRisk", found.geo)):
             part[column] = values[:, i]
-            if column != "T*Risk":  # the place by it is that by the mean, whatever alpha (section 2 of the paper)
-                part[f"R {column}"] = ranks(values[:, i])
+            part[f"R {column}"] = ranks(values[:, i])
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
 

@@ -6,12 +6,12 @@ Wu, Zhang, Guo, Fan, Cheng. Are neural ranking models robust? TOIS 2022, section
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shaketable.measure.effectiveness import judged_share, score_table, tie_rate
+from shaketable.measure.effectiveness import judged_share, name, parse, score_table, tie_rate
 from shaketable.measure.significance import FEWEST_QUERIES, bootstrap_interval
 from shaketable.measure.variance import (
     GMAP,
@@ -23,7 +23,8 @@ from shaketable.measure.variance import (
     r_loss,
     robustness_index,
 )
-from shaketable.types import Figure, Qrels, Result, Run, ScoreTable
+from shaketable.task.sliced import sliced
+from shaketable.types import Figure, Finding, Qrels, Result, Run, ScoreTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,10 +41,22 @@ class Variance:
     measure: str = "nDCG@10"
 
     needs_judgements: ClassVar[bool] = True
+    needs_scoring: ClassVar[bool] = False
 
     def run(self, bench: Bench) -> Result:
         runs = bench.runs()
-        return of_runs([self.measure], bench.qrels, runs, next(iter(runs)), bench.seed, pool=bench.pool)
+        result = of_runs([self.measure], bench.qrels, runs, next(iter(runs)), bench.seed, pool=bench.pool)
+        slices, worst_slices = sliced(bench, result.tables["per query"], _name(self.measure), _name(self.measure))
+        return replace(
+            result,
+            tables={**result.tables, **slices},
+            findings=(*result.findings, *worst_slices),
+            brief=tuple(result.tables)[:2],
+        )
+
+
+def _name(measure: str) -> str:
+    return name(parse(measure))
 
 
 def of_runs(
@@ -65,8 +78,8 @@ def of_runs(
             "<Init %": [below_initial(ap.row(initial), ap.row(n)) for n in runs if n != initial],
             "R-Loss@10": [
                 float(np.mean(list(r_loss(qrels, runs[initial], run).values())))
-                for name, run in runs.items()
-                if name != initial
+                for system, run in runs.items()
+                if system != initial
             ],
         }
     )
@@ -79,11 +92,11 @@ def of_runs(
         notes.append(
             f"{len(without)} of {len(qrels)} queries have no relevant document and count 0, e.g. {without[0]}."
         )
-    for name, run in runs.items():
+    for system, run in runs.items():
         if missing := len(qrels.keys() - run.keys()):
-            notes.append(f"{name} has no list for {missing} of {len(qrels)} queries; they count 0.")
+            notes.append(f"{system} has no list for {missing} of {len(qrels)} queries; they count 0.")
         if constant := tie_rate(run).constant_lists:
-            notes.append(f"{name}: {constant:.0%} of its lists have one score for all documents: no ranking at all.")
+            notes.append(f"{system}: {constant:.0%} of its lists have one score for all documents: no ranking at all.")
     return _result(tables, ap, frames, notes)
 
 
@@ -144,15 +157,22 @@ def _result(tables: list[ScoreTable], ap: ScoreTable, frames: dict[str, pd.DataF
         ),
         Figure("profile", "per query", f"{first.measure} of each query", x="query", y=first.measure, color="ranker"),
     )
-    headline = {
-        f"{row['ranker']}.{key}": float(row[column])
-        for _, row in summary.iterrows()
-        for key, column in (
-            (first.measure, first.measure),
-            (ap.measure, ap.measure),
-            ("VNAP", "VNAP"),
-            ("gMAP", "gMAP"),
+    findings = [
+        Finding(
+            row["ranker"],
+            key,
+            float(row[key]),
+            *_ends(row, key),
+            n=len(first.topics),
+            better="lower" if key == "VNAP" else "higher",
         )
-        if not np.isnan(row[column])
-    }
-    return Result("variance", QUESTION, frames, figures, tuple(notes), headline)
+        for _, row in summary.iterrows()
+        for key in dict.fromkeys((first.measure, ap.measure, "VNAP", "gMAP"))
+        if not np.isnan(row[key])
+    ]
+    return Result("variance", QUESTION, frames, figures, tuple(notes), tuple(findings))
+
+
+def _ends(row: pd.Series[Any], key: str) -> tuple[float, float]:
+    """The interval of a mean, where there is one."""
+    return float(row.get(f"{key} low", np.nan)), float(row.get(f"{key} high", np.nan))

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from shaketable.data.letor import Letor
 from shaketable.rank.ltr import Trees, import_lightgbm
-from shaketable.train.fit import Baselines, Fit, refuse_nothing_to_learn
+from shaketable.train.baselines import Baselines
+from shaketable.train.fit import FeatureLearner, Fit, refuse_nothing_to_learn
 from shaketable.train.linear import check
 from shaketable.train.ndcg import NDCG
 
@@ -19,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class GBRT:
+class GBRT(FeatureLearner):
     """Boosted regression trees on the labels, by least squares (LightGBM).
 
     trees, leaves, learning_rate, min_docs    as many trees, leaves of each, step, and rows that a leaf needs
@@ -38,7 +39,7 @@ class GBRT:
     early_stop: int = 100
     truncation: int = 10
 
-    def fit(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
+    def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """Grow trees; keep as many as do best on the validation queries."""
         refuse_nothing_to_learn(train)
         check("gbrt", self.trees >= 1, "trees", "1 or more", self.trees)

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from shaketable.data.letor import Letor
 from shaketable.errors import BadInput, UnknownName
 from shaketable.measure.risk import NOISE, expected, geo_risk, penalised, standardised, t_risk, u_risk
+from shaketable.train.baselines import Baselines
 from shaketable.train.boosted import grow
-from shaketable.train.fit import Baselines, Fit, refuse_nothing_to_learn
+from shaketable.train.fit import FeatureLearner, Fit, refuse_nothing_to_learn
 from shaketable.train.linear import check
 from shaketable.train.ndcg import NDCG
 
@@ -157,7 +158,7 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class LambdaMART:
+class LambdaMART(FeatureLearner):
     """Boosted trees on the changes of NDCG, or of a risk measure against baselines (LightGBM).
 
     objective     ndcg | u-cro | t-saro | t-faro | t*-faro | georisk
@@ -195,7 +196,7 @@ class LambdaMART:
     spread: str = "sd"
     refresh: bool = False
 
-    def fit(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
+    def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """Grow trees on the training queries; keep as many as do best on the validation queries."""
         refuse_nothing_to_learn(train)
         self._check()

@@ -16,7 +16,8 @@ from shaketable.chance import rng_for
 from shaketable.data.letor import Letor
 from shaketable.errors import BadInput
 from shaketable.rank.ltr import Linear
-from shaketable.train.fit import Baselines, Fit, refuse_nothing_to_learn
+from shaketable.train.baselines import Baselines
+from shaketable.train.fit import FeatureLearner, Fit, refuse_nothing_to_learn
 from shaketable.train.ndcg import NDCG
 
 Floats = NDArray[np.float64]
@@ -50,7 +51,7 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class PRank:
+class PRank(FeatureLearner):
     """PRank: a perceptron that learns a direction and the thresholds between grades (Crammer, Singer 2001).
 
     epochs        passes over the rows, each in another order
@@ -70,7 +71,7 @@ class PRank:
     average: bool = True
     truncation: int = 10
 
-    def fit(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
+    def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """As many passes as asked for; the best one counts."""
         from shaketable.train.descent import prank
 
@@ -88,7 +89,7 @@ class PRank:
 
 
 @dataclass(frozen=True)
-class RankSVM:
+class RankSVM(FeatureLearner):
     """RankSVM, linear: better documents above worse ones by a margin (Joachims 2002).
 
         min ½|w|² + C Σ max(0, 1 - w·(x_i - x_j))   over pairs of one query with y_i > y_j
@@ -108,7 +109,7 @@ class RankSVM:
     C: float = 0.01
     truncation: int = 10
 
-    def fit(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
+    def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """Find the one minimum; the seed plays no part in it."""
         from scipy.optimize import minimize
 
@@ -185,7 +186,7 @@ def pairs_below(data: Letor) -> tuple[NDArray[np.int64], NDArray[np.int64], NDAr
 
 
 @dataclass(frozen=True)
-class AdaRank:
+class AdaRank(FeatureLearner):
     """AdaRank: boosting of single features, with more and more weight on queries that go badly (Xu, Li 2007).
 
     rounds        features added at most; one may come again
@@ -204,7 +205,7 @@ class AdaRank:
     repeats: int = 5
     truncation: int = 10
 
-    def fit(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
+    def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """Add features until rounds or features run out; the best round counts."""
         refuse_nothing_to_learn(train)
         for name in ("rounds", "repeats"):
@@ -231,7 +232,7 @@ class AdaRank:
 
 
 @dataclass(frozen=True)
-class AFS:
+class AFS(FeatureLearner):
     """Automatic feature selection: add the feature that lifts NDCG most, then tune all weights (Metzler 2007).
 
     features      that are chosen at most
@@ -249,7 +250,7 @@ class AFS:
     gain: float = 0.001
     truncation: int = 10
 
-    def fit(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
+    def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """Choose features until none adds enough; the best set of them counts."""
         refuse_nothing_to_learn(train)
         check("afs", self.features >= 1, "features", "1 or more", self.features)

@@ -29,10 +29,10 @@ from shaketable.files import written_whole_binary
 from shaketable.measure.effectiveness import score_table
 from shaketable.rank.nets.net import Net
 from shaketable.rank.nets.scoring import ranker_of
-from shaketable.score.road import Watch, ask, unwatched
+from shaketable.score.road import ask
 from shaketable.train.losses import Objective
 from shaketable.train.samples import Sample, Source
-from shaketable.types import Collection, Qrels, Run, Slate, fingerprint, ranking
+from shaketable.types import Collection, Qrels, Run, Slate, Watch, fingerprint, ranking, unwatched
 
 Examine = Callable[[Net], float]
 """How good a net is: higher is better."""
