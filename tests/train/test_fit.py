@@ -15,6 +15,7 @@ from shaketable.errors import BadInput
 from shaketable.rank.features import NAMES
 from shaketable.rank.ltr import FittedModel, Linear, load
 from shaketable.train import fit
+from shaketable.train.boosted import GBRT
 from shaketable.train.fit import (
     Baselines,
     by_feature,
@@ -27,6 +28,7 @@ from shaketable.train.fit import (
     letor_of,
     tune,
 )
+from shaketable.train.lambdamart import LambdaMART
 from shaketable.train.linear import AdaRank, PRank, RankSVM
 from shaketable.train.ndcg import NDCG
 from shaketable.types import Collection, Doc, Query, ScoreTable, Slate
@@ -226,6 +228,37 @@ def test_baselines_of_four_kinds_by_hand():
     )
     expected = [[1, second], [second, 1], [1, second], [0.4, 0.3]]
     np.testing.assert_allclose(baselines.values(data, ndcg), expected)
+
+
+@pytest.mark.parametrize("normalisation", ["query", "none"])
+def test_a_baseline_model_sees_features_as_it_was_trained_on_them(normalisation):
+    """The thresholds of a tree on raw features mean nothing between 0 and 1."""
+    data = planted()
+    data.features[:] = 100 + 50 * data.features + 30 * data.owners[:, None]
+    model = learn(GBRT(trees=5, leaves=4, min_docs=5), data, normalisation=normalisation)
+    wanted = NDCG(data).of(model.scores(data))
+    system = by_model(model)
+    for scaled in (data.normalised(), data.normalised().normalised()):
+        np.testing.assert_array_equal(system(scaled, NDCG(scaled)), wanted)
+    few = np.array([3, 1, 8])
+    some = data.normalised().select(few)
+    np.testing.assert_array_equal(system(some, NDCG(some)), wanted[few])
+    # as learning, tuning and cross-validation hand it on
+    seen: list[np.ndarray] = []
+    baselines = Baselines({"model": lambda data, ndcg: seen.append(system(data, ndcg)) or seen[-1]})
+    learner = LambdaMART("u-cro", 1.0, trees=2, leaves=3, min_docs=5)
+    learn(learner, data, data, baselines=baselines)
+    tune(learner, data.normalised(), data.normalised(), grid={"leaves": (3,)}, baselines=baselines)
+    assert len(seen) == 4
+    for values in seen:
+        np.testing.assert_array_equal(values, wanted)
+
+
+def test_a_baseline_feature_is_not_blurred_by_scaling():
+    """Within a query 1e6 wide, 0.001 of a feature is less than 32 bits can tell between 0 and 1."""
+    data = letor([(0, [0.001]), (1, [0.002]), (0, [-1e6])])
+    scaled = data.normalised()
+    assert by_feature(1)(scaled, NDCG(scaled)).tolist() == [1.0]
 
 
 def test_baselines_that_lack_something_are_refused():
