@@ -193,7 +193,10 @@ def test_tuning_tries_all_and_takes_the_best():
 
 def test_a_paper_s_grid_is_the_default():
     tuned = tune(RankSVM(), planted(queries=6), planted(queries=6, seed=1))
-    assert [trial["C"] for trial in tuned.trials] == [0.0001, 0.001, 0.01, 0.1, 1.0, 10.0]
+    values = [0.0001, 0.001, 0.01, 0.1, 1.0, 10.0]
+    assert [(trial["svm_rank"], trial["C"]) for trial in tuned.trials] == [
+        (r, C) for r in (False, True) for C in values
+    ]
 
 
 def test_cross_validation_scores_each_query_by_a_model_that_never_saw_it():

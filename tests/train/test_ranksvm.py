@@ -52,6 +52,17 @@ def test_as_scikit_learn_on_explicit_pairs(C):
     np.testing.assert_allclose(ours, theirs, atol=0.01 * np.linalg.norm(theirs))
 
 
+def test_svm_ranks_c_is_shared_by_the_queries():
+    # by hand: two queries of one pair each, min ½w² + (c/2) Σ max(0, 1 - 2w): w = 2c while that is less than ½
+    data = letor([(1, [3.0]), (0, [1.0])], [(2, [4.0]), (0, [2.0])])
+    assert RankSVM(C=0.1, svm_rank=True).fit(data, None, seed=0).predictor.weights[0] == pytest.approx(0.2, abs=1e-6)
+    assert RankSVM(C=0.1).fit(data, None, seed=0).predictor.weights[0] == pytest.approx(0.4, abs=1e-6)
+    data = planted(queries=8, docs=10, dims=4)
+    ours, theirs = RankSVM(C=0.8, svm_rank=True).fit(data, None, seed=0), RankSVM(C=0.1).fit(data, None, seed=0)
+    assert ours.predictor.weights == pytest.approx(theirs.predictor.weights)
+    np.testing.assert_allclose(ours.predictor.weights, liblinear(differences(data), 0.8 / 8), atol=0.02)
+
+
 @pytest.mark.slow
 def test_as_scikit_learn_on_real_data(shared_data):
     data = read_letor(shared_data / "ltr" / "mq2008" / "test.txt").normalised()
