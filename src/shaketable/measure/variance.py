@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shaketable.errors import BadInput
-from shaketable.measure import per_topic
+from shaketable.measure import difference, per_topic
 from shaketable.measure.effectiveness import parse, per_query
 from shaketable.types import Qrels, Run
 
@@ -139,4 +139,4 @@ def _difference(before: ArrayLike, after: ArrayLike) -> Values:
     before, after = per_topic(before), per_topic(after)
     if before.shape != after.shape:
         raise BadInput(f"{before.size} values before and {after.size} after cannot be paired")
-    return after - before
+    return difference(before, after)

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from shaketable.data.letor import Letor
 from shaketable.errors import BadInput, UnknownName
-from shaketable.measure.risk import NOISE, expected, geo_risk, penalised, standardised, t_risk, u_risk
+from shaketable.measure import NOISE
+from shaketable.measure.risk import expected, geo_risk, penalised, standardised, t_risk, u_risk
 from shaketable.train.boosted import grow
 from shaketable.train.fit import Baselines, Fit, refuse_nothing_to_learn
 from shaketable.train.linear import check

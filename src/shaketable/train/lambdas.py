@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from shaketable.index.kernels import compiled
-from shaketable.measure.risk import NOISE
+from shaketable.measure import NOISE
 
 Array = NDArray[Any]
 
