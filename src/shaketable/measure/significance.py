@@ -138,9 +138,14 @@ _CORRECTIONS: dict[str, Callable[[Values], Values]] = {
 def bootstrap_interval(
     values: ArrayLike, seed: int = 0, level: float = 0.95, draws: int = 2000
 ) -> tuple[Values, Values]:
-    """Lower and upper end of a percentile bootstrap interval of the mean.
+    """Lower and upper end of a bootstrap interval of the mean, as wide with few topics as it should be.
 
-    All rows are resampled alike, so systems stay paired.
+    All rows are resampled alike, so systems stay paired. The ends are percentiles of the resampled means, further out
+    than the level says: the tail is Φ(-√(n/(n-1)) t), with t the quantile of Student's distribution with n - 1 degrees
+    of freedom. Plain percentiles take the topics at hand for all there are, and with 10 topics catch the mean in 89 %
+    of all cases instead of 95 %. What this and others catch is in docs/choices.md.
+
+    Hesterberg. What teachers should know about the bootstrap. The American Statistician 2015 (expanded percentile).
     """
     if not 0 < level < 1:
         raise BadInput(f"the level of an interval lies between 0 and 1, not {level}")
@@ -153,8 +158,18 @@ def bootstrap_interval(
         drawn = rng.integers(count, size=(stop - start, count)) + count * np.arange(stop - start)[:, None]
         times = np.bincount(drawn.ravel(), minlength=(stop - start) * count).reshape(-1, count)
         means[start:stop] = times @ rows.T / count
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    tail = _tail(count, level)
+    low, high = np.quantile(means, [tail, 1 - tail], axis=0)
     return low.reshape(x.shape[:-1]), high.reshape(x.shape[:-1])
+
+
+def _tail(count: int, level: float) -> float:
+    """The share of resampled means to leave out on each side."""
+    from scipy.special import ndtr, stdtrit
+
+    if count == 1:  # all resampled means are one
+        return (1 - level) / 2
+    return float(ndtr(-((count / (count - 1)) ** 0.5) * stdtrit(count - 1, (1 + level) / 2)))
 
 
 def effect_size(first: ArrayLike, second: ArrayLike) -> Values:
