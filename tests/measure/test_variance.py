@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import pytrec_eval
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -134,3 +135,18 @@ def test_correlation() -> None:
     assert math.isnan(mean_variance_correlation([1, 2], [2, 1]))
     assert math.isnan(mean_variance_correlation([1, 1, 1], [1, 2, 3]))
     assert math.isnan(mean_variance_correlation([1, 2, 3], [1, 1, 1]))
+
+
+def test_a_ranker_without_vnap_is_no_point_of_the_correlation() -> None:
+    ap = np.array([[0.1, 0.5], [0.2, 0.5], [0.3, 0.5], [0.4, 0.5], [0.0, 0.0]])
+    means, vnap = ap.mean(axis=1), VNAP().of(ap)
+    assert math.isnan(vnap[-1])
+    found = mean_variance_correlation(means, vnap)
+    assert found == pytest.approx(scipy.stats.pearsonr(means[:4], vnap[:4]).statistic)
+    assert found < -0.9
+    assert scipy.stats.pearsonr(means, np.nan_to_num(vnap)).statistic > 0  # what a made-up 0 would have said
+    assert math.isnan(mean_variance_correlation([0.1, 0.2, 0.0], [2.0, 1.0, math.nan]))
+    with pytest.raises(BadInput, match="not a finite number"):
+        mean_variance_correlation([1, math.nan, 3, 4], [1, 2, 3, 5])
+    with pytest.raises(BadInput, match="cannot be paired"):
+        mean_variance_correlation([1, 2, 3], [1, 2])

@@ -126,11 +126,22 @@ def below_initial(initial: ArrayLike, new: ArrayLike) -> float:
 
 
 def mean_variance_correlation(means: ArrayLike, variances: ArrayLike) -> float:
-    """Pearson's correlation of rankers' means and variances; NaN under three rankers, or if either is constant."""
-    x, y = per_topic(means), per_topic(variances)
+    """Pearson's correlation of rankers' means and variances; NaN under three rankers, or if either is constant.
+
+    A ranker whose variance is NaN, as VNAP is where MAP is 0, is left out: any number in its place would be made up,
+    and one such ranker can turn the sign.
+
+    >>> mean_variance_correlation([0.1, 0.2, 0.3, 0.0], [3.0, 2.0, 1.0, float("nan")])
+    -1.0
+    """
+    x, y = np.asarray(means, dtype=np.float64), np.asarray(variances, dtype=np.float64)
     if x.shape != y.shape:
         raise BadInput(f"{x.size} means and {y.size} variances cannot be paired")
-    if x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+    known = ~np.isnan(y)
+    if known.sum() < 3:
+        return float("nan")
+    x, y = per_topic(x[known]), per_topic(y[known])
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan")
     return float(np.corrcoef(x, y)[0, 1])
 
