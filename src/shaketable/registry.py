@@ -208,7 +208,9 @@ MEASURES = Catalogue(
     "measure",
     {
         "vnap": "shaketable.measure.variance:VNAP",
+        "vap": "shaketable.measure.variance:VAP",
         "gmap": "shaketable.measure.variance:GMAP",
+        "gm_map": "shaketable.measure.variance:GMMap",
         "worst_area": "shaketable.measure.variance:WorstArea",
         "top_change": "shaketable.measure.change:TopChange",
         "kendall": "shaketable.measure.change:Kendall",
