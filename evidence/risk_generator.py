@@ -17,7 +17,7 @@ from scipy import stats
 from shaketable.chance import rng_for
 from shaketable.data.letor import Letor
 from shaketable.measure.risk import geo_risk, penalised, reward_risk
-from shaketable.train.fit import Baselines, by_feature
+from shaketable.train.baselines import Baselines, by_feature
 from shaketable.train.lambdamart import LambdaMART
 from shaketable.train.ndcg import NDCG
 

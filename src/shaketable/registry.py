@@ -52,8 +52,8 @@ class Catalogue:
 
         rows = dict(self.own)
         for module in self.modules:
-            classes = vars(importlib.import_module(module)).values()
-            rows |= {vars(c)["kind"]: f"{module}:{c.__name__}" for c in classes if "kind" in getattr(c, "__dict__", {})}
+            classes = [c for c in vars(importlib.import_module(module)).values() if inspect.isclass(c)]
+            rows |= {vars(c)["kind"]: f"{module}:{c.__name__}" for c in classes if "kind" in vars(c)}
         others = {point.name: point.value for point in entry_points(group=f"shaketable.{self.kind}s")}
         return others | rows
 
@@ -359,7 +359,9 @@ MEASURES = Catalogue(
     "measure",
     {
         "vnap": "shaketable.measure.variance:VNAP",
+        "vap": "shaketable.measure.variance:VAP",
         "gmap": "shaketable.measure.variance:GMAP",
+        "gm_map": "shaketable.measure.variance:GMMap",
         "worst_area": "shaketable.measure.variance:WorstArea",
         "top_change": "shaketable.measure.change:TopChange",
         "kendall": "shaketable.measure.change:Kendall",

@@ -49,7 +49,7 @@ def test_gates(shaketable, folder):
     failed = shaketable(*words, "--fail-under", "nDCG@10 >= 1.1")
     assert failed.code == 1
     assert "FAILED: bm25.nDCG@10" in failed.out
-    assert "no headline number is called 'nDCG@1'" in shaketable(*words, "--fail-under", "nDCG@1>=0").complaint()
+    assert "no finding is called 'nDCG@1'" in shaketable(*words, "--fail-under", "nDCG@1>=0").complaint()
     assert "cannot read the rule" in shaketable(*words, "--fail-under", "good").complaint()
 
 

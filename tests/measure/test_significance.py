@@ -153,6 +153,34 @@ def test_interval_is_near_the_normal_one() -> None:
     assert (narrow[1] < high).all()
 
 
+@pytest.mark.parametrize("topics", [10, 20, 50])
+@pytest.mark.parametrize(
+    ("draw", "true"),
+    [
+        (lambda rng, shape: rng.normal(0.4, 0.2, shape), 0.4),
+        (lambda rng, shape: rng.beta(2, 3, shape), 0.4),
+        (lambda rng, shape: rng.beta(0.5, 1.5, shape), 0.25),
+        (lambda rng, shape: rng.laplace(0.02, 0.1, shape), 0.02),
+    ],
+    ids=["normal", "even scores", "skewed scores", "differences"],
+)
+def test_intervals_catch_the_mean_as_often_as_they_say(draw, true: float, topics: int) -> None:
+    """Plain percentiles catch it in 88 % to 91 % of all cases with 10 topics."""
+    rng = np.random.default_rng(topics)
+    caught = []
+    for seed in range(20):
+        low, high = bootstrap_interval(draw(rng, (100, topics)), seed, draws=1000)
+        caught += ((low <= true) & (true <= high)).tolist()
+    assert 0.92 < np.mean(caught) < 0.975
+
+
+def test_an_interval_lies_within_the_values() -> None:
+    for values in ([0.2, 0.8], [0.0, 0.0, 1.0], [0.1, 0.2, 0.3, 0.9]):
+        low, high = (end.item() for end in bootstrap_interval(values))
+        assert min(values) <= low <= np.mean(values) <= high <= max(values)
+    assert [end.item() for end in bootstrap_interval([0.2, 0.8])] == pytest.approx([0.2, 0.8])
+
+
 def test_interval_of_what_does_not_vary() -> None:
     assert [v.item() for v in bootstrap_interval([0.25])] == [0.25, 0.25]
     assert [v.item() for v in bootstrap_interval([0.5] * 7)] == pytest.approx([0.5, 0.5])

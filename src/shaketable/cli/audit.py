@@ -27,31 +27,19 @@ def audit(
     json_to: o.Json = None,
 ) -> None:
     """Put rankers on the table: every task that applies, on the bundled sample unless you bring data."""
-    from shaketable.cli.console import emit_json, progress, say, show
+    from shaketable.cli.console import emit_json, judge, progress, say, show
     from shaketable.door.audit import audit as run
     from shaketable.report.folder import check_writable
-    from shaketable.report.gates import Gate
 
-    rules = fail_under or []
-    for rule in rules:  # a mistyped rule or a folder that cannot be written to must not cost an audit
-        Gate.parse(rule)
+    rules = judge(fail_under or [])  # a mistyped rule, or a folder that cannot be written to, must not cost an audit
     check_writable(out)
-    where: Any = {
-        "split": split,
-        "cut": cut,
-        "candidates": candidates,
-        "first_stage": first_stage,
-        "depth": depth,
-    }
-    how: Any = {"limit": limit, "seed": seed, "keep_going": keep_going, "watch": progress, "say": say}
-    done = run(data, ranker or (), task or (), **where, **how)
+    where: Any = {"split": split, "cut": cut, "candidates": candidates, "first_stage": first_stage, "depth": depth}
+    how: Any = {"limit": limit, "seed": seed, "keep_going": keep_going}
+    done = run(data, ranker or (), task or (), **where, **how, watch=progress, say=say)
     done.save(out)
     if json_to:
         emit_json(done.json(), json_to)
     show(done, json_to)
     say(f"report: {out / 'report.html'}   tables and runs: {out}")
-    verdicts = done.verdicts(*rules)
-    for verdict in verdicts:
-        say(str(verdict))
-    if not all(verdict.held for verdict in verdicts):
+    if not rules(done):
         raise typer.Exit(1)

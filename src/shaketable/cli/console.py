@@ -41,6 +41,21 @@ def show(done: Audit, json_target: str | None) -> None:
         console.print(f"{name}: {remark}", markup=False)
 
 
+def judge(rules: list[str]) -> Callable[[Audit], bool]:
+    """Read the rules now; what is returned says later of an audit whether they hold, each on a line of its own."""
+    from shaketable.report.gates import Gate, verdicts
+
+    gates = [Gate.parse(rule) for rule in rules]
+
+    def held(done: Audit) -> bool:
+        found = verdicts(gates, done.results)
+        for verdict in found:
+            say(str(verdict))
+        return all(verdict.held for verdict in found)
+
+    return held
+
+
 def show_training(done: Training, json_target: str | None) -> None:
     """Print the course of a training, and what the model looks at."""
     from shaketable.report.terminal import show_table

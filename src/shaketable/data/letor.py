@@ -39,7 +39,8 @@ NAMES = re.compile(r"#\s*features:\s*(.*)")
 class Letor:
     """Rows of features with their labels, query by query: rows of query j are `starts[j]:starts[j+1]`.
 
-    Column i is feature i + 1 of a file; `names` says what the columns are, where that is known.
+    Column i is feature i + 1 of a file; `names` says what the columns are, where that is known. `unscaled` has the rows
+    as they were before `normalised`, for whoever learned from such rows.
     """
 
     features: NDArray[np.float32]
@@ -49,6 +50,7 @@ class Letor:
     docnos: tuple[str, ...]
     names: tuple[str, ...] = ()
     source: str = ""
+    unscaled: Letor | None = None
 
     @property
     def queries(self) -> int:
@@ -91,12 +93,14 @@ class Letor:
         rows = np.arange(starts[-1]) + np.repeat(self.starts[chosen] - starts[:-1], sizes)
         docnos = tuple(self.docnos[row] for row in rows)
         qids = tuple(self.qids[query] for query in chosen)
-        return Letor(self.features[rows], self.labels[rows], starts, qids, docnos, self.names, self.source)
+        raw = self.unscaled and self.unscaled.select(chosen)
+        return Letor(self.features[rows], self.labels[rows], starts, qids, docnos, self.names, self.source, raw)
 
     def normalised(self) -> Letor:
         """The same with each feature brought to [0, 1] within its query; done twice, it is as done once."""
         features = minmax(self.features, self.starts).astype(np.float32)
-        return Letor(features, self.labels, self.starts, self.qids, self.docnos, self.names, self.source)
+        raw = self.unscaled or self
+        return Letor(features, self.labels, self.starts, self.qids, self.docnos, self.names, self.source, raw)
 
     def qrels(self) -> dict[str, dict[str, int]]:
         """The labels as judgements."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shaketable.errors import BadInput
-from shaketable.measure import per_topic
+from shaketable.measure import difference, per_topic
 from shaketable.measure.effectiveness import parse, per_query
 from shaketable.types import Qrels, Run
 
@@ -30,6 +30,23 @@ class VNAP:
         mean = ap.mean(axis=-1)
         normal = np.divide(ap, mean[..., None], out=np.full_like(ap, np.nan), where=mean[..., None] > 0)
         return np.asarray(normal.var(axis=-1))
+
+
+@dataclass(frozen=True)
+class VAP:
+    """Variance of AP as it is: how far a ranker's queries lie apart (lower is better).
+
+    The population variance. It falls with the mean, for a ranker that finds nothing is even; VNAP is for rankers of
+    different means.
+
+    >>> round(VAP().of([0.2, 0.4]).item(), 12)
+    0.01
+
+    Zhang, Song, Wang, Hou. Bias-variance decomposition of IR evaluation. SIGIR 2013.
+    """
+
+    def of(self, ap: ArrayLike) -> Values:
+        return np.asarray(per_topic(ap, least=0).var(axis=-1))
 
 
 @dataclass(frozen=True)
@@ -57,6 +74,18 @@ class GMAP:
             return np.asarray(np.exp(np.log(np.maximum(ap, self.epsilon)).mean(axis=-1)))
         # rounding may end a hair below 0 when every query failed
         return np.asarray(np.maximum(np.exp(np.log(ap + self.epsilon).mean(axis=-1)) - self.epsilon, 0))
+
+
+@dataclass(frozen=True)
+class GMMap:
+    """Geometric mean of AP as trec_eval has it: AP counts 0.00001 at least; it is `gmap(floor=True)`.
+
+    >>> round(GMMap().of([0.0, 0.4]).item(), 6)
+    0.002
+    """
+
+    def of(self, ap: ArrayLike) -> Values:
+        return GMAP(floor=True).of(ap)
 
 
 @dataclass(frozen=True)
@@ -103,8 +132,18 @@ def r_loss(qrels: Qrels, base: Run, new: Run, k: int = 10) -> dict[str, float]:
     averages over the hurt queries only; here every query has its value.
     """
     precision = parse(f"P@{k}")
-    before, after = (per_query([precision], qrels, run)[precision] for run in (base, new))
-    return {qid: float(max(0, round(k * (before[qid] - after[qid])))) for qid in qrels}
+    before, after = (list(per_query([precision], qrels, run)[precision].values()) for run in (base, new))
+    return dict(zip(qrels, relevant_lost(before, after, k).tolist(), strict=True)) if qrels else {}
+
+
+def relevant_lost(before: ArrayLike, after: ArrayLike, k: int = 10) -> Values:
+    """R-Loss from P@k of each query before and after: relevant documents that left the first k.
+
+    >>> relevant_lost([0.3, 0.1], [0.1, 0.2], k=10)
+    array([2., 0.])
+    """
+    before, after = per_topic(before, least=0), per_topic(after, least=0)
+    return np.maximum(np.round(k * (before - after)), 0)
 
 
 def robustness_index(base: ArrayLike, new: ArrayLike) -> float:
@@ -126,11 +165,22 @@ def below_initial(initial: ArrayLike, new: ArrayLike) -> float:
 
 
 def mean_variance_correlation(means: ArrayLike, variances: ArrayLike) -> float:
-    """Pearson's correlation of rankers' means and variances; NaN under three rankers, or if either is constant."""
-    x, y = per_topic(means), per_topic(variances)
+    """Pearson's correlation of rankers' means and variances; NaN under three rankers, or if either is constant.
+
+    A ranker whose variance is NaN, as VNAP is where MAP is 0, is left out: any number in its place would be made up,
+    and one such ranker can turn the sign.
+
+    >>> mean_variance_correlation([0.1, 0.2, 0.3, 0.0], [3.0, 2.0, 1.0, float("nan")])
+    -1.0
+    """
+    x, y = np.asarray(means, dtype=np.float64), np.asarray(variances, dtype=np.float64)
     if x.shape != y.shape:
         raise BadInput(f"{x.size} means and {y.size} variances cannot be paired")
-    if x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+    known = ~np.isnan(y)
+    if known.sum() < 3:
+        return float("nan")
+    x, y = per_topic(x[known]), per_topic(y[known])
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan")
     return float(np.corrcoef(x, y)[0, 1])
 
@@ -139,4 +189,4 @@ def _difference(before: ArrayLike, after: ArrayLike) -> Values:
     before, after = per_topic(before), per_topic(after)
     if before.shape != after.shape:
         raise BadInput(f"{before.size} values before and {after.size} after cannot be paired")
-    return after - before
+    return difference(before, after)

@@ -139,11 +139,10 @@ def _result(tables: list[ScoreTable], ap: ScoreTable, frames: dict[str, pd.DataF
     notes.append(f"low, high: 95 % bootstrap interval of the mean over {len(first.topics)} queries.")
     if len(first.topics) < FEWEST_QUERIES:
         notes.append(f"Only {len(first.topics)} queries: read the intervals, not the means.")
-    correlation = mean_variance_correlation(summary[ap.measure], summary["VNAP"].fillna(0))
+    correlation = mean_variance_correlation(summary[ap.measure], summary["VNAP"])
     if not np.isnan(correlation):
-        notes.append(
-            f"Pearson correlation of mean {ap.measure} and VNAP over {len(summary)} rankers: {correlation:.3f}."
-        )
+        rankers = summary["VNAP"].count()
+        notes.append(f"Pearson correlation of mean {ap.measure} and VNAP over {rankers} rankers: {correlation:.3f}.")
     figures = (
         Figure("bars", "variance", "Unevenness over queries (VNAP, lower is better)", x="ranker", y="VNAP"),
         Figure(

@@ -46,14 +46,17 @@ def by_feature(number: int) -> System:
     def values(data: Letor, ndcg: NDCG) -> Floats:
         if not 1 <= number <= data.dims:
             raise BadInput(f"there is no feature {number} to be a baseline; there are {data.dims}", data.source or None)
-        return ndcg.of(data.features[:, number - 1])
+        return ndcg.of((data.unscaled or data).features[:, number - 1])  # scaled, near values may tie
 
     return values
 
 
 def by_model(model: FittedModel) -> System:
-    """The ranking of a model, which should have learned from other queries."""
-    return lambda data, ndcg: ndcg.of(model.scores(data))
+    """The ranking of a model, which should have learned from other queries.
+
+    It is given the features as they came, whatever its rival is given: each model scales them as it learned to.
+    """
+    return lambda data, ndcg: ndcg.of(model.scores(data.unscaled or data))
 
 
 def by_run(run: Run, name: str) -> System:

@@ -116,15 +116,21 @@ def learn(
     card = {
         "seed": seed,
         "train": {"queries": train.queries, "rows": train.rows, "source": train.source},
-        "valid": valid and {"queries": valid.queries, "rows": valid.rows, "source": valid.source},
+        "valid": valid and {"queries": valid.queries, "rows": valid.rows, "source": valid.source, "measure": "NDCG@10"},
         "baselines": list(baselines.systems) if baselines else [],
         "best": fit.best,
+        "value": _validated(fit, valid and scaled(valid, normalisation)),
         "history": [{key: float(value) for key, value in row.items()} for row in fit.history],
         "importance": {names[i]: float(fit.importance[i]) / total for i in order},
         "notes": list(remarks(train)),
     }
     spec = registry.LEARNERS.spec(learner)
     return FittedModel(fit.predictor, train.names, normalisation, spec, tokenizer or Tokenizer(), card)
+
+
+def _validated(fit: Fit, valid: Letor | None) -> float | None:
+    """The mean NDCG@10 on the validation queries: one number by which settings can be compared, whatever is learned."""
+    return None if valid is None else float(NDCG(valid, 10).of(fit.predictor.predict(valid.features)).mean())
 
 
 def scaled(data: Letor, normalisation: str) -> Letor:

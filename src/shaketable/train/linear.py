@@ -94,19 +94,25 @@ class RankSVM(FeatureLearner):
 
         min ½|w|² + C Σ max(0, 1 - w·(x_i - x_j))   over pairs of one query with y_i > y_j
 
-    C             what a violated pair costs; SVM-rank's -c is this C times the number of queries
+    C             what a violated pair costs
+    svm_rank      C is SVM-rank's -c: a pair costs C / number of training queries, so -c = C x queries
     truncation    the NDCG@k that is reported
+
+    The grid has the values 0.0001 to 10 under both readings. A paper that says "SVM-rank, C from 0.0001 to 10" most
+    likely means -c; with 1000 queries that is a C of 0.0000001 to 0.01.
 
     Solved in the primal by Newton's method, conjugate gradients within, on a hinge whose kink is rounded off less and
     less. A pair is only ever a difference of two scores: memory goes to rows, not to pairs.
 
     Joachims. Optimizing search engines using clickthrough data. KDD 2002.
+    Joachims. Training linear SVMs in linear time. KDD 2006 (SVM-rank).
     Chapelle, Keerthi. Efficient algorithms for ranking with SVMs. Information Retrieval 2010.
     """
 
-    grid: ClassVar[Grid] = {"C": (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)}
+    grid: ClassVar[Grid] = {"svm_rank": (False, True), "C": (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)}
 
     C: float = 0.01
+    svm_rank: bool = False
     truncation: int = 10
 
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
@@ -115,9 +121,10 @@ class RankSVM(FeatureLearner):
 
         refuse_nothing_to_learn(train)
         check("ranksvm", 0 < self.C < np.inf, "C", "a number above 0", self.C)
-        loss, weights = PairLoss(train, self.C), np.zeros(train.dims)
+        cost = self.C / train.queries if self.svm_rank else self.C
+        loss, weights = PairLoss(train, cost), np.zeros(train.dims)
         # The gradient is a sum over pairs, so what counts as zero depends on how many there are.
-        near = {"gtol": 1e-4 * self.C * loss.pairs**0.5, "maxiter": 200}
+        near = {"gtol": 1e-4 * cost * loss.pairs**0.5, "maxiter": 200}
         for width in WIDTHS:
             settings: dict[str, Any] = {"method": "trust-ncg", "jac": True, "hessp": loss.bend, "options": near}
             weights = minimize(loss.of, weights, (width,), **settings).x
