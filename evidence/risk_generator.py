@@ -100,7 +100,7 @@ def trial(
         planted.append([qid.startswith("planted") for qid in test.qids])
         for objective, alpha in [("ndcg", 0.0), *((name, alpha) for name in OBJECTIVES for alpha in alphas)]:
             against = MANY if objective in ("t*-faro", "georisk") else ONE
-            fit = replace(learner, objective=objective, alpha=alpha).fit(train, valid, seed, against)
+            fit = replace(learner, objective=objective, alpha=alpha).fit_rows(train, valid, seed, against)
             values = ndcg.of(fit.predictor.predict(test.features))
             found.setdefault((objective, alpha), []).append(values)
             report(f"seed {seed} {objective} alpha {alpha:g}: {fit.best} trees, NDCG {values.mean():.4f}")
