@@ -18,6 +18,7 @@ from shaketable.edit.vary import Variation
 from shaketable.errors import BadInput, UnknownName
 from shaketable.files import written_whole
 from shaketable.registry import EDITS
+from shaketable.report import harmless
 from shaketable.types import Collection, Edit, Query
 
 COLUMNS = ("qid", "method", "category", "text", "original", "valid", "why")
@@ -81,7 +82,7 @@ def write_variations(variations: Iterable[Variation], out: str | Path) -> None:
             stream.write("\t".join(COLUMNS) + "\n")
         for variation in variations:
             row = {column: getattr(variation, column) for column in COLUMNS}
-            cells = (" ".join(str(value).split()) for value in row.values())
+            cells = (harmless(" ".join(str(value).split())) for value in row.values())
             stream.write("\t".join(cells) + "\n" if tsv else json.dumps(row, ensure_ascii=False) + "\n")
 
 
