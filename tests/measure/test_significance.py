@@ -302,6 +302,19 @@ def test_every_pair_by_itself(test: str, correction: str) -> None:
     assert "a" in found.letters[order[0]]
 
 
+def test_randomisation_draws_enough_for_many_pairs() -> None:
+    """40 systems are 780 pairs: corrected by Bonferroni, 1 / 10,001 would never be below 0.05."""
+    rng = np.random.default_rng(31)
+    x = rng.random(30) + 0.01 * rng.random((40, 30))
+    x[0] += 1
+    found = all_pairs(x, "randomisation", "bonferroni")
+    assert (found.p[found.first == 0] < 0.05).all()
+    assert found.letters[0] == "a"
+    assert not any("a" in own for own in found.letters[1:])
+    same = np.stack([np.full(30, 0.3), np.full(30, 0.1 + 0.2)])
+    assert all_pairs(same, "randomisation").p.tolist() == [1.0]
+
+
 def test_systems_that_cannot_be_compared() -> None:
     alone = all_pairs([[0.1, 0.2]])
     assert (alone.letters, alone.p.shape) == (("a",), (0,))

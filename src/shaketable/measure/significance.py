@@ -6,6 +6,7 @@ difference anywhere) p is 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from string import ascii_letters
@@ -149,11 +150,14 @@ def chosen_test(name: str, seed: int = 0) -> Callable[[ArrayLike, ArrayLike], Va
     >>> round(chosen_test("t-test")([0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.5, 0.5]).item(), 4)
     0.0154
     """
-    key = name.strip().lower().replace("-", "_")
-    if key not in TESTS:
+    if _key(name) not in TESTS:
         raise UnknownName("test", name, TESTS)
-    test = TESTS[key]
+    test = TESTS[_key(name)]
     return (lambda first, second: test(first, second, seed)) if test is randomisation else test
+
+
+def _key(name: str) -> str:
+    return name.strip().lower().replace("-", "_")
 
 
 @dataclass(frozen=True)
@@ -179,7 +183,9 @@ def all_pairs(
 ) -> Pairs:
     """Compare every pair of systems of a matrix [systems, topics], such as `ScoreTable.values`.
 
-    With fewer than 20 topics nothing is called different, as with `mark`, so that all systems share a letter.
+    With fewer than 20 topics nothing is called different, as with `mark`, so that all systems share a letter. The
+    randomisation test draws as often as the number of pairs needs: a p of 1 / 10,001 would survive no correction for
+    thousands of them.
 
     >>> found = all_pairs(np.array([0.5, 0.1, 0.6])[:, None] + np.arange(40) / 100 * [[1], [1.01], [0.99]])
     >>> found.letters, found.difference.round(2).tolist()
@@ -192,7 +198,13 @@ def all_pairs(
     order = np.argsort(-means, kind="stable")
     above, below = np.triu_indices(len(x), 1)
     first, second = order[above], order[below]
-    raw = chosen_test(test, seed)(x[second], x[first]) if len(first) else np.zeros(0)
+    compare = chosen_test(test, seed)
+    if not len(first):
+        raw = np.zeros(0)
+    elif TESTS[_key(test)] is randomisation:
+        raw = _randomised(x, first, second, seed, draws=max(10_000, math.ceil(2 * len(first) / level)))
+    else:
+        raw = compare(x[second], x[first])
     p = adjust(raw, correction)
     effect = effect_size(x[second], x[first]) if len(first) else np.zeros(0)
     differ = np.zeros((len(x), len(x)), dtype=np.bool_)
@@ -203,6 +215,18 @@ def all_pairs(
     for place, system in enumerate(order.tolist()):
         by_system[system] = ranked[place]
     return Pairs(first, second, means[first] - means[second], raw, p, effect, tuple(by_system))
+
+
+def _randomised(x: Values, first: NDArray[np.int64], second: NDArray[np.int64], seed: int, draws: int) -> Values:
+    """`randomisation` of pairs of rows: the sums of all rows under each assignment are enough for all pairs."""
+    size = np.abs(x).sum(axis=1)
+    least = np.abs(difference(x[second], x[first]).sum(axis=1)) - NOISE * (size[first] + size[second])
+    as_much, total = np.zeros(len(first)), 0
+    for coins in flips(x.shape[1], seed, draws, len(first)):
+        sums = (2.0 * coins - 1) @ x.T
+        as_much += (np.abs(sums[:, first] - sums[:, second]) >= least).sum(axis=0)
+        total += len(coins)
+    return np.asarray(as_much / total if tries_all(x.shape[1], draws) else (as_much + 1) / (total + 1))
 
 
 def letters(differ: ArrayLike) -> list[str]:
