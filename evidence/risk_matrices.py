@@ -73,7 +73,7 @@ def correlations(matrices: list[Matrix]) -> tuple[str, float]:
     """Paper 000, 3.4.3: the table, and the largest share of sets of runs that reach what the paper found."""
     rows, most = [], 0.0
     for m in matrices:
-        vnap = VNAP().of(m.x)
+        vnap = VNAP().over(m.x)
         rng, drawn = rng_for(1, "rankers", m.name), []
         for _ in range(SUBSETS):
             some = rng.choice(len(m.x), RANKERS, replace=False)
@@ -219,7 +219,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 def page(matrices: list[Matrix]) -> str:
     every, best = taus(matrices, best=False), taus(matrices, best=True)
-    r = {m.name: mean_variance_correlation(m.mean, VNAP().of(m.x)) for m in matrices}
+    r = {m.name: mean_variance_correlation(m.mean, VNAP().over(m.x)) for m in matrices}
     said = ", ".join(f"{value:.2f} on {name.removesuffix('_ap')}" for name, value in r.items() if name.endswith("_ap"))
     negative, reached = sum(value < 0 for value in r.values()), sum(value <= -0.98 for value in r.values())
     correlated, most = correlations(matrices)

@@ -367,12 +367,15 @@ MEASURES = Catalogue(
         "kendall": "shaketable.measure.change:Kendall",
         "rbo": "shaketable.measure.change:RBO",
         "overlap": "shaketable.measure.change:Overlap",
+        "function": "shaketable.measure.function:FunctionMeasure",
     },
+    function="function",
 )
 
 TASKS = Catalogue(
     "task",
     {
+        "effectiveness": "shaketable.task.effectiveness:Effectiveness",
         "variance": "shaketable.task.variance:Variance",
         "risk": "shaketable.task.risk:Risk",
         "agreement": "shaketable.task.agreement:Agreement",

@@ -209,6 +209,27 @@ class Edit(Protocol):
     def apply(self, text: str, draws: Draws, context: Context) -> str | None: ...
 
 
+@runtime_checkable
+class ListMeasure(Protocol):
+    """A measure of one query's list: the grades that are known, and the documents, best first."""
+
+    def value(self, grades: Mapping[str, int], ranking: Sequence[str]) -> float: ...
+
+
+@runtime_checkable
+class SpreadMeasure(Protocol):
+    """A measure of a ranker's queries: their values [..., queries] in, a number for each ranker out."""
+
+    def over(self, values: Any) -> NDArray[np.float64]: ...
+
+
+@runtime_checkable
+class ChangeMeasure(Protocol):
+    """A measure of two rankings of one query: the documents before and after, best first."""
+
+    def between(self, before: Sequence[str], after: Sequence[str]) -> float: ...
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What an attack ended with: the text, the edits that made it, and how many scorings it took."""
