@@ -30,7 +30,7 @@ LINES = [
     {"data", "text"},
     {"registry"},
     {"types"},
-    {"files", "chance"},
+    {"files", "chance", "objects"},
     {"errors"},
 ]
 HEIGHT = {room: height for height, rooms in enumerate(reversed(LINES)) for room in rooms}

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from shaketable.edit.missing import missing
 from shaketable.edit.taxonomy import KEEPING
-from shaketable.edit.validity import Validity
 from shaketable.edit.vary import HUMAN, Variation, vary, written
 from shaketable.errors import BadInput
 from shaketable.measure.effectiveness import judged_share
 from shaketable.measure.significance import FEWEST_QUERIES, adjust, mark, t_test
-from shaketable.rank.similarity import encoder_similarity
+from shaketable.rank.similarity import encoder_similarity, judge_for
 from shaketable.registry import EDITS
 from shaketable.task.changed import PIPELINE, Trial, before, cut_to, runs_of, settings, values_of
 from shaketable.types import Figure, Result, Run
@@ -184,7 +183,7 @@ class QueryVariation:
         return pd.DataFrame(rows)
 
     def _judge(self, bench: Bench) -> str:
-        return "by words and MiniLM" if encoder_similarity(bench.collection) else "by words alone (extra: neural)"
+        return "by words and MiniLM" if encoder_similarity() else "by words alone (extra: neural)"
 
     def _notes(self, bench: Bench, variations: Sequence[Variation], lacking: Mapping[str, str]) -> list[str]:
         notes = [
@@ -234,7 +233,7 @@ def made(bench: Bench, edits: Sequence[str], n: int) -> tuple[list[Variation], d
                 raise BadInput(f"{EDITS.spec(edit)}: {reason}")
             lacking[EDITS.spec(edit)] = reason
             wanted.remove(edit)
-    validity = Validity(similarity=encoder_similarity(bench.collection))
+    validity = judge_for(bench.collection)
     variations = vary(queries, wanted, n, bench.seed, bench.vocabulary, validity=validity) if wanted else []
     if not edits or HUMAN in edits:
         variants = {qid: texts for qid, texts in bench.collection.variants.items() if qid in queries}
