@@ -134,10 +134,10 @@ class _Matcher:
             known = self._queries[qid].text
             if "original" in row and words(text) != words(known):
                 raise BadInput(
-                    f"the query {qid!r} is {known!r} here and {text!r} in the file; is it another collection?"
+                    f"the query {qid!r} is {known!r}, and {text!r} in the file; is it of another collection?"
                 )
             return qid
-        found = self._by_words.get(tuple(words(text)), [])
+        found = self._by_words.get(tuple(words(text)), []) if words(text) else []
         if len(found) > 1:
             raise BadInput(f"the queries {', '.join(found)} all have the text {text!r}; give the id instead")
         if not found:
@@ -181,9 +181,7 @@ def _table(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         header = next(reader, [])
         for fields in reader:
             if len(fields) != len(header):
-                raise BadInput(
-                    f"the header has {len(header)} columns, and this row has {len(fields)}", path, numbers[0]
-                )
+                raise BadInput(f"the header has {len(header)} columns, this row has {len(fields)}", path, numbers[0])
             yield numbers[0], dict(zip(header, fields, strict=True))
     except csv.Error as error:
         raise BadInput(f"is not a table that can be read ({error})", path, numbers[0]) from error

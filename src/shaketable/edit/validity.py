@@ -118,7 +118,11 @@ class Validity:
     def _with_encoder(self, case: Case, why: str, similarity: float) -> str:
         moved = round((1 - similarity) * len(words(case.original)), 3)  # an encoder's last digits depend on the batch
         limit = self.drift if why else self.vouched
-        return "" if moved <= limit else f"{why} Its meaning moves by {moved:.2f} words, not {limit} at most.".strip()
+        return (
+            ""
+            if moved <= limit
+            else f"{why} Its meaning moves by {moved:.2f} words; at most {limit} are allowed.".strip()
+        )
 
     def _by_words(self, case: Case) -> _Said:
         category, original, text, _ = case
@@ -162,7 +166,7 @@ class Validity:
         if (swap := swap_of(original, text)) and (flaw := self._flaw(swap, self._phrases(case))):
             return _Said(flaw)
         if shared.foreign:
-            return _Said(f"No synonym is known that is {_listed(shared.foreign, 'or')}.", unsettled=True)
+            return _Said(f"No word of the original is known to mean {_listed(shared.foreign, 'or')}.", unsettled=True)
         return _Said(f"It loses {_listed(shared.missing)}." if shared.meant < self.meant else "", unsettled=True)
 
     def _phrases(self, case: Case) -> Bigrams | None:
