@@ -20,13 +20,8 @@ from shaketable.errors import BadInput
 from shaketable.text.bigrams import Bigrams
 from shaketable.types import Query
 
-QUERIES = {
-    "q1": Query("What's the Red boat?"),
-    "q2": Query("flu symptoms"),
-    "q3": Query("tea"),
-    "q4": Query("Tea!"),
-    "q5": Query("🙃"),
-}
+TEXTS = ("What's the Red boat?", "flu symptoms", "tea", "Tea!", "🙃")
+QUERIES = {f"q{i}": Query(text) for i, text in enumerate(TEXTS, 1)}
 COLUMNS = ("query", "method", "category", "text", "valid", "remark")
 ROWS = [
     ("q1", "drop_letter", "misspelling", "Whats the rd boat", "True", ""),

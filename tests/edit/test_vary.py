@@ -135,7 +135,7 @@ def test_what_people_wrote():
     ]
     same, empty = written(QUERIES, {"q2": (Variant("flu  symptoms", "naturality"), Variant(" ", "naturality"))})
     assert (same.why, empty.why) == ("It is the original.", "The text is empty.")
-    with pytest.raises(BadInput, match="the query 'q9', but no such query"):
+    with pytest.raises(BadInput, match="the query 'q9', but there is no such query"):
         written(QUERIES, {"q9": (Variant("tea", ""),)})
 
 

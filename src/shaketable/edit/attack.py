@@ -77,7 +77,7 @@ def _kinds(length: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class CharAttack:
-    """Add, remove, substitute or swap inner letters of a random word; `edits` times.
+    """Add, remove, substitute or swap inner letters of a random word, `edits` times.
 
     The word is drawn from those of four letters and more, where all four edits apply, so that their shares are even;
     from shorter ones only if there is no longer one. Each edit is made on the text that the one before it left, and an
@@ -91,7 +91,7 @@ class CharAttack:
 
     def __post_init__(self) -> None:
         if self.edits < 1:
-            raise BadInput(f"char_attack: edits is 1 or more, not {self.edits}")
+            raise BadInput(f"char_attack: the number of edits is 1 or more, not {self.edits}")
 
     def apply(self, text: str, draws: Draws, context: Context) -> str | None:
         attacked = self.attack(text, draws, context)
@@ -138,7 +138,7 @@ class CharAttack:
 
 @dataclass(frozen=True)
 class WordAttack:
-    """Add a random word, remove one, or substitute one: it changes what is asked for.
+    """Add a random word to the query, remove a word or substitute one: it changes what is asked for.
 
     Words come from the vocabulary of the context, from the bundled thesaurus where that is empty.
     """

@@ -54,13 +54,13 @@ def _swapped(text: str, draws: Draws, synonyms: Synonyms, nearest: bool, among: 
 
 def _nearest(edit: str, choice: str, first: str) -> bool:
     if choice not in (first, "random"):
-        raise BadInput(f"{edit}: choice is {first} or random, not {choice!r}")
+        raise BadInput(f"{edit}: the choice is {first} or random, not {choice!r}")
     return choice == first
 
 
 @dataclass(frozen=True)
 class SynSwap:
-    """Replace a word by its nearest, or a random, synonym of the bundled thesaurus."""
+    """Replace a word by its nearest, or a random, synonym in the bundled thesaurus that fits its place."""
 
     choice: str = "nearest"
     category: ClassVar[str] = PARAPHRASING
@@ -75,7 +75,7 @@ class SynSwap:
 
 @dataclass(frozen=True)
 class WordNetSynSwap:
-    """Replace a word by the first (as the paper says), or a random (as its code does), synonym of WordNet."""
+    """Replace a word by its first synonym in WordNet (paper 004), or by a random one (its code)."""
 
     choice: str = "first"
     category: ClassVar[str] = PARAPHRASING
@@ -89,7 +89,7 @@ class WordNetSynSwap:
 
 @dataclass(frozen=True)
 class WordEmbedSynSwap:
-    """Replace a word by its nearest (paper), or a random (its code), neighbour in counter-fitted vectors.
+    """Replace a word by its nearest neighbour in counter-fitted vectors (paper 004), or by a random one (its code).
 
     Of vectors up to `neighbours` words with a cosine of `threshold` or more count; ready lists have no cosines.
     """

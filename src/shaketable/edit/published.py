@@ -133,9 +133,7 @@ class _Matcher:
         if qid in self._queries:
             known = self._queries[qid].text
             if "original" in row and words(text) != words(known):
-                raise BadInput(
-                    f"the query {qid!r} is {known!r}, and {text!r} in the file; is it of another collection?"
-                )
+                raise BadInput(f"the query {qid!r} is {known!r}, but {text!r} in the file; is that another collection?")
             return qid
         found = self._by_words.get(tuple(words(text)), []) if words(text) else []
         if len(found) > 1:
@@ -184,4 +182,4 @@ def _table(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                 raise BadInput(f"the header has {len(header)} columns, this row has {len(fields)}", path, numbers[0])
             yield numbers[0], dict(zip(header, fields, strict=True))
     except csv.Error as error:
-        raise BadInput(f"is not a table that can be read ({error})", path, numbers[0]) from error
+        raise BadInput(f"the file is not a table that can be read ({error})", path, numbers[0]) from error

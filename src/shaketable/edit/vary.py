@@ -130,7 +130,7 @@ def written(
     drafts = []
     for qid, texts in variants.items():
         if qid not in queries:
-            raise BadInput(f"there is a variant of the query {qid!r}, but no such query")
+            raise BadInput(f"there is a variant of the query {qid!r}, but there is no such query")
         original = prepared(queries[qid].text, lower)
         for variant in texts:
             text = alike(variant.text, original, lower)
@@ -180,7 +180,7 @@ def read_variants(path: Path) -> dict[str, tuple[Variant, ...]]:
     for number, line in lines(path):
         fields = line.split("\t")
         if len(fields) not in (2, 3):
-            raise BadInput("a line is a query id, a text and perhaps a category, with tabs between", path, number)
+            raise BadInput("a line is a query id, a text and perhaps a category, with tabs between them", path, number)
         qid, text, category = (*fields, "")[:3]
         if category and category not in CATEGORIES:
             raise BadInput(f"the category is one of {', '.join(CATEGORIES)}, not {category!r}", path, number)
