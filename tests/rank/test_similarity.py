@@ -44,6 +44,13 @@ def test_phrases_of_the_collection_are_evidence(no_encoder):
     assert judge_for(WAR).judge("paraphrasing", "world peace", "globe peace", SynSwap.made_with) == ""
 
 
+def test_phrases_are_counted_in_the_first_documents(monkeypatch):
+    length = len("World War the world war, and a war of the world")
+    assert similarity.phrases_of(WAR).pair("world", "war") == 6
+    monkeypatch.setattr(similarity, "CHARACTERS", 2 * length)
+    assert similarity.phrases_of(WAR).pair("world", "war") == 4
+
+
 def test_nothing_is_loaded_or_read_before_the_first_question(monkeypatch):
     class Closed:
         fingerprint = "closed"

@@ -147,9 +147,7 @@ class Loaded:
         try:
             return int(self.tokenizer.get_lang_id(code))
         except (AttributeError, KeyError) as error:
-            raise BadInput(
-                f"the model {self.name} does not translate into {code!r}; it must be a model like M2M100"
-            ) from error
+            raise BadInput(f"the model {self.name} does not translate into {code!r}; take one like M2M100") from error
 
 
 @lru_cache(maxsize=2)

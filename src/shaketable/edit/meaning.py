@@ -40,6 +40,10 @@ def content(text: str) -> dict[str, str]:
     return {found: word for word in words(text) if (found := stem(word))}
 
 
+STEMS: Memo[frozenset[str]] = Memo(lambda token: frozenset(content(token)))
+"""token -> stems of the content words in it."""
+
+
 def _related(word: str) -> frozenset[str]:
     forms = [word, *(lemma for lemma, _ in lemmas(word))]
     synonyms = (other for form in forms for others in bundled().get(form, {}).values() for other in others)

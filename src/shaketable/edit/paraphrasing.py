@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import ClassVar, TypeAlias
 
 from shaketable.chance import Draws
-from shaketable.edit.meaning import content
+from shaketable.edit.meaning import STEMS
 from shaketable.edit.oneword import CONTENT, TOPICAL, change_at
 from shaketable.edit.question import CORE
 from shaketable.edit.taxonomy import PARAPHRASING
@@ -43,8 +43,8 @@ def _swapped(text: str, draws: Draws, synonyms: Synonyms, nearest: bool, among: 
         if not found:
             return None
         parts = parts_at([CORE[token] for token in tokens], place) if any(part for part, _ in found) else ANY_PART
-        others = content(" ".join([*tokens[:place], *tokens[place + 1 :]]))
-        fitting = [new for part, new in found if (not part or part in parts) and others.keys().isdisjoint(content(new))]
+        others = frozenset[str]().union(*(STEMS[token] for i, token in enumerate(tokens) if i != place))
+        fitting = [new for part, new in found if (not part or part in parts) and others.isdisjoint(STEMS[new])]
         if not fitting:
             return None
         return like(fitting[0] if nearest else draws.choice(fitting), word)

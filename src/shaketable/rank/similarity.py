@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib.util import find_spec
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ from shaketable.rank.neural import Dense
 from shaketable.text.bigrams import Bigrams
 from shaketable.types import Collection, Doc, Ranker, Slate
 
-TEXTS = 20_000
-"""Documents of a collection, its first ones, in which phrases are counted: about as many as are read in seconds."""
+CHARACTERS = 20_000_000
+"""Of the documents of a collection, its first ones, in which phrases are counted: as many as are read in seconds."""
 
 
 def judge_for(collection: Collection | None = None) -> Validity:
@@ -37,7 +37,16 @@ def encoder_similarity() -> Similarity | None:
 
 def phrases_of(collection: Collection) -> Bigrams:
     """Counts of the pairs of words in the first documents of a collection."""
-    return Bigrams(lambda: (doc.text for _, doc in islice(collection.docs.items(), TEXTS)))
+    return Bigrams(lambda: _first(collection))
+
+
+def _first(collection: Collection) -> Iterator[str]:
+    read = 0
+    for _, doc in collection.docs.items():
+        yield doc.text
+        read += len(doc.text)
+        if read >= CHARACTERS:
+            return
 
 
 def _cosines(left: list[str], right: list[str]) -> NDArray[np.float64]:
