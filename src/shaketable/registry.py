@@ -352,7 +352,10 @@ EDITS = Catalogue(
         "word_embed_syn_swap": "shaketable.edit.paraphrasing:WordEmbedSynSwap",
         "wordnet_syn_swap": "shaketable.edit.paraphrasing:WordNetSynSwap",
         "syn_swap": "shaketable.edit.paraphrasing:SynSwap",
+        # your own
+        "function": "shaketable.edit.function:FunctionEdit",
     },
+    function="function",
 )
 
 MEASURES = Catalogue(
