@@ -50,7 +50,8 @@ def vary(
     """
     known, collection = read_queries(queries)
     names, objects = [m for m in methods if isinstance(m, str)], [m for m in methods if not isinstance(m, str)]
-    edits, lacking = list(objects), {}
+    edits: list[Edit] = list(objects)
+    lacking: dict[str, str] = {}
     if names or categories or (variants is None and not objects):
         more, lacking = chosen(names, categories)
         edits += more
