@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.data.letor import Letor
+from shaketable.errors import BadInput
 from shaketable.rank.ltr import Trees, import_lightgbm
 from shaketable.train.baselines import Baselines
 from shaketable.train.fit import FeatureLearner, Fit, refuse_nothing_to_learn
@@ -78,15 +79,19 @@ def grow(
     callbacks = [lightgbm.record_evaluation(curves)]
     if held and early_stop:
         callbacks.append(lightgbm.early_stopping(early_stop, verbose=False))
-    booster = lightgbm.train(
-        settings,
-        data,
-        trees,
-        valid_sets=[data, *held],
-        valid_names=["train", "valid"][: len(sets)],
-        feval=lambda scores, which: ("measure", measure(0 if which is data else 1, scores), True),
-        callbacks=callbacks,
-    )
+    try:
+        booster = lightgbm.train(
+            settings,
+            data,
+            trees,
+            valid_sets=[data, *held],
+            valid_names=["train", "valid"][: len(sets)],
+            feval=lambda scores, which: ("measure", measure(0 if which is data else 1, scores), True),
+            callbacks=callbacks,
+        )
+    except lightgbm.basic.LightGBMError as error:
+        useless = "no feature of these rows can tell documents apart; more rows, or features that vary, are needed"
+        raise BadInput(f"{useless} (LightGBM: {' '.join(str(error).split())})", sets[0].source or None) from error
     best = booster.best_iteration if booster.best_iteration > 0 else booster.current_iteration()
     columns = {name: curve["measure"] for name, curve in curves.items()}
     history = [
