@@ -32,7 +32,7 @@ LINES = [
     {"data", "text"},
     {"registry"},
     {"types"},
-    {"files", "chance", "objects"},
+    {"files", "chance", "objects", "extras"},
     {"errors"},
 ]
 HEIGHT = {room: height for height, rooms in enumerate(reversed(LINES)) for room in rooms}

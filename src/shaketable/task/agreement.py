@@ -22,6 +22,10 @@ class Agreement:
     needs_judgements: ClassVar[bool] = False
     needs_scoring: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        for text in self.measures:
+            change_measure(text)
+
     def run(self, bench: Bench) -> Result:
         import pandas as pd
 
