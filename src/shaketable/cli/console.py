@@ -58,7 +58,7 @@ def judge(rules: list[str]) -> Callable[[Audit], bool]:
 
 
 def show_training(done: Training, json_target: str | None, page: Path | None) -> None:
-    """Print the course of a training and what the model looks at, and write the page and the JSON that were asked for."""
+    """Print the course of a training and what the model looks at; write the page and the JSON that were asked for."""
     from shaketable.report.page import write_page
     from shaketable.report.terminal import show_table
 

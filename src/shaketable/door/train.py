@@ -49,7 +49,7 @@ class Training:
         tables = {
             "the course of training": history,
             "what it looks at": looks,
-            "what was tried": pd.DataFrame(self.trials),
+            "what was tried": pd.DataFrame(sorted(self.trials, key=lambda trial: -trial["valid"])),
         }
         return {name: table for name, table in tables.items() if len(table)}
 
