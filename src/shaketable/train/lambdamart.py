@@ -187,7 +187,8 @@ class LambdaMART(FeatureLearner):
     spread        t-...: divide differences by their standard deviation (sd) or by its standard error (se)
     refresh       t-...: take the spread anew before each tree, not once before the first
 
-    Early stopping and the history are by the objective's own measure: mean NDCG, URisk, TRisk or GeoRisk.
+    Early stopping and the history are by the objective's own measure: mean NDCG, URisk, TRisk or GeoRisk. A list
+    without a relevant document is neither gain nor loss, and no topic of GeoRisk.
     """
 
     grid: ClassVar[Mapping[str, Sequence[Any]]] = {
