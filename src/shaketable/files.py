@@ -1,18 +1,35 @@
-"""Files: where Shaketable keeps things, reading plain or gzipped text, writing whole or not at all."""
+"""Files: where Shaketable keeps things, reading plain or gzipped text, writing whole or not at all, telling damage."""
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
+import json
 import os
+import shutil
 import tempfile
+import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from hashlib import blake2b, file_digest
 from pathlib import Path
-from typing import IO, TextIO, cast
+from typing import IO, Any, TextIO, cast
 
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, Damaged
+
+try:
+    import fcntl
+except ImportError:  # Windows: no folder is locked there, so none is swept
+    fcntl = None  # type: ignore[assignment]
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The disk, or the share of it that we may use, is full."""
+STAGE = ".building-"
+"""How the names of folders begin in which others are built."""
+LOCK, SEAL = "lock", "checksum"
+PATIENCE = 3600.0  # seconds before a folder without a lock counts as left behind
 
 
 def home() -> Path:
@@ -63,7 +80,7 @@ def written_whole(path: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def written_whole_binary(path: Path) -> Iterator[IO[bytes]]:
-    """A binary file that appears under its name only when the block ends well."""
+    """A binary file that appears under its name, and is on the disk, only when the block ends well."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -72,9 +89,111 @@ def written_whole_binary(path: Path) -> Iterator[IO[bytes]]:
     try:
         with os.fdopen(handle, "wb") as raw:
             yield raw
+            raw.flush()
+            os.fsync(raw.fileno())
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
-    except BaseException:
+        _settle(path.parent)
+    except BaseException as error:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise BadInput(f"cannot be written ({error.strerror})", path) from error
         raise
+
+
+@contextmanager
+def staged(parent: Path, *, home: bool = False) -> Iterator[Path]:
+    """A new folder to write into, inside `parent` and under a name of its own, that goes when the block ends.
+
+    Whoever has filled it renames it, or what is in it, to where it belongs. It is locked meanwhile, and what processes
+    that were killed left there is removed first (see `sweep`).
+    """
+    sweep(parent, home=home)
+    stage = Path(tempfile.mkdtemp(dir=parent, prefix=STAGE))
+    try:
+        with (stage / ".lock").open("wb") as lock:
+            if fcntl:
+                with suppress(OSError):  # some network disks have no locks: nothing is swept there
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.rename(stage / ".lock", stage / LOCK)  # so it is locked from the moment that it appears
+            (stage / "new").mkdir(mode=0o755)
+            yield stage / "new"
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def sweep(parent: Path, *, home: bool = False) -> bool:
+    """Remove what `staged` left behind in processes that were killed; False if one that lives is building there.
+
+    A lock ends with its process, so a folder whose lock can be had has no owner. In a home, where all is ours, folders
+    that have no lock go too, when they are old.
+    """
+    free = True
+    for stage in parent.glob(f"{STAGE}*"):
+        if _abandoned(stage, home):
+            shutil.rmtree(stage, ignore_errors=True)
+        else:
+            free = False
+    return free
+
+
+def _abandoned(stage: Path, home: bool) -> bool:
+    with suppress(OSError):  # one who cannot be asked may live
+        if (stage / LOCK).exists():
+            with (stage / LOCK).open("rb+") as lock:
+                if fcntl:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return fcntl is not None
+        return home and time.time() - stage.stat().st_mtime > PATIENCE
+    return False
+
+
+def settle(folder: Path) -> None:
+    """Wait until all that a folder holds is on the disk: renamed afterwards, it is whole even if the power fails."""
+    for path in (*folder.rglob("*"), folder):
+        _settle(path)
+
+
+def _settle(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some disks do not know this of folders
+            raise
+    finally:
+        os.close(handle)
+
+
+def digest(path: Path) -> str:
+    """Names the content of a file."""
+    with path.open("rb") as raw:
+        return file_digest(raw, lambda: blake2b(digest_size=16)).hexdigest()
+
+
+def write_sealed(path: Path, about: Mapping[str, Any]) -> None:
+    """Write a JSON object with a checksum of all that it says."""
+    with written_whole(path) as out:
+        json.dump({**about, SEAL: _checksum(about)}, out, indent=1)
+        out.write("\n")
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """The object that `write_sealed` wrote; `Damaged` if the file says anything else by now."""
+    try:
+        about = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise Damaged("is missing", path) from error
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror})", path) from error
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"is not JSON that can be read ({error})", path) from error
+    if not isinstance(about, dict) or about.pop(SEAL, None) != _checksum(about):
+        raise Damaged("has no checksum, or another one than what it says: it was damaged, or changed by hand", path)
+    return about
+
+
+def _checksum(about: Mapping[str, Any]) -> str:
+    plain = json.loads(json.dumps(about))  # tuples become lists and keys become strings, as they do on the disk
+    return blake2b(json.dumps(plain, sort_keys=True).encode(), digest_size=16).hexdigest()

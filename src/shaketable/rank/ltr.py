@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from shaketable.data.letor import Letor, minmax
 from shaketable.errors import BadInput, MissingExtra
 from shaketable.rank.features import Extractor
+from shaketable.rank.trees import Forest, parse
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Collection, Doc, Scores, Slate, fingerprint
 
@@ -75,7 +76,7 @@ class Trees:
 
     @property
     def dims(self) -> int:
-        return int(self._booster.num_feature())
+        return self._forest.dims
 
     def predict(self, features: NDArray[np.floating[Any]]) -> Floats:
         if not len(features):
@@ -83,12 +84,12 @@ class Trees:
         return np.asarray(self._booster.predict(features), dtype=np.float64)
 
     @cached_property
+    def _forest(self) -> Forest:
+        return parse(self.text)
+
+    @cached_property
     def _booster(self) -> Any:
-        lightgbm = import_lightgbm()
-        try:
-            return lightgbm.Booster(model_str=self.text)
-        except lightgbm.basic.LightGBMError as error:
-            raise BadInput(f"these are not trees that LightGBM can read ({error})") from error
+        return import_lightgbm().Booster(model_str=self._forest.text)
 
 
 def import_lightgbm() -> Any:
@@ -227,6 +228,11 @@ class FittedRanker:
     @cached_property
     def fingerprint(self) -> str:
         return fingerprint(self.model.fingerprint, self.extractor.fingerprint)
+
+    @property
+    def remark(self) -> str:
+        """What became of an index that was damaged."""
+        return "; ".join(filter(None, {index.remark: None for index in self.extractor.fields.values()}))
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         starts = np.concatenate(([0], np.cumsum([len(slate.docs) for slate in slates], dtype=np.int64)))
