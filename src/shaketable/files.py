@@ -93,7 +93,7 @@ def written_whole_binary(path: Path) -> Iterator[IO[bytes]]:
             os.fsync(raw.fileno())
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
-        _settle(path.parent)
+        sync(path.parent)
     except BaseException as error:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
@@ -110,17 +110,44 @@ def staged(parent: Path, *, home: bool = False) -> Iterator[Path]:
     that were killed left there is removed first (see `sweep`).
     """
     sweep(parent, home=home)
-    stage = Path(tempfile.mkdtemp(dir=parent, prefix=STAGE))
+    stage, lock = _claimed(parent)
     try:
-        with (stage / ".lock").open("wb") as lock:
-            if fcntl:
-                with suppress(OSError):  # some network disks have no locks: nothing is swept there
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.rename(stage / ".lock", stage / LOCK)  # so it is locked from the moment that it appears
-            (stage / "new").mkdir(mode=0o755)
-            yield stage / "new"
+        (stage / "new").mkdir()
+        yield stage / "new"
     finally:
-        shutil.rmtree(stage, ignore_errors=True)
+        _remove(stage)
+        lock.close()
+
+
+def _claimed(parent: Path) -> tuple[Path, IO[bytes]]:
+    """A folder with a lock that is held; should somebody sweep it before that, another one."""
+    while True:
+        stage = Path(tempfile.mkdtemp(dir=parent, prefix=STAGE))
+        with suppress(FileNotFoundError):
+            lock = (stage / LOCK).open("wb")
+            if _free(lock) is not False and _is_at(lock, stage / LOCK):
+                return stage, lock
+            lock.close()
+
+
+def _free(lock: IO[bytes]) -> bool | None:
+    """Take a lock: False if another process has it, None if there are no locks here, as on some network disks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _is_at(file: IO[bytes], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def sweep(parent: Path, *, home: bool = False) -> bool:
@@ -131,31 +158,44 @@ def sweep(parent: Path, *, home: bool = False) -> bool:
     """
     free = True
     for stage in parent.glob(f"{STAGE}*"):
+        with suppress(OSError):
+            stage.rmdir()  # if it is empty: killed before it had a lock
+            continue
         if _abandoned(stage, home):
-            shutil.rmtree(stage, ignore_errors=True)
+            _remove(stage)
         else:
             free = False
     return free
 
 
+def _remove(stage: Path) -> None:
+    """The lock goes last: whoever is killed on the way leaves something that can be swept."""
+    with suppress(OSError):
+        for path in stage.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != LOCK:
+                path.unlink()
+    shutil.rmtree(stage, ignore_errors=True)
+
+
 def _abandoned(stage: Path, home: bool) -> bool:
     with suppress(OSError):  # one who cannot be asked may live
-        if (stage / LOCK).exists():
-            with (stage / LOCK).open("rb+") as lock:
-                if fcntl:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return fcntl is not None
-        return home and time.time() - stage.stat().st_mtime > PATIENCE
+        if not (stage / LOCK).exists():
+            return home and time.time() - stage.stat().st_mtime > PATIENCE
+        with (stage / LOCK).open("rb+") as lock:
+            return _free(lock) is True
     return False
 
 
 def settle(folder: Path) -> None:
     """Wait until all that a folder holds is on the disk: renamed afterwards, it is whole even if the power fails."""
     for path in (*folder.rglob("*"), folder):
-        _settle(path)
+        sync(path)
 
 
-def _settle(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.processes import in_a_process
 
 from shaketable.errors import BadInput
 from shaketable.files import staged
@@ -23,7 +24,6 @@ from shaketable.rank.feedback import RM3
 from shaketable.rank.lexical import BM25, QL
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Collection, Doc
-from tests.processes import in_a_process
 
 ODD = st.text(st.sampled_from("ab ß東\ud800’👩_\n"), max_size=30)
 PLAIN = Tokenizer(stopwords="none", stemmer="none")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from shaketable.rank import ltr, neural
+from shaketable.rank import folder, ltr, neural
 from shaketable.types import Collection, Ranker
 
 
@@ -18,15 +16,6 @@ class Saved:
 
     def open(self, collection: Collection) -> Ranker:
         """Read the folder, and take statistics from the collection."""
-        if _is_net(Path(self.path)):
-            return neural.Trained(self.path).open(collection)
-        return replace(ltr.load(self.path).open(collection), name=self.path)
-
-
-def _is_net(folder: Path) -> bool:
-    """Does the folder say that it holds a net? What cannot be read is for whoever reads it to complain of."""
-    try:
-        about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(about, dict) and "schema" in about
+        if folder.read(self.path).about["kind"] in ltr.KINDS:
+            return replace(ltr.load(self.path).open(collection), name=self.path)
+        return neural.Trained(self.path).open(collection)

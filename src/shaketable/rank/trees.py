@@ -1,8 +1,8 @@
 """Boosted trees in LightGBM's text format, read with care before LightGBM reads them.
 
-LightGBM believes what it is told: it looks up a child that is not there wherever that leads, walks in a circle for ever,
-and ends the process at a text that stops too early. So the text is taken apart here, and what LightGBM is given is
-written anew, from what was checked and no more.
+LightGBM believes what it is told: it looks up a child that is not there wherever that leads, walks in a circle for
+ever, and ends the process at a text that stops too early. So the text is taken apart here, and what LightGBM is given
+is written anew, from what was checked and no more.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from shaketable import registry
 from shaketable.chance import draws_for
 from shaketable.errors import BadInput, MissingExtra, UnknownName
+from shaketable.rank.folder import refuse_taken
 from shaketable.rank.neural import NETS, Trained
 from shaketable.registry import RANKERS, Catalogue
 from shaketable.score.road import Watch, unwatched
@@ -108,17 +109,18 @@ class NeuralLearner(ABC):
         depth: int = 100,
         watch: Watch = unwatched,
         control: bool = False,
+        overwrite: bool = False,
     ) -> Trained:
         """Learn from the queries `train`, keep what is best on `valid`, and leave it in the folder.
 
         Negatives are drawn from the best `depth` candidates, and these are what is ranked to validate. Without queries
-        to validate on, a fifth of `train` is held out. If the folder has a training that was cut off, it goes on. A
-        control learns from labels dealt out at random: who does no better than it has learned nothing.
+        to validate on, a fifth of `train` is held out. If the folder has a training that was cut off, it goes on; a
+        model that is there stays until the new one is ready, and is replaced only if it may be overwritten. A control
+        learns from labels dealt out at random: who does no better than it has learned nothing.
         """
         loop, saving = _torch("shaketable.train.loop"), _torch("shaketable.rank.nets.saving")
         target = Path(folder)
-        if (target / "model.json").exists():
-            raise BadInput("is a trained model already; remove it, or name another folder", target)
+        refuse_taken(target, overwrite=overwrite)
         schedule: Schedule = loop.Schedule(self.steps, self.lists, self.lr, every=self.every, patience=self.patience)
         train, valid = _apart(collection, train, valid, seed)
         candidates = _candidates(collection, self.first_stage, [*train, *valid], depth)
@@ -143,7 +145,7 @@ class NeuralLearner(ABC):
         validation = loop.Validation(collection, self.measure, qrels, candidates)
         training = loop.Training(net, source, objective, validation, schedule, seed, target, plan, watch)
         course = training.run()
-        saving.save(net, target, about | _outcome(net, course, schedule))
+        saving.FittedNet(net, about | _outcome(net, course, schedule)).save(target, overwrite=overwrite)
         training.clean()
         return Trained(str(target))
 
