@@ -156,16 +156,26 @@ def sweep(parent: Path, *, home: bool = False) -> bool:
     A lock ends with its process, so a folder whose lock can be had has no owner. In a home, where all is ours, folders
     that have no lock go too, when they are old.
     """
-    free = True
-    for stage in parent.glob(f"{STAGE}*"):
-        with suppress(OSError):
-            stage.rmdir()  # if it is empty: killed before it had a lock
-            continue
-        if _abandoned(stage, home):
-            _remove(stage)
-        else:
-            free = False
-    return free
+    swept = [_swept(stage, home) for stage in parent.glob(f"{STAGE}*")]
+    return all(swept)
+
+
+def _swept(stage: Path, home: bool) -> bool:
+    """Remove a folder that nobody owns; False if somebody does, or may."""
+    with suppress(OSError):
+        stage.rmdir()  # if it is empty: killed before it had a lock
+        return True
+    with suppress(OSError):
+        if not (stage / LOCK).exists():
+            old = home and time.time() - stage.stat().st_mtime > PATIENCE
+            if old:
+                _remove(stage)
+            return old
+        with (stage / LOCK).open("rb+") as lock:
+            if _free(lock):
+                _remove(stage)  # while the lock is held, so that nobody claims it
+                return True
+    return False
 
 
 def _remove(stage: Path) -> None:
@@ -179,15 +189,6 @@ def _remove(stage: Path) -> None:
     shutil.rmtree(stage, ignore_errors=True)
 
 
-def _abandoned(stage: Path, home: bool) -> bool:
-    with suppress(OSError):  # one who cannot be asked may live
-        if not (stage / LOCK).exists():
-            return home and time.time() - stage.stat().st_mtime > PATIENCE
-        with (stage / LOCK).open("rb+") as lock:
-            return _free(lock) is True
-    return False
-
-
 def settle(folder: Path) -> None:
     """Wait until all that a folder holds is on the disk: renamed afterwards, it is whole even if the power fails."""
     for path in (*folder.rglob("*"), folder):
@@ -196,7 +197,10 @@ def settle(folder: Path) -> None:
 
 def sync(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on the disk."""
-    handle = os.open(path, os.O_RDONLY)
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except PermissionError:  # a folder that may be written and not read
+        return
     try:
         os.fsync(handle)
     except OSError as error:
