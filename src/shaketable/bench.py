@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from shaketable.data.splits import TEST, TRAIN, Fold, folds, validation_split
-from shaketable.data.trec import write_run
 from shaketable.edit.methods import chosen
 from shaketable.edit.vary import HUMAN, Variation, vary, written
 from shaketable.errors import BadInput, RankerFailed, ShaketableError, UnknownName
-from shaketable.files import home, written_whole
+from shaketable.files import home
 from shaketable.index.inverted import open_index
 from shaketable.measure.effectiveness import score_table
 from shaketable.measure.slices import Slices, by_label, by_length, by_quarter
-from shaketable.rank.runfile import RUN
+from shaketable.rank import runfile
+from shaketable.rank.folder import refuse_taken
 from shaketable.rank.saved import Saved
 from shaketable.rank.similarity import judge_for
 from shaketable.registry import LEARNERS, RANKERS
@@ -277,25 +277,27 @@ class Bench:
         saved: Saved = model
         return saved
 
-    def fit_folds(self, learner: str | Learner, k: int = 5, *, folder: str | Path, plan: Plan | None = None) -> Saved:
+    def fit_folds(
+        self,
+        learner: str | Learner,
+        k: int = 5,
+        *,
+        folder: str | Path,
+        plan: Plan | None = None,
+        overwrite: bool = False,
+    ) -> Saved:
         """Learn k times, each time without a part of the judged queries; the lists of those parts make one run.
 
-        What is left in the folder is that run, as a ranker whose lists are recorded, and the k models. (Paper 000,
-        section 3.4.1, measures like this.)
+        What is left in the folder is that run, as a ranker whose lists are recorded; the k models are kept as `fit`
+        keeps them. (Paper 000, section 3.4.1, measures like this.)
         """
+        refuse_taken(folder, overwrite=overwrite)
         judged = [qid for qid in self.collection.queries if self.collection.qrels.get(qid)]
         joined: dict[str, Mapping[str, float]] = {}
-        for number, fold in enumerate(folds(judged, k, self.seed)):
-            place = Path(folder) / f"fold-{number + 1}"
-            done = (place / "model.json").is_file()
-            model = (
-                Saved(str(place)) if done else self.fit(learner, fold.train, valid=fold.valid, plan=plan, folder=place)
-            )
-            joined |= self._test_lists(model, fold)
-        write_run({qid: joined[qid] for qid in judged if qid in joined}, Path(folder) / RUN, tag="out-of-fold")
-        about = {"kind": "recorded", "card": {"learner": _spec(learner), "folds": k, "seed": self.seed}}
-        with written_whole(Path(folder) / "model.json") as out:
-            out.write(_json(about))
+        for fold in folds(judged, k, self.seed):
+            joined |= self._test_lists(self.fit(learner, fold.train, valid=fold.valid, plan=plan), fold)
+        card = {"learner": _spec(learner), "folds": k, "seed": self.seed, "train": {"queries": len(judged)}}
+        runfile.save({qid: joined[qid] for qid in judged if qid in joined}, folder, card, overwrite=overwrite)
         return Saved(str(folder))
 
     def tune(
@@ -482,12 +484,6 @@ def _fitted(
 
 def _spec(learner: str | Learner) -> str:
     return learner if isinstance(learner, str) else LEARNERS.spec(learner)
-
-
-def _json(about: Mapping[str, Any]) -> str:
-    import json
-
-    return json.dumps(about, indent=1) + "\n"
 
 
 def _versions() -> dict[str, str]:

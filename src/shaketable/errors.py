@@ -2,6 +2,7 @@
 
 ShaketableError             exit code 2
 ├── BadInput                a file, a line, a value the user gave
+│   └── Damaged             a file that Shaketable wrote and that is not as it was written
 ├── UnknownName             a name in no catalogue; says which are near
 ├── MissingExtra            a library that an optional extra installs
 ├── RankerFailed            a ranker raised, or returned something that is not scores
@@ -59,6 +60,10 @@ class BadInput(ShaketableError):
     def __init__(self, message: str, path: str | Path | None = None, line: int | None = None):
         place = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
         super().__init__(place + message)
+
+
+class Damaged(BadInput):
+    """A file that Shaketable wrote has changed since; whatever can be made again is made again."""
 
 
 class UnknownName(ShaketableError):

@@ -1,4 +1,4 @@
-"""Files: where Shaketable keeps things, reading plain or gzipped text, writing whole or not at all.
+"""Files: where Shaketable keeps things, reading plain or gzipped text, writing whole or not at all, telling damage.
 
 What a file may come to is bounded here, for every reader: a line has at most `LONGEST` bytes; what is gzipped unpacks
 to at most `UNPACKED` bytes, and to at most `RATIO` times its own size where that is more than `SMALL` bytes. Text
@@ -7,19 +7,22 @@ becomes 4 to 10 times smaller; what becomes a thousand times smaller was made to
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
 import os
 import shutil
 import tempfile
+import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
-from shaketable.errors import BadInput, quoted
+from shaketable.errors import BadInput, Damaged, quoted
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -32,6 +35,16 @@ SMALL = 64 << 20
 BLOCK = 1 << 20  # bytes read at a time
 BOM = b"\xef\xbb\xbf"
 NUL = b"\0"
+
+try:
+    import fcntl
+except ImportError:  # Windows: no folder is locked there, so none is swept
+    fcntl = None  # type: ignore[assignment]
+
+STAGE = ".building-"
+"""How the names of folders begin in which others are built."""
+LOCK, SEAL = "lock", "checksum"
+PATIENCE = 3600.0  # seconds before a folder without a lock counts as left behind
 
 
 def home() -> Path:
@@ -258,7 +271,7 @@ def written_whole_binary(path: Path) -> Iterator[IO[bytes]]:
         with writing(path):
             os.chmod(temporary, 0o644)
             os.replace(temporary, path)
-            _sync(path.parent)
+            sync(path.parent)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
@@ -292,17 +305,148 @@ def written_whole_folder(folder: Path) -> Iterator[Path]:
             if folder.exists():
                 folder.rmdir()
             os.replace(draft, folder)
-            _sync(folder.parent)
+            sync(folder.parent)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
 
 
-def _sync(folder: Path) -> None:
-    """Bring the names in a folder to the disk, where the system lets a folder be opened."""
-    with suppress(PermissionError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+@contextmanager
+def staged(parent: Path, *, home: bool = False) -> Iterator[Path]:
+    """A new folder to write into, inside `parent` and under a name of its own, that goes when the block ends.
+
+    Whoever has filled it renames it, or what is in it, to where it belongs. It is locked meanwhile, and what processes
+    that were killed left there is removed first (see `sweep`).
+    """
+    sweep(parent, home=home)
+    stage, lock = _claimed(parent)
+    try:
+        (stage / "new").mkdir()
+        yield stage / "new"
+    finally:
+        _remove(stage)
+        lock.close()
+
+
+def _claimed(parent: Path) -> tuple[Path, IO[bytes]]:
+    """A folder with a lock that is held; should somebody sweep it before that, another one."""
+    while True:
+        stage = Path(tempfile.mkdtemp(dir=parent, prefix=STAGE))
+        with suppress(FileNotFoundError):
+            lock = (stage / LOCK).open("wb")
+            if _free(lock) is not False and _is_at(lock, stage / LOCK):
+                return stage, lock
+            lock.close()
+
+
+def _free(lock: IO[bytes]) -> bool | None:
+    """Take a lock: False if another process has it, None if there are no locks here, as on some network disks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _is_at(file: IO[bytes], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def sweep(parent: Path, *, home: bool = False) -> bool:
+    """Remove what `staged` left behind in processes that were killed; False if one that lives is building there.
+
+    A lock ends with its process, so a folder whose lock can be had has no owner. In a home, where all is ours, folders
+    that have no lock go too, when they are old.
+    """
+    swept = [_swept(stage, home) for stage in parent.glob(f"{STAGE}*")]
+    return all(swept)
+
+
+def _swept(stage: Path, home: bool) -> bool:
+    """Remove a folder that nobody owns; False if somebody does, or may."""
+    with suppress(OSError):
+        stage.rmdir()  # if it is empty: killed before it had a lock
+        return True
+    with suppress(OSError):
+        if not (stage / LOCK).exists():
+            old = home and time.time() - stage.stat().st_mtime > PATIENCE
+            if old:
+                _remove(stage)
+            return old
+        with (stage / LOCK).open("rb+") as lock:
+            if _free(lock):
+                _remove(stage)  # while the lock is held, so that nobody claims it
+                return True
+    return False
+
+
+def _remove(stage: Path) -> None:
+    """The lock goes last: whoever is killed on the way leaves something that can be swept."""
+    with suppress(OSError):
+        for path in stage.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != LOCK:
+                path.unlink()
+    shutil.rmtree(stage, ignore_errors=True)
+
+
+def settle(folder: Path) -> None:
+    """Wait until all that a folder holds is on the disk: renamed afterwards, it is whole even if the power fails."""
+    for path in (*folder.rglob("*"), folder):
+        sync(path)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except PermissionError:  # a folder that may be written and not read
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some disks do not know this of folders
+            raise
+    finally:
+        os.close(handle)
+
+
+def digest(path: Path) -> str:
+    """Names the content of a file."""
+    with path.open("rb") as raw:
+        return file_digest(raw, lambda: blake2b(digest_size=16)).hexdigest()
+
+
+def write_sealed(path: Path, about: Mapping[str, Any]) -> None:
+    """Write a JSON object with a checksum of all that it says."""
+    with written_whole(path) as out:
+        json.dump({**about, SEAL: _checksum(about)}, out, indent=1)
+        out.write("\n")
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """The object that `write_sealed` wrote; `Damaged` if the file says anything else by now."""
+    try:
+        about = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise Damaged("is missing", path) from error
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror})", path) from error
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"is not JSON that can be read ({error})", path) from error
+    if not isinstance(about, dict) or about.pop(SEAL, None) != _checksum(about):
+        raise Damaged("has no checksum, or another one than what it says: it was damaged, or changed by hand", path)
+    return about
+
+
+def _checksum(about: Mapping[str, Any]) -> str:
+    plain = json.loads(json.dumps(about))  # tuples become lists and keys become strings, as they do on the disk
+    return blake2b(json.dumps(plain, sort_keys=True).encode(), digest_size=16).hexdigest()

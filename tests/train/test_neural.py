@@ -24,6 +24,7 @@ from tests.toys import WORDS
 
 torch = pytest.importorskip("torch")
 
+from shaketable.rank import folder
 from shaketable.rank.nets import saving
 
 QIDS = [f"q{i}" for i in range(10)]
@@ -106,10 +107,10 @@ def test_settings_of_the_paper():
 def test_a_learner_leaves_a_model_that_ranks(tmp_path, kind):
     collection = trees()
     model = small(kind).fit(collection, QIDS[:8], QIDS[8:], seed=1, folder=tmp_path / "model")
-    files = sorted(path.name for path in (tmp_path / "model").iterdir())
+    files = sorted(path.name for path in (tmp_path / "model").rglob("*.*"))
     assert files == ["model.json", "vocabulary.json", "weights.safetensors"]
     about = json.loads((tmp_path / "model" / "model.json").read_text())
-    assert (about["schema"], about["kind"]) == ("shaketable.model/1", kind)
+    assert (about["schema"], about["kind"]) == ("shaketable.model/2", kind)
     card = about["card"]
     assert card["learner"] == LEARNERS.spec(small(kind))
     assert (card["seed"], card["objective"], card["control"]) == (1, "softmax", False)
@@ -185,7 +186,7 @@ def test_one_begins_where_another_ended(tmp_path):
 def test_seeds_differ_and_the_same_one_repeats(tmp_path):
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         small("duet").fit(trees(), QIDS, seed=seed, folder=tmp_path / name)
-    first, second, third = ((tmp_path / name / "weights.safetensors").read_bytes() for name in "abc")
+    first, second, third = (folder.read(tmp_path / name).fingerprint for name in "abc")
     assert first == second != third
 
 
@@ -222,10 +223,26 @@ def test_queries_without_judgements_teach_nothing(tmp_path):
         small("knrm").fit(replace(trees(), qrels={}), QIDS, folder=tmp_path / "model")
 
 
-def test_a_finished_model_is_not_written_over(tmp_path):
+def test_a_finished_model_is_not_written_over_unless_it_may_be(tmp_path):
     small("knrm").fit(trees(), QIDS, folder=tmp_path / "model")
-    with pytest.raises(BadInput, match="is a trained model already"):
+    before = saving.mark(tmp_path / "model")
+    with pytest.raises(BadInput, match="holds a model already"):
         small("knrm").fit(trees(), QIDS, folder=tmp_path / "model")
+    (tmp_path / "model" / "test.run").write_text("precious")
+    small("dssm").fit(trees(), QIDS, folder=tmp_path / "model", overwrite=True)
+    assert saving.mark(tmp_path / "model") != before
+    assert saving.load(tmp_path / "model").kind == "dssm"
+    assert sorted(path.name for path in (tmp_path / "model").iterdir())[1:] == ["model.json", "test.run"]
+
+
+def test_nothing_of_others_is_written_into_or_removed(tmp_path):
+    """A folder training/ of somebody's own was once deleted."""
+    (tmp_path / "project" / "training").mkdir(parents=True)
+    (tmp_path / "project" / "training" / "queries.tsv").write_text("precious")
+    for overwrite in (False, True):
+        with pytest.raises(BadInput, match="is there already and is no model"):
+            small("knrm").fit(trees(), QIDS, folder=tmp_path / "project", overwrite=overwrite)
+    assert (tmp_path / "project" / "training" / "queries.tsv").read_text() == "precious"
 
 
 @pytest.mark.parametrize("kind", ["bert", "colbert", "dense"])
@@ -236,6 +253,6 @@ def test_encoders_are_trained_from_a_checkpoint(tmp_path, kind):
     learner = replace(LEARNERS.build(kind), checkpoint=str(encoder(tmp_path / "tiny")), **lengths)
     collection = trees()
     model = replace(learner, **TINY).fit(collection, QIDS[:9], QIDS[9:], folder=tmp_path / "model")
-    assert {"weights.safetensors", "tokenizer.json"} <= {path.name for path in (tmp_path / "model").iterdir()}
+    assert {"weights.safetensors", "tokenizer.json"} <= {path.name for path in (tmp_path / "model").glob("*/*")}
     (scores,) = model.open(collection).score([Slate("oak elm", (Doc("oak elm"), Doc("")))])
     assert np.isfinite(scores).all()

@@ -49,9 +49,12 @@ class Training:
         tables = {
             "the course of training": history,
             "what it looks at": looks,
-            "what was tried": pd.DataFrame(sorted(self.trials, key=lambda trial: -trial["valid"])),
+            "what was tried": pd.DataFrame(list(self.trials)),
         }
-        return {name: table for name, table in tables.items() if len(table)}
+        tables = {name: table for name, table in tables.items() if len(table)}
+        if "what was tried" in tables:
+            tables["what was tried"] = tables["what was tried"].sort_values("valid", ascending=False, kind="stable")
+        return tables
 
     def result(self) -> Result:
         """The tables with drawings: the curve of the training, and what the model looks at."""
@@ -138,7 +141,7 @@ def train(
         tuned = bench.tune(chosen, split, valid=valid, plan=plan)
         chosen, trials = tuned.learner, tuned.trials
     if folds:
-        model = bench.fit_folds(chosen, folds, folder=out, plan=plan)
+        model = bench.fit_folds(chosen, folds, folder=out, plan=plan, overwrite=overwrite)
     else:
         model = bench.fit(chosen, split, valid=valid, plan=plan, folder=out, overwrite=overwrite)
     return Training(model, LEARNERS.spec(chosen), {"train": {"queries": 0}} | model.card(), trials)

@@ -166,6 +166,11 @@ class LexicalRanker:
     def fingerprint(self) -> str:
         return fingerprint(self.name, self.scorer.index.fingerprint)
 
+    @property
+    def remark(self) -> str:
+        """What became of an index that was damaged."""
+        return self.scorer.index.remark
+
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         """Zero for every text if the collection has no word of the query."""
         return self.scorer.score(self.bags([slate.query for slate in slates]), [slate.docs for slate in slates])

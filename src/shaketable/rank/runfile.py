@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from shaketable.data.trec import read_run
+from shaketable.data.trec import read_run, write_run
 from shaketable.errors import BadInput, RankerFailed
+from shaketable.rank import folder as folders
 from shaketable.types import Collection, Ranker, Run, Scores, Slate
 
-RUN = "out-of-fold.run"
+KIND = "recorded"
+RUN = "lists.run"
 """The file of a folder of recorded lists."""
 
 
@@ -28,9 +31,15 @@ class RunFile:
         return _opened(read_run(Path(self.path)), self.path, collection)
 
 
-def open_folder(folder: Path, collection: Collection) -> Ranker:
-    """The joined out-of-fold lists of a folder that a training in folds left."""
-    return _opened(read_run(folder / RUN), str(folder), collection)
+def save(run: Run, folder: str | Path, card: Mapping[str, Any], *, overwrite: bool = False) -> None:
+    """Write lists into a folder that is a ranker by its path."""
+    about = {"kind": KIND, "card": dict(card)}
+    folders.write(folder, about, lambda new: write_run(run, new / RUN, tag="out-of-fold"), overwrite=overwrite)
+
+
+def open_folder(folder: str | Path, collection: Collection) -> Ranker:
+    """The lists in a folder: for instance those that a training in folds left."""
+    return _opened(read_run(folders.opened(folder).files / RUN), str(folder), collection)
 
 
 def _opened(run: Run, path: str, collection: Collection) -> Ranker:

@@ -61,7 +61,7 @@ class LexicalLearner:
             "value": value,
             "seed": seed,
         }
-        formula.save(RANKERS.spec(model), Path(folder), card, overwrite=overwrite)
+        formula.save(RANKERS.spec(model), folder, card, overwrite=overwrite)
         return Saved(str(folder))
 
     def choose(

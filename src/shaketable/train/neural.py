@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from shaketable import registry
 from shaketable.chance import draws_for
 from shaketable.errors import BadInput, MissingExtra, UnknownName
+from shaketable.rank.folder import refuse_taken
 from shaketable.rank.neural import NETS
 from shaketable.rank.saved import Saved
 from shaketable.registry import Catalogue
@@ -105,12 +106,12 @@ class NeuralLearner(ABC):
         """Learn from the queries `train`, keep what is best on `valid`, and leave it in the folder.
 
         Negatives are drawn from the best `depth` candidates, and these are what is ranked to validate. Without queries
-        to validate on, a fifth of `train` is held out. If the folder has a training that was cut off, it goes on.
+        to validate on, a fifth of `train` is held out. If the folder has a training that was cut off, it goes on; a
+        model that is there stays until the new one is ready, and is replaced only if it may be overwritten.
         """
         loop, saving = _torch("shaketable.train.loop"), _torch("shaketable.rank.nets.saving")
         target = Path(folder)
-        if (target / "model.json").exists() and not overwrite:
-            raise BadInput("is a trained model already; name another folder, or say --overwrite", target)
+        refuse_taken(target, overwrite=overwrite)
         plan = plan or self.plan()
         schedule: Schedule = loop.Schedule(self.steps, self.lists, self.lr, every=self.every, patience=self.patience)
         lessons = Lessons.prepare(collection, train, valid, candidates, depth, seed, self.first_stage)
