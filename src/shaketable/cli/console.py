@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from shaketable.files import written_whole
+from shaketable.report import cell, clean
 
 if TYPE_CHECKING:
     from shaketable.door.audit import Audit
@@ -24,8 +25,8 @@ def stdout(json_target: str | None = None) -> Console:
 
 
 def say(message: str) -> None:
-    """A remark on stderr."""
-    print(message, file=sys.stderr)
+    """A remark on stderr, without what a terminal would obey: attackers write some of the texts."""
+    print(clean(message), file=sys.stderr)
 
 
 def show(done: Audit, json_target: str | None) -> None:
@@ -36,9 +37,9 @@ def show(done: Audit, json_target: str | None) -> None:
     for result in done.results:
         show_result(console, result)
     for task, reason in done.skipped.items():
-        console.print(f"{task} was skipped: {reason}", markup=False)
+        console.print(cell(f"{task} was skipped: {reason}"), markup=False)
     for name, remark in done.remarks.items():
-        console.print(f"{name}: {remark}", markup=False)
+        console.print(cell(f"{name}: {remark}"), markup=False)
 
 
 def judge(rules: list[str]) -> Callable[[Audit], bool]:

@@ -14,6 +14,8 @@ def evaluate(
     measure: o.Measures = None,
     baseline: o.Baselines = None,
     alpha: o.Alphas = None,
+    test: o.Test = "t_test",
+    correction: o.Correction = "holm",
     json_to: o.Json = None,
     csv_to: o.Csv = None,
     html_to: o.Html = None,
@@ -27,7 +29,7 @@ def evaluate(
 
     given: Any = {"measures": measure, "baselines": baseline, "alphas": alpha}
     wanted = {name: value for name, value in given.items() if value}
-    done = run_evaluation(qrels, run or (), scores=scores, seed=seed, **wanted)
+    done = run_evaluation(qrels, run or (), scores=scores, test=test, correction=correction, seed=seed, **wanted)
     if csv_to:
         write_tables(csv_to, done.results)
     if html_to:

@@ -56,6 +56,10 @@ Rules = Annotated[
 ]
 Measures = Annotated[list[str] | None, _several("--measure", "A measure by its ir_measures name, such as nDCG@10.")]
 Alphas = Annotated[list[float] | None, _several("--alpha", "How much more a loss weighs than a gain.")]
+Test = Annotated[str, typer.Option("--test", help="The paired test: t_test, wilcoxon or randomisation.")]
+Correction = Annotated[
+    str, typer.Option("--correction", help="The correction for many comparisons: holm, bonferroni or bh.")
+]
 Qrels = Annotated[Path | None, typer.Option("--qrels", help="The judgements: TREC's four columns, or BEIR's TSV.")]
 Runs = Annotated[list[str] | None, _several("--run", "A TREC run file, or NAME=FILE to give it a name.")]
 ScoresFile = Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from shaketable.data.scores import read_scores
@@ -10,9 +10,9 @@ from shaketable.data.trec import read_qrels, read_run
 from shaketable.door.audit import Audit
 from shaketable.door.names import split_name, told_apart
 from shaketable.errors import BadInput
-from shaketable.measure.effectiveness import score_table
-from shaketable.task import risk, variance
-from shaketable.types import Qrels, Result, Run, ScoreTable
+from shaketable.measure.effectiveness import score_tables
+from shaketable.task import effectiveness, risk, variance
+from shaketable.types import Qrels, Run, ScoreTable
 
 
 def evaluate(
@@ -23,6 +23,8 @@ def evaluate(
     measures: Sequence[str] = (),
     baselines: Sequence[str] = ("mean",),
     alphas: Sequence[float] = risk.ALPHAS,
+    test: str = "t_test",
+    correction: str = "holm",
     seed: int = 0,
 ) -> Audit:
     """Effectiveness, variance and risk of runs against judgements, or of a table of topics by systems.
@@ -30,23 +32,27 @@ def evaluate(
     Runs are files, which may be written NAME=FILE, or mappings; a baseline is a run's name or its file, or mean, median
     or max of all of them for each topic.
     """
-    spread: Result
+    effectiveness.check_words(test, correction)
     if scores is not None:
         if qrels is not None or runs:
             raise BadInput("a table of scores stands alone: it takes the place of judgements and runs")
         if measures:
             raise BadInput("measures are for runs; a table of scores says what was measured by its own numbers")
-        table = scores if isinstance(scores, ScoreTable) else read_scores(Path(scores))
-        spread = variance.of_scores(table, seed)
+        tables = [scores if isinstance(scores, ScoreTable) else read_scores(Path(scores))]
         compared = list(baselines)
+        spread = variance.of_scores(tables[0], seed)
     else:
         judgements, lists, files = _read(qrels, runs)
         compared = [files.get(text, text) for text in baselines]
         wanted = list(measures) or ["nDCG@10"]
-        table = score_table(wanted[0], judgements, lists)
+        every = score_tables((*wanted, *variance.NEEDED), judgements, lists)
+        tables = list(every[: len(wanted)])
         initial = compared[0] if compared[0] in lists else next(iter(lists))
-        spread = variance.of_runs(wanted, judgements, lists, initial, seed)
-    results = (spread, risk.of_scores(table, compared, tuple(alphas), seed))
+        spread = variance.of_tables(every, judgements, lists, initial, seed)
+    table = tables[0]
+    base = compared[0] if compared[0] in table.systems else table.systems[0]
+    compared_means = effectiveness.of_tables(tables, base, test, correction, seed)
+    results = (compared_means, spread, risk.of_scores(table, compared, tuple(alphas), seed))
     facts = {"systems": str(len(table.systems)), "topics": str(len(table.topics)), "measure": table.measure}
     facts["baseline"] = ", ".join(compared)
     return Audit("Effectiveness, variance and risk", facts, results, {"seed": seed, **facts})
@@ -80,17 +86,31 @@ def _entry(text: str | Path) -> tuple[str, str | Path]:
 
 
 def short_name(path: Path, others: Sequence[Path]) -> str:
-    """The shortest part of a path that tells it apart from the others.
+    """The shortest part of a path that tells it apart from the others: of its name, else of its folders.
 
     >>> short_name(Path("a/bm25.run"), [Path("a/bm25.run"), Path("a/ql.run.gz")])
     'bm25'
     >>> short_name(Path("trec/input.nlpir.gz"), [Path("trec/input.nlpir.gz"), Path("trec/input.ict.gz")])
     'input.nlpir'
+    >>> short_name(Path("x/a/bm25.run"), [Path("x/a/bm25.run"), Path("x/b/bm25.run")])
+    'a/bm25'
     """
-    plain = path.name.removesuffix(".gz")
-    names = [other.name.removesuffix(".gz") for other in others]
-    stems = [name.rpartition(".")[0] or name for name in names]
-    stem = plain.rpartition(".")[0] or plain
-    if stems.count(stem) == 1:
-        return stem
-    return plain if names.count(plain) == 1 else str(path)
+    rivals = [other for other in others if other != path]
+    for folders in range(len(path.parts)):
+        for cut in (_stem, _plain):
+            name = _tail(path, folders, cut)
+            if all(_tail(rival, folders, cut) != name for rival in rivals):
+                return name
+    return str(path)
+
+
+def _tail(path: Path, folders: int, cut: Callable[[Path], str]) -> str:
+    return "/".join((*path.parts[-1 - folders : -1], cut(path)))
+
+
+def _plain(path: Path) -> str:
+    return path.name.removesuffix(".gz")
+
+
+def _stem(path: Path) -> str:
+    return _plain(path).rpartition(".")[0] or _plain(path)

@@ -12,12 +12,12 @@ from pathlib import Path
 from shaketable.data.load import load
 from shaketable.data.trec import read_topics
 from shaketable.edit import vary as varying
-from shaketable.edit.missing import missing
-from shaketable.edit.taxonomy import CATEGORIES
+from shaketable.edit.methods import chosen
 from shaketable.edit.vary import Variation
-from shaketable.errors import BadInput, UnknownName
+from shaketable.errors import BadInput
 from shaketable.files import written_whole
-from shaketable.registry import EDITS
+from shaketable.rank.similarity import judge_for
+from shaketable.report import harmless
 from shaketable.types import Collection, Edit, Query
 
 COLUMNS = ("qid", "method", "category", "text", "original", "valid", "why")
@@ -46,31 +46,38 @@ def vary(
     """Up to n variations of each query by each method, with category and whether they will do.
 
     Queries are those of a collection, a file of topics, "-" for lines on standard input, or a mapping. Without methods
-    or categories, all that work here, and with a file of `variants`, only those that people wrote there.
+    or categories, all that vary a query by rules and work here; with a file of `variants`, those that people wrote.
     """
-    known = read_queries(queries)
-    written_only = variants is not None and not methods and not categories
-    edits, lacking = ([], {}) if written_only else _edits(list(methods), categories)
-    variations = varying.vary(known, edits, n, seed, lower=lower) if edits else []
+    known, collection = read_queries(queries)
+    names, objects = [m for m in methods if isinstance(m, str)], [m for m in methods if not isinstance(m, str)]
+    edits: list[Edit] = list(objects)
+    lacking: dict[str, str] = {}
+    if names or categories or (variants is None and not objects):
+        more, lacking = chosen(names, categories)
+        edits += more
+    variations = varying.vary(known, edits, n, seed, lower=lower, validity=judge_for(collection)) if edits else []
     if variants is not None:
         variations += varying.written(known, varying.read_variants(Path(variants)), lower=lower)
     return Varied(known, variations, varying.not_applicable(known, edits, variations), lacking)
 
 
-def read_queries(source: str | Path | Collection | Mapping[str, Query]) -> dict[str, Query]:
-    """The queries that a text names."""
+def read_queries(
+    source: str | Path | Collection | Mapping[str, Query],
+) -> tuple[dict[str, Query], Collection | None]:
+    """The queries that a text names, and the collection that they are of, if there is one."""
     if isinstance(source, Mapping):
-        return dict(source)
+        return dict(source), None
     if isinstance(source, Collection):
-        return dict(source.queries)
+        return dict(source.queries), source
     if source == "-":
         rows = [line.rstrip("\r\n").partition("\t") for line in sys.stdin if line.strip()]
         if any(not tab for _, tab, _ in rows):
             raise BadInput("stdin: each line is a query id, a tab and the query")
-        return {qid: Query(text) for qid, _, text in rows}
+        return {qid: Query(text) for qid, _, text in rows}, None
     if Path(source).is_file():
-        return dict(read_topics(Path(source)))
-    return dict(load(source).queries)
+        return dict(read_topics(Path(source))), None
+    collection = load(source)
+    return dict(collection.queries), collection
 
 
 def write_variations(variations: Iterable[Variation], out: str | Path) -> None:
@@ -81,27 +88,5 @@ def write_variations(variations: Iterable[Variation], out: str | Path) -> None:
             stream.write("\t".join(COLUMNS) + "\n")
         for variation in variations:
             row = {column: getattr(variation, column) for column in COLUMNS}
-            cells = (" ".join(str(value).split()) for value in row.values())
+            cells = (harmless(" ".join(str(value).split())) for value in row.values())
             stream.write("\t".join(cells) + "\n" if tsv else json.dumps(row, ensure_ascii=False) + "\n")
-
-
-def _edits(methods: Sequence[str | Edit], categories: Sequence[str]) -> tuple[list[Edit], dict[str, str]]:
-    """The edits named, or all that work here; one that was named and does not work is an error."""
-    for name in categories:
-        if name not in CATEGORIES:
-            raise UnknownName("category", name, CATEGORIES)
-    edits: list[Edit] = [EDITS.build(one) if isinstance(one, str) else one for one in methods]
-    for edit in edits:
-        if reason := missing(edit):
-            raise BadInput(f"{EDITS.spec(edit)}: {reason}")
-    lacking: dict[str, str] = {}
-    if categories or not methods:
-        for name in EDITS:
-            edit = EDITS.build(name)
-            if categories and edit.category not in categories:
-                continue
-            if reason := missing(edit):
-                lacking[name] = reason
-            elif edit not in edits:
-                edits.append(edit)
-    return edits, lacking

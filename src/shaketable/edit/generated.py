@@ -85,7 +85,7 @@ class DescToTitle(_Generated):
 
 @dataclass(frozen=True)
 class BackTranslation(_Generated):
-    """Translate a query into another language and back (BackTranslation, M2M100 by German)."""
+    """Translate a query into another language and back (BackTranslation: M2M100, by way of German)."""
 
     model: str = GENERATORS["back_translation"]
     pivot: str = "de"
@@ -147,7 +147,7 @@ class Loaded:
         try:
             return int(self.tokenizer.get_lang_id(code))
         except (AttributeError, KeyError) as error:
-            raise BadInput(f"the model {self.name} does not translate into {code!r}; it must be like M2M100") from error
+            raise BadInput(f"the model {self.name} does not translate into {code!r}; take one like M2M100") from error
 
 
 @lru_cache(maxsize=2)
@@ -165,7 +165,7 @@ def load(name: str) -> Loaded:
         model = AutoModelForSeq2SeqLM.from_pretrained(source, use_safetensors=True, local_files_only=offline)
     except Exception as error:  # the libraries below raise whatever they like
         looked = ", ".join(map(str, model_places(name)))
-        hub = "the hub may not be asked (HF_HUB_OFFLINE)" if offline else "the hub does not give it"
+        hub = "the hub may not be asked, for HF_HUB_OFFLINE is set" if offline else "the hub does not give it"
         reason = str(error).strip().partition("\n")[0]
-        raise BadInput(f"the model {name} cannot be loaded: looked at {looked}; {hub} ({reason})") from error
+        raise BadInput(f"the model {name} cannot be loaded: it is not at {looked}, and {hub} ({reason})") from error
     return Loaded(name, model.eval(), tokenizer)

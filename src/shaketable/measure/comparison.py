@@ -113,10 +113,10 @@ def movement(before: Sequence[str], after: Sequence[str]) -> Movement:
     1.0
     """
     return Movement(
-        TopChange().of(before, after),
-        Overlap(10).of(before, after),
-        RBO(0.9).of(before, after),
-        Kendall().of(before, after),
+        TopChange().between(before, after),
+        Overlap(10).between(before, after),
+        RBO(0.9).between(before, after),
+        Kendall().between(before, after),
         float(places_lost(before, after)),
     )
 

@@ -13,12 +13,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shaketable.errors import BadInput, UnknownName
+from shaketable.measure.function import FunctionMeasure
+from shaketable.objects import OBJECT
 from shaketable.types import Qrels, Run, ScoreTable, ranking
 
 if TYPE_CHECKING:
@@ -85,6 +87,8 @@ def parse(text: str) -> Measure:
     >>> parse("ndcg_cut_10"), parse("mrr@10"), parse("RR(rel=2)@10"), parse("nDCG(dcg='exp-log2')@10")
     (nDCG@10, RR@10, RR(rel=2)@10, nDCG(dcg='exp-log2')@10)
     """
+    if re.fullmatch(OBJECT, text.strip()):
+        return cast("Measure", FunctionMeasure(text.strip()))  # all that is asked of it is its name
     form = _FORM.fullmatch(re.sub(r"\s*([@()])\s*", r"\1", text.strip()))
     if form is None:
         raise BadInput(f"cannot read the measure {text!r}: write NAME, NAME@K or NAME(parameter=value)@K")
@@ -174,8 +178,11 @@ class Evaluator:
         passes: dict[_Settings, dict[Measure, str]] = {}
         ranked: dict[Measure, Grades] = {}
         others: list[Measure] = []
+        own: list[FunctionMeasure] = []
         for measure in self.measures:
-            if trec := _trec_name(measure):
+            if isinstance(measure, FunctionMeasure):
+                own.append(measure)
+            elif trec := _trec_name(measure):
                 passes.setdefault(_trec_settings(measure), {})[measure] = trec
             elif measure.NAME == "ERR":
                 ranked[measure] = self._err()
@@ -184,6 +191,7 @@ class Evaluator:
             else:
                 others.append(measure)
         parts = [_trec_part(names, self.qrels, settings) for settings, names in passes.items()]
+        parts += [_function_part(measure, self.qrels) for measure in own]
         if ranked:
             parts.append(_ranked_part(ranked, self.qrels))
         return parts + ([_other_part(others, self.qrels)] if others else [])
@@ -444,6 +452,11 @@ def _ranked_part(measures: Mapping[Measure, Grades], qrels: Qrels) -> Part:
         return found
 
     return evaluate
+
+
+def _function_part(measure: FunctionMeasure, qrels: Qrels) -> Part:
+    key = cast("Measure", measure)
+    return lambda run: {key: {q: measure.value(grades, ranking(run.get(q, {}))) for q, grades in qrels.items()}}
 
 
 def _padded(lists: list[list[int | None]]) -> NDArray[np.float64]:

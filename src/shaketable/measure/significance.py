@@ -6,7 +6,10 @@ difference anywhere) p is 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -133,6 +136,163 @@ _CORRECTIONS: dict[str, Callable[[Values], Values]] = {
     "bh": _benjamini_hochberg,
 }
 """Of p-values in ascending order."""
+
+
+TESTS: dict[str, Callable[..., Values]] = {"t_test": t_test, "wilcoxon": wilcoxon, "randomisation": randomisation}
+"""Tests of paired differences by name; of these only the last draws, and takes a seed."""
+CORRECTIONS = tuple(_CORRECTIONS)
+"""What `adjust` can be told."""
+
+
+def chosen_test(name: str, seed: int = 0) -> Callable[[ArrayLike, ArrayLike], Values]:
+    """The test of that name; "t-test" will do for "t_test".
+
+    >>> round(chosen_test("t-test")([0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.5, 0.5]).item(), 4)
+    0.0154
+    """
+    if _key(name) not in TESTS:
+        raise UnknownName("test", name, TESTS)
+    test = TESTS[_key(name)]
+    return (lambda first, second: test(first, second, seed)) if test is randomisation else test
+
+
+def _key(name: str) -> str:
+    return name.strip().lower().replace("-", "_")
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Every pair of systems compared: a row for each pair, the better system first (by mean; then by place)."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    """Numbers of the two systems."""
+    difference: Values
+    """Mean of the first minus mean of the second: 0 or more."""
+    raw_p: Values
+    p: Values
+    """Corrected for the number of pairs."""
+    effect: Values
+    """Cohen's d_z of the difference."""
+    letters: tuple[str, ...]
+    """For each system: two systems have a letter in common if, and only if, they do not differ significantly."""
+
+
+def all_pairs(
+    values: ArrayLike, test: str = "t_test", correction: str = "holm", level: float = 0.05, seed: int = 0
+) -> Pairs:
+    """Compare every pair of systems of a matrix [systems, topics], such as `ScoreTable.values`.
+
+    With fewer than 20 topics nothing is called different, as with `mark`, so that all systems share a letter. The
+    randomisation test draws as often as the number of pairs needs: a p of 1 / 10,001 would survive no correction for
+    thousands of them.
+
+    >>> found = all_pairs(np.array([0.5, 0.1, 0.6])[:, None] + np.arange(40) / 100 * [[1], [1.01], [0.99]])
+    >>> found.letters, found.difference.round(2).tolist()
+    (('b', 'c', 'a'), [0.1, 0.5, 0.4])
+    """
+    x = per_topic(values)
+    if x.ndim != 2:
+        raise BadInput(f"a comparison needs a matrix of systems x topics, not an array of shape {x.shape}")
+    means = x.mean(axis=1)
+    order = np.argsort(-means, kind="stable")
+    above, below = np.triu_indices(len(x), 1)
+    first, second = order[above], order[below]
+    compare = chosen_test(test, seed)
+    if not len(first):
+        raw = np.zeros(0)
+    elif TESTS[_key(test)] is randomisation:
+        raw = _randomised(x, first, second, seed, draws=max(10_000, math.ceil(2 * len(first) / level)))
+    else:
+        raw = compare(x[second], x[first])
+    p = adjust(raw, correction)
+    effect = effect_size(x[second], x[first]) if len(first) else np.zeros(0)
+    differ = np.zeros((len(x), len(x)), dtype=np.bool_)
+    if x.shape[1] >= FEWEST_QUERIES:
+        differ[above, below] = differ[below, above] = p < level
+    ranked = letters(differ)  # of the systems from best to worst
+    by_system = [""] * len(x)
+    for place, system in enumerate(order.tolist()):
+        by_system[system] = ranked[place]
+    return Pairs(first, second, means[first] - means[second], raw, p, effect, tuple(by_system))
+
+
+def _randomised(x: Values, first: NDArray[np.int64], second: NDArray[np.int64], seed: int, draws: int) -> Values:
+    """`randomisation` of pairs of rows: the sums of all rows under each assignment are enough for all pairs."""
+    size = np.abs(x).sum(axis=1)
+    least = np.abs(difference(x[second], x[first]).sum(axis=1)) - NOISE * (size[first] + size[second])
+    as_much, total = np.zeros(len(first)), 0
+    for coins in flips(x.shape[1], seed, draws, len(first)):
+        sums = (2.0 * coins - 1) @ x.T
+        as_much += (np.abs(sums[:, first] - sums[:, second]) >= least).sum(axis=0)
+        total += len(coins)
+    return np.asarray(as_much / total if tries_all(x.shape[1], draws) else (as_much + 1) / (total + 1))
+
+
+def letters(differ: ArrayLike) -> list[str]:
+    """A compact letter display: letters for each system, from a matrix that says which pairs differ.
+
+    Two systems share a letter if, and only if, they do not differ. Each letter stands for as many systems as can be
+    together, and none can be spared; the least possible number of letters is not sought, which is a hard problem. "a"
+    comes first from the top; after "z" come capitals, then letters with a number.
+
+    >>> letters([[False, False, True], [False, False, False], [True, False, False]])
+    ['a', 'ab', 'b']
+
+    Piepho. An algorithm for a letter-based representation of all-pairwise comparisons. J. Comp. Graph. Stat. 2004.
+    Gramm, Guo, Hüffner, Niedermeier, Piepho, Schmid. Algorithms for compact letter displays. CSDA 2007.
+    """
+    alike = ~np.asarray(differ, dtype=np.bool_)
+    if alike.ndim != 2 or alike.shape[0] != alike.shape[1] or (alike != alike.T).any() or not alike.diagonal().all():
+        raise BadInput("letters need a symmetric matrix of which pairs of systems differ; none differs from itself")
+    count = len(alike)
+    groups: list[NDArray[np.int64]] = []
+    open_pairs = alike.copy()  # that no group holds yet, a system with itself among them
+    for system in range(count):
+        while open_pairs[system].any():
+            partner = int(np.flatnonzero(open_pairs[system])[0])
+            group = _grown(sorted({system, partner}), alike, open_pairs)
+            groups.append(group)
+            open_pairs[np.ix_(group, group)] = False
+    kept = _needed(groups, count)
+    kept.sort(key=lambda group: group.tolist())
+    marks = [""] * count
+    for number, group in enumerate(kept):
+        for system in group.tolist():
+            marks[system] += _letter(number)
+    return marks
+
+
+def _grown(members: list[int], alike: NDArray[np.bool_], open_pairs: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """As many systems as can be together with these; the one that closes most open pairs is taken next."""
+    while True:
+        fit = np.asarray(alike[members].all(axis=0))
+        fit[members] = False
+        if not fit.any():
+            break
+        closes = np.where(fit, open_pairs[members].sum(axis=0), -1)
+        members.append(int(closes.argmax()))
+    return np.sort(np.array(members, dtype=np.int64))
+
+
+def _needed(groups: list[NDArray[np.int64]], count: int) -> list[NDArray[np.int64]]:
+    """The groups without those whose every pair another one holds; the smallest are tried first."""
+    times = np.zeros((count, count), dtype=np.int64)
+    for group in groups:
+        times[np.ix_(group, group)] += 1
+    kept = []
+    for group in sorted(groups, key=len):
+        block = np.ix_(group, group)
+        if (times[block] > 1).all():
+            times[block] -= 1
+        else:
+            kept.append(group)
+    return kept
+
+
+def _letter(number: int) -> str:
+    again, at = divmod(number, len(ascii_letters))
+    return ascii_letters[at] + (str(again + 1) if again else "")
 
 
 def bootstrap_interval(

@@ -21,11 +21,11 @@ class VNAP:
 
     Var(AP / MAP) = Var(AP) / MAP², with the population variance; NaN where MAP is 0.
 
-    >>> VNAP().of([0.2, 0.4]).item()
+    >>> VNAP().over([0.2, 0.4]).item()
     0.1111111111111111
     """
 
-    def of(self, ap: ArrayLike) -> Values:
+    def over(self, ap: ArrayLike) -> Values:
         ap = per_topic(ap, least=0)
         mean = ap.mean(axis=-1)
         normal = np.divide(ap, mean[..., None], out=np.full_like(ap, np.nan), where=mean[..., None] > 0)
@@ -39,13 +39,13 @@ class VAP:
     The population variance. It falls with the mean, for a ranker that finds nothing is even; VNAP is for rankers of
     different means.
 
-    >>> round(VAP().of([0.2, 0.4]).item(), 12)
+    >>> round(VAP().over([0.2, 0.4]).item(), 12)
     0.01
 
     Zhang, Song, Wang, Hou. Bias-variance decomposition of IR evaluation. SIGIR 2013.
     """
 
-    def of(self, ap: ArrayLike) -> Values:
+    def over(self, ap: ArrayLike) -> Values:
         return np.asarray(per_topic(ap, least=0).var(axis=-1))
 
 
@@ -55,7 +55,7 @@ class GMAP:
 
     exp(mean ln(AP + ε)) - ε; with `floor`, trec_eval's gm_map: exp(mean ln max(AP, ε)).
 
-    >>> round(GMAP().of([0.1, 0.4]).item(), 4)
+    >>> round(GMAP().over([0.1, 0.4]).item(), 4)
     0.2
 
     Voorhees. Overview of the TREC 2004 robust retrieval track.
@@ -68,7 +68,7 @@ class GMAP:
         if not self.epsilon > 0:
             raise BadInput(f"gmap: epsilon must be above 0, not {self.epsilon}")
 
-    def of(self, ap: ArrayLike) -> Values:
+    def over(self, ap: ArrayLike) -> Values:
         ap = per_topic(ap, least=0)
         if self.floor:
             return np.asarray(np.exp(np.log(np.maximum(ap, self.epsilon)).mean(axis=-1)))
@@ -80,12 +80,12 @@ class GMAP:
 class GMMap:
     """Geometric mean of AP as trec_eval has it: AP counts 0.00001 at least; it is `gmap(floor=True)`.
 
-    >>> round(GMMap().of([0.0, 0.4]).item(), 6)
+    >>> round(GMMap().over([0.0, 0.4]).item(), 6)
     0.002
     """
 
-    def of(self, ap: ArrayLike) -> Values:
-        return GMAP(floor=True).of(ap)
+    def over(self, ap: ArrayLike) -> Values:
+        return GMAP(floor=True).over(ap)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class WorstArea:
 
     Σ MAP(X) for X = 1..⌊share · |Q|⌋, divided by the number of X if `normalised`; NaN where there is no such X.
 
-    >>> WorstArea(share=0.5).of([0.75, 0.25, 0.5, 1.0]).item()
+    >>> WorstArea(share=0.5).over([0.75, 0.25, 0.5, 1.0]).item()
     0.3125
 
     Voorhees. Overview of the TREC 2003 robust retrieval track.
@@ -107,7 +107,7 @@ class WorstArea:
         if not 0 < self.share <= 1:
             raise BadInput(f"worst_area: share must be above 0 and at most 1, not {self.share}")
 
-    def of(self, ap: ArrayLike) -> Values:
+    def over(self, ap: ArrayLike) -> Values:
         ap = per_topic(ap, least=0)
         count = int(ap.shape[-1] * self.share + 1e-9)  # 0.29 of 100 is 29, whatever binary fractions say
         if count == 0:

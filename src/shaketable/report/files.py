@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from shaketable.errors import BadInput
 from shaketable.files import open_binary, written_whole
-from shaketable.report import clean, missing
+from shaketable.report import harmless, missing
 from shaketable.types import Example, Failure, Figure, Finding, Result
 
 if TYPE_CHECKING:
@@ -203,13 +203,8 @@ def _for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
     for i in range(frame.shape[1]):
         column = frame.iloc[:, i]
         if _type(column) == "text":
-            frame.isetitem(i, [_harmless(v) if isinstance(v, str) else v for v in column])
-    return frame.set_axis([_harmless(str(name)) for name in frame.columns], axis="columns")
-
-
-def _harmless(text: str) -> str:
-    formula = re.match(r"[=+\-@\t\r]", text) and not re.fullmatch(r"[-+]?\d[\d.,]*\s*%?|-", text)
-    return clean(f"'{text}" if formula else text)
+            frame.isetitem(i, [harmless(v) if isinstance(v, str) else v for v in column])
+    return frame.set_axis([harmless(str(name)) for name in frame.columns], axis="columns")
 
 
 def _numbered(stem: str) -> Iterator[str]:

@@ -70,5 +70,7 @@ def verdicts(gates: Sequence[Gate], results: Iterable[Result]) -> list[Verdict]:
         named = [one for one in findings if gate.key in (one.name, f"{one.ranker}.{one.name}")]
         if not named:
             raise UnknownName("finding", gate.key, {f"{one.ranker}.{one.name}" for one in findings})
-        outcomes += [Verdict(gate, one) for one in named]
+        # two tasks may have found the same number
+        once = {(one.ranker, one.name, one.value, one.against, one.where): one for one in reversed(named)}
+        outcomes += [Verdict(gate, one) for one in reversed(once.values())]
     return outcomes

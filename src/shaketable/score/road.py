@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from shaketable.errors import BadInput, RankerFailed, ShaketableError
-from shaketable.score.executor import Executor, Here, Job, Origin, completed
+from shaketable.score.executor import Executor, Here, Job, Origin, Threads, completed
 from shaketable.score.store import Store
 from shaketable.types import Doc, Failure, Ranker, Retriever, Scores, Slate, Watch, unwatched
 
@@ -41,6 +41,9 @@ class Traits:
     pointwise: bool
     fingerprint: str | None
     cached: bool
+    volatile: bool
+    in_flight: int
+    chunk: int
 
     @classmethod
     def of(cls, ranker: Ranker | Retriever, name: str = "") -> Traits:
@@ -49,6 +52,9 @@ class Traits:
             pointwise=getattr(ranker, "pointwise", False) is True,
             fingerprint=getattr(ranker, "fingerprint", None),
             cached=getattr(ranker, "cached", True) is not False,
+            volatile=getattr(ranker, "volatile", False) is True,
+            in_flight=int(getattr(ranker, "in_flight", 1)),
+            chunk=int(getattr(ranker, "chunk", 0)),
         )
 
 
@@ -82,8 +88,13 @@ class Road:
     executor: Executor = field(default_factory=Here)
     failures: list[Failure] = field(default_factory=list)
     spent: dict[str, Spent] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
+    """Rankers that no longer answer as they did when their answers were kept."""
     _kept: dict[bytes, Answer] = field(default_factory=dict, repr=False)
     _unnamed: list[Any] = field(default_factory=list, repr=False)
+    _trusted: dict[tuple[str, ...], bool] = field(default_factory=dict, repr=False)
+    """Of volatile rankers: are the answers on disk still theirs?"""
+    _threads: dict[int, Threads] = field(default_factory=dict, repr=False)
     _digests: dict[int, tuple[Doc, bytes]] = field(default_factory=dict, repr=False)
     """By `id`, each with its document, which keeps the id from being given to another."""
 
@@ -114,7 +125,8 @@ class Road:
     def remarks(self) -> list[str]:
         """What a reader should know of the answers that were kept."""
         damaged = self.store.damaged if self.store else 0
-        return [f"{damaged:,} answers kept on disk were damaged; they were asked for again"] if damaged else []
+        said = [f"{damaged:,} answers kept on disk were damaged; they were asked for again"] if damaged else []
+        return said + [f"{name} no longer answers as it did, so nothing that was kept is used" for name in self.changed]
 
     def _walk(
         self, asked: _Asked, way: Way[Unit], wanted: Sequence[Any], kept: bool
@@ -124,13 +136,12 @@ class Road:
         spent = self.spent.setdefault(asked.traits.name, Spent())
         values: list[Answer] = [None] * len(units)
         on_disk = kept and asked.traits.fingerprint is not None and asked.traits.cached
-        todo = self._look_up(way, keys, values, on_disk) if kept else list(range(len(units)))
+        todo = self._look_up(asked, way, units, keys, values, on_disk) if kept else list(range(len(units)))
         weights = [way.weight(units[i]) for i in todo]
-        jobs = (
-            (part, asked.job(way, [units[i] for i in part], self.go_on)) for part in chunks(todo, weights, self.chunk)
-        )
+        size = asked.traits.chunk or self.chunk
+        jobs = ((part, asked.job(way, [units[i] for i in part], self.go_on)) for part in chunks(todo, weights, size))
         with self.watch(f"{way.verb} with {asked.traits.name}", sum(weights)) as advance:
-            for part, (answers, seconds) in completed(self.executor, jobs):
+            for part, (answers, seconds) in completed(self._executor(asked.traits), jobs):
                 for i, answer in zip(part, self._answered(asked, units, part, way, answers), strict=True):
                     values[i] = answer
                 spent.seconds += seconds
@@ -159,7 +170,15 @@ class Road:
             places.append(place)
         return units, list(index), places
 
-    def _look_up(self, way: Way[Any], keys: list[bytes], values: list[Answer], on_disk: bool) -> list[int]:
+    def _executor(self, traits: Traits) -> Executor:
+        """The road's own; a ranker that waits for others is asked by several threads, as many as it says."""
+        if traits.in_flight <= self.executor.in_flight:
+            return self.executor
+        return self._threads.setdefault(traits.in_flight, Threads(traits.in_flight))
+
+    def _look_up(
+        self, asked: _Asked, way: Way[Any], units: list[Any], keys: list[bytes], values: list[Answer], on_disk: bool
+    ) -> list[int]:
         """Fill in the answers that are known and suffice; the places of the others remain."""
         todo = []
         for i, key in enumerate(keys):
@@ -172,10 +191,38 @@ class Road:
             return todo
         known = {key: way.decode(value) for key, value in self.store.get([keys[i] for i in todo]).items()}
         known = {key: value for key, value in known.items() if way.suffices(value)}
+        if known and asked.traits.volatile and not self._trust(asked, way, units, keys, known):
+            return todo
         self._remember(known.items())
         for i in todo:
             values[i] = known.get(keys[i])
         return [i for i in todo if values[i] is None]
+
+    def _trust(
+        self, asked: _Asked, way: Way[Any], units: list[Any], keys: list[bytes], known: Mapping[bytes, Answer]
+    ) -> bool:
+        """Does what is served behind a name still answer as it did? A few answers are asked for twice to find out.
+
+        They may differ from those on disk by no more than twice what they differ from each other.
+        """
+        name = self._names(asked)
+        if name not in self._trusted:
+            places = [i for i, key in enumerate(keys) if key in known]
+            some = [places[j] for j in sorted({0, len(places) // 2, len(places) - 1})]
+            once, again = (
+                [way.numbers(a) for a in way.request([units[i] for i in some]).put(asked.ranker, asked.traits.name)]
+                for _ in range(2)
+            )
+            kept = [way.numbers(known[keys[i]]) for i in some]
+            noise = max(float(np.abs(a - b).max(initial=0)) for a, b in zip(once, again, strict=True))
+            near = 1e-6 + 2 * noise
+            same = [
+                len(a) == len(b) and np.allclose(a, b, rtol=1e-6, atol=near) for a, b in zip(once, kept, strict=True)
+            ]
+            self._trusted[name] = all(same)
+            if not all(same):
+                self.changed.append(asked.traits.name)
+        return self._trusted[name]
 
     def _keep(self, way: Way[Any], done: list[tuple[bytes, Answer]], on_disk: bool) -> None:
         if self.store is not None and on_disk:
@@ -364,6 +411,7 @@ class Way(Protocol[Unit]):
     def query(self, unit: Unit) -> str: ...
     def request(self, units: list[Unit]) -> Request: ...
     def suffices(self, answer: Answer) -> bool: ...
+    def numbers(self, answer: Answer) -> Scores: ...
     def encode(self, answer: Answer) -> bytes: ...
     def decode(self, value: bytes) -> Answer: ...
     def assemble(self, answers: list[Answer]) -> Any: ...
@@ -398,6 +446,9 @@ class Pairs:
 
     def suffices(self, answer: Answer) -> bool:
         return True
+
+    def numbers(self, answer: Answer) -> Scores:
+        return np.array([answer])
 
     def encode(self, answer: Answer) -> bytes:
         return struct.pack("<d", answer)
@@ -439,6 +490,10 @@ class Slates:
 
     def suffices(self, answer: Answer) -> bool:
         return True
+
+    def numbers(self, answer: Answer) -> Scores:
+        scores: Scores = answer
+        return scores
 
     def encode(self, answer: Answer) -> bytes:
         value: bytes = answer.astype("<f8").tobytes()
@@ -513,6 +568,10 @@ class Searches:
 
     def suffices(self, answer: Answer) -> bool:
         return bool(answer.k >= self.k or len(answer.docnos) < answer.k)
+
+    def numbers(self, answer: Answer) -> Scores:
+        scores: Scores = answer.scores
+        return scores
 
     def encode(self, answer: Answer) -> bytes:
         docnos = "\0".join(answer.docnos).encode("utf-8", "surrogatepass")

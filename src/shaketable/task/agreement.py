@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from shaketable.registry import MEASURES
+from shaketable.measure.kinds import change_measure
 from shaketable.types import Figure, Finding, Result, ranking
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ class Agreement:
     def run(self, bench: Bench) -> Result:
         import pandas as pd
 
-        compare = {text: MEASURES.build(text) for text in self.measures}
+        compare = {text: change_measure(text) for text in self.measures}
         rankings = {name: {qid: ranking(scores) for qid, scores in run.items()} for name, run in bench.runs().items()}
         rows = [
             {"ranker": left, "other": right, "query": qid}
-            | {text: measure.of(rankings[left][qid], rankings[right][qid]) for text, measure in compare.items()}
+            | {text: measure.between(rankings[left][qid], rankings[right][qid]) for text, measure in compare.items()}
             for left, right in combinations(rankings, 2)
             for qid in bench.queries
             if rankings[left].get(qid) and rankings[right].get(qid)
@@ -65,4 +65,4 @@ class Agreement:
 
 def _better(measure: str) -> Literal["higher", "lower"]:
     """Agreement is better the higher where no change gives 1, the lower where it gives 0."""
-    return "higher" if MEASURES.build(measure).of(["a", "b"], ["a", "b"]) > 0 else "lower"
+    return "higher" if change_measure(measure).between(["a", "b"], ["a", "b"]) > 0 else "lower"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shaketable.chance import draws_for
+from shaketable.edit.vary import chance_of
 from shaketable.errors import BadInput
 from shaketable.measure.change import drop_rate
 from shaketable.measure.comparison import EXPLAINED, compare, mean_movement, query_means, starred
@@ -97,7 +97,7 @@ class QueryAttack:
         for qid, query in bench.texts.items():
             context = Context(query, bench.queries[qid].description, bench.vocabulary)
             for draw in range(self.draws):
-                draws = draws_for(bench.seed, text, qid, draw)
+                draws = chance_of(edit, bench.seed, qid, draw)
                 if hasattr(edit, "attack"):
                     outcome = edit.attack(query, draws, context)
                 else:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from shaketable.edit.published import read_variations
 from shaketable.edit.taxonomy import KEEPING
 from shaketable.edit.vary import HUMAN, Variation
 from shaketable.errors import BadInput
@@ -21,6 +22,7 @@ from shaketable.measure.comparison import EXPLAINED, Comparison, compare, mean_m
 from shaketable.measure.effectiveness import Evaluator, judged_share, parse
 from shaketable.measure.plane import tsne
 from shaketable.measure.significance import FEWEST_QUERIES
+from shaketable.rank.similarity import judge_for
 from shaketable.task.changed import PIPELINE, SETTINGS, Shaken, Trial, runs_of, settings, shake, values_of
 from shaketable.task.sliced import sliced
 from shaketable.types import Example, Figure, Finding, Result
@@ -260,9 +262,10 @@ def varied(bench: Bench, edits: Sequence[str], n: int, file: str = "") -> tuple[
     """The variations of the queries: from a file where one is named, else made by the bench."""
     if not file:
         return bench.variations(edits, n)
-    from shaketable.edit.published import read_variations
-
-    return read_variations(Path(file), bench.queries), {}
+    variations = read_variations(Path(file), bench.queries, judge_for(bench.collection))
+    if not variations:
+        raise BadInput(f"none of its variations is of a query of {bench.collection.name}", file)
+    return variations, {}
 
 
 def _prepared(bench: Bench, variations: Sequence[Variation]) -> list[Trial]:

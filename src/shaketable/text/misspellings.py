@@ -27,7 +27,7 @@ def read_misspellings(path: Path) -> Misspellings:
             right, _, wrong = item.partition(">")
             slips = tuple(wrong.split(","))
             if not all((right, *slips)) or right in slips or right in table:
-                raise BadInput(f"{item!r}: write right>wrong,wrong, each right word once", path, number)
+                raise BadInput(f"{item!r} cannot be read: write right>wrong,wrong, each right word once", path, number)
             table[right] = slips
     return table
 

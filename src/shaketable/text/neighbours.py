@@ -71,8 +71,8 @@ def neighbours(path: str = "") -> Neighbours:
     found = Path(path) if path else find()
     if found is None:
         raise BadInput(
-            f"counter-fitted neighbours are in none of {', '.join(map(str, places()))}; "
-            "put a JSON of lists or a text file of vectors there, or name the file"
+            f"there are counter-fitted neighbours in none of {', '.join(map(str, places()))}; "
+            "put a JSON file of lists or a text file of vectors there, or name the file"
         )
     return read_neighbours(found)
 
@@ -88,9 +88,9 @@ def _read_lists(path: Path) -> Lists:
         with open_binary(path) as raw:
             words = json.load(raw)
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"is not JSON ({error})", path) from error
+        raise BadInput(f"the file is not JSON ({error})", path) from error
     if not isinstance(words, dict) or not all(isinstance(near, list) for near in words.values()):
-        raise BadInput("must hold one object: each word with the list of its neighbours", path)
+        raise BadInput("the file must hold one object: each word with the list of its neighbours", path)
     return Lists(words)
 
 
@@ -108,7 +108,7 @@ def _read_vectors(path: Path) -> Vectors:
         words.append(word)
         rows.append(row)
     if not rows:
-        raise BadInput("holds no vectors", path)
+        raise BadInput("the file holds no vectors", path)
     matrix = np.stack(rows)
     matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     return Vectors(words, {word: i for i, word in enumerate(words)}, matrix)

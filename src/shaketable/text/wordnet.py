@@ -93,7 +93,7 @@ def read_wordnet(path: Path) -> WordNet:
             with zipfile.ZipFile(path) as archive:
                 files = {name: archive.read(f"wordnet/{name}") for name in names}
     except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise BadInput(f"is not a whole WordNet ({error})", path) from error
+        raise BadInput(f"this is not a whole WordNet ({error})", path) from error
     return WordNet({pos: _cut(files[f"index.{pos}"]) for pos in POS}, {pos: files[f"data.{pos}"] for pos in POS})
 
 
