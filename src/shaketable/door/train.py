@@ -114,7 +114,7 @@ def train(
         tuned = bench.tune(chosen, split, valid=valid, plan=plan)
         chosen, trials = tuned.learner, tuned.trials
     if folds:
-        model = bench.fit_folds(chosen, folds, folder=out, plan=plan)
+        model = bench.fit_folds(chosen, folds, folder=out, plan=plan, overwrite=overwrite)
     else:
         model = bench.fit(chosen, split, valid=valid, plan=plan, folder=out, overwrite=overwrite)
     return Training(model, LEARNERS.spec(chosen), {"train": {"queries": 0}} | model.card(), trials)
