@@ -123,9 +123,20 @@ class _Source(io.RawIOBase):
 
 def lines(path: Path, never: bytes = NUL) -> Iterator[tuple[int, str]]:
     """Number and text of each line that is not blank, without its end. Bytes that may `never` occur are refused."""
+    for first, rows in blocks(path, never):
+        for at, row in enumerate(rows, first):
+            if row and not row.isspace():
+                yield at, row
+
+
+def blocks(path: Path, never: bytes = NUL) -> Iterator[tuple[int, list[str]]]:
+    """The same lines, blank ones too, many at a time: the number of the first, and their texts.
+
+    What is done once for many lines costs little.
+    """
     number = 1
     with open_binary(path) as raw:
-        for block in _blocks(raw, path):
+        for block in _whole_lines(raw, path):
             if number == 1:
                 block = block.removeprefix(BOM)
             if never in block if len(never) == 1 else len(block.translate(None, never)) < len(block):
@@ -141,14 +152,12 @@ def lines(path: Path, never: bytes = NUL) -> Iterator[tuple[int, str]]:
                 rows = [row.rstrip("\r") for row in rows]
                 if (at := next((at for at, row in enumerate(rows) if "\r" in row), -1)) >= 0:
                     raise BadInput("has a carriage return in a line; lines end in \\n or \\r\\n", path, number + at)
-            for at, row in enumerate(rows, number):
-                if row and not row.isspace():
-                    yield at, row
+            yield number, rows
             number += len(rows) - 1
 
 
-def _blocks(raw: IO[bytes], path: Path) -> Iterator[bytes]:
-    """Blocks of whole lines: what is done once for many lines costs little."""
+def _whole_lines(raw: IO[bytes], path: Path) -> Iterator[bytes]:
+    """Bytes up to the end of a line, about a million at a time."""
     begun: list[bytes] = []
     size = 0
     while chunk := raw.read(BLOCK):

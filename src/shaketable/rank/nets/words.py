@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,22 +22,21 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from shaketable.errors import BadInput, cut, quoted
-from shaketable.files import lines, numbers, read_json, written_whole
+from shaketable.errors import BadInput
+from shaketable.files import read_json, written_whole
 from shaketable.rank.nets.memory import Memory
 from shaketable.rank.nets.net import Net
 from shaketable.rank.nets.tokens import padded
 from shaketable.text.tokens import Tokenizer
+from shaketable.text.vectors import FIRST
+from shaketable.text.vectors import read_vectors as read_vectors
 from shaketable.types import Corpus
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
 FILE = "vocabulary.json"
-LIMIT = float(np.finfo(np.float32).max)
 REMEMBERED = 64 << 20  # bytes of numbers and texts
-FIRST = 100_000
-"""Words of a file that are kept wherever they occur: files begin with the most frequent words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,35 +99,6 @@ def most_frequent(parts: Iterable[Iterable[str]], limit: int, least: int = 2) ->
 def words_of(corpus: Corpus, tokenizer: Tokenizer, limit: int = FIRST) -> tuple[str, ...]:
     """The words of a collection, for vectors that are to be learned."""
     return most_frequent((tokenizer(doc.text) for _, doc in corpus.items()), limit)
-
-
-def read_vectors(path: Path, wanted: Collection[str] = (), first: int = FIRST) -> tuple[tuple[str, ...], Floats]:
-    """Words and their vectors [words, d] from a text file as GloVe and word2vec write it, plain or gzipped.
-
-    A line is a word and its numbers; word2vec's first line, how many words of how many dimensions, is passed over. Kept
-    are the first words and, of the others, those that are wanted.
-    """
-    rows: dict[str, Floats] = {}
-    dim = 0
-    for number, line in lines(path):
-        word, *values = line.rstrip().split(" ")
-        if number == 1 and len(values) == 1 and word.isdigit() and values[0].isdigit():
-            continue
-        try:
-            row = np.array(numbers(values))
-        except ValueError as error:
-            what = f"{quoted(word)} has others ({cut(str(error))})"
-            raise BadInput(f"a line is a word and its numbers, but {what}", path, number) from None
-        dim = dim or len(row)
-        if len(row) != dim or not dim:
-            raise BadInput(f"{quoted(word)} has {len(row)} numbers where the words before it have {dim}", path, number)
-        if not (np.abs(row) <= LIMIT).all():
-            raise BadInput(f"the vector of {quoted(word)} has numbers that are not finite", path, number)
-        if len(rows) < first or word in wanted:
-            rows.setdefault(word, row.astype(np.float32))
-    if not rows:
-        raise BadInput("holds no vectors", path)
-    return tuple(rows), np.stack(list(rows.values()))
 
 
 def letter_trigrams(word: str) -> list[str]:
