@@ -17,6 +17,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from hashlib import blake2b, file_digest
 from pathlib import Path
@@ -409,8 +410,8 @@ def _remove(stage: Path) -> None:
 
 def settle(folder: Path) -> None:
     """Wait until all that a folder holds is on the disk: renamed afterwards, it is whole even if the power fails."""
-    for path in (*folder.rglob("*"), folder):
-        sync(path)
+    with ThreadPoolExecutor(8) as pool:  # those who wait together are written together
+        list(pool.map(sync, (*folder.rglob("*"), folder)))
 
 
 def sync(path: Path) -> None:

@@ -82,9 +82,10 @@ def open_shelf(corpus: Corpus, name: str, encode: Encode) -> Shelf:
     except Damaged as error:
         arrays.discard(folder)
         remark = f"the vectors of the collection were made again, for those on disk were damaged ({error})"
+    stayed = folder.exists()  # damaged, and not to be removed
     try:
         build(corpus, folder, encode)
-        return replace(load(folder), remark=remark)
+        return replace(load(folder, written=not stayed), remark=remark)
     except OSError as error:
         raise BadInput(f"the vectors of the collection cannot be kept ({error.strerror})", folder) from error
 
@@ -119,9 +120,9 @@ def build(corpus: Corpus, folder: Path, encode: Encode) -> None:
         writer.append("places", np.array(places, np.int64)[order])
 
 
-def load(folder: Path) -> Shelf:
-    """The vectors in a folder, mapped; `Damaged` if they are not as they were written."""
-    _, found = arrays.load(folder)
+def load(folder: Path, *, written: bool = False) -> Shelf:
+    """The vectors in a folder, mapped; `Damaged` if they are not as they were written, which may have been just now."""
+    _, found = arrays.load(folder, written=written)
 
     def ids(name: str) -> Ids:
         return Ids.from_arrays({key: found[f"{name}.{key}"] for key in ("blob", "offsets", "hashes", "places")})
