@@ -275,7 +275,7 @@ def test_a_search_fails_like_scoring_does():
                 raise SystemExit(0)
             return super().search(queries, k)
 
-    with pytest.raises(RankerFailed, match="finds failed to search for 2 queries.*SystemExit"):
+    with pytest.raises(RankerFailed, match=r"finds failed to search for 2 queries.*SystemExit"):
         Road().search(Breaks(), ["oak", "elm"], 3)
     road = Road(go_on=True)
     first, second = road.search(Breaks(), ["oak", "elm"], 3)

@@ -81,9 +81,16 @@ class TestQueryVariation:
         assert {"misspelling", "naturality", "ordering", "paraphrasing"} <= set(
             result.tables["by category"]["category"]
         )
-        assert any("back_translation" in note for note in result.notes)
+        (left_out,) = [note for note in result.notes if note.startswith("Left out")]
+        assert "word_embed_syn_swap" in left_out
+        assert "back_translation" not in left_out, "models that generate are not asked for"
         human = by_method[by_method["method"] == "human"]
         assert len(human), "variants of the collection take part"
+
+    def test_what_a_list_of_methods_lacks_is_named(self, bench):
+        (note,) = [n for n in QueryVariation(edits=("paper_004",)).run(bench).notes if n.startswith("Left out")]
+        assert "word_embed_syn_swap" in note
+        assert "qwerty_char_sub" not in note
 
     def test_conventions_for_invalid_variations(self, bench):
         result = QueryVariation(edits=("human",)).run(bench)

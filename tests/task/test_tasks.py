@@ -87,7 +87,7 @@ def test_tasks_that_need_judgements_are_left_out_and_named(collection, bench):
     unjudged = Bench(replace(collection, qrels={}), bench.models)
     results, skipped = run_tasks(unjudged, [TASKS.build(name) for name in TASKS])
     assert [r.task for r in results] == ["agreement", "query-attack", "query-variation"]
-    assert skipped.keys() == {"variance", "risk", "fusion"}
+    assert skipped.keys() == {"effectiveness", "variance", "risk", "fusion"}
     for result in results[1:]:
         assert {f.name.partition("(")[0] for f in result.findings} <= {
             "overlap",
@@ -115,7 +115,8 @@ def test_limit_takes_the_first_queries(collection, bench):
     few = Bench(collection, bench.models, limit=5)
     assert list(few.queries) == list(collection.queries)[:5]
     notes = variance.Variance().run(few).notes
-    assert any("Only 5 queries" in note for note in notes)
+    assert any("There are fewer than 20 queries" in note for note in notes)
+    assert any("over 5 queries" in note for note in notes)
 
 
 def test_gates_look_at_headline_numbers(bench):

@@ -19,6 +19,7 @@ from shaketable.measure.effectiveness import score_table
 from shaketable.registry import LEARNERS
 from shaketable.testing import check_catalogue
 from shaketable.train.neural import DRMM, DSSM, KNRM, OBJECTIVES, Bert, ColBERT, ConvKNRM, Duet, NeuralLearner
+from shaketable.train.plan import Control, Plan
 from shaketable.types import Collection, Doc, Query, Slate
 from tests.toys import WORDS
 
@@ -105,14 +106,14 @@ def test_settings_of_the_paper():
 @pytest.mark.parametrize("kind", ["dssm", "drmm", "knrm", "conv_knrm", "duet"])
 def test_a_learner_leaves_a_model_that_ranks(tmp_path, kind):
     collection = trees()
-    model = small(kind).fit(collection, QIDS[:8], QIDS[8:], seed=1, folder=tmp_path / "model")
+    model = small(kind).fit(collection, QIDS[:8], valid=QIDS[8:], seed=1, folder=tmp_path / "model")
     files = sorted(path.name for path in (tmp_path / "model").iterdir())
     assert files == ["model.json", "vocabulary.json", "weights.safetensors"]
     about = json.loads((tmp_path / "model" / "model.json").read_text())
     assert (about["schema"], about["kind"]) == ("shaketable.model/1", kind)
     card = about["card"]
     assert card["learner"] == LEARNERS.spec(small(kind))
-    assert (card["seed"], card["objective"], card["control"]) == (1, "softmax", False)
+    assert (card["seed"], card["objective"], card["plan"]) == (1, "softmax", "judgements softmax")
     assert (card["train"], card["valid"]) == ({"queries": 8, "lists": 8}, {"queries": 2, "measure": "nDCG@10"})
     assert [row["step"] for row in card["history"]] == [0, 3, 6]
     assert card["value"] == max(row["valid"] for row in card["history"])
@@ -151,8 +152,9 @@ def test_what_was_learned_beats_the_control(tmp_path):
     slates = [Slate(collection.queries[qid].text, tuple(collection.docs.values())) for qid in QIDS[7:]]
     values = {}
     for control in (False, True):
-        model = learner.fit(collection, QIDS[:7], QIDS[7:], folder=tmp_path / str(control), control=control)
-        assert saving.read(tmp_path / str(control))["card"]["control"] is control
+        plan = Plan(Control()) if control else None
+        model = learner.fit(collection, QIDS[:7], valid=QIDS[7:], folder=tmp_path / str(control), plan=plan)
+        assert model.card()["plan"] == ("control" if control else "judgements softmax")
         scores = model.open(collection).score(slates)
         run = {qid: dict(zip(docnos, row.tolist(), strict=True)) for qid, row in zip(QIDS[7:], scores, strict=True)}
         values[control] = score_table("AP", {qid: collection.qrels[qid] for qid in QIDS[7:]}, {"": run}).values.mean()
@@ -202,7 +204,7 @@ def test_candidates_of_the_collection_are_used(tmp_path):
     [
         ({}, ["q1", "q77"], [], "collection trees has no query 'q77'"),
         ({}, ["q1", "q2"], ["q2"], "query 'q2' is both to learn from and to validate on"),
-        ({}, ["q1"], [], "too few to learn from and validate on"),
+        ({}, ["q1"], [], "too few to learn from and to validate on"),
         ({}, QIDS, ["q10"], "no query of those to validate on has judgements"),
         ({"objective": "hing"}, QIDS, [], "did you mean hinge"),
         ({"steps": 0}, QIDS, [], "steps=0 makes no sense"),
@@ -213,7 +215,7 @@ def test_candidates_of_the_collection_are_used(tmp_path):
 )
 def test_what_is_wrong_is_said_and_nothing_is_left(tmp_path, changes, train, valid, message):
     with pytest.raises((BadInput, UnknownName), match=message):
-        small("knrm", **changes).fit(trees(), train, valid, folder=tmp_path / "model")
+        small("knrm", **changes).fit(trees(), train, valid=valid, folder=tmp_path / "model")
     assert not (tmp_path / "model").exists()
 
 
@@ -235,7 +237,7 @@ def test_encoders_are_trained_from_a_checkpoint(tmp_path, kind):
     lengths = {"query_length": 8, "text_length": 32} if kind == "colbert" else {"max_length": 32}
     learner = replace(LEARNERS.build(kind), checkpoint=str(encoder(tmp_path / "tiny")), **lengths)
     collection = trees()
-    model = replace(learner, **TINY).fit(collection, QIDS[:9], QIDS[9:], folder=tmp_path / "model")
+    model = replace(learner, **TINY).fit(collection, QIDS[:9], valid=QIDS[9:], folder=tmp_path / "model")
     assert {"weights.safetensors", "tokenizer.json"} <= {path.name for path in (tmp_path / "model").iterdir()}
     (scores,) = model.open(collection).score([Slate("oak elm", (Doc("oak elm"), Doc("")))])
     assert np.isfinite(scores).all()

@@ -64,7 +64,7 @@ def _read(
     """Judgements, runs by name, and the names by file."""
     entries = list(runs.items()) if isinstance(runs, Mapping) else [_entry(text) for text in runs]
     if qrels is None or not entries:
-        raise BadInput("give judgements and at least one run, or a table of scores")
+        raise BadInput("give judgements (--qrels) and at least one run (--run), or a table of scores (--scores)")
     judgements = qrels if isinstance(qrels, Mapping) else read_qrels(Path(qrels))
     paths = [Path(source) for name, source in entries if not name and not isinstance(source, Mapping)]
     lists: dict[str, Run] = {}
@@ -76,8 +76,8 @@ def _read(
         if not isinstance(source, Mapping):
             files[str(source)] = name
         if not run.keys() & judgements.keys():
-            where = None if isinstance(source, Mapping) else source
-            raise BadInput(f"run {name}: none of its queries is judged; do the query ids match?", where)
+            where = f"run {name}" if isinstance(source, Mapping) else source
+            raise BadInput("none of its queries is judged; do the query ids match?", where)
     return judgements, lists, files
 
 

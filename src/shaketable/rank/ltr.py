@@ -152,7 +152,7 @@ class FittedModel:
         """Scores of the rows of lists: rows of list j are starts[j]:starts[j+1]."""
         return self.predictor.predict(minmax(features, starts) if self.normalisation == "query" else features)
 
-    def save(self, folder: str | Path) -> None:
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the model, whole or not at all. A model that is there is replaced, anything else is not."""
         folder = Path(folder)
         if folder.exists() and not (folder / MODEL).is_file() and (not folder.is_dir() or any(folder.iterdir())):

@@ -28,10 +28,10 @@ FIRST_GONE = ("report.html", "results.json")
 
 
 def check_writable(folder: Path) -> None:
-    """Refuse a folder that cannot be written to, before hours of work go into filling it."""
+    """Refuse a folder that cannot be written to, before hours of work go into filling it; nothing is left there."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
+        with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:
         raise BadInput(f"cannot be written to ({error.strerror}); name another folder", folder) from error
@@ -40,6 +40,7 @@ def check_writable(folder: Path) -> None:
 def replace_files(folder: Path, fill: Callable[[Path], None]) -> None:
     """Put the files that `fill` writes into the folder, in the place of those that an earlier call put there."""
     check_writable(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob(f"{STAGING}*"):  # by a program that was killed
         shutil.rmtree(left, ignore_errors=True)
     try:

@@ -21,7 +21,7 @@ from shaketable.types import fingerprint
 SCHEMA = "shaketable.model/1"
 
 
-def save(net: Net, folder: Path, card: Mapping[str, Any]) -> None:
+def save(net: Net, folder: Path, card: Mapping[str, Any], *, overwrite: bool = False) -> None:
     """Write a net and the card of its training. The weights come before the file that names them."""
     folder.mkdir(parents=True, exist_ok=True)
     net.save_vocabulary(folder)
