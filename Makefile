@@ -22,9 +22,10 @@ bench: $(VENV)/.everything      ## each script prints a ratio against a peer or 
 	$(PIP) --group bench
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
-evidence: $(VENV)/.everything   ## long experiments on real collections; tables go to docs/evidence
-	failed=; for script in evidence/*.py; do echo "== $$script"; $(BIN)/python $$script || failed="$$failed $$script"; done; \
-	if [ -n "$$failed" ]; then echo "not as promised:$$failed"; exit 1; fi
+evidence: $(VENV)/.everything   ## long experiments on real collections; PAGE=query-variation makes that page only
+	failed=; for script in $(if $(PAGE),$(subst -,_,$(PAGE)),$(basename $(notdir $(wildcard evidence/[a-z]*.py)))); do \
+	echo "== $$script"; $(BIN)/python -m evidence.$$script || failed="$$failed $$script"; done; \
+	if [ -n "$$failed" ]; then echo "ended with an error:$$failed"; exit 1; fi
 
 $(VENV)/.pip: constraints.txt
 	$(PYTHON) -m venv $(VENV)

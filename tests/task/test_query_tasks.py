@@ -68,6 +68,11 @@ class TestQueryAttack:
 
 
 class TestQueryVariation:
+    def test_lists_shorter_than_every_depth_leave_out_the_tables_by_depth(self, bench):
+        tables = QueryVariation(edits=("drop_letter",), depths=(10,)).run(bench.cut(5)).tables
+        assert not {"depth", "what the first stage finds"} & tables.keys()
+        assert "by method" in tables
+
     def test_ordering_changes_nothing_for_bags_of_words(self, bench):
         result = QueryVariation(edits=("random_order_swap",)).run(bench)
         details = result.tables["variations per query"]

@@ -218,7 +218,7 @@ class QueryVariation:
                     values = Evaluator((recall,), qrels).per_query(run)[recall]
                     ends.append(query_means([v.qid for v in some], list(values.values())))
                 rows.append({"category": category, "depth": depth, **_ends(compare(ends[0], ends[1], bench.seed))})
-        return starred(pd.DataFrame(rows))
+        return starred(pd.DataFrame(rows)) if rows else pd.DataFrame(rows)
 
     def _notes(self, bench: Bench, variations: Sequence[Variation], lacking: Mapping[str, str]) -> list[str]:
         notes = [f"Ranked: {bench.pool}.", SETTINGS]
