@@ -134,7 +134,7 @@ class NeuralLearner(ABC):
         validation = loop.Validation(collection, self.measure, qrels, lessons.candidates)
         training = loop.Training(net, source, objective, validation, schedule, seed, target, whole, watch)
         course = training.run()
-        saving.save(net, target, about | _outcome(net, course, schedule), overwrite=overwrite)
+        saving.FittedNet(net, about | _outcome(net, course, schedule)).save(target, overwrite=overwrite)
         training.clean()
         return Saved(str(target))
 
