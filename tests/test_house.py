@@ -70,6 +70,16 @@ def test_every_public_name_is_there_and_no_other():
         _ = shaketable.nothing
 
 
+def test_a_room_does_not_take_the_place_of_the_function_of_its_name():
+    script = """
+        import shaketable, shaketable.rank.lexical, shaketable.train.plan, shaketable.door.train
+        from shaketable.rank import lexical
+        print(shaketable.rank.__module__, shaketable.train.__module__, lexical.__name__)
+    """
+    out = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
+    assert out.stdout.split() == ["shaketable.door.rank", "shaketable.door.train", "shaketable.rank.lexical"]
+
+
 def room_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 

@@ -359,7 +359,7 @@ def test_an_answer_that_drips_has_a_deadline():
     threading.Thread(target=drip, daemon=True).start()
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/rerank"
     started = time.monotonic()
-    with pytest.raises(RankerFailed, match="within 0.3 seconds"):
+    with pytest.raises(RankerFailed, match=r"within 0\.3 seconds"):
         HTTP(url, retries=0, timeout=5, deadline=0.3).open(NOWHERE).score([SLATE])
     assert time.monotonic() - started < 2, "each byte came in time, the whole did not"
     listener.close()

@@ -13,12 +13,12 @@ from shaketable.bench import Bench
 from shaketable.data.load import load
 from shaketable.data.splits import TEST, TRAIN
 from shaketable.data.trec import write_run
-from shaketable.door.names import named_models, told_apart
+from shaketable.door.names import named_models
 from shaketable.errors import UnknownName
 from shaketable.extras import has
 from shaketable.files import home
 from shaketable.registry import LEXICAL, TASKS
-from shaketable.report.files import audit_json, safe_name, write_results
+from shaketable.report.files import audit_json, file_names, safe_name, write_results
 from shaketable.report.folder import replace_files
 from shaketable.report.gates import Gate, Verdict, verdicts
 from shaketable.report.page import page, write_page
@@ -83,10 +83,8 @@ class Audit:
 
         def fill(staging: Path) -> None:
             write_results(staging, self.results, self.provenance)
-            files: dict[str, str] = {}
-            for name, run in self.runs.items():
-                files[told_apart(safe_name(name), files)] = name
-                write_run(run, staging / "runs" / f"{list(files)[-1]}.run", tag=safe_name(name))
+            for (name, run), file in zip(self.runs.items(), file_names(self.runs, ".run"), strict=True):
+                write_run(run, staging / "runs" / file, tag=safe_name(name))
             write_page(
                 staging / "report.html", self.title, {**self.facts, **self.remarks}, self.results, self.provenance
             )

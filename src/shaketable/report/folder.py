@@ -2,8 +2,9 @@
 
     manifest.json    the names of the files that are ours, with their sizes and checksums
 
-New files are written beside the old ones first. Then the old report and results go, the others are swapped, and the
-manifest comes last: whatever stops the program, no new table ever stands beside an old report.
+New files are written beside the old ones first. Then the manifest names old and new ones, the old report and results
+go, the others are swapped, and the manifest names what is left: whatever stops the program, no new table ever stands
+beside an old report, and the next audit knows which files are ours.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from hashlib import blake2b, file_digest
 from pathlib import Path, PurePosixPath
@@ -22,19 +23,24 @@ from shaketable.errors import BadInput
 from shaketable.files import written_whole
 
 MANIFEST = "manifest.json"
+SCHEMA = "shaketable.manifest/1"
 STAGING = ".shaketable-new-"
 FIRST_GONE = ("report.html", "results.json")
 """What an old audit is read by: it is removed before anything else changes."""
 
 
 def check_writable(folder: Path) -> None:
-    """Refuse a folder that cannot be written to, before hours of work go into filling it; nothing is left there."""
+    """Refuse a folder that cannot be written to, or has a report of somebody else's, before hours of work are done.
+
+    Nothing is left there.
+    """
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:
         raise BadInput(f"cannot be written to ({error.strerror}); name another folder", folder) from error
+    _refuse_foreign(folder, (MANIFEST, *FIRST_GONE), _ours(folder))
 
 
 def replace_files(folder: Path, fill: Callable[[Path], None]) -> None:
@@ -57,30 +63,44 @@ def replace_files(folder: Path, fill: Callable[[Path], None]) -> None:
 def _swap(folder: Path, staging: Path) -> None:
     new = {path.relative_to(staging).as_posix(): path for path in sorted(staging.rglob("*")) if path.is_file()}
     ours = _ours(folder)
-    if foreign := [name for name in new if (folder / name).exists() and name not in ours and name != MANIFEST]:
-        raise BadInput(
-            f"has a file {foreign[0]} that no audit wrote, and this one would replace it; name another folder", folder
-        )
+    _refuse_foreign(folder, new, ours)
     about = {name: {"bytes": path.stat().st_size, "blake2b": _checksum(path)} for name, path in new.items()}
+    _write_manifest(folder, {name: {} for name in ours} | about)
     for name in FIRST_GONE:
         if name in ours:
             (folder / name).unlink(missing_ok=True)
-    for name in sorted(ours - new.keys()):
+    for name in sorted(ours - new.keys() - {MANIFEST}):
         (folder / name).unlink(missing_ok=True)
         with suppress(OSError):  # a folder of ours that is empty now; one with other files stays
             (folder / name).parent.rmdir() if (folder / name).parent != folder else None
     for name in sorted(new, key=lambda name: (name in FIRST_GONE, name)):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         os.replace(new[name], folder / name)
+    _write_manifest(folder, about)
+
+
+def _write_manifest(folder: Path, about: Mapping[str, Any]) -> None:
     with written_whole(folder / MANIFEST) as out:
-        json.dump({"schema": "shaketable.manifest/1", "files": about}, out, indent=1)
+        json.dump({"schema": SCHEMA, "files": dict(about)}, out, indent=1)
+
+
+def _refuse_foreign(folder: Path, names: Iterable[str], ours: set[str]) -> None:
+    """Refuse to put files where somebody else's are."""
+    for name in names:
+        places = [path.as_posix() for path in PurePosixPath(name).parents if path.name]
+        taken = [place for place in places if (folder / place).is_file()]
+        taken += [name] if (folder / name).exists() and name not in ours else []
+        if taken:
+            raise BadInput(
+                f"has a file {taken[0]} that no audit wrote, and this one would replace it; name another folder", folder
+            )
 
 
 def _ours(folder: Path) -> set[str]:
     """The files that an earlier audit wrote; names that would lead out of the folder are nobody's."""
     try:
         about: Any = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        names = {str(name) for name in about["files"]} if about["schema"] == "shaketable.manifest/1" else set()
+        names = {MANIFEST, *map(str, about["files"])} if about["schema"] == SCHEMA else set()
     except (OSError, ValueError, KeyError, TypeError):
         return set()
     return {name for name in names if not PurePosixPath(name).is_absolute() and ".." not in PurePosixPath(name).parts}

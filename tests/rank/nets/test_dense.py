@@ -13,6 +13,7 @@ from transformers import AutoModel, AutoTokenizer
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import BadInput
 from shaketable.rank.nets import dense
+from shaketable.rank.nets import vectors as shelves
 from shaketable.rank.nets.checkpoints import quiet
 from shaketable.rank.nets.dense import BiEncoder, Shape, described
 from shaketable.rank.nets.scoring import ranker_of
@@ -258,8 +259,8 @@ def test_vectors_that_cannot_be_kept(tmp_path, home):
 
 def test_many_equal_vectors_and_blocks_are_searched_exactly(monkeypatch):
     """Three blocks of rows, values with many ties: the whole order by brute force."""
-    monkeypatch.setattr("shaketable.rank.nets.vectors.ROWS", 10)
-    monkeypatch.setattr("shaketable.rank.nets.vectors.QUERIES", 2)
+    monkeypatch.setattr(shelves, "ROWS", 10)
+    monkeypatch.setattr(shelves, "QUERIES", 2)
     rng = np.random.default_rng(1)
     vectors = rng.integers(0, 2, (25, 3)).astype(np.float32)
     docnos = [f"d{i:02}" for i in range(40)]
