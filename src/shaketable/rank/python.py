@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import inspect
-import os
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -14,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from shaketable.errors import BadInput, RankerFailed
+from shaketable.objects import located
 from shaketable.score.road import checked
 from shaketable.types import Collection, Ranker, Scores, Slate
 
@@ -22,7 +19,7 @@ Score: TypeAlias = Callable[[Sequence[Slate]], Sequence[Scores]]
 
 @dataclass(frozen=True)
 class Python:
-    """Your own Python object, written MODULE:OBJECT: a ranker, a class, a function and more.
+    """Your own Python object, written MODULE:OBJECT or MODULE:CLASS(k=2): a ranker, a class, a function and more.
 
     The module is looked for in the current folder, then among what is installed. `SHAPES` are what it may be: a
     sentence-transformers CrossEncoder and a PyTerrier transformer among them.
@@ -33,30 +30,6 @@ class Python:
     def open(self, collection: Collection) -> Ranker:
         """Import the object and adapt it."""
         return adapt(located(self.target), collection, self.target)
-
-
-def located(target: str) -> Any:
-    """The object that "module:object" or "module:object.attribute" names."""
-    module, _, path = target.partition(":")
-    if not module or not path:
-        raise BadInput(f"{target!r} does not name a Python object: write MODULE:OBJECT")
-    if not {"", os.getcwd()} & set(sys.path):  # a console script, unlike `python -m`, does not look here by itself
-        sys.path.insert(0, os.getcwd())
-    try:
-        found: Any = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name and f"{module}.".startswith(f"{error.name}."):
-            raise BadInput(f"{target}: there is no module {error.name!r} in {os.getcwd()} or installed") from error
-        raise BadInput(f"{target}: importing {module} failed: {error}") from error
-    except (Exception, SystemExit) as error:
-        raise BadInput(f"{target}: importing {module} failed: {type(error).__name__}: {error}") from error
-    for name in path.split("."):
-        if not hasattr(found, name):
-            public = [known for known in dir(found) if not known.startswith("_")]
-            near = difflib.get_close_matches(name, public, n=3) or public[:8]
-            raise BadInput(f"{target}: there is no {name!r} in {module}; it has {', '.join(near) or 'nothing'}")
-        found = getattr(found, name)
-    return found
 
 
 def adapt(thing: Any, collection: Collection, name: str = "") -> Ranker:
