@@ -140,13 +140,11 @@ def test_a_home_that_cannot_be_a_home(shaketable, folder, tmp_path, monkeypatch,
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk here that is always full")
 def test_what_is_printed_onto_a_full_disk():
-    env = os.environ | {"PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}"}
+    env = os.environ | {"PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}", "PYTHONUNBUFFERED": ""}
     command = [sys.executable, "-c", "from shaketable.cli import main; main()", "list"]
     with open("/dev/full", "w") as full:
-        done = subprocess.run([*command, "data"], env=env, stdout=full, stderr=subprocess.PIPE, text=True)
-        assert (done.returncode, done.stderr) == (2, "shaketable: a file: No space left on device\n")
-        done = subprocess.run(
-            [*command, "data", "--json", "-"], env=env, stdout=full, stderr=subprocess.PIPE, text=True
-        )
-        assert (done.returncode, done.stderr) == (2, "shaketable: a file: No space left on device\n")
-        assert subprocess.run([*command, "nothing"], env=env, stdout=full, stderr=full).returncode == 2
+        for words in (["data"], ["data", "--json", "-"]):
+            done = subprocess.run([*command, *words], env=env, stdout=full, stderr=subprocess.PIPE, text=True)
+            assert (done.returncode, done.stderr) == (2, "shaketable: a file: No space left on device\n")
+        for words in (["data"], ["nothing"]):
+            assert subprocess.run([*command, *words], env=env, stdout=full, stderr=full).returncode == 2

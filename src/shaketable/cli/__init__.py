@@ -45,7 +45,8 @@ def _show(error: Any) -> None:
     from shaketable.report import clean
 
     error.show(said := StringIO())
-    print(clean(said.getvalue()), end="", file=sys.stderr)
+    with suppress(OSError):
+        print(clean(said.getvalue()), end="", file=sys.stderr)
 
 
 def _end(sentence: str, code: int) -> None:
@@ -62,7 +63,7 @@ def _leave(code: int) -> None:
         try:
             getattr(sys, name).flush()
         except OSError:
-            setattr(sys, name, open(os.devnull, "w"))
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     sys.exit(code)
 
 
