@@ -139,7 +139,7 @@ def _content(path: Path, place: re.Pattern[str]) -> Any:
     if path.suffix == ".sqlite":
         db = sqlite3.connect(path)
         try:
-            rows = sorted(db.execute("SELECT key, value FROM answers"))
+            rows = sorted(db.execute("SELECT key, value FROM kept"))
         except sqlite3.DatabaseError as error:
             return str(error)
         finally:

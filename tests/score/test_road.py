@@ -213,11 +213,11 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path):
 def test_a_damaged_answer_is_asked_for_again_never_served(tmp_path):
     expected = Road(Store(tmp_path / "s.sqlite")).score(Overlap(), slates())
     db = sqlite3.connect(tmp_path / "s.sqlite")
-    rows = db.execute("SELECT key, value FROM answers").fetchall()
+    rows = db.execute("SELECT key, value FROM kept").fetchall()
     for number, (key, value) in enumerate(rows):  # one bit of each value
         flipped = bytearray(value)
         flipped[number % 8] ^= 1 << number % 7
-        db.execute("UPDATE answers SET value = ? WHERE key = ?", (bytes(flipped), key))
+        db.execute("UPDATE kept SET value = ? WHERE key = ?", (bytes(flipped), key))
     db.commit()
     road, ranker = Road(Store(tmp_path / "s.sqlite")), Overlap()
     np.testing.assert_array_equal(road.score(ranker, slates()), expected)
@@ -326,15 +326,35 @@ def test_values_come_back_exactly(tmp_path):
     assert Store(tmp_path / "s.sqlite").get([b"list", b"none", b"absent"]) == {b"list": b"\0\xff" * 40, b"none": b""}
 
 
+def test_any_mixture_of_known_unknown_and_damaged_rows_is_told_apart(tmp_path):
+    sound = {i.to_bytes(4, "big"): bytes([i % 251]) * (i % 5) for i in range(1500)}
+    Store(tmp_path / "s.sqlite").put(sound.items())
+    harmed = {200: 7, 201: None, 600: "text", 1400: b"", 1401: b"abc", 1402: 0.5}
+    db = sqlite3.connect(tmp_path / "s.sqlite")
+    for i, value in harmed.items():
+        db.execute("UPDATE kept SET value = ? WHERE key = ?", (value, i.to_bytes(4, "big")))
+    (one, other) = db.execute("SELECT value FROM kept WHERE key IN (?, ?)", [*sound][50:52]).fetchall()
+    for key, value in zip([*sound][50:52], (other, one), strict=True):  # each whole, and in the other's place
+        db.execute("UPDATE kept SET value = ? WHERE key = ?", (value[0], key))
+    db.commit()
+    store = Store(tmp_path / "s.sqlite")
+    wrong = {*(i.to_bytes(4, "big") for i in harmed), *[*sound][50:52]}
+    absent = [i.to_bytes(4, "big") for i in range(5000, 5400)]
+    for asked in ([*sound], [*sound, *absent], [*sound][::2], absent, [*sound][900:1350], []):
+        store.damaged = 0
+        assert store.get(asked) == {key: sound[key] for key in asked if key in sound and key not in wrong}
+        assert store.damaged == len(wrong & set(asked))
+
+
 @given(st.floats(allow_nan=False, allow_infinity=False), st.lists(st.text(min_size=1).filter(lambda t: "\0" not in t)))
 def test_answers_are_encoded_exactly(score, docnos):
     docnos = list(dict.fromkeys(docnos))
     pairs, lists, searches = Pairs(lambda doc: b""), Slates(lambda doc: b""), Searches(5)
-    assert pairs.decode(pairs.encode(score)) == score
+    assert pairs.decode({b"a": pairs.encode(score), b"b": pairs.encode(1.0)}) == {b"a": score, b"b": 1.0}
     array = np.full(3, score)
-    np.testing.assert_array_equal(lists.decode(lists.encode(array)), array)
+    np.testing.assert_array_equal(lists.decode({b"a": lists.encode(array)})[b"a"], array)
     found = Found(7, tuple(docnos), np.full(len(docnos), score))
-    back = searches.decode(searches.encode(found))
+    back = searches.decode({b"a": searches.encode(found)})[b"a"]
     assert (back.k, back.docnos) == (7, tuple(docnos))
     np.testing.assert_array_equal(back.scores, found.scores)
 

@@ -174,7 +174,11 @@ class Road:
                 if kept:
                     self._keep(way, [(keys[i], values[i]) for i in part if values[i] is not None], on_disk)
                 advance(sum(way.weight(units[i]) for i in part))
-        spent.asked += sum(way.pairs(units[i], values[i]) for place in places for i in place)
+        spent.asked += (
+            sum(map(len, places))  # pairs already
+            if isinstance(way, Pairs)
+            else sum(way.pairs(units[i], values[i]) for place in places for i in place)
+        )
         return values, places
 
     def _distinct(
@@ -204,17 +208,11 @@ class Road:
         self, asked: _Asked, way: Way[Any], units: list[Any], keys: list[bytes], values: list[Answer], on_disk: bool
     ) -> list[int]:
         """Fill in the answers that are known and suffice; the places of the others remain."""
-        todo = []
-        for i, key in enumerate(keys):
-            value = self._kept.get(key)
-            if value is None or not way.suffices(value):
-                todo.append(i)
-            else:
-                values[i] = value
+        values[:] = map(self._kept.get, keys)
+        todo = [i for i, value in enumerate(values) if value is None or not way.suffices(value)]
         if self.store is None or not on_disk or not todo:
             return todo
-        known = {key: way.decode(value) for key, value in self.store.get([keys[i] for i in todo]).items()}
-        known = {key: value for key, value in known.items() if way.suffices(value)}
+        known = way.decode(self.store.get([keys[i] for i in todo]))
         if known and asked.traits.volatile and not self._trust(asked, way, units, keys, known):
             return todo
         self._remember(known.items())
@@ -450,7 +448,7 @@ class Way(Protocol[Unit]):
     def suffices(self, answer: Answer) -> bool: ...
     def numbers(self, answer: Answer) -> Scores: ...
     def encode(self, answer: Answer) -> bytes: ...
-    def decode(self, value: bytes) -> Answer: ...
+    def decode(self, kept: Mapping[bytes, bytes]) -> dict[bytes, Answer]: ...
     def assemble(self, answers: list[Answer]) -> Any: ...
 
 
@@ -490,8 +488,8 @@ class Pairs:
     def encode(self, answer: Answer) -> bytes:
         return struct.pack("<d", answer)
 
-    def decode(self, value: bytes) -> Answer:
-        return struct.unpack("<d", value)[0]
+    def decode(self, kept: Mapping[bytes, bytes]) -> dict[bytes, Answer]:
+        return dict(zip(kept, struct.unpack(f"<{len(kept)}d", b"".join(kept.values())), strict=True))
 
     def assemble(self, answers: list[Answer]) -> Scores | None:
         return None if None in answers else np.array(answers, dtype=np.float64)
@@ -536,8 +534,8 @@ class Slates:
         value: bytes = answer.astype("<f8").tobytes()
         return value
 
-    def decode(self, value: bytes) -> Answer:
-        return np.frombuffer(value, dtype="<f8")
+    def decode(self, kept: Mapping[bytes, bytes]) -> dict[bytes, Answer]:
+        return {key: np.frombuffer(value, dtype="<f8") for key, value in kept.items()}
 
     def assemble(self, answers: list[Answer]) -> Scores | None:
         scores: Scores | None = answers[0]
@@ -618,7 +616,12 @@ class Searches:
         head = struct.pack("<qq", answer.k, len(answer.docnos))
         return bytes(head + answer.scores.astype("<f8").tobytes() + docnos)
 
-    def decode(self, value: bytes) -> Answer:
+    def decode(self, kept: Mapping[bytes, bytes]) -> dict[bytes, Answer]:
+        """Lists that are long enough."""
+        found = {key: self._list(value) for key, value in kept.items()}
+        return {key: answer for key, answer in found.items() if self.suffices(answer)}
+
+    def _list(self, value: bytes) -> Found:
         k, count = struct.unpack_from("<qq", value)
         scores = np.frombuffer(value, dtype="<f8", count=count, offset=16)
         docnos = value[16 + 8 * count :].decode("utf-8", "surrogatepass").split("\0") if count else []

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from operator import add
 from pathlib import Path
 from zlib import crc32
 
@@ -13,12 +14,13 @@ from shaketable.errors import ShaketableError
 
 PATIENCE = 60.0  # seconds to wait for another process
 LOOKUP = 450  # keys of one SELECT
+SOUND = 0x2144DF1C  # the CRC-32 of whatever ends in its own CRC-32
 
 
 class Store:
     """key -> bytes. Keys name content (ranker, query, text), so a hit can never be stale.
 
-    Each row carries a checksum over key and value: one that does not match counts as absent, and is written anew when
+    Each value ends in a checksum of key and value: one that does not match counts as absent, and is written anew when
     its value has been computed again. Write-ahead logging makes each `put` atomic: after a crash it is there whole or
     not at all, and readers never wait. A file that SQLite finds damaged is set aside, and a new one begun.
     """
@@ -39,9 +41,7 @@ class Store:
         self._log_ahead()
         self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.execute("PRAGMA mmap_size=1073741824")
-        self._db.execute(
-            "CREATE TABLE IF NOT EXISTS answers (key BLOB PRIMARY KEY, value BLOB, sum INTEGER) WITHOUT ROWID"
-        )
+        self._db.execute("CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
 
     def _begin_anew(self, error: sqlite3.DatabaseError) -> None:
         """Set a damaged file aside. A file that is only busy, full or forbidden is not damaged."""
@@ -78,21 +78,26 @@ class Store:
                 return {}
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Of sorted keys. Where all are known, their values come in the same order, and no key has to be read."""
         known: dict[bytes, bytes] = {}
-        rows = 0
         for start in range(0, len(keys), LOOKUP):
             part = keys[start : start + LOOKUP]
-            marks = ",".join("?" * len(part))
-            for key, value, total in self._db.execute(f"SELECT * FROM answers WHERE key IN ({marks})", part):
-                rows += 1
-                if isinstance(value, bytes) and crc32(value, crc32(key)) == total:
-                    known[key] = value
-        self.damaged += rows - len(known)
+            where = f"FROM kept WHERE key IN ({','.join('?' * len(part))}) ORDER BY key"
+            values = [value for (value,) in self._db.execute(f"SELECT value {where}", part)]
+            with suppress(TypeError):  # damage can make a number of a value
+                if len(values) == len(part) and {*map(crc32, map(add, part, values))} == {SOUND}:
+                    known.update(zip(part, [value[:-4] for value in values], strict=True))
+                    continue
+            if values:  # some are unknown, or not as they were written
+                rows = self._db.execute(f"SELECT key, value {where}", part).fetchall()
+                sound = [(k, v[:-4]) for k, v in rows if isinstance(v, bytes) and crc32(k + v) == SOUND]
+                self.damaged += len(rows) - len(sound)
+                known.update(sound)
         return known
 
     def put(self, items: Iterable[tuple[bytes, bytes]]) -> None:
         """Keep these, all or none."""
-        rows = sorted((key, value, crc32(value, crc32(key))) for key, value in items)
+        rows = sorted([(key, value + crc32(key + value).to_bytes(4, "little")) for key, value in items])
         with self._explained():
             try:
                 self._write(rows)
@@ -100,10 +105,10 @@ class Store:
                 self._begin_anew(error)
                 self._write(rows)
 
-    def _write(self, rows: Sequence[tuple[bytes, bytes, int]]) -> None:
+    def _write(self, rows: Sequence[tuple[bytes, bytes]]) -> None:
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            self._db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", rows)
+            self._db.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?)", rows)
             self._db.execute("COMMIT")
         except BaseException:
             if self._db.in_transaction:
