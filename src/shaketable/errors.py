@@ -13,6 +13,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 
 class ShaketableError(Exception):
@@ -29,7 +30,8 @@ class BadInput(ShaketableError):
     """
 
     def __init__(self, message: str, path: str | Path | None = None, line: int | None = None):
-        place = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+        where = str(path) if str(path).isprintable() else repr(str(path))
+        place = "" if path is None else f"{where}: " if line is None else f"{where}:{line}: "
         super().__init__(place + message)
 
 
@@ -62,3 +64,27 @@ class NotComparable(ShaketableError):
     """Two results differ in what they were measured on, so their difference means nothing."""
 
     exit_code = 3
+
+
+def check(whose: str, fine: bool, name: str, should_be: str, value: object) -> None:
+    """Refuse a parameter that makes no sense (a NaN is not fine, whatever it is compared with).
+
+    >>> check("bm25", -1 >= 0, "k1", "a number, 0 or more", -1)
+    Traceback (most recent call last):
+    shaketable.errors.BadInput: bm25: k1 should be a number, 0 or more, not -1
+    """
+    if not fine:
+        raise BadInput(f"{whose}: {name} should be {should_be}, not {value!r}")
+
+
+def check_within(whose: str, thing: object, **bounds: tuple[float, float]) -> None:
+    """Refuse parameters of a thing that are not within their bounds, each the least and the most that makes sense.
+
+    >>> from types import SimpleNamespace
+    >>> check_within("prank", SimpleNamespace(epochs=0), epochs=(1, 10_000))
+    Traceback (most recent call last):
+    shaketable.errors.BadInput: prank: epochs should be between 1 and 10,000, not 0
+    """
+    for name, (least, most) in bounds.items():
+        value: Any = getattr(thing, name)
+        check(whose, least <= value <= most, name, f"between {least:,} and {most:,}", value)

@@ -12,8 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from shaketable.errors import MissingExtra
-from shaketable.rank.lexical import check
+from shaketable.errors import MissingExtra, check
 from shaketable.registry import RANKERS, Catalogue
 from shaketable.types import Collection, Ranker, fingerprint
 

@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.data.letor import Letor
+from shaketable.errors import BadInput, check, check_within
 from shaketable.rank.ltr import Trees, import_lightgbm
 from shaketable.train.baselines import Baselines
 from shaketable.train.fit import FeatureLearner, Fit, refuse_nothing_to_learn
-from shaketable.train.linear import check
 from shaketable.train.ndcg import NDCG
 
 Floats = NDArray[np.float64]
+MOST = 1_000_000
+BOUNDS = {"trees": (1, MOST), "leaves": (2, 131_072), "min_docs": (1, 2**31 - 1), "early_stop": (0, MOST)}
+"""What LightGBM takes."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,13 @@ class GBRT(FeatureLearner):
     early_stop: int = 100
     truncation: int = 10
 
+    def __post_init__(self) -> None:
+        check_within("gbrt", self, **BOUNDS, truncation=(1, MOST))
+        check("gbrt", 0 < self.learning_rate <= 1, "learning_rate", "above 0 and not above 1", self.learning_rate)
+
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """Grow trees; keep as many as do best on the validation queries."""
         refuse_nothing_to_learn(train)
-        check("gbrt", self.trees >= 1, "trees", "1 or more", self.trees)
-        check("gbrt", self.leaves >= 2, "leaves", "2 or more", self.leaves)
-        check("gbrt", 0 < self.learning_rate <= 1, "learning_rate", "above 0 and not above 1", self.learning_rate)
         parameters = {
             "objective": "regression",
             "num_leaves": self.leaves,
@@ -78,15 +82,19 @@ def grow(
     callbacks = [lightgbm.record_evaluation(curves)]
     if held and early_stop:
         callbacks.append(lightgbm.early_stopping(early_stop, verbose=False))
-    booster = lightgbm.train(
-        settings,
-        data,
-        trees,
-        valid_sets=[data, *held],
-        valid_names=["train", "valid"][: len(sets)],
-        feval=lambda scores, which: ("measure", measure(0 if which is data else 1, scores), True),
-        callbacks=callbacks,
-    )
+    try:
+        booster = lightgbm.train(
+            settings,
+            data,
+            trees,
+            valid_sets=[data, *held],
+            valid_names=["train", "valid"][: len(sets)],
+            feval=lambda scores, which: ("measure", measure(0 if which is data else 1, scores), True),
+            callbacks=callbacks,
+        )
+    except lightgbm.basic.LightGBMError as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise BadInput(f"no trees grow on these {sets[0].rows} rows with these settings ({reason})") from error
     best = booster.best_iteration if booster.best_iteration > 0 else booster.current_iteration()
     columns = {name: curve["measure"] for name, curve in curves.items()}
     history = [
