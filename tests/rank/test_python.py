@@ -132,7 +132,8 @@ def test_promises_of_a_function_are_kept():
     promising.pointwise = True
     promising.fingerprint = "promising 1"
     promising.cached = False
-    expected = Traits("promising", pointwise=True, fingerprint="promising 1", cached=False)
+    own = f"{__name__}:test_promises_of_a_function_are_kept.<locals>.promising promising 1"
+    expected = Traits("promising", pointwise=True, fingerprint=own, cached=False)
     assert Traits.of(adapt(promising, NOWHERE)) == expected
 
 
@@ -245,3 +246,17 @@ def test_what_cannot_be_found_says_why(write, text, target, said):
     write("shaketable_user", text)
     with pytest.raises(BadInput, match=said):
         Python(target).open(NOWHERE)
+
+
+def test_two_classes_of_one_fingerprint_are_two_rankers():
+    class One:
+        fingerprint = "the same"
+
+        def predict(self, pairs):
+            return [1.0] * len(pairs)
+
+    class Other(One):
+        pass
+
+    assert adapt(One(), NOWHERE).fingerprint != adapt(Other(), NOWHERE).fingerprint
+    assert adapt(One(), NOWHERE).fingerprint == adapt(One(), NOWHERE).fingerprint

@@ -65,11 +65,19 @@ def adapt(thing: Any, collection: Collection, name: str = "") -> Ranker:
                 name,
                 shape.scorer(name, method),
                 pointwise=getattr(thing, "pointwise", shape.pointwise) is True,
-                fingerprint=getattr(thing, "fingerprint", None),
+                fingerprint=_own(thing),
                 cached=getattr(thing, "cached", True) is not False,
             )
     accepted = ", ".join(shape.reads for shape in SHAPES)
     raise BadInput(f"{name} is {type(thing).__name__}, not a ranker; it may have {accepted}, or open(collection)")
+
+
+def _own(thing: Any) -> str | None:
+    """What the thing says its scores depend on, and whose word that is: two classes may well say the same."""
+    if (said := getattr(thing, "fingerprint", None)) is None:
+        return None
+    kind = thing if inspect.isroutine(thing) else type(thing)
+    return f"{kind.__module__}:{kind.__qualname__} {said}"
 
 
 @dataclass
