@@ -12,7 +12,6 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from hashlib import blake2b, file_digest
 from pathlib import Path
@@ -192,6 +191,8 @@ def _remove(stage: Path) -> None:
 
 def settle(folder: Path) -> None:
     """Wait until all that a folder holds is on the disk: renamed afterwards, it is whole even if the power fails."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(8) as pool:  # those who wait together are written together
         list(pool.map(sync, (*folder.rglob("*"), folder)))
 
