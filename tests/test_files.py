@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shaketable.errors import BadInput, Damaged
-from shaketable.files import home, lines, read_sealed, staged, write_sealed, written_whole
+from shaketable.files import home, lines, read_sealed, sealed, staged, written_whole
 from tests.processes import in_a_process
 
 
@@ -125,7 +125,7 @@ SAID = {"a": [1, 2.5, 1e-300, None, True], "ä": {"3": "\ud800", "x": float("inf
 
 
 def test_sealed_is_read_as_it_was_written(tmp_path):
-    write_sealed(tmp_path / "a.json", SAID)
+    (tmp_path / "a.json").write_text(sealed(SAID))
     assert read_sealed(tmp_path / "a.json") == json.loads(json.dumps(SAID))
 
 
@@ -133,7 +133,7 @@ def test_sealed_is_read_as_it_was_written(tmp_path):
 @given(at=st.integers(0, 10**6), bit=st.integers(0, 7))
 def test_a_flipped_bit_changes_nothing_or_is_told(tmp_path, at, bit):
     path = tmp_path / "a.json"
-    write_sealed(path, SAID)
+    path.write_text(sealed(SAID))
     content = bytearray(path.read_bytes())
     content[at % len(content)] ^= 1 << bit
     path.write_bytes(content)

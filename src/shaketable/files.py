@@ -410,6 +410,7 @@ def _remove(stage: Path) -> None:
 
 def settle(folder: Path) -> None:
     """Wait until all that a folder holds is on the disk: renamed afterwards, it is whole even if the power fails."""
+
     with ThreadPoolExecutor(8) as pool:  # those who wait together are written together
         list(pool.map(sync, (*folder.rglob("*"), folder)))
 
@@ -435,15 +436,13 @@ def digest(path: Path) -> str:
         return file_digest(raw, lambda: blake2b(digest_size=16)).hexdigest()
 
 
-def write_sealed(path: Path, about: Mapping[str, Any]) -> None:
-    """Write a JSON object with a checksum of all that it says."""
-    with written_whole(path) as out:
-        json.dump({**about, SEAL: _checksum(about)}, out, indent=1)
-        out.write("\n")
+def sealed(about: Mapping[str, Any]) -> str:
+    """An object as JSON, with a checksum of all that it says."""
+    return json.dumps({**about, SEAL: _checksum(about)}, indent=1) + "\n"
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """The object that `write_sealed` wrote; `Damaged` if the file says anything else by now."""
+    """The object that `sealed` made the text of; `Damaged` if the file says anything else by now."""
     try:
         about = json.loads(path.read_bytes())
     except FileNotFoundError as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shaketable.errors import BadInput, Damaged
-from shaketable.files import read_sealed, staged, write_sealed
+from shaketable.files import read_sealed, sealed, staged
 from shaketable.rank import folder as folders
 from shaketable.rank.folder import opened, read, refuse_taken, write
 from tests.processes import in_a_process
@@ -156,7 +156,7 @@ def test_a_list_cannot_name_files_of_others(tmp_path, folder):
         ("", {"precious": told}),
         (about["place"], ["precious"]),
     ):
-        write_sealed(folder / "model.json", about | {"place": place, "files": files})
+        (folder / "model.json").write_text(sealed(about | {"place": place, "files": files}))
         with pytest.raises(BadInput, match="has a list of files that cannot be"):
             read(folder)
         with pytest.raises(BadInput, match="is no model that could be replaced"):

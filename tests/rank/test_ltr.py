@@ -12,7 +12,7 @@ import pytest
 
 from shaketable.data.letor import Letor
 from shaketable.errors import BadInput, Damaged, MissingExtra
-from shaketable.files import read_sealed, write_sealed
+from shaketable.files import read_sealed, sealed
 from shaketable.rank.features import NAMES
 from shaketable.rank.ltr import FittedModel, Linear, Trees, load
 from shaketable.rank.saved import Saved
@@ -187,7 +187,7 @@ def test_a_folder_that_makes_no_sense_is_refused(tmp_path, change, complaint):
     path = tmp_path / "model" / "model.json"
     about = read_sealed(path)
     change(about)
-    write_sealed(path, about)
+    path.write_text(sealed(about))
     with pytest.raises(BadInput, match=complaint):
         load(tmp_path / "model")
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.errors import BadInput, Damaged
-from shaketable.files import read_sealed, settle, staged, write_sealed
+from shaketable.files import read_sealed, sealed, settle, staged
 
 ABOUT = "about.json"
 BLOCK = 1 << 20  # bytes read at a time
@@ -55,7 +55,7 @@ class Writer:
 
     def finish(self, about: Mapping[str, Any]) -> None:
         """Write down what the folder holds."""
-        write_sealed(self._folder / ABOUT, {**about, "arrays": self._arrays})
+        (self._folder / ABOUT).write_text(sealed({**about, "arrays": self._arrays}), encoding="utf-8")
         settle(self._folder)
 
 

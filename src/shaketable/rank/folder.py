@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from shaketable.errors import BadInput, Damaged
-from shaketable.files import LOCK, STAGE, digest, read_sealed, settle, staged, sweep, sync, write_sealed
+from shaketable.files import LOCK, STAGE, digest, read_sealed, sealed, settle, staged, sweep, sync
 from shaketable.types import fingerprint
 
 SCHEMA = "shaketable.model/2"
@@ -143,7 +143,8 @@ def _replace(folder: Path, about: Mapping[str, Any], fill: Fill | None, overwrit
             fill(new)
         listed = {name: _told(new / name) for name in sorted(_inside(new))}
         place = _free_name(folder, listed) if listed else ""
-        write_sealed(stage / MODEL, {"schema": SCHEMA, **about, "place": place, "files": listed})
+        said = {"schema": SCHEMA, **about, "place": place, "files": listed}
+        (stage / MODEL).write_text(sealed(said), encoding="utf-8")
         settle(stage)
         refuse_taken(folder, overwrite=overwrite)  # somebody may have been faster
         old = read(folder) if (folder / MODEL).exists() else None

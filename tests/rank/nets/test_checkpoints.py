@@ -328,6 +328,15 @@ def test_a_tokenizer_is_not_told_to_open_other_files(tmp_path):
     assert read_tokenizer(folder)("an oak")["input_ids"] == tiny.wordpiece(tmp_path / "own")("an oak")["input_ids"]
 
 
+def test_a_tokenizer_that_reads_nothing(tmp_path):
+    folder = tiny.bert(tmp_path)
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    tokenizer["normalizer"] = {"type": "Replace", "pattern": {"String": "a"}, "content": ""}
+    tiny.write(folder / "tokenizer.json", tokenizer)
+    with pytest.raises(BadInput, match="the tokenizer makes 0 tokens of 2 times the text 'a'"):
+        CrossEncoder.pretrained(str(folder))
+
+
 def test_a_length_that_makes_no_sense(tmp_path):
     folder = tiny.bert(tmp_path)
     settings = json.loads((folder / "tokenizer_config.json").read_text())

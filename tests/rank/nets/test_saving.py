@@ -9,7 +9,7 @@ import pytest
 
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import BadInput, Damaged, UnknownName
-from shaketable.files import read_sealed, write_sealed
+from shaketable.files import read_sealed, sealed
 from shaketable.rank.nets import knrm, saving
 from shaketable.rank.nets.bert import CrossEncoder
 from shaketable.rank.nets.colbert import ColBERT
@@ -60,7 +60,7 @@ def saved(tmp_path, kind="dense"):
 def changed(folder, **changes):
     """Another model.json, with a checksum that is right."""
     about = read_sealed(folder / "model.json")
-    write_sealed(folder / "model.json", about | changes)
+    (folder / "model.json").write_text(sealed(about | changes))
 
 
 def weights_of(folder):
@@ -98,13 +98,13 @@ def test_folders_that_hold_no_saved_model(tmp_path):
     with pytest.raises(Damaged, match=r"model.json: is not JSON"):
         saving.load(tmp_path)
     about = {"schema": "shaketable.model/2", "kind": "bert", "config": {}, "place": "", "files": {}}
-    write_sealed(tmp_path / "model.json", about | {"schema": "shaketable.model/1"})
+    (tmp_path / "model.json").write_text(sealed(about | {"schema": "shaketable.model/1"}))
     with pytest.raises(BadInput, match=r"is no saved model of this version \(shaketable.model/2\)"):
         saving.load(tmp_path)
-    write_sealed(tmp_path / "model.json", about | {"kind": "bret"})
+    (tmp_path / "model.json").write_text(sealed(about | {"kind": "bret"}))
     with pytest.raises(UnknownName, match="no neural model is called 'bret'; did you mean bert"):
         saving.load(tmp_path)
-    write_sealed(tmp_path / "model.json", about)
+    (tmp_path / "model.json").write_text(sealed(about))
     with pytest.raises(BadInput, match=r"describes no model that can be made \(KeyError\('model'\)\)"):
         saving.load(tmp_path)
 

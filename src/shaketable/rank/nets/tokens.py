@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from shaketable.errors import BadInput
 from shaketable.rank.nets.memory import Memory
 
 Ids = NDArray[np.int32]
@@ -69,6 +70,10 @@ class Frame:
         ids = np.array(probe["input_ids"], dtype=np.int32)
         types = np.array(probe.get("token_type_ids", np.zeros(len(ids))), dtype=np.int32)
         at = np.flatnonzero(np.array(probe["special_tokens_mask"]) == 0)
+        if not size or len(at) != size * texts:
+            raise BadInput(
+                f"the tokenizer makes {len(at)} tokens of {texts} times the text 'a': it cannot be used here"
+            )
         starts, ends = at[::size], at[size - 1 :: size] + 1
         gaps = [slice(a, b) for a, b in zip([0, *ends], [*starts, len(ids)], strict=True)]
         return cls(
