@@ -47,7 +47,7 @@ class ShaketableError(Exception):
     exit_code = 2
 
     def __init__(self, message: str):
-        super().__init__(cut(message, LONGEST).encode("utf-8", "backslashreplace").decode())
+        super().__init__(cut(message[: LONGEST + 1].encode("utf-8", "backslashreplace").decode(), LONGEST))
 
 
 class BadInput(ShaketableError):
@@ -58,7 +58,7 @@ class BadInput(ShaketableError):
     """
 
     def __init__(self, message: str, path: str | Path | None = None, line: int | None = None):
-        place = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+        place = "" if path is None else cut(str(path), LONGEST // 2) + (": " if line is None else f":{line}: ")
         super().__init__(place + message)
 
 

@@ -245,3 +245,11 @@ def test_each_objective_lowers_the_risk_it_is_made_for():
         _, before, after, p = risk_generator.gain(tested, found, draws=500)
         assert after > before, tested.objective
         assert p < 0.05, tested.objective
+
+
+def test_features_that_tell_nothing_apart_are_one_sentence():
+    """LightGBM keeps no feature that is the same everywhere, and fails a check of its own where none is left."""
+    labels, starts = np.array([1, 0, 0, 2]), np.array([0, 2, 4])
+    data = Letor(np.full((4, 1), 3, np.float32), labels, starts, ("q1", "q2"), ("a", "b", "c", "d"))
+    with pytest.raises(BadInput, match=r"no feature of these rows can tell documents apart.*\(LightGBM: Check failed"):
+        LambdaMART(trees=2).fit(data, None, seed=0)
