@@ -161,6 +161,7 @@ LEARNERS = Catalogue(
         "bert": "shaketable.train.neural:Bert",
         "colbert": "shaketable.train.neural:ColBERT",
         "dense": "shaketable.train.neural:Dense",
+        "epic": "shaketable.train.neural:EPIC",
         "dssm": "shaketable.train.neural:DSSM",
         "drmm": "shaketable.train.neural:DRMM",
         "knrm": "shaketable.train.neural:KNRM",

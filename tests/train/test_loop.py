@@ -100,18 +100,20 @@ def same(left: dict[str, torch.Tensor], right: dict[str, torch.Tensor]) -> bool:
 
 
 def pretrained(kind: str, folder: Path) -> Net:
-    from shaketable.rank.nets import bert, colbert
-    from tests.rank.nets.tiny import encoder
+    from shaketable.rank.nets import bert, colbert, epic
+    from tests.rank.nets.tiny import encoder, masked
 
+    if kind == "epic":
+        return epic.EPIC.pretrained(str(masked(folder)), epic.Shape(32))
     checkpoint = str(encoder(folder))
     if kind == "bert":
         return bert.CrossEncoder.pretrained(checkpoint, 32, fresh=True)
     return colbert.ColBERT.pretrained(checkpoint, colbert.Shape(16, 8, 32))
 
 
-@pytest.mark.parametrize("kind", ["dssm", "drmm", "knrm", "conv_knrm", "duet", "bert", "colbert"])
+@pytest.mark.parametrize("kind", ["dssm", "drmm", "knrm", "conv_knrm", "duet", "bert", "colbert", "epic"])
 def test_every_net_overfits_ten_queries(tmp_path, kind):
-    encoder = kind in ("bert", "colbert")
+    encoder = kind in ("bert", "colbert", "epic")
     net = pretrained(kind, tmp_path / "tiny") if encoder else small_net(kind)
     schedule = Schedule(steps=100, lists=5, lr=0.005 if encoder else 0.05, every=20, patience=9)
     run = training(tmp_path, net=net, schedule=schedule)

@@ -228,7 +228,7 @@ def test_a_finished_model_is_not_written_over(tmp_path):
         small("knrm").fit(trees(), QIDS, folder=tmp_path / "model")
 
 
-@pytest.mark.parametrize("kind", ["bert", "colbert", "dense"])
+@pytest.mark.parametrize("kind", ["bert", "colbert", "dense", "epic"])
 def test_encoders_are_trained_from_a_checkpoint(tmp_path, kind):
     from tests.rank.nets.tiny import encoder
 

@@ -23,6 +23,7 @@ NETS = Catalogue(
         "bert": "shaketable.rank.nets.bert:CrossEncoder",
         "colbert": "shaketable.rank.nets.colbert:ColBERT",
         "dense": "shaketable.rank.nets.dense:BiEncoder",
+        "epic": "shaketable.rank.nets.epic:EPIC",
         "dssm": "shaketable.rank.nets.dssm:DSSM",
         "drmm": "shaketable.rank.nets.drmm:DRMM",
         "knrm": "shaketable.rank.nets.knrm:KNRM",

@@ -358,6 +358,25 @@ class Dense(EncoderLearner):
         return cast("Net", nets.BiEncoder.pretrained(self.checkpoint, self._shape(nets.Shape)))
 
 
+@dataclass(frozen=True, kw_only=True)
+class EPIC(EncoderLearner):
+    """EPIC: query and text as weights over the vocabulary, by a masked language model's head (MacAvaney 2020).
+
+    A checkpoint without such a head, MiniLM for one, gets one that is tied to its pieces (`rank.nets.masked`). `keep`
+    leaves a text's vector its largest entries only; 0 leaves it whole.
+    """
+
+    kind: ClassVar[str] = "epic"
+
+    max_length: int = 192
+    keep: int = 0
+    steps: int = 200
+
+    def net(self, collection: Collection) -> Net:
+        nets = _torch("shaketable.rank.nets.epic")
+        return cast("Net", nets.EPIC.pretrained(self.checkpoint, self._shape(nets.Shape)))
+
+
 def _apart(
     collection: Collection, train: Sequence[str], valid: Sequence[str], seed: int
 ) -> tuple[list[str], list[str]]:

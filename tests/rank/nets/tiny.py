@@ -8,7 +8,14 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, RobertaConfig
+from transformers import (
+    AutoModelForMaskedLM,
+    BertConfig,
+    BertModel,
+    DistilBertConfig,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+)
 from transformers import BertForSequenceClassification as BertClassifier
 from transformers import RobertaForSequenceClassification as RobertaClassifier
 
@@ -77,6 +84,20 @@ def encoder(folder: Path, seed: int = 0) -> Path:
     """A bare encoder."""
     torch.manual_seed(seed)
     return _saved(BertModel(BertConfig(vocab_size=len(VOCABULARY), **SIZES)), folder, wordpiece)
+
+
+def masked(folder: Path, kind: str = "bert", seed: int = 0) -> Path:
+    """A masked language model: an encoder with the head that it was trained by."""
+    torch.manual_seed(seed)
+    if kind == "distilbert":
+        sizes = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "max_position_embeddings": 64}
+        config = DistilBertConfig(vocab_size=len(VOCABULARY), initializer_range=0.2, **sizes)
+        return _saved(AutoModelForMaskedLM.from_config(config), folder, wordpiece)
+    if kind == "roberta":
+        config = RobertaConfig(vocab_size=260, type_vocab_size=1, pad_token_id=1, **SIZES)
+        return _saved(AutoModelForMaskedLM.from_config(config), folder, bytes_pairs)
+    config = BertConfig(vocab_size=len(VOCABULARY), **SIZES)
+    return _saved(AutoModelForMaskedLM.from_config(config), folder, wordpiece)
 
 
 def roberta(folder: Path, seed: int = 0) -> Path:

@@ -143,6 +143,19 @@ def read_classifier(path: Path, fresh: bool) -> Transformer:
     return model
 
 
+def read_masked(path: Path) -> tuple[Transformer, bool]:
+    """The encoder with its head for masked words, and True; where there is none the encoder alone, and False."""
+    from transformers import AutoModelForMaskedLM
+
+    made = read_config(path).architectures or []
+    if not any(name.endswith(("ForMaskedLM", "ForPreTraining")) for name in made):
+        return read_encoder(path), False
+    model, missing = _weights(AutoModelForMaskedLM, path)
+    if missing:
+        raise BadInput(f"has no weights for {_some(missing)}: is this a masked language model such as BERT?", path)
+    return model, True
+
+
 def _weights(auto: Any, path: Path, **settings: Any) -> tuple[Transformer, set[str]]:
     """The model in float32, and the names of weights that the checkpoint does not have.
 

@@ -25,7 +25,8 @@ def save(net: Net, folder: Path, card: Mapping[str, Any]) -> None:
     """Write a net and the card of its training. The weights come before the file that names them."""
     folder.mkdir(parents=True, exist_ok=True)
     net.save_vocabulary(folder)
-    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in net.state_dict().items()}
+    state, names = net.state_dict(), _names(net)
+    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items() if name in names}
     with written_whole_binary(folder / "weights.safetensors") as raw:
         raw.write(to_bytes(weights))
     about = {"schema": SCHEMA, "kind": net.kind, "config": net.config(), "card": dict(card)}
@@ -39,7 +40,9 @@ def load(folder: Path) -> Net:
     path = folder / "weights.safetensors"
     try:
         net: Net = NETS.load(about["kind"]).from_config(about["config"], folder)
-        net.load_state_dict(load_file(path))
+        found = net.load_state_dict(load_file(path), strict=False)
+        if wrong := {*found.unexpected_keys, *_names(net).intersection(found.missing_keys)}:
+            raise RuntimeError(f"{min(wrong)} is there and should not be, or the other way round")
     except FileNotFoundError as error:
         raise BadInput("there is no such file, and a saved model needs it", path) from error
     except (SafetensorError, RuntimeError) as error:
@@ -48,6 +51,11 @@ def load(folder: Path) -> Net:
     except (KeyError, TypeError) as error:
         raise BadInput(f"describes no model that can be made ({error!r})", folder / "model.json") from error
     return net
+
+
+def _names(net: Net) -> set[str]:
+    """The names of all tensors, each by its first one: a head may share its weights with the embeddings."""
+    return {name for name, _ in (*net.named_parameters(), *net.named_buffers())}
 
 
 def read(folder: Path) -> dict[str, Any]:
