@@ -100,22 +100,26 @@ def same(left: dict[str, torch.Tensor], right: dict[str, torch.Tensor]) -> bool:
 
 
 def pretrained(kind: str, folder: Path) -> Net:
-    from shaketable.rank.nets import bert, colbert, epic
+    from shaketable.rank.nets import bert, colbert, epic, t5
+    from tests.rank.nets import tiny
     from tests.rank.nets.tiny import encoder, masked
 
     if kind == "epic":
         return epic.EPIC.pretrained(str(masked(folder)), epic.Shape(32))
+    if kind == "monot5":
+        return t5.MonoT5.pretrained(str(tiny.t5(folder)), 48)
     checkpoint = str(encoder(folder))
     if kind == "bert":
         return bert.CrossEncoder.pretrained(checkpoint, 32, fresh=True)
     return colbert.ColBERT.pretrained(checkpoint, colbert.Shape(16, 8, 32))
 
 
-@pytest.mark.parametrize("kind", ["dssm", "drmm", "knrm", "conv_knrm", "duet", "bert", "colbert", "epic"])
+@pytest.mark.parametrize("kind", ["dssm", "drmm", "knrm", "conv_knrm", "duet", "bert", "colbert", "epic", "monot5"])
 def test_every_net_overfits_ten_queries(tmp_path, kind):
-    encoder = kind in ("bert", "colbert", "epic")
-    net = pretrained(kind, tmp_path / "tiny") if encoder else small_net(kind)
-    schedule = Schedule(steps=100, lists=5, lr=0.005 if encoder else 0.05, every=20, patience=9)
+    encoders = {"bert": (100, 0.005), "colbert": (100, 0.005), "epic": (100, 0.005), "monot5": (200, 0.003)}
+    net = pretrained(kind, tmp_path / "tiny") if kind in encoders else small_net(kind)
+    steps, lr = encoders.get(kind, (100, 0.05))
+    schedule = Schedule(steps=steps, lists=5, lr=lr, every=20, patience=9)
     run = training(tmp_path, net=net, schedule=schedule)
     course = run.run()
     assert right(run.net) == 1.0

@@ -228,12 +228,13 @@ def test_a_finished_model_is_not_written_over(tmp_path):
         small("knrm").fit(trees(), QIDS, folder=tmp_path / "model")
 
 
-@pytest.mark.parametrize("kind", ["bert", "colbert", "dense", "epic"])
+@pytest.mark.parametrize("kind", ["bert", "colbert", "dense", "epic", "monot5"])
 def test_encoders_are_trained_from_a_checkpoint(tmp_path, kind):
-    from tests.rank.nets.tiny import encoder
+    from tests.rank.nets.tiny import encoder, t5
 
+    make = t5 if kind == "monot5" else encoder
     lengths = {"query_length": 8, "text_length": 32} if kind == "colbert" else {"max_length": 32}
-    learner = replace(LEARNERS.build(kind), checkpoint=str(encoder(tmp_path / "tiny")), **lengths)
+    learner = replace(LEARNERS.build(kind), checkpoint=str(make(tmp_path / "tiny")), **lengths)
     collection = trees()
     model = replace(learner, **TINY).fit(collection, QIDS[:9], QIDS[9:], folder=tmp_path / "model")
     assert {"weights.safetensors", "tokenizer.json"} <= {path.name for path in (tmp_path / "model").iterdir()}

