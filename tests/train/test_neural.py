@@ -67,6 +67,7 @@ def vectors(tmp_path: Path) -> str:
 
 def small(kind: str, vectors: str = "", **more) -> NeuralLearner:
     learner = LEARNERS.build(kind)
+    kind = learner.kind
     sizes = {
         "dssm": {"layers": (8, 4)},
         "conv_knrm": {"filters": 4},
@@ -102,14 +103,14 @@ def test_settings_of_the_paper():
         DSSM().preset("robust")
 
 
-@pytest.mark.parametrize("kind", ["dssm", "drmm", "knrm", "conv_knrm", "duet"])
+@pytest.mark.parametrize("kind", ["dssm", "drmm", "knrm", "conv_knrm", "duet", "duet(input='trigrams')"])
 def test_a_learner_leaves_a_model_that_ranks(tmp_path, kind):
     collection = trees()
     model = small(kind).fit(collection, QIDS[:8], QIDS[8:], seed=1, folder=tmp_path / "model")
     files = sorted(path.name for path in (tmp_path / "model").iterdir())
     assert files == ["model.json", "vocabulary.json", "weights.safetensors"]
     about = json.loads((tmp_path / "model" / "model.json").read_text())
-    assert (about["schema"], about["kind"]) == ("shaketable.model/1", kind)
+    assert (about["schema"], about["kind"]) == ("shaketable.model/1", small(kind).kind)
     card = about["card"]
     assert card["learner"] == LEARNERS.spec(small(kind))
     assert (card["seed"], card["objective"], card["control"]) == (1, "softmax", False)
@@ -143,6 +144,11 @@ def test_a_fifth_of_the_queries_is_held_out_where_none_are_given(tmp_path):
     small("knrm").fit(trees(), QIDS, folder=tmp_path / "model")
     card = saving.read(tmp_path / "model")["card"]
     assert (card["train"]["queries"], card["valid"]["queries"]) == (8, 2)
+
+
+def test_letters_take_the_place_of_vectors(vectors):
+    with pytest.raises(BadInput, match="reads words by their letters, so leave out vectors"):
+        Duet(input="trigrams", vectors=vectors).net(trees())
 
 
 def test_what_was_learned_beats_the_control(tmp_path):

@@ -281,7 +281,10 @@ class ConvKNRM(WordLearner):
 
 @dataclass(frozen=True)
 class Duet(WordLearner):
-    """Duet: a network on exact matches and one on the meanings of query and text, added (Mitra 2017)."""
+    """Duet: a network on exact matches and one on the meanings of query and text, added (Mitra 2017).
+
+    input="trigrams" has the second one read words by their letters, as the paper does; then there are no vectors.
+    """
 
     kind: ClassVar[str] = "duet"
     presets: ClassVar[Presets] = {
@@ -295,6 +298,16 @@ class Duet(WordLearner):
     distributed: int = 699
     query_length: int = 16
     text_length: int = 256
+    input: str = "words"
+
+    def net(self, collection: Collection) -> Net:
+        if self.input == "words":
+            return super().net(collection)
+        if self.vectors:
+            raise BadInput(f"duet: input={self.input!r} reads words by their letters, so leave out vectors")
+        dssm, duet = _torch("shaketable.rank.nets.dssm"), _torch("shaketable.rank.nets.duet")
+        tokenizer = Tokenizer(stopwords=self.stopwords, stemmer=self.stemmer)
+        return cast("Net", duet.Duet(dssm.trigrams_of(collection.docs, tokenizer), 0, self._shape(duet.Shape)))
 
 
 @dataclass(frozen=True, kw_only=True)
