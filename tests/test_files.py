@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shaketable.errors import BadInput
-from shaketable.files import home, lines, written_whole
+from shaketable.files import folder_whole, home, lines, written_whole
 
 
 def test_a_file_appears_when_the_block_ends(tmp_path):
@@ -91,3 +91,24 @@ def test_home_follows_the_environment(monkeypatch, tmp_path):
     assert home() == tmp_path / "home"
     monkeypatch.setenv("SHAKETABLE_HOME", "")
     assert home() == Path.home() / ".cache" / "shaketable"
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path):
+    target = tmp_path / "new" / "folder"
+    with pytest.raises(KeyError), folder_whole(target) as fresh:
+        (fresh / "a").write_text("half")
+        raise KeyError
+    assert list(target.parent.iterdir()) == []
+    with folder_whole(target) as fresh:
+        (fresh / "a").write_text("whole")
+        assert not target.exists()
+    assert (target / "a").read_text() == "whole"
+
+
+def test_of_two_folders_the_first_stays(tmp_path):
+    with folder_whole(tmp_path / "x") as slow:
+        (slow / "a").write_text("slow")
+        with folder_whole(tmp_path / "x") as quick:
+            (quick / "a").write_text("quick")
+    assert (tmp_path / "x" / "a").read_text() == "quick"
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -78,3 +79,23 @@ def written_whole_binary(path: Path) -> Iterator[IO[bytes]]:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+@contextmanager
+def folder_whole(folder: Path) -> Iterator[Path]:
+    """A folder that appears under its name, with all that was put into it, only when the block ends well.
+
+    Whoever came first, stays: of two that make the same folder at once the second one's is dropped.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".building-"))
+    try:
+        yield temporary
+        temporary.chmod(0o755)
+        try:
+            os.rename(temporary, folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
