@@ -95,9 +95,14 @@ def test_home_follows_the_environment(monkeypatch, tmp_path):
 
 def test_a_folder_appears_whole_or_not_at_all(tmp_path):
     target = tmp_path / "new" / "folder"
-    with pytest.raises(KeyError), folder_whole(target) as fresh:
-        (fresh / "a").write_text("half")
-        raise KeyError
+
+    def fail() -> None:
+        with folder_whole(target) as fresh:
+            (fresh / "a").write_text("half")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
     assert list(target.parent.iterdir()) == []
     with folder_whole(target) as fresh:
         (fresh / "a").write_text("whole")

@@ -124,7 +124,7 @@ class NGrams:
         return Memo(number)
 
     def _block(self, texts: Sequence[str]) -> list[Floats]:
-        """Longer and longer n-grams that end at a word: the p of one that is there, or γ of its context and the last p."""
+        """The p of the longest n-gram that ends at a word and is there, times γ of each longer context that is."""
         rows = [self.numbers(text) for text in texts]
         sizes = np.array([len(row) + 2 for row in rows])
         words = np.fromiter(chain.from_iterable((START, *row, END) for row in rows), np.int64, int(sizes.sum()))
