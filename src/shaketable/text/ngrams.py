@@ -224,9 +224,9 @@ def _count(tokens: NDArray[np.int32], size: int, order: int) -> list[_Counted]:
     for n in range(2, order + 1):
         at = np.flatnonzero(place >= n - 1).astype(np.int32)
         keys = _keys(rows[at - 1], tokens[at])
-        order = np.argsort(keys)
-        at, keys = at[order], keys[order]
-        del order
+        rising = np.argsort(keys)
+        at, keys = at[rising], keys[rising]
+        del rising
         new = np.concatenate((keys[:1] == keys[:1], keys[1:] != keys[:-1]))
         where, keys = at[new], keys[new]  # an occurrence of each
         counts = np.diff(np.append(np.flatnonzero(new), len(new)))
