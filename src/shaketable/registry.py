@@ -160,6 +160,7 @@ LEARNERS = Catalogue(
         "afs": "shaketable.train.linear:AFS",
         "gbrt": "shaketable.train.boosted:GBRT",
         "lambdamart": "shaketable.train.lambdamart:LambdaMART",
+        "lgbm": "shaketable.train.lgbm:LGBM",
         "bert": "shaketable.train.neural:Bert",
         "colbert": "shaketable.train.neural:ColBERT",
         "dense": "shaketable.train.neural:Dense",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,6 +45,7 @@ def train(
     """Train a ranker, from feature files or from a collection; use it as --ranker FOLDER."""
     from shaketable.cli.console import emit_json, say
     from shaketable.data.trec import write_qrels, write_run
+    from shaketable.rank.features import NAMES
     from shaketable.registry import LEARNERS
     from shaketable.train import fit as fitting
     from shaketable.train.neural import NeuralLearner
@@ -63,7 +65,8 @@ def train(
     if letor is not None:
         learn_from, validate_on = _files(letor, valid)
     else:
-        learn_from, validate_on = _collection(str(data), split, valid_split, candidates, depth)
+        names = getattr(chosen, "names", NAMES)
+        learn_from, validate_on = _collection(str(data), split, valid_split, candidates, depth, names)
     baselines = _baselines(baseline or [])
     trials: list[dict[str, Any]] = []
     if tune:
@@ -138,7 +141,7 @@ def _files(letor: Path, valid: Path | None) -> tuple[Letor, Letor | None]:
 
 
 def _collection(
-    data: str, split: str, valid_split: str | None, candidates: Path | None, depth: int
+    data: str, split: str, valid_split: str | None, candidates: Path | None, depth: int, names: Sequence[str]
 ) -> tuple[Letor, Letor | None]:
     """Features of the first stage's candidates for the queries of the splits."""
     from shaketable.bench import Bench
@@ -152,7 +155,7 @@ def _collection(
 
     def features(name: str) -> Letor:
         bench = Bench(in_split(whole, name), {}, depth=depth)
-        return letor_of(whole, bench.queries, bench.candidates, bench.qrels)
+        return letor_of(whole, bench.queries, bench.candidates, bench.qrels, names=names)
 
     return features(split), features(valid_split) if valid_split else None
 

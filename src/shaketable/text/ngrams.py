@@ -109,10 +109,24 @@ class NGrams:
         """10^(-log10 p per word) of each text: among how many words the model wavers."""
         return 10.0 ** -self.score(texts)
 
-    def numbers(self, text: str) -> list[int]:
-        """The numbers of a text's words."""
-        memo = self._memo
-        return [memo[word] for word in self.tokenizer.words(text)]
+    def number(self, word: str) -> int:
+        """The number of a word."""
+        return self._memo[word]
+
+    def conditional(self, words: NDArray[np.integer[Any]], places: NDArray[np.integer[Any]]) -> Floats:
+        """log10 p of each of the words, by their numbers, given the words before it back to the last one at place 0.
+
+        This is p of the longest n-gram that ends at the word and is there, times γ of each longer context that is.
+        """
+        last: Ints = words.astype(np.int64)
+        logs: Floats = self.tables[0].logs[last].astype(np.float64)
+        context = last
+        for before, table in zip(self.tables, self.tables[1:], strict=False):
+            context = np.where(places > 0, np.roll(context, 1), -1)  # the n-gram that ends at the word before
+            found = table.find(context, last)
+            logs = np.where(found >= 0, _taken(table.logs, found), logs + _taken(before.weights, context))
+            context = found
+        return logs
 
     @cached_property
     def _memo(self) -> Memo[int]:
@@ -124,18 +138,12 @@ class NGrams:
         return Memo(number)
 
     def _block(self, texts: Sequence[str]) -> list[Floats]:
-        """The p of the longest n-gram that ends at a word and is there, times γ of each longer context that is."""
-        rows = [self.numbers(text) for text in texts]
+        memo = self._memo
+        rows = [[memo[word] for word in self.tokenizer.words(text)] for text in texts]
         sizes = np.array([len(row) + 2 for row in rows])
         words = np.fromiter(chain.from_iterable((START, *row, END) for row in rows), np.int64, int(sizes.sum()))
         ends = np.cumsum(sizes)
-        place = np.arange(len(words)) - np.repeat(ends - sizes, sizes)  # of a word in its text
-        logs, context = self.tables[0].logs[words].astype(np.float64), words
-        for before, table in zip(self.tables, self.tables[1:], strict=False):
-            context = np.where(place > 0, np.roll(context, 1), -1)  # the n-gram that ends at the word before
-            found = table.find(context, words)
-            logs = np.where(found >= 0, _taken(table.logs, found), logs + _taken(before.weights, context))
-            context = found
+        logs = self.conditional(words, np.arange(len(words)) - np.repeat(ends - sizes, sizes))
         return [logs[end - size + 1 : end] for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]
 
 
