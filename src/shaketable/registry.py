@@ -131,6 +131,7 @@ RANKERS = Catalogue(
         "ql": "shaketable.rank.lexical:QL",
         "ql_jm": "shaketable.rank.lexical:QLJM",
         "rm3": "shaketable.rank.feedback:RM3",
+        "doct5query": "shaketable.rank.expansion:DocT5Query",
         "http": "shaketable.rank.remote:HTTP",
         "python": "shaketable.rank.python:Python",
         "run": "shaketable.rank.runfile:RunFile",
