@@ -30,7 +30,34 @@ LENGTH = 512
 """Pieces that are read, prompt included. T5 knows no positions, only distances, so more can be asked for."""
 
 
-class MonoT5(Net):
+class OnT5(Net):
+    """What nets on a T5 share: the model, its tokenizer, and how many pieces of a text are read."""
+
+    def __init__(self, model: Transformer, tokenizer: Any, max_length: int):
+        super().__init__()
+        self.model = model
+        self.tokenizer = tokenizer
+        self.max_length = max_length
+        self.pieces = Pieces(tokenizer)
+
+    def embedding(self) -> nn.Embedding:
+        return checkpoints.word_embedding(self.model)
+
+    def config(self) -> dict[str, Any]:
+        return {"model": checkpoints.portable(self.model), "max_length": self.max_length}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], folder: Path) -> Self:
+        from transformers import AutoModelForSeq2SeqLM
+
+        model = checkpoints.blank(AutoModelForSeq2SeqLM, config["model"])
+        return cls(model, checkpoints.read_tokenizer(folder), config["max_length"])
+
+    def save_vocabulary(self, folder: Path) -> None:
+        self.tokenizer.save_pretrained(folder)
+
+
+class MonoT5(OnT5):
     """A T5 whose first word is compared. Where a pair is too long the longer of the two gives way, never the prompt.
 
     Pieces never reach from one word into the next, so those of the whole prompt are those of its parts.
@@ -39,15 +66,11 @@ class MonoT5(Net):
     kind: ClassVar[str] = "monot5"
 
     def __init__(self, model: Transformer, tokenizer: Any, max_length: int):
-        super().__init__()
-        self.model = model
-        self.tokenizer = tokenizer
-        self.max_length = max_length
-        self._pieces = Pieces(tokenizer)
-        self._query, self._text, self._end = self._pieces(PROMPT)
+        super().__init__(model, tokenizer, max_length)
+        self._query, self._text, self._end = self.pieces(PROMPT)
         self._end = np.append(self._end, np.int32(tokenizer.eos_token_id))
         self._room = max_length - len(self._query) - len(self._text) - len(self._end)
-        self._answers = [int(pieces[0]) for pieces in self._pieces(ANSWERS)]
+        self._answers = [int(pieces[0]) for pieces in self.pieces(ANSWERS)]
 
     @classmethod
     def pretrained(cls, checkpoint: str, max_length: int = LENGTH) -> Self:
@@ -63,7 +86,7 @@ class MonoT5(Net):
         return net
 
     def prepare(self, pairs: Sequence[tuple[str, str]]) -> list[Tokens]:
-        queries, texts = self._pieces([query for query, _ in pairs]), self._pieces([text for _, text in pairs])
+        queries, texts = self.pieces([query for query, _ in pairs]), self.pieces([text for _, text in pairs])
         rows = []
         for query, text in zip(queries, texts, strict=True):
             asked, said = cut([len(query), len(text)], self._room)
@@ -81,19 +104,3 @@ class MonoT5(Net):
         logits: Tensor = self.model(**batch, decoder_input_ids=first, use_cache=False).logits  # [n, 1, v]
         true, false = logits[:, 0, self._answers].unbind(1)
         return logsigmoid(true - false)  # as log_softmax has it, but for sure answers, which it would make tie
-
-    def embedding(self) -> nn.Embedding:
-        return checkpoints.word_embedding(self.model)
-
-    def config(self) -> dict[str, Any]:
-        return {"model": checkpoints.portable(self.model), "max_length": self.max_length}
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any], folder: Path) -> Self:
-        from transformers import AutoModelForSeq2SeqLM
-
-        model = checkpoints.blank(AutoModelForSeq2SeqLM, config["model"])
-        return cls(model, checkpoints.read_tokenizer(folder), config["max_length"])
-
-    def save_vocabulary(self, folder: Path) -> None:
-        self.tokenizer.save_pretrained(folder)
