@@ -166,6 +166,7 @@ LEARNERS = Catalogue(
         "colbert": "shaketable.train.neural:ColBERT",
         "dense": "shaketable.train.neural:Dense",
         "monot5": "shaketable.train.neural:MonoT5",
+        "prop": "shaketable.train.neural:PROP",
         "epic": "shaketable.train.neural:EPIC",
         "dssm": "shaketable.train.neural:DSSM",
         "drmm": "shaketable.train.neural:DRMM",

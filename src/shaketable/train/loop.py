@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from math import isfinite
@@ -30,12 +30,13 @@ from shaketable.measure.effectiveness import score_table
 from shaketable.rank.nets.net import Net
 from shaketable.rank.nets.scoring import ranker_of
 from shaketable.score.road import Watch, ask, unwatched
-from shaketable.train.losses import Objective
 from shaketable.train.samples import Sample, Source
 from shaketable.types import Collection, Qrels, Run, Slate, fingerprint, ranking
 
-Examine = Callable[[Net], float]
+Examine = Callable[[Any], float]
 """How good a net is: higher is better."""
+Aim = Callable[[Any, Sequence[Sample]], Tensor]
+"""An objective for whatever is trained, a ranker or not: a number to make small."""
 WORK = "training"
 """The folder, inside the model's, of what is needed to go on."""
 
@@ -102,9 +103,10 @@ class Course:
 class Training:
     """A net in training; `plan` says all that the outcome depends on, so that nobody goes on with something else."""
 
-    net: Net
+    net: Any
+    """A torch module with a `kind`: what else it can do is between it, its objective and its examination."""
     source: Source
-    objective: Objective
+    objective: Aim
     examine: Examine
     schedule: Schedule
     seed: int

@@ -407,6 +407,52 @@ class MonoT5(EncoderLearner):
         return cast("Net", nets.MonoT5.pretrained(self.checkpoint, self.max_length))
 
 
+@dataclass(frozen=True, kw_only=True)
+class PROP(Bert):
+    """PROP: monoBERT that was first pre-trained on the collection's texts, to tell what represents them (Ma 2021).
+
+    pretrain          steps that tell sets of words apart and fill in masked words, `pairs` at a time
+    adapt             steps before these that fill in words only, for a checkpoint without a head for that
+    pretrain_lr       the highest rate of both
+
+    What comes of it is kept in the home folder, and shared by trainings of the same checkpoint on the same texts.
+    """
+
+    pretrain: int = 600
+    adapt: int = 300
+    pairs: int = 8
+    pretrain_lr: float = 2e-5
+
+    def fit(
+        self,
+        collection: Collection,
+        train: Sequence[str],
+        valid: Sequence[str] = (),
+        *,
+        seed: int = 0,
+        folder: str | Path,
+        depth: int = 100,
+        watch: Watch = unwatched,
+        control: bool = False,
+    ) -> Trained:
+        before = self._pretrained(collection, watch)
+        shared: dict[str, Any] = {"seed": seed, "folder": folder, "depth": depth, "watch": watch, "control": control}
+        trained = super().fit(collection, train, valid, **shared)
+        saving = _torch("shaketable.rank.nets.saving")
+        saving.note(Path(folder), {"pretraining": saving.read(before)["card"]})
+        return trained
+
+    def net(self, collection: Collection) -> Net:
+        return cast("Net", _torch("shaketable.rank.nets.saving").load(self._pretrained(collection)))
+
+    def _pretrained(self, collection: Collection, watch: Watch = unwatched) -> Path:
+        prop = _torch("shaketable.train.prop")
+        settings = prop.Pretraining(
+            self.checkpoint, self.max_length, self.pretrain, self.adapt, self.pairs, self.pretrain_lr
+        )
+        return cast(Path, prop.pretrained(collection.docs, settings, watch))
+
+
 def _apart(
     collection: Collection, train: Sequence[str], valid: Sequence[str], seed: int
 ) -> tuple[list[str], list[str]]:

@@ -72,6 +72,14 @@ def read(folder: Path) -> dict[str, Any]:
     return about
 
 
+def note(folder: Path, more: Mapping[str, Any]) -> None:
+    """Add to the card of a saved net."""
+    about = read(folder)
+    about["card"] = about.get("card", {}) | dict(more)
+    with written_whole(folder / "model.json") as out:
+        json.dump(about, out, indent=1, allow_nan=False)
+
+
 def mark(folder: Path) -> str:
     """Names what the scores of a saved net depend on: its weights, its configuration, its vocabulary."""
     about = read(folder)
