@@ -1,6 +1,7 @@
 """Every risk measure for 100 systems x 10,000 topics x 4 alphas: time against a limit, and against plain Python.
 
-Run it: python benchmarks/risk.py. The limit is one second.
+Run it: python benchmarks/risk.py. The limit is one second; and one second for all of it with its p, by 10,000 random
+assignments, for 110 systems x 250 topics, which is TREC 2004's robust track.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from shaketable.measure.risk import risk_table
 
 SYSTEMS, TOPICS, ALPHAS, ROUNDS, LIMIT = 100, 10_000, (0, 1, 5, 10), 3, 1.0
-SLICE = (20, 1000)
+SLICE, TRACK = (20, 1000), (110, 250)
 
 
 def student(y: list[float]) -> float:
@@ -61,12 +62,15 @@ def main() -> int:
     small = x[: SLICE[0], : SLICE[1]]
     lists = small.tolist()
     risk_table(small, small[0], ALPHAS)  # loads scipy
-    whole = seconds(lambda: risk_table(x, x[0], ALPHAS))
-    part, loops = seconds(lambda: risk_table(small, small[0], ALPHAS)), seconds(lambda: plain(lists, lists[0]))
+    track = np.random.default_rng(2).beta(1, 2, TRACK)
+    whole = seconds(lambda: risk_table(x, x[0], ALPHAS, draws=1))
+    part, loops = seconds(lambda: risk_table(small, small[0], ALPHAS, draws=1)), seconds(lambda: plain(lists, lists[0]))
+    tested = seconds(lambda: risk_table(track, track[0], ALPHAS))
     print(f"{SYSTEMS} systems x {TOPICS} topics x {len(ALPHAS)} alphas: {whole:.3f} s")
     print(f"time / limit {whole / LIMIT:.2f} (limit {LIMIT:.0f} s)")
     print(f"plain Python / shaketable {loops / part:.0f} (on {SLICE[0]} systems x {SLICE[1]} topics)")
-    return int(whole > LIMIT)
+    print(f"with p, {TRACK[0]} systems x {TRACK[1]} topics: {tested:.3f} s (limit {LIMIT:.0f} s)")
+    return int(max(whole, tested) > LIMIT)
 
 
 if __name__ == "__main__":

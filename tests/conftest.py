@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -22,3 +23,37 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "home"
     monkeypatch.setenv("SHAKETABLE_HOME", str(path))
     return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A tiny BEIR collection: three topics of trees, graded."""
+    folder = tmp_path / "trees"
+    (folder / "qrels").mkdir(parents=True)
+    docs = {
+        "d1": "the oak is a hardwood tree with lobed leaves",
+        "d2": "a pine keeps its needles all winter",
+        "d3": "willow bark was chewed against pain",
+        "d4": "oak timber was used for ships",
+        "d5": "the winter was long and the ships stayed home",
+    }
+    queries = {"q1": "oak tree leaves", "q2": "needles in winter", "q3": "bark for pain"}
+    (folder / "corpus.jsonl").write_text("".join(json.dumps({"_id": k, "text": v}) + "\n" for k, v in docs.items()))
+    (folder / "queries.jsonl").write_text("".join(json.dumps({"_id": k, "text": v}) + "\n" for k, v in queries.items()))
+    (folder / "qrels" / "test.tsv").write_text(
+        "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td4\t1\nq2\td2\t1\nq2\td5\t0\nq3\td3\t1\n"
+    )
+    return folder
+
+
+@pytest.fixture
+def trec(tmp_path: Path) -> dict[str, Path]:
+    """Judgements and two runs in TREC's formats."""
+    files = {
+        "qrels": "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\nq2 0 d4 1\n",
+        "good.run": "q1 Q0 d1 1 3.0 good\nq1 Q0 d2 2 2.0 good\nq2 Q0 d3 1 9 good\nq2 Q0 d4 2 8 good\n",
+        "poor.run": "q1 Q0 d2 1 3.0 poor\nq1 Q0 d1 2 2.0 poor\nq2 Q0 d9 1 9 poor\nq2 Q0 d4 2 8 poor\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    return {name: tmp_path / name for name in files}

@@ -264,14 +264,14 @@ def test_each_law_of_models_is_checked(model, law):
 class Change:
     """How much two lists differ: a measure that is what a test makes of it."""
 
-    of: Callable[[Sequence[str], Sequence[str]], float] = lambda before, after: float(before[0] != after[0])
+    between: Callable[[Sequence[str], Sequence[str]], float] = lambda before, after: float(before[0] != after[0])
 
 
 @dataclass(frozen=True)
 class Spread:
     """How unequal values are: a measure that is what a test makes of it."""
 
-    of: Callable[[Any], float] = lambda values: float(np.var(values))
+    over: Callable[[Any], float] = lambda values: float(np.var(values))
 
 
 def shared_places(before: Sequence[str], after: Sequence[str]) -> float:
@@ -294,12 +294,11 @@ BROKEN_MEASURES = {
     "values must lie within -1 and 1": Change(lambda before, after: 5.0 * (before != after)),
     "cannot both be changes": Change(lambda before, after: (before > after) - (before < after)),
     "a list turned upside down must not count as unchanged": Change(lambda before, after: 1.0),
-    r"of must not change what it is given": Change(shifted),
+    "it must not change what it is given": Change(shifted),
     "must be finite": Change(lambda before, after: float("nan")),
     "must give a number, it raised ZeroDivisionError": Spread(lambda values: 1 / 0),
     "the order of values must not matter": Spread(lambda values: values[0]),
-    "of must take two rankings, or one array": Spread(lambda: 0.0),
-    "must have a method of": "text",
+    "must have a method between": "text",
 }
 
 

@@ -1,10 +1,60 @@
 """Measure, probe, attack and harden the robustness of search rankers.
 
-Importing this does nothing but name things: no files, no network, no heavy library.
+    import shaketable as st
+    audit = st.audit("sample", rankers=["bm25", my_ranker], tasks=["risk"])
+
+Importing this does nothing but name things: no files, no network, no library; each name is loaded when it is used.
 """
 
-from shaketable.errors import ShaketableError
-from shaketable.registry import MEASURES, RANKERS, TASKS
-from shaketable.types import Collection, Doc, Query, Result, Slate
+from __future__ import annotations
 
-__all__ = ["MEASURES", "RANKERS", "TASKS", "Collection", "Doc", "Query", "Result", "ShaketableError", "Slate"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_PLACES = {
+    "load": "shaketable.data.load",
+    "audit": "shaketable.door.audit",
+    "Audit": "shaketable.door.audit",
+    "evaluate": "shaketable.door.evaluate",
+    "rank": "shaketable.door.rank",
+    "vary": "shaketable.door.vary",
+    "train": "shaketable.door.train",
+    "Bench": "shaketable.bench",
+    "Collection": "shaketable.types",
+    "Doc": "shaketable.types",
+    "Query": "shaketable.types",
+    "Slate": "shaketable.types",
+    "Finding": "shaketable.types",
+    "Result": "shaketable.types",
+    "ShaketableError": "shaketable.errors",
+    "RANKERS": "shaketable.registry",
+    "LEARNERS": "shaketable.registry",
+    "EDITS": "shaketable.registry",
+    "MEASURES": "shaketable.registry",
+    "TASKS": "shaketable.registry",
+}
+
+__all__ = sorted(_PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"shaketable has no {name!r}")
+    return getattr(import_module(_PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+if TYPE_CHECKING:
+    from shaketable.bench import Bench
+    from shaketable.data.load import load
+    from shaketable.door.audit import Audit, audit
+    from shaketable.door.evaluate import evaluate
+    from shaketable.door.rank import rank
+    from shaketable.door.train import train
+    from shaketable.door.vary import vary
+    from shaketable.errors import ShaketableError
+    from shaketable.registry import EDITS, LEARNERS, MEASURES, RANKERS, TASKS
+    from shaketable.types import Collection, Doc, Finding, Query, Result, Slate

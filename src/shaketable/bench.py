@@ -2,42 +2,81 @@
 
 A ranker's run over the original queries is what most tasks start from, so the bench makes each once. Rankers that can
 search the collection do so; all others re-rank the first stage's candidates. Where the collection brings its own
-candidates, everybody ranks those, so that runs differ by the ranker alone.
+candidates, everybody ranks those, so that runs differ by the ranker alone. What a learner makes of the collection is
+kept, named by all that it depends on, and never learned twice.
 """
 
 from __future__ import annotations
 
 import platform
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from importlib.metadata import version
-from itertools import islice
+from importlib.metadata import PackageNotFoundError, version
+from itertools import islice, product
+from pathlib import Path
 from typing import Any
 
-from shaketable.errors import BadInput, RankerFailed
+from shaketable.data.splits import TEST, TRAIN, Fold, folds, validation_split
+from shaketable.edit.methods import chosen
+from shaketable.edit.vary import HUMAN, Variation, vary, written
+from shaketable.errors import BadInput, RankerFailed, ShaketableError, UnknownName
+from shaketable.files import home
+from shaketable.index.inverted import open_index
 from shaketable.measure.effectiveness import score_table
-from shaketable.registry import RANKERS
+from shaketable.measure.slices import Slices, by_label, by_length, by_quarter
+from shaketable.rank import runfile
+from shaketable.rank.folder import refuse_taken
+from shaketable.rank.saved import Saved
+from shaketable.rank.similarity import judge_for
+from shaketable.registry import LEARNERS, RANKERS
+from shaketable.score.executor import Job, Origin, completed
 from shaketable.score.road import Road, Traits
+from shaketable.text.tokens import Tokenizer
+from shaketable.train.plan import Plan
 from shaketable.types import (
     Collection,
     Doc,
+    Learner,
     Model,
     Qrels,
     Query,
     Ranker,
+    Recorded,
     Retriever,
     Run,
-    Scores,
     ScoreTable,
     Slate,
+    fingerprint,
     ranking,
 )
+
+LIBRARIES = ("numpy", "scipy", "pandas", "ir-measures", "torch", "transformers", "lightgbm")
+"""Whose versions numbers may depend on, as far as they are loaded."""
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A learner with the best of the settings that were tried, and what each of them gave."""
+
+    learner: Learner
+    trials: list[dict[str, Any]]
+
+
+@dataclass
+class _Memory:
+    """What benches that look at one collection share: opened rankers, runs by name and depth, variations."""
+
+    rankers: dict[str, Ranker] = field(default_factory=dict)
+    runs: dict[tuple[str, int], Run] = field(default_factory=dict)
+    variations: dict[Any, Any] = field(default_factory=dict)
+    tables: dict[tuple[str, int], ScoreTable] = field(default_factory=dict)
 
 
 @dataclass
 class Bench:
-    """What a task is given: see the module."""
+    """What a task is given: see the module. `split` names the queries to measure on; None is all of them."""
 
     collection: Collection
     models: Mapping[str, Model]
@@ -46,18 +85,33 @@ class Bench:
     depth: int = 100
     limit: int | None = None
     first_stage: str = "bm25"
-    _rankers: dict[str, Ranker] = field(default_factory=dict, repr=False)
-    _runs: dict[str, Run] = field(default_factory=dict, repr=False)
+    split: str | None = None
+    _memory: _Memory = field(default_factory=_Memory, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.depth < 1:
+            raise BadInput(f"at least one document must be ranked for each query, not {self.depth}")
+        if self.split is not None and self.split not in self.collection.splits:
+            raise UnknownName("split", self.split, self.collection.splits)
+
+    def cut(self, depth: int) -> Bench:
+        """The same bench with shorter lists; whatever is known by content is shared."""
+        return replace(self, depth=depth)
+
+    def on(self, collection: Collection, split: str | None = None) -> Bench:
+        """The same models on another collection; the road, and so the scores and what was spent, is shared."""
+        return replace(self, collection=collection, split=split, _memory=_Memory())
 
     @cached_property
     def queries(self) -> Mapping[str, Query]:
         """The queries of the experiment: those with judgements where there are any, at most `limit`, none empty."""
-        judged = self.collection.qrels
-        wanted = [qid for qid, q in self.collection.queries.items() if q.text.strip() and (not judged or qid in judged)]
+        judged, known = self.collection.qrels, self.collection.queries
+        asked = known if self.split is None else [qid for qid in self.collection.splits[self.split] if qid in known]
+        wanted = [qid for qid in asked if known[qid].text.strip() and (not judged or qid in judged)]
         if not wanted:
             reason = "has judgements" if self.collection.queries else "is there"
             raise BadInput(f"collection {self.collection.name}: no query {reason}; `shaketable doctor` says more")
-        return {qid: self.collection.queries[qid] for qid in wanted[: self.limit]}
+        return {qid: known[qid] for qid in wanted[: self.limit]}
 
     @property
     def texts(self) -> dict[str, str]:
@@ -87,31 +141,76 @@ class Bench:
     def pool(self) -> str:
         """Which documents were ranked, in words, for the reader of a number."""
         if self.collection.candidates:
-            return f"the collection's own candidates, at most {self.depth} a query"
-        return f"the best {self.depth} of the collection (re-rankers: of {self.first_stage})"
+            return f"the candidates that came with the collection, at most {self.depth} for each query"
+        return (
+            f"the best {self.depth} documents of the collection for each query; "
+            f"a ranker that cannot search re-ranks those that {self.first_stage} finds"
+        )
+
+    @cached_property
+    def slices(self) -> Slices:
+        """The queries by what they are like: their length, their kind, how common their rarest word is."""
+        kinds = {qid: query.kind for qid, query in self.queries.items()}
+        divided = {"length": by_length(self.texts), "kind": by_label(kinds), "rarest word": self._by_rarity()}
+        return {name: parts for name, parts in divided.items() if len(parts) > 1}
+
+    def _by_rarity(self) -> dict[str, tuple[str, ...]]:
+        index = open_index(self.collection.docs, Tokenizer())
+        bags = index.bags(list(self.texts.values()))
+        ends = zip(self.texts, bags.starts[:-1], bags.starts[1:], strict=True)
+        rarest = {
+            qid: float(index.df[bags.terms[start:end]].min(initial=len(self.collection.docs)))
+            for qid, start, end in ends
+        }
+        return by_quarter(rarest, ("very rare", "rare", "common", "very common"))
+
+    def variations(self, edits: Sequence[str] = (), n: int = 1) -> tuple[list[Variation], dict[str, str]]:
+        """Variations of the queries, made once, and which methods were left out for want of what.
+
+        Without edits, all that vary a query and whose resources are there, and the variants that people wrote.
+        """
+        key = (tuple(edits), n, tuple(self.queries))
+        if key not in self._memory.variations:
+            self._memory.variations[key] = self._vary(edits, n)
+        variations, lacking = self._memory.variations[key]
+        return list(variations), dict(lacking)
+
+    def _vary(self, edits: Sequence[str], n: int) -> tuple[list[Variation], dict[str, str]]:
+        names = [name for name in edits if name != HUMAN]
+        wanted, lacking = chosen(names) if names or not edits else ([], {})
+        validity = judge_for(self.collection)
+        variations = vary(self.queries, wanted, n, self.seed, self.vocabulary, validity=validity) if wanted else []
+        if not edits or HUMAN in edits:
+            variants = {qid: texts for qid, texts in self.collection.variants.items() if qid in self.queries}
+            variations += written(self.queries, variants)
+        if not variations:
+            raise BadInput("no edit applies to any of the queries, so there is nothing to compare")
+        return variations, lacking
 
     def ranker(self, name: str) -> Ranker:
         """The ranker of that name, opened once."""
-        if name not in self._rankers:
-            self._rankers[name] = self.models[name].open(self.collection)
-        return self._rankers[name]
+        if name not in self._memory.rankers:
+            self._memory.rankers[name] = self._model(name).open(self.collection)
+        return self._memory.rankers[name]
 
     def run(self, name: str) -> Run:
         """What a ranker makes of the original queries."""
-        if name not in self._runs:
+        key = (name, self.depth)
+        if key not in self._memory.runs:
             ranker = self.ranker(name)
             run: Run
-            if isinstance(ready := getattr(ranker, "run", None), Mapping):
-                run = {qid: _top(ready[qid], self.depth) for qid in self.queries if qid in ready}
+            if isinstance(ranker, Recorded):
+                lists = ranker.recorded
+                run = {qid: _top(lists[qid], self.depth) for qid in self.queries if qid in lists}
             elif self.collection.candidates:
-                run = self.rerank(ranker, self.texts, self.candidates)
+                run = self.rerank(name, self.texts, self.candidates)
             else:
                 run = self.answer(name, self.texts)
             if not run:
                 reason = f": {self.road.failures[0].reason}" if self.road.failures else ""
                 raise RankerFailed(f"ranker {name} ranked none of the {len(self.queries)} queries{reason}")
-            self._runs[name] = run
-        return self._runs[name]
+            self._memory.runs[key] = run
+        return self._memory.runs[key]
 
     def runs(self) -> dict[str, Run]:
         """The run of every ranker."""
@@ -120,38 +219,151 @@ class Bench:
     @property
     def scoring(self) -> list[str]:
         """The rankers that can score new texts; a run file cannot."""
-        return [name for name in self.models if not isinstance(getattr(self.ranker(name), "run", None), Mapping)]
+        return [name for name in self.models if not isinstance(self.ranker(name), Recorded)]
 
     def first_stage_finds(self, texts: Mapping[str, str]) -> Run:
         """What the first stage finds for query texts of any origin."""
-        return self._search(self._first_stage, texts)
+        return self._search(self.first_stage, texts)
 
     def answer(self, name: str, texts: Mapping[str, str]) -> Run:
         """The whole pipeline on query texts of any origin: a retriever searches, others re-rank a new first stage."""
-        ranker = self.ranker(name)
-        if isinstance(ranker, Retriever):
-            return self._search(ranker, texts)
-        return self.rerank(ranker, texts, self.first_stage_finds(texts))
+        if isinstance(self.ranker(name), Retriever):
+            return self._search(name, texts)
+        return self.rerank(name, texts, self.first_stage_finds(texts))
 
-    def rerank(self, ranker: Ranker, queries: Mapping[str, str], candidates: Run) -> Run:
+    def rerank(self, name: str, queries: Mapping[str, str], candidates: Run) -> Run:
         """Score candidate documents for these query texts; a query the ranker failed on is absent."""
         qids = [qid for qid in queries if candidates.get(qid)]
         docnos = {qid: ranking(candidates[qid]) for qid in qids}
         slates = [Slate(queries[qid], tuple(self._doc(docno) for docno in docnos[qid])) for qid in qids]
-        answers = self.score(ranker, slates)
+        answers = self.road.score(self.ranker(name), slates, name, self.origin(name))
         return {
             qid: dict(zip(docnos[qid], scores.tolist(), strict=True))
             for qid, scores in zip(qids, answers, strict=True)
             if scores is not None
         }
 
-    def score(self, ranker: Ranker, slates: Sequence[Slate]) -> list[Scores | None]:
-        """Scores by the one road."""
-        return self.road.score(ranker, slates)
-
     def table(self, measure: str) -> ScoreTable:
         """A measure's value for every ranker and judged query."""
-        return score_table(measure, self.qrels, self.runs())
+        key = (measure, self.depth)
+        if key not in self._memory.tables:
+            self._memory.tables[key] = score_table(measure, self.qrels, self.runs())
+        return self._memory.tables[key]
+
+    def fit(
+        self,
+        learner: str | Learner,
+        train: str | Sequence[str] = TRAIN,
+        *,
+        valid: str | Sequence[str] | None = None,
+        plan: Plan | None = None,
+        folder: str | Path | None = None,
+        overwrite: bool = False,
+    ) -> Saved:
+        """What a learner makes of queries of the collection: a split by name, or query ids.
+
+        Without a folder it is kept under $SHAKETABLE_HOME, named by all that it depends on, and learned once. Where no
+        queries to validate on are named, the split validation or dev is taken, or a fifth held out.
+        """
+        how: Learner = LEARNERS.build(learner) if isinstance(learner, str) else learner
+        qids, judges = self.parts(train, valid)
+        place = Path(folder) if folder is not None else self._place(how, qids, judges, plan)
+        if folder is None and (place / "model.json").is_file():
+            return Saved(str(place))
+        candidates = self._candidates_of([*qids, *judges])
+        arguments = (how, qids, judges, self.seed, plan, candidates, place, self.depth, self.road.watch, overwrite)
+        origin = Origin(self.collection.source) if self.collection.source else None
+        ((_, model),) = completed(self.road.executor, [(0, Job(_fitted, self.collection, arguments, origin))])
+        saved: Saved = model
+        return saved
+
+    def fit_folds(
+        self,
+        learner: str | Learner,
+        k: int = 5,
+        *,
+        folder: str | Path,
+        plan: Plan | None = None,
+        overwrite: bool = False,
+    ) -> Saved:
+        """Learn k times, each time without a part of the judged queries; the lists of those parts make one run.
+
+        What is left in the folder is that run, as a ranker whose lists are recorded; the k models are kept as `fit`
+        keeps them. (Paper 000, section 3.4.1, measures like this.)
+        """
+        refuse_taken(folder, overwrite=overwrite)
+        judged = [qid for qid in self.collection.queries if self.collection.qrels.get(qid)]
+        joined: dict[str, Mapping[str, float]] = {}
+        for fold in folds(judged, k, self.seed):
+            joined |= self._test_lists(self.fit(learner, fold.train, valid=fold.valid, plan=plan), fold)
+        card = {"learner": _spec(learner), "folds": k, "seed": self.seed, "train": {"queries": len(judged)}}
+        runfile.save({qid: joined[qid] for qid in judged if qid in joined}, folder, card, overwrite=overwrite)
+        return Saved(str(folder))
+
+    def tune(
+        self,
+        learner: str | Learner,
+        train: str | Sequence[str] = TRAIN,
+        *,
+        valid: str | Sequence[str] | None = None,
+        plan: Plan | None = None,
+        grid: Mapping[str, Sequence[Any]] | None = None,
+    ) -> Tuned:
+        """The settings of the learner's grid that do best on the validation queries.
+
+        Each point is fitted as by `fit`, and so kept: a search that was cut off goes on.
+        """
+        how: Learner = LEARNERS.build(learner) if isinstance(learner, str) else learner
+        qids, judges = self.parts(train, valid)
+        if hasattr(how, "choose"):
+            watch, given = self.road.watch, self.collection.candidates or None
+            best, trials = how.choose(self.collection, judges or qids, given, self.depth, watch)
+            return Tuned(best, trials)
+        grid = how.grid if grid is None else grid
+        if not grid:
+            raise BadInput(f"{LEARNERS.spec(how)} has no grid of settings to choose from")
+        if not judges:
+            raise BadInput(
+                "settings are chosen on validation queries, and there are none; name some, or cut the queries"
+            )
+        trials = []
+        points = list(product(*grid.values()))
+        with self.road.watch(f"tuning {LEARNERS.spec(how)}", len(points)) as advance:
+            for point in points:
+                settings = dict(zip(grid, point, strict=True))
+                model = self.fit(replace(how, **settings), qids, valid=judges, plan=plan)  # type: ignore[type-var]
+                trials.append(settings | {"valid": float(model.card()["value"])})
+                advance(1)
+        winner = max(trials, key=lambda trial: trial["valid"])
+        return Tuned(replace(how, **{name: winner[name] for name in grid}), trials)  # type: ignore[type-var]
+
+    def parts(
+        self, train: str | Sequence[str], valid: str | Sequence[str] | None
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The ids of the queries to learn from and to validate on."""
+        splits = self.collection.splits
+        if valid is None:
+            valid = (validation_split(self.collection) or ()) if isinstance(train, str) else ()
+        named = [part for part in (train, valid) if isinstance(part, str)]
+        if absent := [name for name in named if name not in splits]:
+            if not splits or tuple(splits) == (TEST,):
+                raise BadInput(
+                    f"collection {self.collection.name} has no split {absent[0]}; cut its queries with --cut 60/20/20, "
+                    "or learn in folds with --folds 5"
+                )
+            raise UnknownName("split", absent[0], splits)
+        qids = splits[train] if isinstance(train, str) else tuple(train)
+        return tuple(qids), tuple(splits[valid] if isinstance(valid, str) else valid)
+
+    def origin(self, name: str) -> Origin | None:
+        """The texts from which another process can open a ranker; None if it lives in this process only."""
+        model = self._model(name)
+        text = RANKERS.spec(model)
+        try:
+            same = bool(self.collection.source) and RANKERS.build(text) == model
+        except ShaketableError:
+            same = False
+        return Origin(self.collection.source, text) if same else None
 
     def summary(self) -> dict[str, str]:
         """The facts a reader needs before any number."""
@@ -165,34 +377,69 @@ class Bench:
 
     def remarks(self) -> dict[str, str]:
         """What rankers have to say of their scores: that texts were cut, for example."""
-        said = {name: getattr(ranker, "remark", "") for name, ranker in self._rankers.items()}
-        return {name: remark for name, remark in said.items() if remark}
+        said = {name: self.road.remark(ranker) for name, ranker in self._memory.rankers.items()}
+        kept = self.road.remarks()
+        return {name: remark for name, remark in said.items() if remark} | ({"scores": kept[0]} if kept else {})
 
     def provenance(self) -> dict[str, Any]:
-        """All that a result depends on, and what it cost."""
+        """All that a result depends on, and what it cost, in pairs of a query and a document."""
+        rankers = self._memory.rankers
         return {
-            "versions": {name: version(name) for name in ("shaketable", "numpy", "scipy", "pandas", "ir-measures")}
-            | {"python": platform.python_version()},
+            "versions": _versions(),
             "collection": {
                 "name": self.collection.name,
+                "source": self.collection.source,
                 "fingerprint": self.collection.fingerprint,
+                "split": self.split,
                 "documents": len(self.collection.docs),
                 "queries": len(self.queries),
                 "judgements": sum(map(len, self.qrels.values())),
             },
-            "rankers": {name: Traits.of(ranker).fingerprint for name, ranker in self._rankers.items()},
+            "rankers": {name: RANKERS.spec(self._model(name)) for name in self.models},
+            "fingerprints": {name: Traits.of(rankers[name]).fingerprint for name in self.models if name in rankers},
+            "first stage": self.first_stage,
             "ranked": self.pool,
             "depth": self.depth,
             "limit": self.limit,
             "seed": self.seed,
             "remarks": self.remarks(),
-            "spent": {name: {"asked": spent.asked, "scored": spent.scored} for name, spent in self.road.spent.items()},
+            "spent": {
+                name: {"asked": spent.asked, "scored": spent.scored, "searches": spent.searches}
+                for name, spent in self.road.spent.items()
+            },
         }
 
-    @cached_property
-    def _first_stage(self) -> Ranker:
-        ranker: Ranker = RANKERS.build(self.first_stage).open(self.collection)
-        return ranker
+    def _model(self, name: str) -> Model:
+        """A model of the bench, or the first stage."""
+        if name in self.models:
+            return self.models[name]
+        if name != self.first_stage:
+            raise UnknownName("ranker", name, self.models)
+        model: Model = RANKERS.build(self.first_stage)
+        return model
+
+    def _search(self, name: str, texts: Mapping[str, str]) -> Run:
+        ranker = self.ranker(name)
+        if not isinstance(ranker, Retriever):
+            raise BadInput(f"the first stage {name} cannot search a collection; use bm25, or give candidates")
+        lists = self.road.search(ranker, list(texts.values()), self.depth, name, self.origin(name))
+        return {qid: found for qid, found in zip(texts, lists, strict=True) if found is not None}
+
+    def _candidates_of(self, qids: Sequence[str]) -> Run | None:
+        """What the queries are learned with: the collection's candidates if it has any for them, or a new search."""
+        given = self.collection.candidates
+        if any(qid in given for qid in qids):
+            return given
+        return self._search(self.first_stage, {qid: self.collection.queries[qid].text for qid in qids})
+
+    def _place(self, learner: Learner, train: Sequence[str], valid: Sequence[str], plan: Plan | None) -> Path:
+        parts = (LEARNERS.spec(learner), plan.fingerprint if plan else "", self.collection.fingerprint)
+        return home() / "models" / fingerprint(*parts, train, valid, self.seed, self.depth, self.first_stage)
+
+    def _test_lists(self, model: Saved, fold: Fold) -> Run:
+        whole = self.collection
+        test = replace(whole, queries={qid: whole.queries[qid] for qid in fold.test}, splits={}, source="")
+        return replace(self.on(test), models={model.path: model}, limit=None).run(model.path)
 
     @cached_property
     def _doc(self) -> Callable[[str], Doc]:
@@ -206,10 +453,48 @@ class Bench:
 
         return lru_cache(maxsize=50_000)(fetch)
 
-    def _search(self, ranker: Retriever | Ranker, texts: Mapping[str, str]) -> Run:
-        if not isinstance(ranker, Retriever):
-            raise BadInput(f"first stage {self.first_stage} cannot search a collection; use bm25, or give candidates")
-        return dict(zip(texts, ranker.search(list(texts.values()), self.depth), strict=True))
+
+def _fitted(
+    collection: Collection,
+    learner: Learner,
+    train: Sequence[str],
+    valid: Sequence[str],
+    seed: int,
+    plan: Plan | None,
+    candidates: Run | None,
+    folder: Path,
+    depth: int,
+    watch: Any,
+    overwrite: bool,
+) -> Model:
+    """`Learner.fit` as a job."""
+    return learner.fit(
+        collection,
+        train,
+        valid=valid,
+        seed=seed,
+        plan=plan,
+        candidates=candidates,
+        folder=folder,
+        depth=depth,
+        watch=watch,
+        overwrite=overwrite,
+    )
+
+
+def _spec(learner: str | Learner) -> str:
+    return learner if isinstance(learner, str) else LEARNERS.spec(learner)
+
+
+def _versions() -> dict[str, str]:
+    known = {"python": platform.python_version()}
+    for name in ("shaketable", *LIBRARIES):
+        if name == "shaketable" or name.replace("-", "_") in sys.modules:
+            try:
+                known[name] = version(name)
+            except PackageNotFoundError:
+                continue
+    return known
 
 
 def _top(scores: Mapping[str, float], depth: int) -> dict[str, float]:

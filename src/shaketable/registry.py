@@ -1,7 +1,9 @@
 """Text <-> object: what a command line reads, a result stores and a table shows is one string.
 
 A catalogue maps names to classes, written "module:Class" so that listing a name imports nothing. A text such as
-"rm3(base=ql(mu=500), docs=10)" is read with `ast`: names of the catalogue and Python literals, nothing else.
+"rm3(base=ql(mu=500), docs=10)" is read with `ast`: names of the catalogue and Python literals, nothing else. What is
+in no catalogue is written with its module, "package.module:Class(k=2)"; a package that is installed may add rows of its
+own by entry points of the group "shaketable.KINDs", for example "shaketable.rankers".
 """
 
 from __future__ import annotations
@@ -9,33 +11,59 @@ from __future__ import annotations
 import ast
 import dataclasses
 import importlib
+import inspect
 import re
-from collections.abc import Iterator
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from shaketable.errors import BadInput, UnknownName
+from shaketable.errors import BadInput, ShaketableError, UnknownName
+from shaketable.objects import OBJECT, located
+
+LONGEST = 10_000
+"""Characters of a text that describes a thing; nobody writes more, and Python's reader has trouble with far more."""
 
 
 @dataclass(frozen=True)
 class Catalogue:
     """The one list of a kind of thing: its names, its classes, and short ways to write some of them.
 
-    A shorthand is a pattern and a name: what the pattern's group catches becomes the first parameter.
+    A shorthand is a pattern and a name: what the pattern's group catches becomes the first parameter. `modules` are
+    modules whose public classes with a `kind` are rows by that name. `function` names the class that makes a thing of
+    this kind out of a plain function.
     """
 
     kind: str
-    rows: dict[str, str]
+    own: dict[str, str]
     shorthands: dict[str, str] = field(default_factory=dict)
+    modules: tuple[str, ...] = ()
+    function: str = ""
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.rows)
 
+    @cached_property
+    def rows(self) -> dict[str, str]:
+        """name -> "module:Class": ours, and those of installed packages, which cannot take a name of ours."""
+        from importlib.metadata import entry_points
+
+        rows = dict(self.own)
+        for module in self.modules:
+            classes = [c for c in vars(importlib.import_module(module)).values() if inspect.isclass(c)]
+            rows |= {vars(c)["kind"]: f"{module}:{c.__name__}" for c in classes if "kind" in vars(c)}
+        others = {point.name: point.value for point in entry_points(group=f"shaketable.{self.kind}s")}
+        return others | rows
+
     def load(self, name: str) -> type[Any]:
         """The class behind a name."""
+        if target := self.own.get(name):
+            return _class(target)
         if name not in self.rows:
             raise UnknownName(self.kind, name, self.rows)
-        return _locate(self.rows[name])
+        return _class(self.rows[name])
 
     def summary(self, name: str) -> str:
         """The first line of the class's docstring."""
@@ -44,30 +72,33 @@ class Catalogue:
     def build(self, text: str) -> Any:
         """The object that a text describes; `spec` is its inverse."""
         text = text.strip()
+        if len(text) > LONGEST:
+            raise BadInput(f"a {self.kind} is described in at most {LONGEST:,} characters; this text has {len(text):,}")
         for pattern, name in self.shorthands.items():
             if match := re.fullmatch(pattern, text):
-                return self.load(name)(match.group(1))
+                return self._make(name, [match.group(1)], {}, text)
+        if re.fullmatch(OBJECT, text, re.DOTALL):
+            return self._foreign(text)
         text = re.sub(r"^[\w-]+", lambda name: name.group().replace("-", "_"), text)  # query-attack is query_attack
         try:
-            tree = ast.parse(text, mode="eval").body
+            return self._value(ast.parse(text, mode="eval").body, text)
         except (SyntaxError, ValueError) as error:
             if near := re.match(r"\w+", text):
                 self.load(near.group())
-            raise BadInput(f"cannot read the {self.kind} {text!r}: write NAME or NAME(parameter=value)") from error
-        return self._value(tree, text)
+            raise self._unreadable(text) from error
+        except (RecursionError, MemoryError) as error:
+            raise BadInput(f"the {self.kind} {text[:60]!r}... is nested too deeply to be read") from error
 
     def spec(self, thing: Any) -> str:
-        """The text that builds an equal object: the name, and the parameters that are not the default."""
+        """The text that builds an equal object: the name, and the parameters that are not the default.
+
+        A thing that is in no catalogue is written with its module and its parameters, so that two of them that differ
+        are two texts.
+        """
         target = f"{type(thing).__module__}:{type(thing).__qualname__}"
-        name = next((name for name, row in self.rows.items() if row == target), None)
-        if name is None:
-            return str(getattr(thing, "name", type(thing).__name__))
-        given = [
-            f"{f.name}={self._literal(value)}"
-            for f in dataclasses.fields(thing)
-            if f.init and (value := getattr(thing, f.name)) != _default(f)
-        ]
-        if len(given) == 1 and (short := self._short(name, thing)):
+        name = next((name for name, row in self.rows.items() if row == target), target)
+        given = [f"{key}={self._literal(value)}" for key, value in _parameters(thing).items()]
+        if len(given) == 1 and name != target and (short := self._short(name, thing)):
             return short
         return f"{name}({', '.join(given)})" if given else name
 
@@ -78,6 +109,8 @@ class Catalogue:
             text = pattern.partition("(")[0] + str(first)
             if stands_for == name and re.fullmatch(pattern, text) and self.build(text) == thing:
                 return text
+        if name == self.function and re.fullmatch(OBJECT, str(first)):
+            return str(first)
         return None
 
     def _literal(self, value: Any) -> str:
@@ -95,33 +128,153 @@ class Catalogue:
                 named = {k.arg: self._parameter(k.value, text) for k in keywords if k.arg}
                 if len(named) == len(keywords):
                     return self._make(name, [self._parameter(a, text) for a in args], named, text)
-        raise BadInput(f"cannot read the {self.kind} {text!r}: write NAME or NAME(parameter=value)")
+        raise self._unreadable(text)
 
     def _parameter(self, node: ast.expr, text: str) -> Any:
         try:
             return ast.literal_eval(node)
-        except ValueError:
+        except (ValueError, TypeError):
             if isinstance(node, ast.Tuple | ast.List):
                 return tuple(self._parameter(item, text) for item in node.elts)
             return self._value(node, text)
 
     def _make(self, name: str, args: list[Any], named: dict[str, Any], text: str) -> Any:
         make = self.load(name)
-        try:
-            return make(*args, **named)
-        except TypeError as error:
-            known = ", ".join(f.name for f in dataclasses.fields(make) if f.init) or "none"
-            raise BadInput(f"{self.kind} {text!r}: wrong parameters for {name}; it takes: {known}") from error
+        if not dataclasses.is_dataclass(make):  # a class of somebody else's
+            return _called(make, args, named, f"{self.kind} {name}")
+        known = [f.name for f in dataclasses.fields(make) if f.init]
+        plain = [f.name for f in dataclasses.fields(make) if f.init and not f.kw_only]
+        takes = f"it takes: {', '.join(known) or 'none'}"
+        if len(args) > len(plain) or named.keys() - set(known) or named.keys() & set(plain[: len(args)]):
+            raise BadInput(f"{self.kind} {text[:200]!r}: wrong parameters for {name}; {takes}")
+        given = dict(zip(plain, args, strict=False)) | named
+        if lacking := [f.name for f in dataclasses.fields(make) if f.init and f.name not in given and _needed(f)]:
+            raise BadInput(f"{self.kind} {text[:200]!r}: {name} needs {', '.join(lacking)}; {takes}")
+        hints = _hints(make)
+        for key, value in given.items():
+            if not fits(value, hints.get(key, Any)):
+                should = described(hints[key])
+                raise BadInput(f"{self.kind} {name}: {key} should be {should}, not {_shown(value)}")
+            given[key] = _settled(value, hints.get(key, Any))
+        return make(**given)
+
+    def _foreign(self, text: str) -> Any:
+        """What a text with a module in it names: an object, a class without parameters, or a function."""
+        thing = located(text)
+        if inspect.isclass(thing):
+            thing = _called(thing, [], {}, text)
+        if inspect.isroutine(thing) and self.function:
+            return self.load(self.function)(text)
+        return thing
+
+    def _unreadable(self, text: str) -> BadInput:
+        return BadInput(f"cannot read the {self.kind} {text[:200]!r}: write NAME or NAME(parameter=value)")
 
 
-def _locate(target: str) -> type[Any]:
+def _class(target: str) -> type[Any]:
     module, _, name = target.partition(":")
-    found: type[Any] = getattr(importlib.import_module(module), name)
-    return found
+    try:
+        thing: type[Any] = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        if target.startswith("shaketable."):
+            raise
+        raise BadInput(f"{target}, which an installed package offers, cannot be imported ({error})") from error
+    return thing
+
+
+def _called(make: Any, args: Sequence[Any], named: Mapping[str, Any], what: str) -> Any:
+    try:
+        return make(*args, **named)
+    except ShaketableError:
+        raise
+    except Exception as error:
+        raise BadInput(f"{what} cannot be made with these parameters ({type(error).__name__}: {error})") from error
+
+
+def _parameters(thing: Any) -> dict[str, Any]:
+    """The parameters of a thing that are not the default: a dataclass's fields, or what its constructor is given."""
+    if dataclasses.is_dataclass(thing):
+        values = ((f.name, getattr(thing, f.name), _default(f)) for f in dataclasses.fields(thing) if f.init)
+    else:
+        try:
+            taken = inspect.signature(type(thing)).parameters.values()
+        except (TypeError, ValueError):
+            return {}
+        values = ((p.name, getattr(thing, p.name, p.default), p.default) for p in taken)
+    return {name: value for name, value, default in values if value != default}
 
 
 def _default(f: dataclasses.Field[Any]) -> Any:
     return f.default if f.default_factory is dataclasses.MISSING else f.default_factory()
+
+
+def _needed(f: dataclasses.Field[Any]) -> bool:
+    return f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+
+
+def _hints(make: type[Any]) -> dict[str, Any]:
+    """The types of a class's fields; one that can be named only while types are checked is not looked at."""
+    try:
+        return typing.get_type_hints(make)
+    except NameError:
+        return {}
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Is a value of the type that a field is declared with?
+
+    >>> fits(2, float), fits(True, int), fits("x", float), fits((1, 2), tuple[float, ...]), fits(None, int | None)
+    (True, False, False, True, True)
+    """
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (typing.Union, types.UnionType):
+        return any(fits(value, one) for one in arguments)
+    if origin is typing.Literal:
+        return value in arguments
+    if hint is None or hint is type(None):
+        return value is None
+    if hint in (int, float):
+        return isinstance(value, int if hint is int else int | float) and not isinstance(value, bool)
+    if origin is tuple:
+        items = isinstance(value, tuple | list)
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return items and all(fits(item, arguments[0]) for item in value)
+        return items and len(value) == len(arguments) and all(map(fits, value, arguments))
+    if inspect.isclass(origin or hint):
+        return isinstance(value, origin or hint)
+    return True
+
+
+def described(hint: Any) -> str:
+    """A field's type in words.
+
+    >>> described(int), described(tuple[str, ...]), described(str | None)
+    ('a whole number', 'texts in parentheses, such as ("a", "b")', 'a text or None')
+    """
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(described(one) for one in arguments)
+    if origin is typing.Literal:
+        return " or ".join(map(repr, arguments))
+    if origin is tuple:
+        words = {str: 'texts in parentheses, such as ("a", "b")', float: "numbers in parentheses, such as (1, 5)"}
+        words[int] = "whole numbers in parentheses, such as (1, 5)"
+        return words.get(arguments[0], "values in parentheses") if arguments else "values in parentheses"
+    words = {int: "a whole number", float: "a number", str: "a text", bool: "True or False", type(None): "None"}
+    return words.get(hint, getattr(hint, "__name__", str(hint)))
+
+
+def _settled(value: Any, hint: Any) -> Any:
+    """A list where a tuple is declared becomes one: only tuples can be part of a value."""
+    wants_tuple = any(typing.get_origin(one) is tuple for one in (hint, *typing.get_args(hint)))
+    return tuple(value) if isinstance(value, list) and wants_tuple else value
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 RANKERS = Catalogue(
@@ -147,10 +300,13 @@ RANKERS = Catalogue(
         r"hf:(.+)": "hf",
         r"st:(.+)": "st",
         r"t5:(.+)": "t5",
-        r"([A-Za-z_][\w.]*:[A-Za-z_][\w.]*)": "python",
+        rf"({OBJECT})": "python",
         r"([^()]*/[^()]*)": "saved",
     },
 )
+
+LEXICAL = tuple(name for name, row in RANKERS.own.items() if row.startswith("shaketable.rank.lexical:"))
+"""The rankers that are formulas: what is learned of them is their parameters."""
 
 LEARNERS = Catalogue(
     "learner",
@@ -162,18 +318,10 @@ LEARNERS = Catalogue(
         "gbrt": "shaketable.train.boosted:GBRT",
         "lambdamart": "shaketable.train.lambdamart:LambdaMART",
         "lgbm": "shaketable.train.lgbm:LGBM",
-        "bert": "shaketable.train.neural:Bert",
-        "colbert": "shaketable.train.neural:ColBERT",
-        "dense": "shaketable.train.neural:Dense",
-        "monot5": "shaketable.train.neural:MonoT5",
-        "prop": "shaketable.train.neural:PROP",
-        "epic": "shaketable.train.neural:EPIC",
-        "dssm": "shaketable.train.neural:DSSM",
-        "drmm": "shaketable.train.neural:DRMM",
-        "knrm": "shaketable.train.neural:KNRM",
-        "conv_knrm": "shaketable.train.neural:ConvKNRM",
-        "duet": "shaketable.train.neural:Duet",
+        "lexical": "shaketable.train.lexical:LexicalLearner",
     },
+    shorthands={rf"((?:{'|'.join(LEXICAL)})(?:\(.*\))?)": "lexical"},
+    modules=("shaketable.train.neural",),  # a class for each net
 )
 
 EDITS = Catalogue(
@@ -208,25 +356,33 @@ EDITS = Catalogue(
         "word_embed_syn_swap": "shaketable.edit.paraphrasing:WordEmbedSynSwap",
         "wordnet_syn_swap": "shaketable.edit.paraphrasing:WordNetSynSwap",
         "syn_swap": "shaketable.edit.paraphrasing:SynSwap",
+        # your own
+        "function": "shaketable.edit.function:FunctionEdit",
     },
+    function="function",
 )
 
 MEASURES = Catalogue(
     "measure",
     {
         "vnap": "shaketable.measure.variance:VNAP",
+        "vap": "shaketable.measure.variance:VAP",
         "gmap": "shaketable.measure.variance:GMAP",
+        "gm_map": "shaketable.measure.variance:GMMap",
         "worst_area": "shaketable.measure.variance:WorstArea",
         "top_change": "shaketable.measure.change:TopChange",
         "kendall": "shaketable.measure.change:Kendall",
         "rbo": "shaketable.measure.change:RBO",
         "overlap": "shaketable.measure.change:Overlap",
+        "function": "shaketable.measure.function:FunctionMeasure",
     },
+    function="function",
 )
 
 TASKS = Catalogue(
     "task",
     {
+        "effectiveness": "shaketable.task.effectiveness:Effectiveness",
         "variance": "shaketable.task.variance:Variance",
         "risk": "shaketable.task.risk:Risk",
         "agreement": "shaketable.task.agreement:Agreement",

@@ -10,7 +10,6 @@ them needs pytest, files or the network; `python -O` does not switch them off.
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import Sequence
 from copy import deepcopy
 from itertools import islice
@@ -19,10 +18,25 @@ from typing import Any
 import numpy as np
 
 from shaketable.chance import draws_for
+from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import ShaketableError
+from shaketable.rank.python import adapt
 from shaketable.registry import RANKERS, Catalogue
 from shaketable.score.road import ask
-from shaketable.types import Collection, Context, Doc, Edit, Model, Ranker, Retriever, Scores, Slate, ranking
+from shaketable.types import (
+    ChangeMeasure,
+    Collection,
+    Context,
+    Doc,
+    Edit,
+    Model,
+    Ranker,
+    Retriever,
+    Scores,
+    Slate,
+    SpreadMeasure,
+    ranking,
+)
 
 TOLERANCE = 1e-6
 """Scores nearer than this, absolutely or relatively, are the same score."""
@@ -69,11 +83,15 @@ SUMMARY = 120
 """Characters that the first line of a docstring has room for in a listing."""
 
 
-def check_ranker(ranker: Ranker, slates: Sequence[Slate] | None = None) -> None:
-    """What every ranker must keep: see `types.Ranker`."""
-    name = getattr(ranker, "name", None)
-    require(isinstance(name, str) and bool(name), f"{ranker!r}: name must be a text, it is {name!r}")
-    name = str(name)
+def check_ranker(thing: Any, slates: Sequence[Slate] | None = None) -> None:
+    """What every ranker must keep: see `types.Ranker`. All that `--ranker module:object` takes will do."""
+    own = getattr(thing, "name", "its own")
+    require(isinstance(own, str) and bool(own), f"{thing!r}: name must be a text, it is {own!r}")
+    try:
+        ranker = adapt(thing, Collection("no documents", MemoryCorpus({}), {}))
+    except ShaketableError as error:
+        raise AssertionError(str(error)) from error
+    name = ranker.name
     pointwise = getattr(ranker, "pointwise", False)
     require(isinstance(pointwise, bool), f"{name}: pointwise must be True, False or absent, it is {pointwise!r}")
     mark = getattr(ranker, "fingerprint", None)
@@ -177,7 +195,7 @@ def check_retriever(retriever: Retriever, queries: Sequence[str]) -> None:
 def check_edit(edit: Edit, texts: Sequence[str] | None = None, draws: int = 5) -> None:
     """What every edit must keep: see `types.Edit`."""
     name = type(edit).__name__
-    require(isinstance(edit.category, str) and bool(edit.category), f"{name}: category must be a text")
+    require(isinstance(edit.category, str), f"{name}: category must be a text, empty where the words are to tell it")
     context = Context("red boat", "boats that are red", ("harbour", "sail", "anchor"))
     for text in texts or TEXTS:
         for draw in range(draws):
@@ -201,14 +219,11 @@ def check_edit(edit: Edit, texts: Sequence[str] | None = None, draws: int = 5) -
 
 
 def check_measure(measure: Any) -> None:
-    """What a measure must keep, of a change (`of(before, after)`, two rankings) or of a spread (`of(values)`)."""
-    try:
-        parameters = len(inspect.signature(measure.of).parameters)
-    except (AttributeError, TypeError) as error:
-        raise AssertionError(f"{measure!r}: a measure must have a method of(before, after) or of(values)") from error
-    require(parameters in (1, 2), f"{measure!r}: of must take two rankings, or one array of values")
+    """What a measure must keep, of a change (`between(before, after)`) or of a spread (`over(values)`)."""
+    change, spread = isinstance(measure, ChangeMeasure), isinstance(measure, SpreadMeasure)
+    require(change or spread, f"{measure!r}: a measure must have a method between(before, after) or over(values)")
     _check_value(type(measure), type(measure).__name__)
-    if parameters == 2:
+    if change:
         _check_change(measure)
     else:
         _check_spread(measure)
@@ -239,14 +254,15 @@ def _check_spread(measure: Any) -> None:
 def number(measure: Any, *arguments: Any) -> float:
     """What the measure says, known to be a finite number, the same twice, and to leave the arguments alone."""
     before = deepcopy(arguments)
+    call = measure.between if len(arguments) == 2 else measure.over
     try:
-        value, again = float(measure.of(*arguments)), float(measure.of(*arguments))
+        value, again = float(call(*arguments)), float(call(*arguments))
     except Exception as error:
-        raise AssertionError(f"{measure!r}: of{arguments} must give a number, it raised {error!r}") from error
+        raise AssertionError(f"{measure!r}: of {arguments} it must give a number, it raised {error!r}") from error
     kept = all(list(a) == list(b) for a, b in zip(arguments, before, strict=True))
-    require(kept, f"{measure!r}: of must not change what it is given")
-    require(bool(np.isfinite(value)), f"{measure!r}: of{arguments} must be finite, it is {value}")
-    require(value == again, f"{measure!r}: of{arguments} must be the same twice, it was {value} and then {again}")
+    require(kept, f"{measure!r}: it must not change what it is given")
+    require(bool(np.isfinite(value)), f"{measure!r}: of {arguments} it must be finite, it is {value}")
+    require(value == again, f"{measure!r}: of {arguments} it must be the same twice, it was {value} and then {again}")
     return value
 
 

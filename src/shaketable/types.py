@@ -5,11 +5,14 @@ Protocols stand for what a user may bring: any class with the right method will 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from math import nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +87,8 @@ class Collection:
     """Documents, queries, and what is known of them.
 
     `splits` names sets of queries; `candidates` is a first stage's run and `variants` are queries as people wrote them,
-    where the data has them.
+    where the data has them. `source` is the text that `data.load` reads the collection from, for another process to
+    open it by; a collection that was made in memory has none, and stays in this process.
     """
 
     name: str
@@ -94,6 +98,7 @@ class Collection:
     splits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     candidates: Run = field(default_factory=dict)
     variants: Mapping[str, tuple[Variant, ...]] = field(default_factory=dict)
+    source: str = ""
 
     @cached_property
     def fingerprint(self) -> str:
@@ -108,11 +113,17 @@ class Collection:
 class Ranker(Protocol):
     """Scores slates: one array for each, one number for each document, higher is better.
 
-    Four attributes are optional (`score.road.traits` reads the first three, `Bench.remarks` the last):
+    These attributes are optional (`score.road.Traits` reads all but the last two, of which `Bench.remarks` reads one
+    and tables of means by class the other):
       pointwise    True if a text's score depends on (query, text) alone. A wrong True corrupts results, a wrong
                    False only costs time, so absent means False.
       fingerprint  names everything the scores depend on; absent means scores are never kept on disk.
       cached       False where scoring is cheaper than a lookup.
+      volatile     True if what answers may change behind its name, as a server may: then answers on disk are used only
+                   after a few of them were asked for again and came out the same.
+      in_flight    how many chunks it takes at the same time, each in a thread; absent means one.
+      chunk        pairs that it is asked for at once; each chunk is kept when it is answered.
+      family       the class of ranker, such as traditional, neural or transformer.
       remark       what a reader of the scores should know by now, in a sentence; "" if nothing.
     """
 
@@ -128,10 +139,53 @@ class Retriever(Protocol):
     def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]: ...
 
 
+@runtime_checkable
+class Recorded(Protocol):
+    """A ranker whose lists were made elsewhere, such as a run file: measured as they are, never asked for scores."""
+
+    @property
+    def recorded(self) -> Run: ...
+
+
 class Model(Protocol):
     """A ranker before it has seen a collection: a value with a text form, such as "bm25(k1=0.9)"."""
 
     def open(self, collection: Collection) -> Ranker: ...
+
+
+Watch: TypeAlias = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
+"""Opens a progress display for (what, how many) and hands back what advances it."""
+
+
+def unwatched(what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
+    """Progress that nobody looks at."""
+    return nullcontext(lambda done: None)
+
+
+class Learner(Protocol):
+    """A ranker before it has learned: a frozen dataclass whose fields are its settings.
+
+    `fit` learns from the queries `train` of a collection, keeps what is best on the queries `valid`, and leaves a model
+    in the folder. `plan` says where the lists to learn from come from, what is made small and against which baselines
+    (`train.plan.Plan`); without one, it is the learner's own. `grid` has the values that its paper chose settings from.
+    """
+
+    grid: Mapping[str, Sequence[Any]]
+
+    def fit(
+        self,
+        collection: Collection,
+        train: Sequence[str],
+        *,
+        valid: Sequence[str] = (),
+        seed: int = 0,
+        plan: Any = None,
+        candidates: Run | None = None,
+        folder: str | Path,
+        depth: int = 100,
+        watch: Watch = unwatched,
+        overwrite: bool = False,
+    ) -> Model: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +207,27 @@ class Edit(Protocol):
     @property
     def category(self) -> str: ...
     def apply(self, text: str, draws: Draws, context: Context) -> str | None: ...
+
+
+@runtime_checkable
+class ListMeasure(Protocol):
+    """A measure of one query's list: the grades that are known, and the documents, best first."""
+
+    def value(self, grades: Mapping[str, int], ranking: Sequence[str]) -> float: ...
+
+
+@runtime_checkable
+class SpreadMeasure(Protocol):
+    """A measure of a ranker's queries: their values [..., queries] in, a number for each ranker out."""
+
+    def over(self, values: Any) -> NDArray[np.float64]: ...
+
+
+@runtime_checkable
+class ChangeMeasure(Protocol):
+    """A measure of two rankings of one query: the documents before and after, best first."""
+
+    def between(self, before: Sequence[str], after: Sequence[str]) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -206,8 +281,50 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Finding:
+    """One number that a task found of a ranker, and how far it can be trusted: what gates and comparisons read.
+
+    `low` and `high` are its 95 % interval over `n` queries and `p` is of the comparison that it stands for, already
+    corrected for the number of comparisons; NaN where there is none. `task` is the text form of the task, so that two
+    settings of one task keep their numbers apart; `against` names what the ranker was compared with; `where` is the
+    slice of the queries, and empty for all of them.
+    """
+
+    ranker: str
+    name: str
+    value: float
+    low: float = nan
+    high: float = nan
+    n: int = 0
+    p: float = nan
+    better: Literal["higher", "lower"] = "higher"
+    task: str = ""
+    against: str = ""
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Example:
+    """One case, before and after: the texts, what they were worth, and the document that moved most.
+
+    Places count from 1; 0 means that the document is not in the list.
+    """
+
+    ranker: str
+    query: str
+    shake: str
+    before: str
+    after: str
+    value_before: float = nan
+    value_after: float = nan
+    document: str = ""
+    place_before: int = 0
+    place_after: int = 0
+
+
+@dataclass(frozen=True)
 class Result:
-    """What a task found: tidy tables, figures that draw them, remarks, and headline numbers for gates.
+    """What a task found: tidy tables, figures that draw them, remarks, findings for gates, and examples.
 
     `brief` names the tables for a screen; without it all short ones are shown. Files and pages have every table.
     """
@@ -217,7 +334,8 @@ class Result:
     tables: Mapping[str, pd.DataFrame]
     figures: tuple[Figure, ...] = ()
     notes: tuple[str, ...] = ()
-    headline: Mapping[str, float] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    examples: tuple[Example, ...] = ()
     failures: tuple[Failure, ...] = ()
     brief: tuple[str, ...] = ()
 
@@ -226,6 +344,8 @@ class Task(Protocol):
     """An experiment: a frozen dataclass whose fields are its settings."""
 
     needs_judgements: bool
+    needs_scoring: bool
+    """Does it ask rankers for new scores? A run file has none to give."""
 
     def run(self, bench: Bench) -> Result: ...
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from shaketable.attack.lockstep import drive
 from shaketable.chance import rng_for
 from shaketable.errors import RankerFailed
 from shaketable.score.road import Road
-from shaketable.types import Doc, Outcome, Slate
+from shaketable.types import Doc, Failure, Outcome, Slate
 from tests.toys import Overlap, slates
 
 
@@ -74,6 +72,18 @@ def test_a_slate_without_scores_is_raised_inside_its_attack():
         yield Slate("q", (Doc("d"),))
         return Outcome("never")
 
-    assert drive([careful()], lambda batch: [None])[0].text.startswith("gave up: no scores for the query 'q'")
-    with pytest.raises(RankerFailed):
-        drive([careless()], lambda batch: [None])
+    def broken():
+        yield Slate("q", (Doc("d"),))
+        raise ValueError("a mistake in the attack")
+
+    def empty_handed():
+        yield Slate("q", (Doc("d"),))
+
+    first, second = drive([careful(), careless()], lambda batch: [None] * len(batch))
+    assert first.text.startswith("gave up: no scores for the query 'q'")
+    assert isinstance(second, Failure)
+    assert "RankerFailed" in second.reason
+    some = [broken(), add_query_words(slates(1)[0], 9, rng_for(3, "toy")), empty_handed()]
+    outcomes = drive(some, lambda batch: Road().score(Overlap(), batch))
+    assert [type(outcome) for outcome in outcomes] == [Failure, Outcome, Failure], "each in its place, and alone"
+    assert "a mistake in the attack" in outcomes[0].reason

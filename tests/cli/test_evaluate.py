@@ -40,18 +40,25 @@ TABLE_4 = {
 }
 
 
+def table(data: dict, name: str) -> list[dict]:
+    """A table of the results, by its name, as rows."""
+    (found,) = [result["tables"][name] for result in data["results"] if name in result["tables"]]
+    return [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
+
+
 def test_table_5_of_the_paper(shaketable, tmp_path):
     (tmp_path / "x.csv").write_text(TABLE_3)
     ended = shaketable("evaluate", "--scores", "x.csv", "--json", "-")
     assert ended.code == 0, ended.err
     data = json.loads(ended.out)
-    assert data["schema"] == "shaketable.evaluate/1"
-    assert data["topics"] == 5
-    assert [s["name"] for s in data["systems"]] == list(TABLE_5)
-    for system in data["systems"]:
-        printed = TABLE_5[system["name"]]
-        found = [value for r in system["risk"] for value in (r["z_risk"], r["geo_risk"])]
-        assert [round(v, 3) for v in found] == list(printed)
+    assert data["schema"] == "shaketable.audit/2"
+    assert data["provenance"]["topics"] == "5"
+    found = table(data, "risk")
+    assert list(dict.fromkeys(row["ranker"] for row in found)) == list(TABLE_5)
+    for name, printed in TABLE_5.items():
+        own = [row for row in found if row["ranker"] == name]
+        assert [row["alpha"] for row in own] == ["0", "1", "5", "10"]
+        assert [round(row[column], 3) for row in own for column in ("ZRisk", "GeoRisk")] == list(printed)
 
 
 def test_table_4_of_the_paper(shaketable, tmp_path):
@@ -61,13 +68,13 @@ def test_table_4_of_the_paper(shaketable, tmp_path):
             f"topic,{name},s1\n" + "".join(f"{r['topic']},{r[name]},{r['s1']}\n" for r in rows)
         )
         data = json.loads(shaketable("evaluate", "--scores", "pair.csv", "--alpha", "0", "--json", "-").out)
-        assert tuple(round(s["risk"][0]["z_risk"], 4) for s in data["systems"]) == printed
+        assert tuple(round(row["ZRisk"], 4) for row in table(data, "risk")) == printed
 
 
 def test_runs_against_trec_eval(shaketable, trec):
     ended = shaketable(
         *("evaluate", "--qrels", "qrels", "--run", "good.run", "--run", "poor.run", "--measure", "nDCG@10"),
-        *("--measure", "map", "--baseline", "poor", "--json", "out.json", "--csv", "out.csv"),
+        *("--measure", "map", "--baseline", "poor", "--json", "out.json", "--csv", "tables"),
     )
     assert ended.code == 0, ended.err
     data = json.loads((trec["qrels"].parent / "out.json").read_text())
@@ -76,15 +83,20 @@ def test_runs_against_trec_eval(shaketable, trec):
     )
     poor = evaluator.evaluate({"q1": {"d2": 3.0, "d1": 2.0}, "q2": {"d9": 9.0, "d4": 8.0}})
     mean = sum(v["ndcg_cut_10"] for v in poor.values()) / 2
-    assert data["systems"][1]["mean"] == pytest.approx(mean)
-    assert data["systems"][1]["measures"]["AP"] == pytest.approx(sum(v["map"] for v in poor.values()) / 2)
-    assert data["systems"][1]["risk"][0]["u_risk"] == 0
-    assert data["systems"][0]["risk"][0]["u_risk"] == pytest.approx(data["systems"][0]["mean"] - mean)
-    assert data["systems"][0]["variance"]["no_relevant"] == 0
+    first, second = table(data, "variance")
+    assert second["nDCG@10"] == pytest.approx(mean)
+    assert second["AP"] == pytest.approx(sum(v["map"] for v in poor.values()) / 2)
+    risk = {(row["ranker"], row["alpha"]): row["URisk"] for row in table(data, "risk")}
+    assert risk["poor", "0"] is None, "a baseline has no risk against itself"
+    assert risk["good", "0"] == pytest.approx(first["nDCG@10"] - mean)
+    assert first["%no@10"] == 0
     assert "good" in ended.out
     assert "VNAP" in ended.out
-    rows = list(csv.DictReader((trec["qrels"].parent / "out.csv").read_text().splitlines()))
-    assert [row["system"] for row in rows] == ["good", "poor"]
+    tables = {path.name: path.read_text() for path in (trec["qrels"].parent / "tables").iterdir()}
+    assert {"variance-variance.csv", "variance-per-query.csv", "risk-risk.csv", "risk-against-poor.csv"} <= set(tables)
+    rows = list(csv.DictReader(tables["variance-variance.csv"].splitlines()))
+    assert [row["ranker"] for row in rows] == ["good", "poor"]
+    assert float(rows[1]["nDCG@10"]) == pytest.approx(mean)
 
 
 def test_a_page_with_plots(shaketable, tmp_path):
@@ -98,8 +110,8 @@ def test_a_page_with_plots(shaketable, tmp_path):
 def test_few_topics_are_marked_with_no_star(shaketable, tmp_path):
     (tmp_path / "x.csv").write_text(TABLE_3)
     ended = shaketable("evaluate", "--scores", "x.csv")
-    assert "Only 5 queries" in ended.out
-    assert "*" not in ended.out.replace("T*Risk", "").replace("R T*", "")
+    assert "There are fewer than 20 queries: no difference is marked as significant." in ended.out
+    assert "*" not in ended.out.replace("T*Risk", "").replace("R T*", "").replace("p*", "")
 
 
 BROKEN = {
@@ -134,8 +146,8 @@ def test_bad_words(shaketable, trec, tmp_path):
     assert "no baseline is called 'goood'" in shaketable("evaluate", *runs, "--baseline", "goood").complaint()
     assert "no such file" in shaketable("evaluate", "--qrels", "absent", "--run", "good.run").complaint()
     assert "no such file" in shaketable("evaluate", "--qrels", "qrels", "--run", "absent.run").complaint()
-    assert "give --qrels" in shaketable("evaluate", "--run", "good.run").complaint()
-    assert "give --qrels" in shaketable("evaluate").complaint()
+    assert "give judgements (--qrels)" in shaketable("evaluate", "--run", "good.run").complaint()
+    assert "give judgements (--qrels)" in shaketable("evaluate").complaint()
 
 
 FILES = {

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from shaketable.chance import draws_for
 from shaketable.edit.attack import CharAttack, WordAttack
+from shaketable.edit.vary import chance_of, vary
 from shaketable.errors import BadInput
 from shaketable.text.distance import damerau_levenshtein
-from shaketable.types import Context
+from shaketable.types import Context, Query
 from tests.edit.scripted import Scripted
 
 ADD, REMOVE, SUBSTITUTE, SWAP = range(4)
@@ -76,6 +77,27 @@ def test_two_edits_are_two_at_most(text, seed):
     assert new is None or 1 <= damerau_levenshtein(text, new) <= 4  # two edits of one place are no "alignment" of two
 
 
+@given(QUERIES, st.integers(0, 99), st.integers(2, 4))
+def test_more_edits_build_on_fewer(text, seed, edits):
+    """Paper 000 attacks the text of one edit a second time."""
+    less, more = (CharAttack(k).attack(text, chance_of(CharAttack(k), seed, "q", 3)) for k in (edits - 1, edits))
+    if more is None:
+        return
+    assert less is not None
+    assert more[1][:-1] == less[1]
+    assert damerau_levenshtein(less[0], more[0]) == 1
+    assert more[0] not in (text, less[0])
+
+
+def test_two_characters_are_an_edit_of_one_for_every_query_and_draw():
+    """The same through `vary`, which gives each edit its draws."""
+    queries = {f"q{i}": Query(text) for i, text in enumerate(["red boat on a lake", "green tea", "who built it"])}
+    for seed in range(5):
+        one, two = (vary(queries, [CharAttack(k)], seed=seed) for k in (1, 2))
+        for left, right in zip(one, two, strict=True):
+            assert damerau_levenshtein(left.text, right.text) == 1
+
+
 @given(QUERIES, st.integers(0, 99))
 def test_a_word_attack_adds_removes_or_substitutes_one_word(text, seed):
     attacked = WordAttack().attack(text, draws_for(seed), Context(vocabulary=("zulu", "YANKEE")))
@@ -109,7 +131,7 @@ def test_the_thesaurus_serves_where_there_is_no_vocabulary():
 
 
 def test_edits_are_counted():
-    with pytest.raises(BadInput, match="edits is 1 or more, not 0"):
+    with pytest.raises(BadInput, match="the number of edits is 1 or more, not 0"):
         CharAttack(0)
 
 

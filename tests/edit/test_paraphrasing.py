@@ -36,6 +36,32 @@ def test_stop_words_and_unknown_words_stay():
     assert SynSwap().apply("how many of the xyzzy", draws_for(0), Context()) is None
 
 
+@pytest.mark.parametrize("choice", ["nearest", "random"])
+def test_a_synonym_has_the_part_of_speech_of_its_place(choice):
+    """The thesaurus has "find" as a noun (discovery) and as a verb (discover)."""
+    find = bundled()["find"]
+    assert {"noun", "verb"} <= set(find)
+    for text, part in (("how to find xyzzy", "verb"), ("the find of xyzzy", "noun")):
+        new = {SynSwap(choice).apply(text, draws_for(seed), Context()) for seed in range(60)}
+        assert new <= {text.replace("find", other) for other in find[part]}
+
+
+def test_no_synonym_that_the_query_has_already(tmp_path: Path):
+    path = tmp_path / "near.json"
+    path.write_text(json.dumps({"big": ["large", "huge"], "large": ["big"], "period": ["times"]}))
+    swap = WordEmbedSynSwap(file=str(path))
+    assert {swap.apply("big large house", draws_for(seed), Context()) for seed in range(30)} == {"huge large house"}
+    assert swap.apply("a period of time", draws_for(0), Context()) is None
+    assert swap.apply("big and big", Scripted(0), Context()) == "large and big"
+
+
+@pytest.mark.parametrize("name", ["properties", "pupils"])
+def test_plurals_are_english_or_not_made(name):
+    """ "possessions" is a plural already, and nobody writes "schoolchilds"."""
+    new = {SynSwap("random").apply(name, draws_for(seed), Context()) for seed in range(60)}
+    assert not new & {"possessionses", "schoolchilds"}
+
+
 @pytest.mark.parametrize("make", [SynSwap, WordNetSynSwap, WordEmbedSynSwap])
 def test_choices_are_named(make):
     with pytest.raises(BadInput, match=r"choice is .* or random, not 'worst'"):
@@ -83,6 +109,10 @@ def small_wordnet(tmp_path: Path, monkeypatch) -> Path:
 )
 def test_wordnet_by_hand(text, expected, small_wordnet):
     assert WordNetSynSwap().apply(text, draws_for(0), Context()) == expected
+
+
+def test_wordnet_does_not_double_a_word(small_wordnet):
+    assert WordNetSynSwap().apply("auto car", Scripted(1), Context()) == "auto motor car"
 
 
 def test_a_random_synonym_may_be_two_words(small_wordnet):

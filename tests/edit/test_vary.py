@@ -12,10 +12,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shaketable.edit.attack import CharAttack, WordAttack
+from shaketable.edit.methods import default_methods
+from shaketable.edit.missing import missing
+from shaketable.edit.misspelling import RandomCharSub
 from shaketable.edit.naturality import ChangeCase, RemoveStopWords, ToQuestion
 from shaketable.edit.ordering import RandomOrderSwap
-from shaketable.edit.vary import not_applicable, read_variants, vary, written
+from shaketable.edit.vary import (
+    HUMAN,
+    NOT_APPLICABLE,
+    Variation,
+    grid,
+    not_applicable,
+    prepared,
+    read_variants,
+    vary,
+    written,
+)
 from shaketable.errors import BadInput
+from shaketable.registry import EDITS as CATALOGUE
 from shaketable.types import Query, Variant
 
 QUERIES = {
@@ -96,7 +110,7 @@ class Shout:
 def test_an_edit_that_takes_many_at_once_is_asked_once():
     made = vary(QUERIES, [Shout()], n=5)
     assert [v.text for v in made][:2] == ["WHAT IS DURABLE MEDICAL EQUIPMENT", "FLU SYMPTOMS"]
-    assert {v.method for v in made} == {"shout"}
+    assert {v.method for v in made} == {f"{__name__}:Shout"}
     assert Shout.asked == [4]
 
 
@@ -121,8 +135,8 @@ def test_what_people_wrote():
         ("human", "ordering", "symptoms flu", True),
     ]
     same, empty = written(QUERIES, {"q2": (Variant("flu  symptoms", "naturality"), Variant(" ", "naturality"))})
-    assert (same.why, empty.why) == ("the original", "empty")
-    with pytest.raises(BadInput, match="'q9', but no such query"):
+    assert (same.why, empty.why) == ("It is the original.", "The text is empty.")
+    with pytest.raises(BadInput, match="the query 'q9', but there is no such query"):
         written(QUERIES, {"q9": (Variant("tea", ""),)})
 
 
@@ -146,3 +160,111 @@ def test_case_and_questions_are_judged_as_naturality():
     made = vary(QUERIES, [ChangeCase(), ToQuestion()])
     assert made
     assert [v for v in made if not v.valid] == []
+
+
+ODD = {"q": Query("  What IS\tWi-Fi  good for? ")}
+
+
+@pytest.mark.parametrize("name", [name for name in default_methods() if not missing(CATALOGUE.build(name))])
+def test_original_and_variation_are_prepared_alike(name):
+    """A ranker that sees case must not lose by the preparation what the edit did not take."""
+    for v in vary(ODD, [CATALOGUE.build(name)], n=5):
+        assert v.original == prepared(ODD["q"].text) == "what is wi-fi good for?"
+        assert v.text == " ".join(v.text.split())
+        assert v.text == v.text.lower() or v.text.lower() == v.original, "case changes only where nothing else does"
+
+
+def test_people_s_variants_are_prepared_as_well():
+    (v,) = written(ODD, {"q": (Variant(" WHAT use is  Wi-Fi", "paraphrasing"),)})
+    assert (v.original, v.text) == ("what is wi-fi good for?", "what use is wi-fi")
+    (v,) = written(ODD, {"q": (Variant("What  is Wi-Fi for", ""),)}, lower=False)
+    assert (v.original, v.text) == ("What IS Wi-Fi good for?", "What is Wi-Fi for")
+
+
+def test_a_substituted_letter_is_in_the_case_of_the_rest():
+    made = vary(QUERIES, [RandomCharSub()], n=20)
+    assert made
+    assert all(v.text == v.text.lower() for v in made)
+    assert any(v.text != v.text.lower() for v in vary(QUERIES, [RandomCharSub()], n=20, lower=False))
+
+
+def test_an_edit_without_a_category_gets_that_of_the_words():
+    @dataclass(frozen=True)
+    class Backwards:
+        name: str = "backwards"
+        category: ClassVar[str] = ""
+
+        def apply(self, text, draws, context):
+            return " ".join(reversed(text.split()))
+
+    assert {v.category for v in vary({"q": Query("red boat")}, [Backwards()])} == {"ordering"}
+
+
+def test_the_sources_of_an_edit_reach_the_judge():
+    @dataclass(frozen=True)
+    class Swaps:
+        name: str = "swaps"
+        category: ClassVar[str] = "paraphrasing"
+        made_with: ClassVar[tuple[str, ...]] = ("thesaurus",)
+
+        def apply(self, text, draws, context):
+            return "flu signs"
+
+    class Swapped(Swaps):
+        made_with: ClassVar[tuple[str, ...]] = ()
+
+    (circular,), (independent,) = (vary({"q2": QUERIES["q2"]}, [edit]) for edit in (Swaps(), Swapped()))
+    assert not circular.valid
+    assert "Nothing but the thesaurus" in circular.why
+    assert independent.valid
+
+
+def test_a_complete_grid_by_hand():
+    """Three queries, two methods: of six places two are filled by one variation each, and one by two."""
+    queries = {"q1": Query("Red boat"), "q2": Query("tea"), "q3": Query("green tea")}
+    given = [
+        Variation("q3", "swap", "ordering", "tea green", "green tea"),
+        Variation("q1", "swap", "ordering", "boat red", "red boat"),
+        Variation("q1", "typo", "misspelling", "rde boat", "red boat"),
+        Variation("q1", "typo", "misspelling", "red baot", "red boat", False, "x"),
+        Variation("q2", HUMAN, "paraphrasing", "infusion", "tea"),
+        Variation("elsewhere", "swap", "ordering", "b a", "a b"),
+    ]
+    rows = grid(given, queries)
+    assert [(v.method, v.qid, v.text, v.valid) for v in rows] == [
+        ("swap", "q1", "boat red", True),
+        ("swap", "q2", "tea", False),
+        ("swap", "q3", "tea green", True),
+        ("typo", "q1", "rde boat", True),
+        ("typo", "q1", "red baot", False),
+        ("typo", "q2", "tea", False),
+        ("typo", "q3", "green tea", False),
+        (HUMAN, "q2", "infusion", True),
+    ]
+    stand_ins = [v for v in rows if v.text == v.original]
+    assert {v.why for v in stand_ins} == {NOT_APPLICABLE}
+    assert {v.category for v in stand_ins if v.method == "typo"} == {"misspelling"}
+    valid = [v.valid for v in rows if v.method == "swap"]
+    assert 100 * sum(valid) / len(valid) == pytest.approx(66.67, abs=0.01)  # as Table 3 of paper 004 counts it
+
+
+def test_a_grid_has_methods_that_apply_to_no_query():
+    made = vary({"q4": Query("Tea")}, EDITS)
+    rows = grid(made, {"q4": Query("Tea")}, EDITS)
+    assert [(v.method, v.category, v.text, v.valid) for v in rows[1:]] == [
+        ("random_order_swap", "ordering", "tea", False),
+        ("remove_stop_words", "naturality", "tea", False),
+    ]
+    assert rows[0] == made[0]
+
+
+@given(st.sets(st.sampled_from(sorted(QUERIES))), st.integers(1, 3))
+def test_a_grid_keeps_all_variations_and_leaves_no_gap(qids, n):
+    queries = {qid: QUERIES[qid] for qid in sorted(qids)}
+    made = vary(queries, EDITS, n=n)
+    rows = grid(made, queries, EDITS)
+    assert [v for v in rows if v.why != NOT_APPLICABLE] == made
+    assert {(v.method, v.qid) for v in rows} == {
+        (m, q) for m in ("char_attack", "random_order_swap", "remove_stop_words") for q in queries
+    }
+    assert grid(rows, queries, EDITS) == rows

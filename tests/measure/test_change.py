@@ -86,16 +86,16 @@ def test_nothing_to_lose() -> None:
 
 
 def test_top_change() -> None:
-    assert TopChange().of(["a", "b"], ("a", "c")) == 0.0
-    assert TopChange().of(["a"], []) == 1.0
-    assert TopChange().of([], []) == 0.0
+    assert TopChange().between(["a", "b"], ("a", "c")) == 0.0
+    assert TopChange().between(["a"], []) == 1.0
+    assert TopChange().between([], []) == 0.0
 
 
 @given(same_documents)
 def test_kendall_is_scipys_tau(pair: tuple[list[str], list[str]]) -> None:
     before, after = pair
     places = [[ranked.index(d) for d in sorted(before)] for ranked in (before, after)]
-    assert Kendall().of(before, after) == pytest.approx((1 - scipy.stats.kendalltau(*places).statistic) / 2)
+    assert Kendall().between(before, after) == pytest.approx((1 - scipy.stats.kendalltau(*places).statistic) / 2)
 
 
 @given(scored, scored)
@@ -104,7 +104,7 @@ def test_kendall_of_scores_counts_pairs_strictly(before: dict[str, float], after
     pairs = list(combinations(common, 2))
     if pairs:
         discordant = sum((before[a] - before[b]) * (after[a] - after[b]) < 0 for a, b in pairs)
-        assert Kendall().of(before, after) == pytest.approx(discordant / len(pairs))
+        assert Kendall().between(before, after) == pytest.approx(discordant / len(pairs))
 
 
 @given(rankings, rankings)
@@ -112,31 +112,31 @@ def test_kendall_leaves_out_what_only_one_list_has(before: list[str], after: lis
     common = set(before) & set(after)
     if len(common) > 1:
         kept = ([d for d in ranked if d in common] for ranked in (before, after))
-        assert Kendall().of(before, after) == Kendall().of(*kept)
+        assert Kendall().between(before, after) == Kendall().between(*kept)
 
 
 def test_kendall_without_a_pair() -> None:
-    assert Kendall().of(["a"], ["a"]) == 0.0
-    assert Kendall().of([], []) == 0.0
-    assert math.isnan(Kendall().of(["a", "b"], ["a", "c"]))
+    assert Kendall().between(["a"], ["a"]) == 0.0
+    assert Kendall().between([], []) == 0.0
+    assert math.isnan(Kendall().between(["a", "b"], ["a", "c"]))
 
 
 def test_rbo_by_hand() -> None:
     # agreements 0, 1/2, 2/3 at depths 1, 2, 3, and ever after; p = 1/2 gives weights 1/2, 1/4, 1/8 and 1/8 to the rest
-    assert RBO(p=0.5).of("abc", "bda") == pytest.approx(0 / 2 + (1 / 2) / 4 + (2 / 3) / 8 + (2 / 3) / 8)
+    assert RBO(p=0.5).between("abc", "bda") == pytest.approx(0 / 2 + (1 / 2) / 4 + (2 / 3) / 8 + (2 / 3) / 8)
     # only the first place differs, and its weight is 1 - p
-    assert RBO(p=0.9).of("abcdefg", "bacdefg") == pytest.approx(0.9)
-    assert RBO(p=0.9).of("abc", "abc") == 1.0
-    assert RBO().of([], []) == 1.0
-    assert RBO().of("abc", "xyz") == 0.0
-    assert RBO().of("abc", []) == 0.0
+    assert RBO(p=0.9).between("abcdefg", "bacdefg") == pytest.approx(0.9)
+    assert RBO(p=0.9).between("abc", "abc") == 1.0
+    assert RBO().between([], []) == 1.0
+    assert RBO().between("abc", "xyz") == 0.0
+    assert RBO().between("abc", []) == 0.0
 
 
 def test_rbo_of_uneven_lists_by_hand() -> None:
     # after depth 1 the short list is taken to go on agreeing as it did: fully. X_2 = 1: (1 + 1) / 2 = 1
-    assert RBO(p=0.5).of(["a"], ["a", "b"]) == pytest.approx(1.0)
+    assert RBO(p=0.5).between(["a"], ["a", "b"]) == pytest.approx(1.0)
     # a is met at depth 2 only: agreements 0, then 1/2 for ever
-    assert RBO(p=0.5).of(["a"], ["b", "a"]) == pytest.approx(0.25)
+    assert RBO(p=0.5).between(["a"], ["b", "a"]) == pytest.approx(0.25)
 
 
 @given(rankings, rankings, st.floats(0.1, 0.95))
@@ -154,24 +154,24 @@ def test_rbo_is_the_endless_sum_of_extrapolated_agreement(before: list[str], aft
         return (shared(depth) + unseen * shared(len(short)) / len(short)) / depth
 
     endless = sum((1 - p) * p ** (d - 1) * agreement(d) for d in range(1, 400))
-    assert RBO(p=p).of(before, after) == pytest.approx(endless, abs=1e-8)
+    assert RBO(p=p).between(before, after) == pytest.approx(endless, abs=1e-8)
 
 
 @given(rankings, rankings)
 def test_laws(before: list[str], after: list[str]) -> None:
     for measure in (TopChange(), RBO(), Overlap(k=3)):
-        value = measure.of(before, after)
+        value = measure.between(before, after)
         assert -1e-12 <= value <= 1 + 1e-12
-        assert value == pytest.approx(measure.of(after, before))
-    assert [m.of(before, before) for m in (TopChange(), Kendall(), RBO(), Overlap())] == [0.0, 0.0, 1.0, 1.0]
+        assert value == pytest.approx(measure.between(after, before))
+    assert [m.between(before, before) for m in (TopChange(), Kendall(), RBO(), Overlap())] == [0.0, 0.0, 1.0, 1.0]
     if len(before) > 1:
-        assert Kendall().of(before, before[::-1]) == 1.0
+        assert Kendall().between(before, before[::-1]) == 1.0
 
 
 def test_overlap_by_hand() -> None:
-    assert Overlap(k=2).of("abc", "cab") == 0.5
-    assert Overlap(k=10).of("abc", "cabd") == 0.75
-    assert Overlap().of([], ["a"]) == 0.0
+    assert Overlap(k=2).between("abc", "cab") == 0.5
+    assert Overlap(k=10).between("abc", "cabd") == 0.75
+    assert Overlap().between([], ["a"]) == 0.0
 
 
 @pytest.mark.parametrize("text", ["rbo(p=0)", "rbo(p=1.0)", "overlap(k=0)"])
@@ -183,9 +183,9 @@ def test_a_parameter_out_of_range(text: str) -> None:
 @pytest.mark.parametrize("measure", [Kendall(), RBO()])
 def test_a_document_may_stand_only_once(measure: Kendall | RBO) -> None:
     with pytest.raises(BadInput, match="twice"):
-        measure.of(["a", "b", "a"], ["a", "b"])
+        measure.between(["a", "b", "a"], ["a", "b"])
 
 
 def test_big_lists_are_no_trouble() -> None:
     before = [f"d{i}" for i in range(5000)]
-    assert Kendall().of(before, before[::-1]) == 1.0
+    assert Kendall().between(before, before[::-1]) == 1.0

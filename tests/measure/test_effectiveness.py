@@ -21,13 +21,16 @@ from shaketable.measure.effectiveness import (
     EXAMPLES,
     Evaluator,
     Ties,
+    alpha_ndcg,
     expected_reciprocal_rank,
     judged_share,
     name,
     parse,
     per_query,
     score_table,
+    score_tables,
     tie_rate,
+    top,
 )
 from shaketable.types import Qrels, Run, ranking
 
@@ -220,6 +223,91 @@ def test_judged_share_by_hand() -> None:
     assert per_query([judged], qrels, run)[judged] == judged_share(qrels, run, k=2)
 
 
+def test_what_has_no_judgement_by_hand() -> None:
+    qrels = {"q1": {"a": 0, "c": 2}, "q2": {"a": 1}, "q3": {"a": 1}}
+    run = {"q1": {"a": 1.0, "b": 1.0, "c": 0.5}, "q2": {}}
+    for k, share in ((1, 1.0), (2, 0.5), (10, 1 / 3)):
+        unjudged = parse(f"unjudged@{k}")
+        assert name(unjudged) == f"Unjudged@{k}"
+        assert parse(name(unjudged)) == unjudged
+        assert per_query([unjudged], qrels, run)[unjudged] == pytest.approx({"q1": share, "q2": 0.0, "q3": 0.0})
+
+
+def test_rank_biased_precision_by_hand() -> None:
+    # relevant at ranks 1 and 3, p = 0.5: 0.5 (1 + 0.25)
+    qrels = {"q": {"a": 1, "b": 0, "c": 3}, "missing": {"a": 1}}
+    run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0, "z": 0.5}}
+    for text, value in (
+        ("RBP(p=0.5)", 0.625),
+        ("RBP(p=0.5)@2", 0.5),
+        ("RBP(p=0.5, rel=2)", 0.125),
+        ("rbp", 0.2 * (1 + 0.64)),
+    ):
+        measure = parse(text)
+        assert per_query([measure], qrels, run)[measure] == pytest.approx({"q": value, "missing": 0.0})
+    with pytest.raises(BadInput, match="p must lie between 0 and 1"):
+        per_query([parse("RBP(p=1.5)")], qrels, run)
+
+
+@given(judgements, runs)
+def test_rank_biased_precision_by_definition(qrels: Qrels, run: Run) -> None:
+    rbp = parse("RBP(p=0.7)")
+    for qid, value in per_query([rbp], qrels, run)[rbp].items():
+        ranked = ranking(run.get(qid, {}))
+        wanted = sum(0.3 * 0.7**i for i, docno in enumerate(ranked) if qrels[qid].get(docno, 0) >= 1)
+        assert value == pytest.approx(wanted, abs=1e-12)
+
+
+def test_alpha_ndcg_by_hand() -> None:
+    # a says 1 and 2, b says 1, c says 3; α = 0.5
+    subtopics = {"1": {"a": 1, "b": 1}, "2": {"a": 2}, "3": {"c": 1, "b": 0}}
+    second, third = 1 / math.log2(3), 1 / 2
+    ideal = 2 + second + 0.5 * third  # a, then c, then b, whose subtopic was seen once
+    assert alpha_ndcg(subtopics, ["a", "c", "b"], cutoff=3) == pytest.approx(1)
+    assert alpha_ndcg(subtopics, ["b", "a", "x"], cutoff=3) == pytest.approx((1 + 1.5 * second) / ideal)
+    assert alpha_ndcg(subtopics, ["b", "a", "x"], cutoff=1) == pytest.approx(1 / 2)
+    assert alpha_ndcg(subtopics, ["b", "a"], cutoff=3, alpha=0.0) == pytest.approx(
+        (1 + 2 * second) / (2 + second + third)
+    )
+    assert alpha_ndcg(subtopics, []) == alpha_ndcg({"1": {"a": 0}}, ["a"]) == 0.0
+
+
+@given(st.dictionaries(docnos, tied_scores, max_size=12), st.integers(1, 13))
+def test_the_first_few_are_those_of_the_ranking(scores: dict[str, float], k: int) -> None:
+    assert top(scores, k) == ranking(scores)[:k]
+    assert top(scores, None) == ranking(scores)
+
+
+@given(judgements, st.dictionaries(st.sampled_from("xyz"), runs, max_size=3))
+def test_many_measures_in_one_pass_are_those_of_many_passes(qrels: Qrels, every: dict[str, Run]) -> None:
+    texts = ["AP", "map", "nDCG@10", "RR(rel=2)@3", "ERR@3", "ERR", "Judged@2", "Unjudged", "RBP@4", "SetF", "P@10"]
+    tables = score_tables(texts, qrels, every)
+    assert [table.measure for table in tables] == [name(parse(text)) for text in texts]
+    for text, table in zip(texts, tables, strict=True):
+        alone = score_table(text, qrels, every)
+        assert (table.systems, table.topics) == (alone.systems, alone.topics) == (tuple(every), tuple(qrels))
+        assert table.values.tolist() == alone.values.tolist()
+
+
+def test_one_pass_over_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many measures there are, the library is asked once for each run, and reads the judgements once."""
+    calls = {"made": 0, "asked": 0}
+
+    class Counted(pytrec_eval.RelevanceEvaluator):  # type: ignore[misc]
+        def __init__(self, *args: object) -> None:
+            calls["made"] += 1
+            super().__init__(*args)
+
+        def evaluate(self, run: Run) -> dict[str, dict[str, float]]:
+            calls["asked"] += 1
+            return dict(super().evaluate(run))
+
+    monkeypatch.setattr(pytrec_eval, "RelevanceEvaluator", Counted)
+    every = {f"run{i}": {"q": {"a": 1.0, "b": float(i)}} for i in range(5)}
+    score_tables(["AP", "nDCG@10", "P@10", "Success@10", "Judged@10", "RR"], {"q": {"a": 1}}, every)
+    assert calls == {"made": 1, "asked": 5}
+
+
 def test_tie_rate_sees_float32() -> None:
     assert tie_rate({"q1": {"a": 1.0, "b": 1.0 + 1e-12}, "q2": {"a": 1.0, "b": 2.0}}) == Ties(0.5, 0.5)
     assert tie_rate({"q1": {"a": 1.0}, "q2": {}}) == Ties(0.0, 0.0)
@@ -232,10 +320,10 @@ def test_every_judged_query_has_a_value() -> None:
         "missing": {"a": 1},
         "empty": {"a": 1},
         "unjudged": {},
-        "none relevant": {"a": 0},
+        "none-relevant": {"a": 0},
         "negative": {"a": -1},
     }
-    run: Run = {qid: {"a": 1.0} for qid in ("found", "unjudged", "none relevant", "negative", "stray")} | {"empty": {}}
+    run: Run = {qid: {"a": 1.0} for qid in ("found", "unjudged", "none-relevant", "negative", "stray")} | {"empty": {}}
     texts = [*TREC, "RR@10", "ERR@20", "ERR", "Judged@10", "SetF", "SetP", "NumRet", "nDCG(dcg='exp-log2')@10"]
     values = per_query(map(parse, texts), qrels, run)
     assert [name(measure) for measure in values] == texts
@@ -244,7 +332,7 @@ def test_every_judged_query_has_a_value() -> None:
         assert row["found"] > 0
         assert not any(row[qid] for qid in ("missing", "empty", "unjudged"))
         if measure.NAME not in ("Judged", "NumRet"):
-            assert not any(row[qid] for qid in ("none relevant", "negative"))
+            assert not any(row[qid] for qid in ("none-relevant", "negative"))
 
 
 def test_an_empty_run_scores_zero_everywhere() -> None:
@@ -261,8 +349,20 @@ def test_ties_follow_one_rule_in_every_library() -> None:
 
 
 def test_a_measure_nothing_installed_can_compute() -> None:
-    with pytest.raises(BadInput, match="no installed library computes StRecall@10"):
-        per_query([parse("StRecall@10")], {"q": {"a": 1}}, {"q": {"a": 1.0}})
+    with pytest.raises(BadInput, match=r"no installed library computes INSQ\(max_rel=3\)"):
+        per_query([parse("INSQ(max_rel=3)")], {"q": {"a": 1}}, {"q": {"a": 1.0}})
+
+
+@pytest.mark.parametrize("text", ["alpha-nDCG@20", "StRecall@10"])
+def test_judgements_without_subtopics_know_nothing_of_what_is_new(text: str) -> None:
+    with pytest.raises(BadInput, match="is about subtopics, which these judgements do not tell apart"):
+        per_query([parse(text)], {"q": {"a": 1}}, {"q": {"a": 1.0}})
+
+
+@pytest.mark.parametrize("text", ["gm_map", "GM_MAP", "gmap", "VNAP"])
+def test_a_number_of_a_ranker_is_none_of_a_query(text: str) -> None:
+    with pytest.raises(BadInput, match=r"one number for a ranker, not one for each query; .*AP"):
+        parse(text)
 
 
 def test_nan_is_refused_and_infinity_is_not() -> None:
@@ -300,7 +400,7 @@ def test_score_table() -> None:
 def test_examples_are_what_parse_would_write(text: str) -> None:
     measure = parse(text)
     assert name(measure) == text
-    assert per_query([measure], {"q": {"a": 1}}, {"q": {"a": 1.0}})[measure]["q"] > 0
+    assert per_query([measure], {"q": {"a": 1}}, {"q": {"a": 1.0, "b": 0.5}})[measure]["q"] > 0
 
 
 @pytest.mark.parametrize("collection", ["cranfield", "medline"])

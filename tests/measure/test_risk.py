@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import math
+from itertools import product
 from pathlib import Path
 from statistics import NormalDist, mean, stdev
 
@@ -16,17 +17,22 @@ from shaketable.errors import BadInput, UnknownName
 from shaketable.measure import risk
 from shaketable.measure.risk import (
     baseline_scores,
+    g_squared,
+    g_squared_of_two,
     geo_risk,
     p_value,
     ranks,
     reward_risk,
     risk_table,
     t_risk,
+    t_risk_p,
     t_star_risk,
+    t_star_risk_p,
     u_risk,
     z_risk,
     z_scores,
 )
+from shaketable.measure.significance import randomisation
 
 # Paper 002, Table 3.
 EXAMPLE = np.array(
@@ -198,6 +204,155 @@ def test_t_at_alpha_zero_is_the_paired_t_test() -> None:
     assert p_value(t_risk(x[1], x[0]), 40).item() == pytest.approx(test.pvalue)
 
 
+# What chance could do, at any α.
+
+
+def flipped_by_hand(deltas: list[float], alpha: float) -> float:
+    """Every assignment of signs, one by one, with the TRisk of the definition."""
+    own = plain_t_of(deltas, alpha)
+    drawn = [plain_t_of([abs(d) * s for d, s in zip(deltas, signs, strict=True)], alpha) for signs in all_signs(deltas)]
+    below, above = (mean([t <= own + 1e-9 for t in drawn]), mean([t >= own - 1e-9 for t in drawn]))
+    return min(1.0, 2 * min(below, above))
+
+
+def all_signs(deltas: list[float]) -> list[tuple[int, ...]]:
+    return list(product((-1, 1), repeat=len(deltas)))
+
+
+def plain_t_of(deltas: list[float], alpha: float) -> float:
+    y = weigh(deltas, alpha)
+    if stdev(y) < 1e-9:
+        return math.copysign(math.inf, mean(y)) if abs(mean(y)) > 1e-9 else 0.0
+    return mean(y) / (stdev(y) / math.sqrt(len(y)))
+
+
+@given(
+    st.lists(st.integers(-8, 8).map(lambda i: i / 16), min_size=2, max_size=7),
+    st.sampled_from([0.0, 0.5, 1.0, 5.0, 20.0]),
+)
+def test_p_tries_every_sign(deltas: list[float], alpha: float) -> None:
+    scores = 0.5 + np.array(deltas)
+    found = t_risk_p(scores, np.full(len(deltas), 0.5), (alpha,)).item()
+    assert found == pytest.approx(flipped_by_hand(deltas, alpha))
+
+
+def test_p_by_hand() -> None:
+    # differences 0.3, -0.1 at α = 1: y = 0.3, -0.2, T = 0.05 / 0.25; the others are (0.3, 0.1) with T = 0.2 / 0.1,
+    # (-0.6, 0.1) with T = -0.25 / 0.35, (-0.6, -0.2) with T = -0.4 / 0.2: ours is second of four
+    assert t_risk([0.8, 0.4], [0.5, 0.5], 1).item() == pytest.approx(0.2)
+    assert t_risk_p([0.8, 0.4], [0.5, 0.5], (1,)).tolist() == [1.0]
+    assert t_risk_p([0.8, 0.6], [0.5, 0.5], (1,)).tolist() == [0.5]
+
+
+def test_p_at_alpha_zero_is_that_of_the_randomisation_test() -> None:
+    x = np.random.default_rng(12).beta(1, 2, (6, 60))
+    found = t_risk_p(x, x[0], (0.0,))[:, 0]
+    assert found == pytest.approx(randomisation(np.broadcast_to(x[0], x.shape), x), abs=0.02)
+    assert found == pytest.approx(p_value(t_risk(x, x[0]), 60), abs=0.02)
+    assert found[0] == 1.0
+
+
+@pytest.mark.parametrize("topics", [10, 50], ids=["all signs", "some of them"])
+def test_equal_systems_are_called_different_as_often_as_p_says(topics: int) -> None:
+    """1500 pairs that are exchangeable on each topic, with scores as skewed as average precision is."""
+    rng = np.random.default_rng(20)
+    both = rng.beta(0.6, 1.6, (2, 1500, topics)) * rng.beta(1, 1, (1500, topics))
+    levels = (0.0, 1.0, 5.0, 20.0)
+    # one baseline for all rows: what matters are differences, and these are those of the pairs
+    p = t_risk_p(1 + both[0] - both[1], np.ones(topics), levels, draws=1999)
+    for level in (0.01, 0.05, 0.2):
+        error = math.sqrt(level * (1 - level) / 1500)
+        assert (p <= level).mean(axis=0) == pytest.approx([level] * 4, abs=4 * error)
+
+
+def test_students_p_is_for_alpha_zero_only() -> None:
+    """What the module says of equal systems and |TRisk| above 2, with normal differences on 50 topics."""
+    scores, baseline = 5 + np.random.default_rng(24).normal(size=(4000, 50)), np.full(50, 5.0)
+    passed = [100 * float((np.abs(t_risk(scores, baseline, alpha)) > 2).mean()) for alpha in (0, 1, 5)]
+    assert passed == pytest.approx([5, 44, 99], abs=2)
+    assert 100 * (p_value(t_risk(scores, baseline), 50) < 0.05).mean() == pytest.approx(5, abs=1.5)
+
+
+def test_an_average_system_is_called_different_from_the_mean_as_often_as_p_says() -> None:
+    """Systems that are exchangeable on each topic; flipping signs would call one of five different at α = 5."""
+    rng = np.random.default_rng(21)
+    levels, found = (0.0, 1.0, 5.0), []
+    for number in range(60):
+        x = rng.beta(1, 4, (30, 50)) * rng.beta(1, 2, 50)
+        found.append(t_star_risk_p(x, levels, seed=number, draws=999))
+    assert (np.concatenate(found) <= 0.05).mean(axis=0) == pytest.approx([0.05] * 3, abs=0.012)
+
+
+def test_p_of_the_mean_by_hand() -> None:
+    # two systems on two topics: rows are drawn from (±0.1, ±0.2), each pattern a quarter of the time
+    x = np.array([[0.6, 0.7], [0.4, 0.3]])
+    found = t_star_risk_p(x, (0.0, 1.0), draws=4000)
+    assert found == pytest.approx(np.full((2, 2), 0.5), abs=0.05)
+    assert t_star_risk_p([[0.3, 0.5]], (0.0, 5.0)).tolist() == [[1.0, 1.0]]
+
+
+def test_p_sees_a_system_that_is_safer_or_riskier() -> None:
+    rng = np.random.default_rng(22)
+    base = rng.beta(2, 3, 60)
+    safe = base + 0.05 * rng.random(60)
+    risky = np.clip(base + np.where(rng.random(60) < 0.5, -0.3, 0.32), 0, None)
+    table = risk_table(np.stack([base, safe, risky]), base, (0.0, 5.0))
+    assert (table.p[1] < 0.001).all()
+    assert table.t[2, 1] < -4
+    assert table.p[2, 1] > 0.05  # its losses are what its gains lead one to expect of chance
+    assert table.p[0].tolist() == [1.0, 1.0]
+
+
+def test_p_is_seeded_and_does_not_see_other_systems() -> None:
+    x = np.random.default_rng(23).random((4, 30))
+    first, again = (t_risk_p(x, x[0], (1.0,), seed=3) for _ in range(2))
+    assert first.tolist() == again.tolist()
+    assert first.tolist() != t_risk_p(x, x[0], (1.0,), seed=4).tolist()
+    assert t_risk_p(x[2], x[0], (1.0,), seed=3).tolist() == first[2].tolist()
+    assert t_star_risk_p(x, (1.0,), seed=3).tolist() == t_star_risk_p(x, (1.0,), seed=3).tolist()
+
+
+# G².
+
+
+def test_g_squared_by_hand_and_as_printed() -> None:
+    # S = 1, 0.5; T = 0.9, 0.6; N = 1.5: e = 0.6, 0.4, 0.3, 0.2, and every cell is 0.1 away
+    assert g_squared([[0.7, 0.3], [0.2, 0.3]]) == pytest.approx(0.01 * (1 / 0.6 + 1 / 0.4 + 1 / 0.3 + 1 / 0.2))
+    assert g_squared([[0.7, 0.3]]) == 0.0
+    assert g_squared(EXAMPLE) == pytest.approx((z_scores(EXAMPLE) ** 2).sum())
+    counts = np.array([[12, 5, 9], [4, 8, 7]])
+    assert g_squared(counts) == pytest.approx(scipy.stats.chi2_contingency(counts, correction=False).statistic)
+    for (s, b), printed in SINGLE.items():  # Table 4 has z of both rows
+        if (s, b) != (1, 1) and s > b:
+            wanted = sum(z * z for pair in ((s, b), (b, s)) for z in SINGLE[pair][:5])
+            assert g_squared(EXAMPLE[[s - 1, b - 1]]) == pytest.approx(wanted, abs=2e-4), printed
+
+
+def test_equation_8_by_hand_and_where_it_holds() -> None:
+    # (0.1)² / 0.9 + (0.2)² / 0.4, and a topic where nobody finds anything
+    assert g_squared_of_two([0.5, 0.1, 0.0], [0.4, 0.3, 0.0]).item() == pytest.approx(0.01 / 0.9 + 0.04 / 0.4)
+    same_total = [i for i in range(8) if EXAMPLE[i].sum() == pytest.approx(1.5) and i]
+    for i in same_total:
+        assert g_squared_of_two(EXAMPLE[i], EXAMPLE[0]).item() == pytest.approx(g_squared(EXAMPLE[[i, 0]]))
+        assert g_squared_of_two(EXAMPLE[0], EXAMPLE[i]).item() == g_squared_of_two(EXAMPLE[i], EXAMPLE[0]).item()
+    assert len(same_total) == 4
+    for i in (3, 6, 7):  # other totals: the paper's equation is then not G²
+        assert g_squared_of_two(EXAMPLE[i], EXAMPLE[0]).item() > g_squared(EXAMPLE[[i, 0]])
+    assert g_squared_of_two(EXAMPLE, EXAMPLE[0]).shape == (8,)
+
+
+def test_places_by_t_star_are_its_own() -> None:
+    """Section 2 of the paper says that they are those of the mean; they are not."""
+    found = risk_table(EXAMPLE, EXAMPLE[0], (0, 5))
+    places = ranks(found.t_star)
+    assert places.shape == (8, 2)
+    for a in range(2):
+        values = found.t_star[:, a]
+        assert places[:, a].tolist() == [1 + int((values > v + 1e-9).sum()) for v in values]
+    assert places[:, 0].tolist() != ranks(found.mean).tolist()
+    assert places[:, 1].tolist() != places[:, 0].tolist()
+
+
 def test_u_and_t_by_hand() -> None:
     # differences 0.3, -0.1, 0.1; α = 1 makes them 0.3, -0.2, 0.1: mean 0.2/3, deviations 0.7/3, -0.8/3, 0.1/3
     system, baseline = [0.5, 0.1, 0.3], [0.2, 0.2, 0.2]
@@ -280,6 +435,19 @@ def test_ranks_by_definition(values: np.ndarray) -> None:
     found = ranks(values)
     for i, row in enumerate(values):
         assert found[i].tolist() == (1 + (values > row).sum(axis=0)).tolist()
+
+
+def test_rounding_tells_no_places_apart() -> None:
+    assert ranks([0.1 + 0.2, 0.3, 0.5, 0.1]).tolist() == [2, 2, 1, 4]
+    assert ranks([math.inf, math.inf, 1.0, -math.inf]).tolist() == [1, 1, 3, 4]
+    # two systems with one set of scores, in two orders: their means are equal
+    x = np.random.default_rng(1).random((1, 50))
+    assert ranks(np.concatenate([x, x[:, ::-1], x[:, np.argsort(x[0])]]).mean(axis=1)).tolist() == [1, 1, 1]
+
+
+def test_rounding_is_neither_win_nor_loss() -> None:
+    found = reward_risk([[0.1 + 0.2, 0.5, 0.4]], [0.3, 0.4, 0.5])
+    assert (found.wins.item(), found.losses.item(), found.ties.item()) == (1, 1, 1)
 
 
 def test_nan_has_no_rank() -> None:

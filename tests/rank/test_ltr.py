@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from shaketable.data.letor import Letor
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, Damaged, MissingExtra
+from shaketable.files import read_sealed, write_sealed
 from shaketable.rank.features import NAMES
 from shaketable.rank.ltr import FittedModel, Linear, Trees, load
 from shaketable.rank.saved import Saved
@@ -145,22 +147,11 @@ def test_trees_come_back_as_they_were(tmp_path, trees):
     predictor, features, expected = trees
     model = FittedModel(predictor, normalisation="none", learner="gbrt(trees=5)")
     model.save(tmp_path / "model")
-    assert sorted(os.listdir(tmp_path / "model")) == ["model.json", "trees.txt"]
+    files, about = sorted(path.relative_to(tmp_path / "model") for path in (tmp_path / "model").rglob("*.*"))
+    assert (files.name, about.name) == ("trees.txt", "model.json")
     again = load(tmp_path / "model")
     assert again == model
     assert (again.predictor.predict(features) == expected).all()
-
-
-def test_a_model_replaces_a_model_and_nothing_else(tmp_path):
-    BM25_AND_LENGTH.save(tmp_path / "model")
-    replace(BM25_AND_LENGTH, normalisation="none").save(tmp_path / "model")
-    assert load(tmp_path / "model").normalisation == "none"
-    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
-    (tmp_path / "papers").mkdir()
-    (tmp_path / "papers" / "mine.txt").write_text("precious")
-    with pytest.raises(BadInput, match="is no model; name a new folder"):
-        BM25_AND_LENGTH.save(tmp_path / "papers")
-    assert (tmp_path / "papers" / "mine.txt").read_text() == "precious"
 
 
 def test_fingerprints_tell_what_scores_depend_on(collection):
@@ -179,41 +170,71 @@ def test_fingerprints_tell_what_scores_depend_on(collection):
     ("change", "complaint"),
     [
         (lambda about: about.pop("features"), "not a model that can be read"),
-        (lambda about: about.update(format=99), "format 99"),
+        (lambda about: about.update(schema="shaketable.model/9"), "is no saved model of this version"),
+        (lambda about: about.update(kind="knrm"), "is a model of the kind knrm, which was not learned from features"),
         (lambda about: about.update(weights=["x", 1.0]), "not a model that can be read"),
         (lambda about: about.update(weights=[1.0, float("nan")]), "weight that is no number"),
         (lambda about: about.update(dims=3), "speaks of 3 features"),
         (lambda about: about.update(weights=[1.0]), "names 2 features"),
-        (lambda about: about.pop("weights"), r"trees\.txt: is missing"),
+        (lambda about: about.update(kind="trees"), "not a model that can be read"),
         (lambda about: about.update(tokenizer={"stemmer": "nobody"}), "stemmer is one of"),
         (lambda about: about.update(tokenizer={"knife": 1}), "not a model that can be read"),
     ],
 )
-def test_a_damaged_folder_is_refused(tmp_path, change, complaint):
+def test_a_folder_that_makes_no_sense_is_refused(tmp_path, change, complaint):
+    """Even if its checksum is right."""
     BM25_AND_LENGTH.save(tmp_path / "model")
     path = tmp_path / "model" / "model.json"
-    about = json.loads(path.read_text())
+    about = read_sealed(path)
     change(about)
-    path.write_text(json.dumps(about))
+    write_sealed(path, about)
     with pytest.raises(BadInput, match=complaint):
         load(tmp_path / "model")
 
 
+def test_a_weight_that_was_changed_by_hand_is_refused(tmp_path, collection):
+    BM25_AND_LENGTH.save(tmp_path / "model")
+    path = tmp_path / "model" / "model.json"
+    path.write_text(path.read_text().replace("-0.5", "-0.6"))
+    with pytest.raises(Damaged, match=r"changed by hand; train the model again, or copy it again"):
+        Saved(str(tmp_path / "model")).open(collection)
+
+
+def test_a_folder_may_be_written_down_in_another_way(tmp_path):
+    """What counts is what it says."""
+    BM25_AND_LENGTH.save(tmp_path / "model")
+    path = tmp_path / "model" / "model.json"
+    path.write_text(json.dumps(json.loads(path.read_text()), sort_keys=True))
+    assert load(tmp_path / "model") == BM25_AND_LENGTH
+
+
 def test_other_folders_are_refused(tmp_path, collection):
-    with pytest.raises(BadInput, match=r"has no model\.json"):
+    with pytest.raises(BadInput, match=r"holds no saved model: it has no model\.json"):
         Saved(str(tmp_path)).open(collection)
     (tmp_path / "model.json").write_text("[")
-    with pytest.raises(BadInput, match="not a model that can be read"):
+    with pytest.raises(Damaged, match="is not JSON that can be read"):
         load(tmp_path)
     (tmp_path / "model.json").write_text("[]")
-    with pytest.raises(BadInput, match="not a model that can be read"):
+    with pytest.raises(Damaged, match="has no checksum"):
         load(tmp_path)
 
 
-def test_trees_that_are_none_are_refused(tmp_path, trees):
+def test_trees_that_were_changed_are_refused(tmp_path, trees):
     FittedModel(trees[0], normalisation="none").save(tmp_path / "model")
-    (tmp_path / "model" / "trees.txt").write_text("not a tree")
-    with pytest.raises(BadInput, match="LightGBM"):
+    (path,) = (tmp_path / "model").glob("*/trees.txt")
+    text = path.read_text()
+    path.write_text(text.replace("left_child=1", "left_child=0"))
+    with pytest.raises(Damaged, match=r"trees\.txt: is not as it was written: it was damaged, or changed by hand"):
+        load(tmp_path / "model")
+    path.unlink()
+    with pytest.raises(Damaged, match=r"trees\.txt: cannot be read \(No such file or directory\); train the model"):
+        load(tmp_path / "model")
+
+
+def test_without_lightgbm_trees_name_their_extra(tmp_path, trees, monkeypatch):
+    FittedModel(trees[0], normalisation="none").save(tmp_path / "model")
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(MissingExtra, match=r"shaketable\[ltr\]"):
         load(tmp_path / "model")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,9 +15,11 @@ import numpy as np
 import pytest
 
 from shaketable.errors import BadInput, RankerFailed, UnknownName
+from shaketable.rank import remote
 from shaketable.rank.remote import DIALECTS, HTTP, Dialect
 from shaketable.registry import RANKERS
 from shaketable.score.road import Road, Traits
+from shaketable.score.store import Store
 from shaketable.testing import check_ranker
 from shaketable.types import Collection, Doc, Slate
 
@@ -320,7 +323,79 @@ def test_a_pydantic_server_names_the_field_it_misses(serve):
 def test_answers_that_are_no_scores(serve, body, said):
     server = serve(always(200, body))
     assert said in failure(server)
-    assert len(server.bodies) == 1
+    unreadable = isinstance(body, bytes)
+    assert (len(server.bodies) > 1) == unreadable, "what cannot be read at all may be a proxy's; the next may do"
+
+
+def test_an_unreadable_answer_is_asked_for_again(serve):
+    fine = well(DIALECTS["cohere"])
+    server = serve(lambda nth, body: (200, b"<html>busy</html>", {}) if nth == 1 else fine(nth, body))
+    scores = HTTP(server.url, backoff=0.01).open(NOWHERE).score([SLATE])[0]
+    np.testing.assert_allclose(scores, [worth(SLATE.query, doc.text) for doc in SLATE.docs])
+
+
+def test_an_answer_without_end_is_given_up(serve, monkeypatch):
+    monkeypatch.setattr(remote, "MOST_BYTES", 1 << 20)
+    server = serve(always(200, b"[" + b" " * (1 << 21)))
+    with pytest.raises(RankerFailed, match="more than 1 MB"):
+        HTTP(server.url, retries=0).open(NOWHERE).score([SLATE])
+
+
+def test_an_answer_that_drips_has_a_deadline():
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def drip() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+            for _ in range(40):
+                try:
+                    connection.sendall(b" ")
+                except OSError:
+                    return
+                time.sleep(0.05)
+
+    threading.Thread(target=drip, daemon=True).start()
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/rerank"
+    started = time.monotonic()
+    with pytest.raises(RankerFailed, match="within 0.3 seconds"):
+        HTTP(url, retries=0, timeout=5, deadline=0.3).open(NOWHERE).score([SLATE])
+    assert time.monotonic() - started < 2, "each byte came in time, the whole did not"
+    listener.close()
+
+
+def test_what_was_answered_before_a_failure_is_kept(serve, tmp_path):
+    fine = well(DIALECTS["cohere"])
+    server = serve(lambda nth, body: (400, {"error": "no"}, {}) if body["query"] == "bad" else fine(nth, body))
+    given = [Slate(query, SLATE.docs) for query in ("one", "two", "bad", "three")]
+    with pytest.raises(RankerFailed):
+        Road(Store(tmp_path / "s.sqlite")).score(HTTP(server.url, concurrency=1).open(NOWHERE), given)
+    asked = len(server.bodies)
+    Road(Store(tmp_path / "s.sqlite")).score(HTTP(server.url).open(NOWHERE), given[:2])
+    assert all(body["query"] in ("one", "two") for body in server.bodies[asked:])
+    assert len(server.bodies) - asked <= 4, "no more than a few, to see whether the server still says the same"
+
+
+def test_kept_answers_of_another_model_behind_the_same_address_are_not_used(serve, tmp_path):
+    fine = well(DIALECTS["cohere"])
+    worse = {"now": False}
+
+    def reply(nth, body):
+        status, answer, headers = fine(nth, body)
+        if worse["now"]:
+            for row in answer["results"]:
+                row["relevance_score"] = -row["relevance_score"]
+        return status, answer, headers
+
+    server = serve(reply)
+    given = [Slate(query, SLATE.docs) for query in ("red boat", "boat tea", "tea")]
+    first = Road(Store(tmp_path / "s.sqlite")).score(HTTP(server.url).open(NOWHERE), given)
+    worse["now"] = True
+    road = Road(Store(tmp_path / "s.sqlite"))
+    second = road.score(HTTP(server.url).open(NOWHERE), given)
+    np.testing.assert_allclose(second, [-scores for scores in first])
+    assert "no longer answers as it did" in road.remarks()[0]
 
 
 @pytest.mark.parametrize("score", [float("nan"), float("inf"), None])
@@ -368,9 +443,10 @@ def test_a_key_that_no_header_can_carry(monkeypatch, key):
     assert key not in str(caught.value)
 
 
-def test_only_a_revision_lets_scores_be_kept():
+def test_a_fingerprint_names_what_is_asked():
     url = "http://localhost:8000/rerank"
-    assert Traits.of(HTTP(url).open(NOWHERE)) == Traits(url, pointwise=False, fingerprint=None, cached=True)
+    traits = Traits.of(HTTP(url).open(NOWHERE))
+    assert (traits.name, traits.pointwise, traits.volatile, traits.in_flight, traits.chunk) == (url, False, True, 4, 1)
     marks = {
         HTTP(url, revision="1").open(NOWHERE).fingerprint,
         HTTP(url, revision="1", timeout=9).open(NOWHERE).fingerprint,

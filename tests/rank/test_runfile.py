@@ -30,7 +30,7 @@ def test_the_run_is_there(path, qids):
     ranker = RunFile(path).open(collection(*qids))
     assert isinstance(ranker, Ranker)
     assert ranker.name == path
-    assert ranker.run == {"7": {"b": 2.5, "a": 1.5}, "8": {"a": 0.5}}
+    assert ranker.recorded == {"7": {"b": 2.5, "a": 1.5}, "8": {"a": 0.5}}
 
 
 def test_new_texts_cannot_be_scored(path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from shaketable.types import Failure, Figure, Result
+from shaketable.types import Example, Failure, Figure, Finding, Result
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -56,7 +56,8 @@ def hostile() -> Result:
         tables={"t": frame, HOSTILE[0]: frame, f"{HOSTILE[4]} per query": frame},
         figures=figures,
         notes=HOSTILE,
-        headline={HOSTILE[0]: 0.5},
+        findings=(Finding(HOSTILE[0], HOSTILE[0], 0.5, where=HOSTILE[0]),),
+        examples=(Example(HOSTILE[0], HOSTILE[0], HOSTILE[0], HOSTILE[0], HOSTILE[0], 0.5, 0.25, HOSTILE[0], 1, 7),),
         failures=tuple(Failure(text, text, text) for text in HOSTILE),
     )
 
@@ -82,6 +83,10 @@ def ordinary(task: str = "variance", topics: int = 8) -> Result:
             Figure("profile", "scores per query", "Each query", "query", "nDCG@10", "system", caption="As measured."),
         ),
         notes=("Two queries had no relevant document.",),
-        headline={"bm25.ndcg": 0.5, "ql.ndcg": float("nan")},
+        findings=(
+            Finding("bm25", "ndcg", 0.5, 0.4, 0.6, 50, 0.01),
+            Finding("ql", "ndcg", float("nan"), better="lower"),
+        ),
+        examples=(Example("bm25", "q1", "1-char", "wind tunnel", "wind tunel", 0.5, 0.25, "d7", 1, 12),),
         failures=(Failure("ql", "q3", "returned NaN"),),
     )

@@ -58,10 +58,10 @@ def test_everything_is_there(tmp_path: Path) -> None:
     text = page(tmp_path, ordinary(), summary={"Queries": "8", "Verdict": "passed"}, seed=7, versions={"numpy": "2.0"})
     reader = Reader(text)
     assert reader.elements.count("svg") == 2
-    assert reader.elements.count("table") == 5  # two tables, headline, failures, provenance
+    assert reader.elements.count("table") == 6  # two tables, examples, findings, failures, provenance
     for expected in (
         *("An audit", "Verdict", "passed", "How evenly are queries served?", "Two queries had no relevant document."),
-        *("Means", "As measured.", "scores per query (24 rows)", "1 failed", "returned NaN", "bm25.ndcg"),
+        *("Means", "As measured.", "scores per query (24 rows)", "1 failed", "returned NaN", "ndcg"),
         *("versions.numpy", "2.0", "1.0e-07", "-12.5 %", "–"),
     ):
         assert expected in reader.texts, expected
@@ -117,7 +117,7 @@ def test_without_the_extra_the_tables_stay_and_the_remedy_is_named(
     monkeypatch.setitem(sys.modules, "altair", None)
     reader = Reader(page(tmp_path, ordinary(), ordinary("again")))
     assert "svg" not in reader.elements
-    assert reader.elements.count("table") == 8
+    assert reader.elements.count("table") == 10
     assert [text for text in reader.texts if "pip install 'shaketable[report]'" in text] == [
         "This page has no plots: drawing plots needs more than the core install: pip install 'shaketable[report]'"
     ]

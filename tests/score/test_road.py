@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -17,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shaketable.errors import RankerFailed, ShaketableError
-from shaketable.score.road import Road, chunks, digest
+from shaketable.score.executor import Threads
+from shaketable.score.road import Found, Pairs, Road, Searches, Slates, chunks, digest
 from shaketable.score.store import Store
 from shaketable.types import Doc, Slate
 from tests.toys import Normalised, Overlap, Vectors, slates
@@ -191,26 +193,156 @@ def test_memory_is_bounded():
     assert len(road._kept) == 10
 
 
-def test_a_broken_cache_file_is_named(tmp_path):
+def test_a_broken_cache_file_is_set_aside_and_said(tmp_path):
     path = tmp_path / "s.sqlite"
     path.write_bytes(b"this is no database" * 100)
-    with pytest.raises(ShaketableError, match=r"s\.sqlite.*delete that file"):
-        Store(path)
+    road, ranker = Road(Store(path)), Overlap()
+    road.score(ranker, slates())
+    assert ranker.asked > 0
+    assert "damaged" in road.remarks()[0]
+    (aside,) = tmp_path.glob("s.sqlite.damaged-*")
+    assert aside.read_bytes() == b"this is no database" * 100, "nothing is lost, whoever wrote it"
 
 
-def test_arrays_and_numbers_come_back_exactly(tmp_path):
+def test_a_cache_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ShaketableError, match=r"s\.sqlite.*cannot be used"):
+        Store(tmp_path / "file" / "s.sqlite")
+
+
+def test_a_damaged_answer_is_asked_for_again_never_served(tmp_path):
+    expected = Road(Store(tmp_path / "s.sqlite")).score(Overlap(), slates())
+    db = sqlite3.connect(tmp_path / "s.sqlite")
+    rows = db.execute("SELECT key, value FROM answers").fetchall()
+    for number, (key, value) in enumerate(rows):  # one bit of each value
+        flipped = bytearray(value)
+        flipped[number % 8] ^= 1 << number % 7
+        db.execute("UPDATE answers SET value = ? WHERE key = ?", (bytes(flipped), key))
+    db.commit()
+    road, ranker = Road(Store(tmp_path / "s.sqlite")), Overlap()
+    np.testing.assert_array_equal(road.score(ranker, slates()), expected)
+    assert ranker.asked == len(rows)
+    assert f"{len(rows)} answers kept on disk were damaged" in road.remarks()[0]
+    third = Overlap()
+    Road(Store(tmp_path / "s.sqlite")).score(third, slates())
+    assert third.asked == 0, "what was damaged has been written anew"
+
+
+def test_two_classes_of_one_fingerprint_do_not_share_scores(tmp_path):
+    class Other(Overlap):
+        def score(self, slates):
+            return [-scores for scores in super().score(slates)]
+
+    first = Road(Store(tmp_path / "s.sqlite")).score(Overlap(), slates())
+    second = Road(Store(tmp_path / "s.sqlite")).score(Other(), slates())
+    np.testing.assert_array_equal(first, [-scores for scores in second])
+
+
+class Finds:
+    """A retriever that counts what it searches for."""
+
+    name = "finds"
+    fingerprint = "finds 1"
+
+    def __init__(self):
+        self.searched = []
+
+    def search(self, queries, k):
+        self.searched += queries
+        return [{f"d{i}": float(10 - i) for i in range(min(k, 7))} if query else {} for query in queries]
+
+
+def test_a_list_is_searched_for_once_whatever_its_depth(tmp_path):
+    ranker, road = Finds(), Road(Store(tmp_path / "s.sqlite"))
+    five = road.search(ranker, ["oak", "elm", "oak"], 5)
+    assert ranker.searched == ["oak", "elm"]
+    assert road.search(ranker, ["elm"], 2) == [{"d0": 10.0, "d1": 9.0}]
+    assert ranker.searched == ["oak", "elm"], "the head of a known list is known"
+    assert len(road.search(ranker, ["oak"], 9)[0]) == 7
+    assert ranker.searched == ["oak", "elm", "oak"]
+    road.search(ranker, ["oak"], 50)
+    assert ranker.searched[3:] == [], "who found 7 of 9 has no more"
+    again = Finds()
+    assert Road(Store(tmp_path / "s.sqlite")).search(again, ["oak", "elm", "oak"], 5) == five
+    assert again.searched == []
+    assert (road.spent["finds"].asked, road.spent["finds"].searches) == (5 * 3 + 2 + 7 + 7, 3)
+
+
+def test_a_search_fails_like_scoring_does():
+    class Breaks(Finds):
+        def search(self, queries, k):
+            if "elm" in queries:
+                raise SystemExit(0)
+            return super().search(queries, k)
+
+    with pytest.raises(RankerFailed, match=r"finds failed to search for 2 queries.*SystemExit"):
+        Road().search(Breaks(), ["oak", "elm"], 3)
+    road = Road(go_on=True)
+    first, second = road.search(Breaks(), ["oak", "elm"], 3)
+    assert (len(first), second) == (3, None)
+    assert [(f.ranker, f.query) for f in road.failures] == [("finds", "elm")]
+
+
+def test_a_ranker_that_ends_the_program_has_failed():
+    class Quits(Overlap):
+        def score(self, slates):
+            raise SystemExit(0)
+
+    with pytest.raises(RankerFailed, match="SystemExit"):
+        Road().score(Quits(), slates())
+
+
+def test_chunks_may_finish_in_any_order():
+    class Uneven(Overlap):
+        def score(self, slates):
+            time.sleep(0.02 if "oak" in slates[0].query else 0.0)
+            return super().score(slates)
+
+    for make in (Uneven, Normalised):
+        expected = Road().score(make(), slates(20))
+        actual = Road(executor=Threads(4), chunk=7).score(make(), slates(20))
+        np.testing.assert_array_equal(actual, expected)
+
+
+def test_what_is_in_flight_when_one_fails_is_kept(tmp_path):
+    class Fails(Overlap):
+        def score(self, slates):
+            if "elm" in slates[0].query:
+                raise ValueError("no elms")
+            time.sleep(0.05)
+            return super().score(slates)
+
+    given = [Slate(q, (Doc("oak"), Doc("fir"))) for q in ("elm", "oak", "fir", "yew")]
+    with pytest.raises(RankerFailed, match="no elms"):
+        Road(Store(tmp_path / "s.sqlite"), executor=Threads(3), chunk=2).score(Fails(), given)
+    again = Fails()
+    Road(Store(tmp_path / "s.sqlite")).score(again, given[1:3])
+    assert again.asked == 0, "two were under way, came back and were paid for"
+
+
+def test_values_come_back_exactly(tmp_path):
     store = Store(tmp_path / "s.sqlite")
-    values = np.array([0.1, -1e300, 3.0])
-    store.put([(b"list", values), (b"pair", 1 / 3)])
-    found = Store(tmp_path / "s.sqlite").get([b"list", b"pair", b"absent"])
-    np.testing.assert_array_equal(found.pop(b"list"), values)
-    assert found == {b"pair": 1 / 3}
+    store.put([(b"list", b"\0\xff" * 40), (b"none", b"")])
+    assert Store(tmp_path / "s.sqlite").get([b"list", b"none", b"absent"]) == {b"list": b"\0\xff" * 40, b"none": b""}
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.lists(st.text(min_size=1).filter(lambda t: "\0" not in t)))
+def test_answers_are_encoded_exactly(score, docnos):
+    docnos = list(dict.fromkeys(docnos))
+    pairs, lists, searches = Pairs(lambda doc: b""), Slates(lambda doc: b""), Searches(5)
+    assert pairs.decode(pairs.encode(score)) == score
+    array = np.full(3, score)
+    np.testing.assert_array_equal(lists.decode(lists.encode(array)), array)
+    found = Found(7, tuple(docnos), np.full(len(docnos), score))
+    back = searches.decode(searches.encode(found))
+    assert (back.k, back.docnos) == (7, tuple(docnos))
+    np.testing.assert_array_equal(back.scores, found.scores)
 
 
 def _fill(path: Path, start: int) -> None:
     store = Store(path)
     for i in range(start, start + 50):
-        store.put([(i.to_bytes(4, "big"), float(i))])
+        store.put([(i.to_bytes(4, "big"), bytes([i]))])
 
 
 def test_two_processes_write_at_once(tmp_path):
@@ -223,7 +355,7 @@ def test_two_processes_write_at_once(tmp_path):
         worker.join()
         assert worker.exitcode == 0
     found = Store(path).get([i.to_bytes(4, "big") for i in range(75)])
-    assert found == {i.to_bytes(4, "big"): float(i) for i in range(75)}
+    assert found == {i.to_bytes(4, "big"): bytes([i]) for i in range(75)}
 
 
 def test_a_kill_loses_at_most_the_chunk_in_flight(tmp_path):
@@ -236,14 +368,16 @@ def test_a_kill_loses_at_most_the_chunk_in_flight(tmp_path):
         from shaketable.score.store import Store
         from tests.toys import Overlap, slates
 
-        class Slow(Overlap):
-            def score(self, slates):
-                time.sleep(0.02)
-                answer = super().score(slates)
-                print("chunk", flush=True)
-                return answer
+        at_once = Overlap.score
 
-        Road(Store(Path(sys.argv[1])), chunk=10).score(Slow(), slates(100))
+        def slowly(self, slates):
+            time.sleep(0.02)
+            answer = at_once(self, slates)
+            print("chunk", flush=True)
+            return answer
+
+        Overlap.score = slowly
+        Road(Store(Path(sys.argv[1])), chunk=10).score(Overlap(), slates(100))
         """
     )
     path = tmp_path / "s.sqlite"

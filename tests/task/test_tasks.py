@@ -36,7 +36,8 @@ def test_variance_is_on_average_precision(bench):
     row = ap.row("bm25")
     assert table["VNAP"][0] == pytest.approx(row.var() / row.mean() ** 2)
     assert len(result.tables["per query"]) == 3 * 24
-    assert result.headline["bm25.AP"] == pytest.approx(row.mean())
+    (finding,) = [f for f in result.findings if (f.ranker, f.name) == ("bm25", "AP")]
+    assert finding.value == pytest.approx(row.mean())
     assert set(result.tables["AP against bm25"]["ranker"]) == {"ql", "rm3"}
 
 
@@ -85,8 +86,14 @@ def test_a_re_ranker_ranks_what_the_first_stage_found(collection):
 def test_tasks_that_need_judgements_are_left_out_and_named(collection, bench):
     unjudged = Bench(replace(collection, qrels={}), bench.models)
     results, skipped = run_tasks(unjudged, [TASKS.build(name) for name in TASKS])
-    assert [r.task for r in results] == ["agreement"]
-    assert skipped.keys() == set(TASKS) - {"agreement"}
+    assert [r.task for r in results] == ["agreement", "query-attack", "query-variation"]
+    assert skipped.keys() == {"effectiveness", "variance", "risk", "fusion"}
+    for result in results[1:]:
+        assert {f.name.partition("(")[0] for f in result.findings} <= {
+            "overlap",
+            "worst slice of change under query attack",
+            "worst slice of change under query variation",
+        }
     with pytest.raises(BadInput, match="no task applies"):
         run_tasks(unjudged, [TASKS.build("risk")])
 
@@ -108,7 +115,8 @@ def test_limit_takes_the_first_queries(collection, bench):
     few = Bench(collection, bench.models, limit=5)
     assert list(few.queries) == list(collection.queries)[:5]
     notes = variance.Variance().run(few).notes
-    assert any("Only 5 queries" in note for note in notes)
+    assert any("There are fewer than 20 queries" in note for note in notes)
+    assert any("over 5 queries" in note for note in notes)
 
 
 def test_gates_look_at_headline_numbers(bench):

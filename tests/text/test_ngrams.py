@@ -11,12 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shaketable.data.corpus import MemoryCorpus
 from shaketable.data.load import load as load_collection
 from shaketable.errors import BadInput
 from shaketable.text import ngrams
-from shaketable.text.ngrams import NGrams, discounted, learn, open_ngrams
-from shaketable.types import Doc
+from shaketable.text.ngrams import discounted, learn
 
 THREE = ["a b", "a c", "a b c"]
 START, END = "<s>", "</s>"
@@ -162,33 +160,6 @@ def test_no_more_is_read_than_was_asked_for():
 def test_an_order_that_makes_no_sense(order):
     with pytest.raises(BadInput, match=f"n-grams of 1 to 9 words, not {order}"):
         learn(THREE, order)
-
-
-CORPUS = MemoryCorpus({str(i): Doc(text) for i, text in enumerate(THREE)})
-
-
-def said(model: NGrams) -> list[list[float]]:
-    return [logs.tolist() for logs in model.logs([*THREE, "c b zebra"])]
-
-
-def test_a_model_is_kept_under_a_name_that_tells_what_it_was_made_of(home, monkeypatch):
-    first = open_ngrams(CORPUS)
-    expected = said(first)
-    assert expected == said(learn(THREE))
-    (folder,) = (home / "ngrams").iterdir()
-    with monkeypatch.context() as patch:
-        patch.setattr(ngrams, "learn", None)
-        assert said(open_ngrams(CORPUS)) == expected
-    others = [open_ngrams(CORPUS, 2), open_ngrams(MemoryCorpus({"1": Doc("a b")})), open_ngrams(CORPUS, words=3)]
-    assert len({first.fingerprint, *(other.fingerprint for other in others)}) == 4
-    (folder / "2.keys.npy").write_bytes(b"broken")
-    assert said(open_ngrams(CORPUS)) == expected  # made again
-    assert (folder / "2.keys.npy").stat().st_size > 100
-
-
-def test_where_nothing_can_be_kept_the_model_is_there_all_the_same(home):
-    home.write_text("a file where the folder should be")
-    assert open_ngrams(CORPUS).perplexity(["a b"])[0] < 10
 
 
 def test_it_knows_the_order_of_words_in_real_texts():

@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.measure.effectiveness import score_table
 from shaketable.registry import LEARNERS
+from shaketable.train.plan import Control
 from shaketable.types import Collection, Doc, Query, Slate
 from tests.rank.nets import tiny
 from tests.toys import WORDS
@@ -65,7 +66,8 @@ def test_what_was_learned_beats_the_control(tmp_path, kind):
     slates = [Slate(collection.queries[qid].text, tuple(docs[qid])) for qid in TEST]
     values = {}
     for control in (False, True):
-        model = learner.fit(collection, QIDS[:6], TEST[:2], folder=tmp_path / str(control), control=control)
+        plan = replace(learner.plan(), lists=Control()) if control else None
+        model = learner.fit(collection, QIDS[:6], valid=TEST[:2], folder=tmp_path / str(control), plan=plan)
         scores = model.open(collection).score(slates)
         run = {qid: dict(zip(qrels[qid], row.tolist(), strict=True)) for qid, row in zip(TEST, scores, strict=True)}
         values[control] = score_table("AP", qrels, {"": run}).values.mean()

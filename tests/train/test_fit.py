@@ -11,22 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shaketable.data.letor import read_letor, write_letor
+from shaketable.data.splits import folds
 from shaketable.errors import BadInput
 from shaketable.rank.features import NAMES
 from shaketable.rank.ltr import FittedModel, Linear, load
 from shaketable.train import fit
-from shaketable.train.fit import (
-    Baselines,
-    by_feature,
-    by_model,
-    by_run,
-    by_table,
-    cross_validate,
-    folds,
-    learn,
-    letor_of,
-    tune,
-)
+from shaketable.train.baselines import Baselines, by_feature, by_model, by_run, by_table
+from shaketable.train.boosted import GBRT
+from shaketable.train.fit import cross_validate, learn, letor_of, tune
+from shaketable.train.lambdamart import LambdaMART
 from shaketable.train.linear import AdaRank, PRank, RankSVM
 from shaketable.train.ndcg import NDCG
 from shaketable.types import Collection, Doc, Query, ScoreTable, Slate
@@ -138,8 +131,8 @@ def test_normalisation_is_that_of_training():
     data = planted()
     data.features[:, 2] += 1000 * data.owners  # differs between queries only
     scaled, raw = (learn(RankSVM(), data, normalisation=kind) for kind in ("query", "none"))
-    assert scaled.predictor == RankSVM().fit(data.normalised(), None, seed=0).predictor
-    assert raw.predictor == RankSVM().fit(data, None, seed=0).predictor
+    assert scaled.predictor == RankSVM().fit_rows(data.normalised(), None, seed=0).predictor
+    assert raw.predictor == RankSVM().fit_rows(data, None, seed=0).predictor
     moved = replace(data, features=data.features * 2 + 1)
     np.testing.assert_allclose(scaled.scores(moved), scaled.scores(data), atol=1e-4)
 
@@ -159,12 +152,12 @@ def test_every_query_is_tested_once_and_never_trained_on(qids, k, seed):
     if len(qids) < k:
         return
     cut = folds(qids, k, seed)
-    assert sorted(np.concatenate([fold.test for fold in cut])) == list(range(len(qids)))
-    assert sorted(np.concatenate([fold.valid for fold in cut])) == list(range(len(qids)))
+    assert sorted(qid for fold in cut for qid in fold.test) == sorted(qids)
+    assert sorted(qid for fold in cut for qid in fold.valid) == sorted(qids)
     for fold in cut:
-        assert sorted([*fold.train, *fold.valid, *fold.test]) == list(range(len(qids)))
+        assert sorted([*fold.train, *fold.valid, *fold.test]) == sorted(qids)
     turned = folds(qids[::-1], k, seed)
-    assert [{qids[i] for i in fold.test} for fold in cut] == [{qids[::-1][i] for i in fold.test} for fold in turned]
+    assert [set(fold.test) for fold in cut] == [set(fold.test) for fold in turned]
 
 
 def test_folds_need_queries():
@@ -185,13 +178,16 @@ def test_tuning_tries_all_and_takes_the_best():
     ]
     best = max(tuned.trials, key=lambda trial: trial["valid"])
     assert tuned.learner == PRank(epochs=best["epochs"], average=best["average"])
-    value = NDCG(valid, 10).of(tuned.learner.fit(train, valid, 0).predictor.predict(valid.features)).mean()
+    value = NDCG(valid, 10).of(tuned.learner.fit_rows(train, valid, 0).predictor.predict(valid.features)).mean()
     assert value == pytest.approx(best["valid"])
 
 
 def test_a_paper_s_grid_is_the_default():
     tuned = tune(RankSVM(), planted(queries=6), planted(queries=6, seed=1))
-    assert [trial["C"] for trial in tuned.trials] == [0.0001, 0.001, 0.01, 0.1, 1.0, 10.0]
+    values = [0.0001, 0.001, 0.01, 0.1, 1.0, 10.0]
+    assert [(trial["svm_rank"], trial["C"]) for trial in tuned.trials] == [
+        (r, C) for r in (False, True) for C in values
+    ]
 
 
 def test_cross_validation_scores_each_query_by_a_model_that_never_saw_it():
@@ -199,9 +195,11 @@ def test_cross_validation_scores_each_query_by_a_model_that_never_saw_it():
     scores, models = cross_validate(RankSVM(), data, k=5, seed=2)
     assert len(models) == 5
     for fold, model in zip(folds(data.qids, 5, 2), models, strict=True):
-        test = data.select(fold.test)
-        assert (scores[np.isin(data.owners, fold.test)] == model.scores(test)).all()
-        again = learn(RankSVM(), data.select(fold.train), data.select(fold.valid), seed=2)
+        train, valid, test = (
+            np.array([data.qids.index(qid) for qid in part]) for part in (fold.train, fold.valid, fold.test)
+        )
+        assert (scores[np.isin(data.owners, test)] == model.scores(data.select(test))).all()
+        again = learn(RankSVM(), data.select(train), data.select(valid), seed=2)
         assert again.predictor == model.predictor
     assert NDCG(data, 10).of(scores).mean() > 0.75
 
@@ -226,6 +224,37 @@ def test_baselines_of_four_kinds_by_hand():
     )
     expected = [[1, second], [second, 1], [1, second], [0.4, 0.3]]
     np.testing.assert_allclose(baselines.values(data, ndcg), expected)
+
+
+@pytest.mark.parametrize("normalisation", ["query", "none"])
+def test_a_baseline_model_sees_features_as_it_was_trained_on_them(normalisation):
+    """The thresholds of a tree on raw features mean nothing between 0 and 1."""
+    data = planted()
+    data.features[:] = 100 + 50 * data.features + 30 * data.owners[:, None]
+    model = learn(GBRT(trees=5, leaves=4, min_docs=5), data, normalisation=normalisation)
+    wanted = NDCG(data).of(model.scores(data))
+    system = by_model(model)
+    for scaled in (data.normalised(), data.normalised().normalised()):
+        np.testing.assert_array_equal(system(scaled, NDCG(scaled)), wanted)
+    few = np.array([3, 1, 8])
+    some = data.normalised().select(few)
+    np.testing.assert_array_equal(system(some, NDCG(some)), wanted[few])
+    # as learning, tuning and cross-validation hand it on
+    seen: list[np.ndarray] = []
+    baselines = Baselines({"model": lambda data, ndcg: seen.append(system(data, ndcg)) or seen[-1]})
+    learner = LambdaMART("u-cro", 1.0, trees=2, leaves=3, min_docs=5)
+    learn(learner, data, data, baselines=baselines)
+    tune(learner, data.normalised(), data.normalised(), grid={"leaves": (3,)}, baselines=baselines)
+    assert len(seen) == 4
+    for values in seen:
+        np.testing.assert_array_equal(values, wanted)
+
+
+def test_a_baseline_feature_is_not_blurred_by_scaling():
+    """Within a query 1e6 wide, 0.001 of a feature is less than 32 bits can tell between 0 and 1."""
+    data = letor([(0, [0.001]), (1, [0.002]), (0, [-1e6])])
+    scaled = data.normalised()
+    assert by_feature(1)(scaled, NDCG(scaled)).tolist() == [1.0]
 
 
 def test_baselines_that_lack_something_are_refused():

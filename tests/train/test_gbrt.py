@@ -15,7 +15,7 @@ SMALL = GBRT(trees=20, leaves=4, min_docs=5)
 
 def test_without_validation_it_is_plain_regression():
     data = planted()
-    fit = SMALL.fit(data, None, seed=0)
+    fit = SMALL.fit_rows(data, None, seed=0)
     params = {
         "objective": "regression", "num_leaves": 4, "learning_rate": 0.1, "min_data_in_leaf": 5, "verbosity": -1,
     }  # fmt: skip
@@ -27,7 +27,7 @@ def test_without_validation_it_is_plain_regression():
 
 def test_validation_queries_say_how_many_trees_are_kept():
     train, valid = planted(), planted(seed=1)
-    fit = GBRT(trees=200, leaves=8, min_docs=5, early_stop=10).fit(train, valid, seed=0)
+    fit = GBRT(trees=200, leaves=8, min_docs=5, early_stop=10).fit_rows(train, valid, seed=0)
     values = [row["valid"] for row in fit.history]
     assert fit.best == 1 + values.index(max(values))
     assert len(values) == fit.best + 10
@@ -36,11 +36,11 @@ def test_validation_queries_say_how_many_trees_are_kept():
 
 
 def test_the_same_seed_gives_the_same_trees():
-    assert SMALL.fit(planted(), None, seed=5).predictor == SMALL.fit(planted(), None, seed=5).predictor
+    assert SMALL.fit_rows(planted(), None, seed=5).predictor == SMALL.fit_rows(planted(), None, seed=5).predictor
 
 
 def test_nothing_to_learn_and_bad_settings():
     with pytest.raises(BadInput, match="no order to learn"):
-        GBRT().fit(nothing_to_learn(), None, seed=0)
+        GBRT().fit_rows(nothing_to_learn(), None, seed=0)
     with pytest.raises(BadInput, match="gbrt: leaves should be 2 or more, not 1"):
-        GBRT(leaves=1).fit(planted(), None, seed=0)
+        GBRT(leaves=1).fit_rows(planted(), None, seed=0)

@@ -13,8 +13,8 @@ from shaketable.data.letor import Letor
 from shaketable.errors import BadInput, ShaketableError, UnknownName
 from shaketable.measure.effectiveness import parse, per_query
 from shaketable.measure.risk import geo_risk, t_risk, u_risk
+from shaketable.train.baselines import Baselines, by_feature, by_table
 from shaketable.train.boosted import FIXED
-from shaketable.train.fit import Baselines, by_feature, by_table
 from shaketable.train.lambdamart import LambdaMART
 from shaketable.train.ndcg import NDCG
 from shaketable.types import ScoreTable
@@ -103,7 +103,7 @@ def test_ndcg_needs_a_rank_to_count():
 
 def test_it_learns_and_keeps_the_best_of_the_validation_queries():
     train, valid, test = (made(seed, 150) for seed in range(3))
-    fit = replace(SMALL, trees=60).fit(train, valid, seed=1)
+    fit = replace(SMALL, trees=60).fit_rows(train, valid, seed=1)
     curve = [row["valid"] for row in fit.history]
     assert [row["iteration"] for row in fit.history] == list(range(1, len(curve) + 1))
     assert fit.best == 1 + int(np.argmax(curve))
@@ -120,7 +120,7 @@ def test_the_same_seed_grows_the_same_trees_and_another_seed_others(objective):
     train, valid = made(0, 80), made(1, 40)
     alpha = 0.0 if objective == "ndcg" else 1.0
     learner = replace(SMALL, objective=objective, alpha=alpha, subsample=0.5, trees=5)
-    first, again, other = (learner.fit(train, valid, seed, ONE) for seed in (1, 1, 2))
+    first, again, other = (learner.fit_rows(train, valid, seed, ONE) for seed in (1, 1, 2))
     assert first.predictor == again.predictor
     assert first.history == again.history
     assert first.predictor != other.predictor
@@ -138,14 +138,14 @@ def test_the_same_seed_grows_the_same_trees_and_another_seed_others(objective):
 )
 def test_the_history_is_the_risk_measure_of_the_validation_queries(objective, baselines, measure):
     train, valid = made(0, 80), made(1, 40)
-    fit = replace(SMALL, objective=objective, alpha=2.0).fit(train, valid, 1, baselines)
+    fit = replace(SMALL, objective=objective, alpha=2.0).fit_rows(train, valid, 1, baselines)
     ndcg = NDCG(valid)
     wanted = measure(ndcg.of(fit.predictor.predict(valid.features)), baselines.values(valid, ndcg))
     assert fit.history[fit.best - 1]["valid"] == pytest.approx(float(wanted), abs=1e-9)
 
 
 def test_without_validation_queries_all_trees_stay():
-    fit = SMALL.fit(made(0, 60), None, seed=1)
+    fit = SMALL.fit_rows(made(0, 60), None, seed=1)
     assert fit.best == SMALL.trees
     assert "valid" not in fit.history[-1]
 
@@ -153,7 +153,7 @@ def test_without_validation_queries_all_trees_stay():
 @pytest.mark.parametrize("options", [{"eq9": True}, {"spread": "se"}, {"refresh": True}, {"historical": True}])
 @pytest.mark.parametrize("objective", ["t-saro", "georisk"])
 def test_every_option_trains(objective, options):
-    fit = replace(SMALL, objective=objective, alpha=5.0, trees=5, **options).fit(made(0, 60), made(1, 30), 1, ONE)
+    fit = replace(SMALL, objective=objective, alpha=5.0, trees=5, **options).fit_rows(made(0, 60), made(1, 30), 1, ONE)
     assert all(np.isfinite(row["valid"]) for row in fit.history)
 
 
@@ -199,17 +199,17 @@ def test_the_spread_is_that_before_the_first_tree_or_as_jforests_had_it():
 )
 def test_what_cannot_be_trained_is_refused_in_a_sentence(learner, baselines, says):
     with pytest.raises(ShaketableError, match=says):
-        learner.fit(made(0, 10), None, 1, baselines)
+        learner.fit_rows(made(0, 10), None, 1, baselines)
 
 
 def test_an_unknown_objective_is_an_unknown_name():
     with pytest.raises(UnknownName):
-        LambdaMART("risk").fit(made(0, 10), None, 1)
+        LambdaMART("risk").fit_rows(made(0, 10), None, 1)
 
 
 def test_nothing_to_learn_is_refused():
     with pytest.raises(BadInput, match="no order to learn"):
-        SMALL.fit(data_of([[1, 1], [0]]), None, 1)
+        SMALL.fit_rows(data_of([[1, 1], [0]]), None, 1)
 
 
 # What is real.
@@ -225,7 +225,7 @@ def test_plain_is_as_good_as_lightgbms_own_lambdarank():
         train, test = made(10 + seed, 300), made(50 + seed, 600)
         ndcg = NDCG(test)
         learner = LambdaMART(trees=60, leaves=8, subsample=0.8)
-        ours = ndcg.of(learner.fit(train, None, seed).predictor.predict(test.features)).mean()
+        ours = ndcg.of(learner.fit_rows(train, None, seed).predictor.predict(test.features)).mean()
         params = FIXED | learner.parameters(seed)
         params |= {"objective": "lambdarank", "lambdarank_truncation_level": 10, "lambdarank_norm": False}
         rows = lightgbm.Dataset(train.features, train.labels, group=train.sizes, params=params)

@@ -15,9 +15,10 @@ from hypothesis.extra.numpy import arrays
 
 from shaketable.data.letor import Letor
 from shaketable.errors import BadInput
-from shaketable.measure.risk import expected, geometric, penalised, standardised
-from shaketable.train.lambdamart import GeoRisk, Goal, Mean, Objective, TRisk, URisk, derivatives, spread_of
-from shaketable.train.lambdas import EQ9, ONE_Z, UTILITY, Terms, eq9, one_z, utility
+from shaketable.measure.risk import expected, geo_risk, geometric, penalised, standardised
+from shaketable.train.fit import Baselines
+from shaketable.train.lambdamart import GeoRisk, Goal, LambdaMART, Mean, Objective, TRisk, URisk, derivatives, spread_of
+from shaketable.train.lambdas import EQ9, ONE_Z, UTILITY, Terms, eq9, one_z, swap, utility
 from shaketable.train.ndcg import NDCG
 
 Worth = Callable[[float, int], float]
@@ -172,6 +173,37 @@ def test_georisk_is_that_of_the_loops(seed, alpha):
     same(kernel(data, scores, 10, GeoRisk(baselines, alpha)), wanted)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 5.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_lists_without_a_relevant_document_are_no_topics_of_georisk(seed, alpha):
+    """Measure and derivatives are those of the other lists alone, here and on validation queries."""
+    labels = lists_with_ties(seed)[0]
+    data = data_of([[0] * 5, *np.split(labels.labels, labels.starts[1:-1]), [0]])
+    scores = np.random.default_rng(seed).normal(size=data.rows).round(1)
+    table = chances(data, seed, rows=3)
+    baselines = Baselines({f"b{i}": (lambda data, ndcg, row=row: row) for i, row in enumerate(table)})
+    found = np.array([labels.max() > 0 for labels in np.split(data.labels, data.starts[1:-1])])
+    assert (~found).sum() >= 3
+    goal = LambdaMART("georisk", alpha).prepared(data, baselines)
+    value = goal.ndcg.of(scores)
+    alone = geo_risk(np.vstack([table, value])[:, found], alpha)[-1]
+    assert goal.objective.measure(value) == pytest.approx(alone)
+    if alpha:  # three lists of NDCG 1 for everybody would have told another story
+        ones = np.where(found, table, 1.0)
+        assert geo_risk(np.vstack([ones, value]), alpha)[-1] != pytest.approx(alone)
+    some = data.select(np.flatnonzero(found))
+    kept = found[data.owners]
+    whole = kernel(data, scores, 10, goal.objective)
+    same((whole[0][kept], whole[1][kept]), kernel(some, scores[kept], 10, GeoRisk(table[:, found], alpha)))
+    assert not whole[0][~kept].any()
+
+
+def test_georisk_needs_a_list_with_a_relevant_document():
+    barren = data_of([[0, 0], [0]])
+    with pytest.raises(BadInput, match="no query has a relevant document"):
+        LambdaMART("georisk", 1.0).prepared(barren, Baselines({"b": lambda data, ndcg: np.ones(2)}))
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_historical_changes_count_all_ranks_while_the_risk_is_that_of_the_truncation(seed):
     data, scores = lists_with_ties(seed)
@@ -245,6 +277,33 @@ def worth(form: Callable[..., None], kind: int, value: float, change: float, alp
 def test_the_crossings_of_u_cro(value, change, exact, unsplit):
     assert worth(utility, UTILITY, value, change) == pytest.approx(exact, abs=1e-12)
     assert worth(eq9, EQ9, value, change) == pytest.approx(unsplit, abs=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 5.0])
+def test_a_swap_that_reaches_the_baseline_is_not_below_it(alpha):
+    """Equation 9 says M + ΔM ≥ M_b; here the baseline is the list after that very swap, so the two are equal."""
+    rng, tried, below = np.random.default_rng(5), 0, 0
+    for _ in range(400):
+        labels = rng.integers(0, 5, 12)
+        data = data_of([labels.tolist()])
+        ndcg = NDCG(data)
+        scores = -np.arange(12.0)
+        a, b = sorted(rng.choice(12, 2, replace=False))
+        if labels[a] >= labels[b] or a >= 10:
+            continue
+        swapped = scores.copy()
+        swapped[[a, b]] = swapped[[b, a]]
+        value, baseline = ndcg.of(scores), ndcg.of(swapped)
+        lists, changes = ndcg.lists, np.zeros(1)
+        worth, discounts = lists.gains * lists.scale[0], np.append(lists.discounts, [0.0, 0.0])
+        swap(worth[a], discounts[a], worth[b : b + 1], discounts[b : b + 1], changes)
+        change = float(changes[0])
+        assert value[0] + change == pytest.approx(baseline[0], abs=1e-12)
+        eq9(changes, URisk(baseline, alpha, eq9=True).terms(value), 0)
+        assert changes[0] == change
+        tried, below = tried + 1, below + int(value[0] - baseline[0] + change < 0)
+    assert tried > 100
+    assert below > 20, "rounding should have put some of them below"
 
 
 def test_one_z_by_hand():

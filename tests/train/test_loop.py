@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 
 from safetensors.torch import load_file
 
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, Damaged
 from shaketable.rank.nets import conv_knrm, drmm, dssm, duet, knrm
 from shaketable.rank.nets.net import Net
 from shaketable.rank.nets.words import Vocabulary, letter_trigrams
@@ -271,11 +271,57 @@ def test_nobody_goes_on_with_something_else(tmp_path):
         training(tmp_path, plan={"name": "another"}).run()
 
 
-def test_a_broken_state_is_named(tmp_path):
+@pytest.mark.parametrize("name", ["state", "best-0"])
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda path: path.write_bytes(b"nothing"),
+        lambda path: os.truncate(path, path.stat().st_size - 3),
+        lambda path: flip(path, -5),  # a number
+        lambda path: flip(path, 60),  # in the header
+    ],
+)
+def test_what_is_damaged_on_disk_is_named(tmp_path, name, harm):
+    """And not at the end of a training, but when it begins."""
+    training(tmp_path, examine=lambda net: 0.5).run()
+    harm(tmp_path / WORK / f"{name}.safetensors")
+    with pytest.raises(Damaged, match=rf"{name}\.safetensors: .*; remove its folder to begin anew"):
+        training(tmp_path, examine=lambda net: 0.5).run()
+
+
+def flip(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+def test_best_weights_that_are_gone_are_named(tmp_path):
+    training(tmp_path, examine=lambda net: 0.5).run()
+    (tmp_path / WORK / "best-0.safetensors").unlink()
+    with pytest.raises(Damaged, match=r"best-0\.safetensors: cannot be read"):
+        training(tmp_path, examine=lambda net: 0.5).run()
+
+
+def test_weights_of_another_size_are_named(tmp_path):
     training(tmp_path).run()
-    (tmp_path / WORK / "state.safetensors").write_bytes(b"nothing")
-    with pytest.raises(BadInput, match=r"state\.safetensors: cannot be read"):
-        training(tmp_path).run()
+    torch.manual_seed(1)
+    larger = knrm.KNRM(VOCABULARY, 9, knrm.Shape())
+    with pytest.raises(BadInput, match=r"another net: words.weight is \[\d+, 8\], and should be \[\d+, 9\]; remove"):
+        training(tmp_path, net=larger).run()
+    more = knrm.KNRM(VOCABULARY, 8, knrm.Shape())
+    more.extra = torch.nn.Parameter(torch.zeros(2))
+    with pytest.raises(BadInput, match=r"another net: extra is absent, and should be \[2\]"):
+        training(tmp_path, net=more).run()
+
+
+def test_what_others_put_beside_a_training_stays(tmp_path):
+    (tmp_path / WORK).mkdir()
+    (tmp_path / WORK / "best-practice.txt").write_text("precious")
+    (tmp_path / WORK / ".state.safetensors.abc").write_bytes(b"left by a kill")
+    run = training(tmp_path)
+    run.run()
+    run.clean()
+    assert [path.name for path in (tmp_path / WORK).iterdir()] == ["best-practice.txt"]
 
 
 def test_a_loss_that_is_no_number_stops_with_step_and_lists(tmp_path):
@@ -285,16 +331,18 @@ def test_a_loss_that_is_no_number_stops_with_step_and_lists(tmp_path):
         calls.append([sample.name for sample in samples])
         return Softmax()(net, samples) * (float("nan") if len(calls) == 5 else 1.0)
 
-    with pytest.raises(BadInput, match="not finite at step 5, on the lists of") as caught:
+    with pytest.raises(BadInput, match="the loss is not finite at step 5, on the lists of") as caught:
         training(tmp_path, objective=sick).run()
     assert all(f"'{name}'" in str(caught.value) for name in calls[4])
 
 
-def test_a_gradient_that_is_no_number_stops_too(tmp_path):
+@pytest.mark.parametrize("slope", ["infinite", "no number"])
+def test_a_gradient_that_is_no_number_stops_too(tmp_path, slope):
     def steep(net, samples):
-        return (net.combine.weight * 0).sum().sqrt()  # 0, and its slope is infinite
+        root = (net.combine.weight * 0).sum().sqrt()  # 0, and its slope is infinite
+        return root if slope == "infinite" else root * (net.combine.weight * 0).sum()
 
-    with pytest.raises(BadInput, match="not finite at step 1"):
+    with pytest.raises(BadInput, match="the gradient of the loss is not finite at step 1"):
         training(tmp_path, objective=steep).run()
 
 

@@ -19,11 +19,13 @@ from shaketable.measure.effectiveness import score_table
 from shaketable.registry import LEARNERS
 from shaketable.testing import check_catalogue
 from shaketable.train.neural import DRMM, DSSM, KNRM, OBJECTIVES, Bert, ColBERT, ConvKNRM, Duet, NeuralLearner
+from shaketable.train.plan import Control, Plan
 from shaketable.types import Collection, Doc, Query, Slate
 from tests.toys import WORDS
 
 torch = pytest.importorskip("torch")
 
+from shaketable.rank import folder
 from shaketable.rank.nets import saving
 
 QIDS = [f"q{i}" for i in range(10)]
@@ -106,14 +108,14 @@ def test_settings_of_the_paper():
 @pytest.mark.parametrize("kind", ["dssm", "drmm", "knrm", "conv_knrm", "duet", "duet(input='trigrams')"])
 def test_a_learner_leaves_a_model_that_ranks(tmp_path, kind):
     collection = trees()
-    model = small(kind).fit(collection, QIDS[:8], QIDS[8:], seed=1, folder=tmp_path / "model")
-    files = sorted(path.name for path in (tmp_path / "model").iterdir())
+    model = small(kind).fit(collection, QIDS[:8], valid=QIDS[8:], seed=1, folder=tmp_path / "model")
+    files = sorted(path.name for path in (tmp_path / "model").rglob("*.*"))
     assert files == ["model.json", "vocabulary.json", "weights.safetensors"]
     about = json.loads((tmp_path / "model" / "model.json").read_text())
-    assert (about["schema"], about["kind"]) == ("shaketable.model/1", small(kind).kind)
+    assert (about["schema"], about["kind"]) == ("shaketable.model/2", small(kind).kind)
     card = about["card"]
     assert card["learner"] == LEARNERS.spec(small(kind))
-    assert (card["seed"], card["objective"], card["control"]) == (1, "softmax", False)
+    assert (card["seed"], card["objective"], card["plan"]) == (1, "softmax", "judgements softmax")
     assert (card["train"], card["valid"]) == ({"queries": 8, "lists": 8}, {"queries": 2, "measure": "nDCG@10"})
     assert [row["step"] for row in card["history"]] == [0, 3, 6]
     assert card["value"] == max(row["valid"] for row in card["history"])
@@ -157,8 +159,9 @@ def test_what_was_learned_beats_the_control(tmp_path):
     slates = [Slate(collection.queries[qid].text, tuple(collection.docs.values())) for qid in QIDS[7:]]
     values = {}
     for control in (False, True):
-        model = learner.fit(collection, QIDS[:7], QIDS[7:], folder=tmp_path / str(control), control=control)
-        assert saving.read(tmp_path / str(control))["card"]["control"] is control
+        plan = Plan(Control()) if control else None
+        model = learner.fit(collection, QIDS[:7], valid=QIDS[7:], folder=tmp_path / str(control), plan=plan)
+        assert model.card()["plan"] == ("control" if control else "judgements softmax")
         scores = model.open(collection).score(slates)
         run = {qid: dict(zip(docnos, row.tolist(), strict=True)) for qid, row in zip(QIDS[7:], scores, strict=True)}
         values[control] = score_table("AP", {qid: collection.qrels[qid] for qid in QIDS[7:]}, {"": run}).values.mean()
@@ -191,7 +194,7 @@ def test_one_begins_where_another_ended(tmp_path):
 def test_seeds_differ_and_the_same_one_repeats(tmp_path):
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         small("duet").fit(trees(), QIDS, seed=seed, folder=tmp_path / name)
-    first, second, third = ((tmp_path / name / "weights.safetensors").read_bytes() for name in "abc")
+    first, second, third = (folder.read(tmp_path / name).fingerprint for name in "abc")
     assert first == second != third
 
 
@@ -208,7 +211,7 @@ def test_candidates_of_the_collection_are_used(tmp_path):
     [
         ({}, ["q1", "q77"], [], "collection trees has no query 'q77'"),
         ({}, ["q1", "q2"], ["q2"], "query 'q2' is both to learn from and to validate on"),
-        ({}, ["q1"], [], "too few to learn from and validate on"),
+        ({}, ["q1"], [], "too few to learn from and to validate on"),
         ({}, QIDS, ["q10"], "no query of those to validate on has judgements"),
         ({"objective": "hing"}, QIDS, [], "did you mean hinge"),
         ({"steps": 0}, QIDS, [], "steps=0 makes no sense"),
@@ -219,7 +222,7 @@ def test_candidates_of_the_collection_are_used(tmp_path):
 )
 def test_what_is_wrong_is_said_and_nothing_is_left(tmp_path, changes, train, valid, message):
     with pytest.raises((BadInput, UnknownName), match=message):
-        small("knrm", **changes).fit(trees(), train, valid, folder=tmp_path / "model")
+        small("knrm", **changes).fit(trees(), train, valid=valid, folder=tmp_path / "model")
     assert not (tmp_path / "model").exists()
 
 
@@ -228,10 +231,26 @@ def test_queries_without_judgements_teach_nothing(tmp_path):
         small("knrm").fit(replace(trees(), qrels={}), QIDS, folder=tmp_path / "model")
 
 
-def test_a_finished_model_is_not_written_over(tmp_path):
+def test_a_finished_model_is_not_written_over_unless_it_may_be(tmp_path):
     small("knrm").fit(trees(), QIDS, folder=tmp_path / "model")
-    with pytest.raises(BadInput, match="is a trained model already"):
+    before = saving.mark(tmp_path / "model")
+    with pytest.raises(BadInput, match="holds a model already"):
         small("knrm").fit(trees(), QIDS, folder=tmp_path / "model")
+    (tmp_path / "model" / "test.run").write_text("precious")
+    small("dssm").fit(trees(), QIDS, folder=tmp_path / "model", overwrite=True)
+    assert saving.mark(tmp_path / "model") != before
+    assert saving.load(tmp_path / "model").kind == "dssm"
+    assert sorted(path.name for path in (tmp_path / "model").iterdir())[1:] == ["model.json", "test.run"]
+
+
+def test_nothing_of_others_is_written_into_or_removed(tmp_path):
+    """A folder training/ of somebody's own was once deleted."""
+    (tmp_path / "project" / "training").mkdir(parents=True)
+    (tmp_path / "project" / "training" / "queries.tsv").write_text("precious")
+    for overwrite in (False, True):
+        with pytest.raises(BadInput, match="is there already and is no model"):
+            small("knrm").fit(trees(), QIDS, folder=tmp_path / "project", overwrite=overwrite)
+    assert (tmp_path / "project" / "training" / "queries.tsv").read_text() == "precious"
 
 
 @pytest.mark.parametrize("kind", ["bert", "colbert", "dense", "epic", "monot5"])
@@ -242,7 +261,7 @@ def test_encoders_are_trained_from_a_checkpoint(tmp_path, kind):
     lengths = {"query_length": 8, "text_length": 32} if kind == "colbert" else {"max_length": 32}
     learner = replace(LEARNERS.build(kind), checkpoint=str(make(tmp_path / "tiny")), **lengths)
     collection = trees()
-    model = replace(learner, **TINY).fit(collection, QIDS[:9], QIDS[9:], folder=tmp_path / "model")
-    assert {"weights.safetensors", "tokenizer.json"} <= {path.name for path in (tmp_path / "model").iterdir()}
+    model = replace(learner, **TINY).fit(collection, QIDS[:9], valid=QIDS[9:], folder=tmp_path / "model")
+    assert {"weights.safetensors", "tokenizer.json"} <= {path.name for path in (tmp_path / "model").glob("*/*")}
     (scores,) = model.open(collection).score([Slate("oak elm", (Doc("oak elm"), Doc("")))])
     assert np.isfinite(scores).all()

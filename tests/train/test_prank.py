@@ -64,8 +64,8 @@ def test_as_the_paper_writes_it(rows):
 
 def test_the_last_weights_and_the_mean_ones():
     data = letor([(2, [1, 0]), (0, [0, 1]), (1, [1, 1]), (2, [2, 0])])
-    last = PRank(epochs=1, average=False).fit(data, None, seed=0)
-    mean = PRank(epochs=1).fit(data, None, seed=0)
+    last = PRank(epochs=1, average=False).fit_rows(data, None, seed=0)
+    mean = PRank(epochs=1).fit_rows(data, None, seed=0)
     order = rng_for(0, "prank", 1).permutation(4)
     weights, _, total, _ = pass_over(data.features, data.labels, order)
     assert last.predictor.weights == tuple(weights)
@@ -74,26 +74,26 @@ def test_the_last_weights_and_the_mean_ones():
 
 def test_it_finds_what_is_planted_and_keeps_the_best_pass():
     train, valid = planted(), planted(seed=1)
-    fit = PRank(epochs=10).fit(train, valid, seed=3)
+    fit = PRank(epochs=10).fit_rows(train, valid, seed=3)
     first, second, *others = fit.predictor.weights
     assert first > 0 > second
     assert max(map(abs, others)) < min(first, -second)
     values = [row["valid"] for row in fit.history]
     assert fit.best == 1 + values.index(max(values))
     assert fit.importance.argmax() == 0
-    again = PRank(epochs=10).fit(train, valid, seed=3)
+    again = PRank(epochs=10).fit_rows(train, valid, seed=3)
     assert again.predictor == fit.predictor
-    assert PRank(epochs=10).fit(train, valid, seed=4).predictor != fit.predictor
+    assert PRank(epochs=10).fit_rows(train, valid, seed=4).predictor != fit.predictor
 
 
 def test_it_stops_when_nothing_is_wrong():
-    fit = PRank(epochs=50, average=False).fit(letor([(1, [1.0]), (0, [-1.0])]), None, seed=0)
+    fit = PRank(epochs=50, average=False).fit_rows(letor([(1, [1.0]), (0, [-1.0])]), None, seed=0)
     assert fit.history[-1]["mistakes"] == 0
     assert len(fit.history) < 50
 
 
 def test_nothing_to_learn_and_bad_settings():
     with pytest.raises(BadInput, match="no order to learn"):
-        PRank().fit(nothing_to_learn(), None, seed=0)
+        PRank().fit_rows(nothing_to_learn(), None, seed=0)
     with pytest.raises(BadInput, match="prank: epochs should be 1 or more, not 0"):
-        PRank(epochs=0).fit(planted(), None, seed=0)
+        PRank(epochs=0).fit_rows(planted(), None, seed=0)

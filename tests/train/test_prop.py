@@ -231,10 +231,15 @@ class Stop(Exception):
     pass
 
 
+def weights_of(folder) -> bytes:
+    (path,) = folder.glob("*/weights.safetensors")
+    return path.read_bytes()
+
+
 def test_pretraining_that_was_cut_off_comes_to_the_same_end(tmp_path, home, monkeypatch):
     corpus = leaning()
     settings = replace(SETTINGS, checkpoint=str(tiny.encoder(tmp_path / "tiny")), steps=6, adapt=4, every=2)
-    whole = (pretrained(corpus, settings) / "weights.safetensors").read_bytes()
+    whole = weights_of(pretrained(corpus, settings))
     monkeypatch.setenv("SHAKETABLE_HOME", str(tmp_path / "another"))
     for stop in ("prop step 2 of 4", "prop step 4 of 6"):
 
@@ -247,9 +252,9 @@ def test_pretraining_that_was_cut_off_comes_to_the_same_end(tmp_path, home, monk
         with pytest.raises(Stop):
             pretrained(corpus, settings, stopping)
     folder = pretrained(corpus, settings)
-    assert (folder / "weights.safetensors").read_bytes() == whole
-    assert {path.name for path in folder.iterdir()} >= {"model.json", "weights.safetensors", "tokenizer.json"}
-    assert not any(path.is_dir() for path in folder.iterdir())
+    assert weights_of(folder) == whole
+    assert sorted(path.name.partition("-")[0] for path in folder.iterdir()) == ["files", "model.json"]
+    assert list(folder.parent.iterdir()) == [folder], "nothing is left of the stages"
     assert pretrained(corpus, settings) == folder
 
 
@@ -264,7 +269,7 @@ def test_the_learner_pretrains_once_and_says_so(tmp_path, home):
         told.append(what)
         yield lambda done: None
 
-    model = learner.fit(collection, QIDS[:8], QIDS[8:], folder=tmp_path / "model", watch=watch)
+    model = learner.fit(collection, QIDS[:8], valid=QIDS[8:], folder=tmp_path / "model", watch=watch)
     assert any(what.startswith("prop step 0 of 2") for what in told)
     assert any(what.startswith("prop step 0 of 4") for what in told)
     about = json.loads((tmp_path / "model" / "model.json").read_text())
@@ -277,9 +282,14 @@ def test_the_learner_pretrains_once_and_says_so(tmp_path, home):
     (scores,) = model.open(collection).score([Slate("oak elm", (Doc("oak elm"), Doc("")))])
     assert np.isfinite(scores).all()
     told.clear()
-    learner.fit(collection, QIDS[:8], QIDS[8:], seed=1, folder=tmp_path / "second", watch=watch)
+    learner.fit(collection, QIDS[:8], valid=QIDS[8:], seed=1, folder=tmp_path / "second", watch=watch)
     assert not any(what.startswith("prop") for what in told), "another seed shares the pre-training"
     assert len(list((home / "pretrained").iterdir())) == 1
+
+
+def test_what_it_begins_with_is_its_own(tmp_path):
+    with pytest.raises(BadInput, match="prop pre-trains what it begins with"):
+        LEARNERS.build("prop(start='somewhere')").fit(trees(), QIDS, folder=tmp_path / "model")
 
 
 def test_a_checkpoint_with_a_head_needs_no_adaptation(tmp_path):

@@ -39,24 +39,40 @@ def liblinear(pairs, C):
 def test_one_pair_by_hand():
     # min ½w² + C max(0, 1 - 2w): w = ½ if C is large enough (C ≥ ¼), else w = 2C
     data = letor([(1, [3.0]), (0, [1.0])])
-    assert RankSVM(C=10.0).fit(data, None, seed=0).predictor.weights[0] == pytest.approx(0.5, abs=1e-3)
-    assert RankSVM(C=0.1).fit(data, None, seed=0).predictor.weights[0] == pytest.approx(0.2, abs=1e-6)
+    assert RankSVM(C=10.0).fit_rows(data, None, seed=0).predictor.weights[0] == pytest.approx(0.5, abs=1e-3)
+    assert RankSVM(C=0.1).fit_rows(data, None, seed=0).predictor.weights[0] == pytest.approx(0.2, abs=1e-6)
 
 
 @pytest.mark.parametrize("C", RankSVM.grid["C"])
 def test_as_scikit_learn_on_explicit_pairs(C):
     data = planted(queries=8, docs=10, dims=4)
     pairs = differences(data)
-    ours, theirs = np.array(RankSVM(C=C).fit(data, None, seed=0).predictor.weights), liblinear(pairs, C)
+    ours, theirs = np.array(RankSVM(C=C).fit_rows(data, None, seed=0).predictor.weights), liblinear(pairs, C)
     assert objective(ours, pairs, C) <= objective(theirs, pairs, C) * (1 + 1e-4)
     np.testing.assert_allclose(ours, theirs, atol=0.01 * np.linalg.norm(theirs))
+
+
+def test_svm_ranks_c_is_shared_by_the_queries():
+    # by hand: two queries of one pair each, min ½w² + (c/2) Σ max(0, 1 - 2w): w = 2c while that is less than ½
+    data = letor([(1, [3.0]), (0, [1.0])], [(2, [4.0]), (0, [2.0])])
+    assert RankSVM(C=0.1, svm_rank=True).fit_rows(data, None, seed=0).predictor.weights[0] == pytest.approx(
+        0.2, abs=1e-6
+    )
+    assert RankSVM(C=0.1).fit_rows(data, None, seed=0).predictor.weights[0] == pytest.approx(0.4, abs=1e-6)
+    data = planted(queries=8, docs=10, dims=4)
+    ours, theirs = (
+        RankSVM(C=0.8, svm_rank=True).fit_rows(data, None, seed=0),
+        RankSVM(C=0.1).fit_rows(data, None, seed=0),
+    )
+    assert ours.predictor.weights == pytest.approx(theirs.predictor.weights)
+    np.testing.assert_allclose(ours.predictor.weights, liblinear(differences(data), 0.8 / 8), atol=0.02)
 
 
 @pytest.mark.slow
 def test_as_scikit_learn_on_real_data(shared_data):
     data = read_letor(shared_data / "ltr" / "mq2008" / "test.txt").normalised()
     pairs = differences(data)
-    ours, theirs = np.array(RankSVM(C=0.01).fit(data, None, seed=0).predictor.weights), liblinear(pairs, 0.01)
+    ours, theirs = np.array(RankSVM(C=0.01).fit_rows(data, None, seed=0).predictor.weights), liblinear(pairs, 0.01)
     assert objective(ours, pairs, 0.01) == pytest.approx(objective(theirs, pairs, 0.01), rel=1e-5)
     np.testing.assert_allclose(ours, theirs, atol=0.01 * np.linalg.norm(theirs))
 
@@ -95,7 +111,7 @@ def test_every_pair_is_met_once():
 
 
 def test_rows_that_nothing_can_part_do_no_harm():
-    fit = RankSVM(C=1.0).fit(
+    fit = RankSVM(C=1.0).fit_rows(
         letor([(1, [1.0, 0.0]), (0, [1.0, 0.0])], [(1, [1.0, 1.0]), (0, [0.0, 1.0])]), None, seed=0
     )
     assert fit.predictor.weights[0] > 0
@@ -103,7 +119,7 @@ def test_rows_that_nothing_can_part_do_no_harm():
 
 
 def test_it_finds_what_is_planted():
-    fit = RankSVM().fit(planted(), planted(seed=1), seed=0)
+    fit = RankSVM().fit_rows(planted(), planted(seed=1), seed=0)
     first, second, *others = fit.predictor.weights
     assert first > 0 > second
     assert max(map(abs, others)) < min(first, -second)
@@ -113,6 +129,6 @@ def test_it_finds_what_is_planted():
 
 def test_nothing_to_learn_and_bad_settings():
     with pytest.raises(BadInput, match="no order to learn"):
-        RankSVM().fit(nothing_to_learn(), None, seed=0)
+        RankSVM().fit_rows(nothing_to_learn(), None, seed=0)
     with pytest.raises(BadInput, match=r"ranksvm: C should be a number above 0, not 0\.0"):
-        RankSVM(C=0.0).fit(planted(), None, seed=0)
+        RankSVM(C=0.0).fit_rows(planted(), None, seed=0)

@@ -64,7 +64,7 @@ def _rows(kind: Kind) -> dict[str, str]:
     }
     rows = {name: catalogues[kind].summary(name) for name in catalogues[kind]}
     if kind is Kind.measures:
-        from shaketable.measure.effectiveness import EXAMPLES
+        from shaketable.door.catalogue import MEASURE_EXAMPLES
 
-        return {**EXAMPLES, **rows}
+        return {**MEASURE_EXAMPLES, **rows}
     return rows

@@ -7,11 +7,16 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from shaketable.files import written_whole
+from shaketable.report import cell, clean
+
+if TYPE_CHECKING:
+    from shaketable.door.audit import Audit
+    from shaketable.door.train import Training
 
 
 def stdout(json_target: str | None = None) -> Console:
@@ -20,8 +25,52 @@ def stdout(json_target: str | None = None) -> Console:
 
 
 def say(message: str) -> None:
-    """A remark on stderr."""
-    print(message, file=sys.stderr)
+    """A remark on stderr, without what a terminal would obey: attackers write some of the texts."""
+    print(clean(message), file=sys.stderr)
+
+
+def show(done: Audit, json_target: str | None) -> None:
+    """Print an audit: its results, what was skipped and why, and what rankers remark."""
+    from shaketable.report.terminal import show_result
+
+    console = stdout(json_target)
+    for result in done.results:
+        show_result(console, result)
+    for task, reason in done.skipped.items():
+        console.print(cell(f"{task} was skipped: {reason}"), markup=False)
+    for name, remark in done.remarks.items():
+        console.print(cell(f"{name}: {remark}"), markup=False)
+
+
+def judge(rules: list[str]) -> Callable[[Audit], bool]:
+    """Read the rules now; what is returned says later of an audit whether they hold, each on a line of its own."""
+    from shaketable.report.gates import Gate, verdicts
+
+    gates = [Gate.parse(rule) for rule in rules]
+
+    def held(done: Audit) -> bool:
+        found = verdicts(gates, done.results)
+        for verdict in found:
+            say(str(verdict))
+        return all(verdict.held for verdict in found)
+
+    return held
+
+
+def show_training(done: Training, json_target: str | None, page: Path | None) -> None:
+    """Print the course of a training and what the model looks at; write the page and the JSON that were asked for."""
+    from shaketable.report.page import write_page
+    from shaketable.report.terminal import show_table
+
+    for title, table in done.tables().items():
+        show_table(stdout(json_target), title, table.head(10) if title != "the course of training" else table)
+    for note in done.card.get("notes", ()):
+        say(note)
+    say(str(done))
+    if page:
+        write_page(page, str(done), {}, [done.result()], done.json())
+    if json_target:
+        emit_json(done.json(), json_target)
 
 
 def emit_json(data: Mapping[str, Any], target: str) -> None:

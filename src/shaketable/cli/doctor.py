@@ -10,7 +10,7 @@ import typer
 from shaketable.cli.options import Json
 
 if TYPE_CHECKING:
-    from shaketable.data.doctor import Finding
+    from shaketable.data.doctor import Check
 
 
 def doctor(
@@ -25,18 +25,20 @@ def doctor(
 
     findings = _examine(path, qrels)
     console = stdout(json_to)
-    signs = {"ok": "[green]ok[/]", "warning": "[yellow]look[/]", "error": "[red]broken[/]"}
+    signs = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]broken[/]"}
     from rich.markup import escape
     from rich.table import Table
+
+    from shaketable.report import cell
 
     table = Table(box=None, pad_edge=False)
     for column in ("", "check", "count", "for example", "advice"):
         table.add_column(column, justify="right" if column == "count" else "left", overflow="fold")
     for finding in findings:
         count = f"{finding.count}/{finding.total}" if finding.total else str(finding.count or "")
-        examples = escape(", ".join(finding.examples[:3]))
-        advice = "" if finding.severity == "ok" else escape(finding.advice)
-        table.add_row(signs[finding.severity], escape(finding.check), count, examples, advice)
+        examples = escape(cell(", ".join(finding.examples[:3])))
+        advice = "" if finding.severity == "ok" else escape(cell(finding.advice))
+        table.add_row(signs[finding.severity], escape(cell(finding.check)), count, examples, advice)
     console.print(table)
     if json_to:
         emit_json({"schema": "shaketable.doctor/1", "findings": [vars(f) for f in findings]}, json_to)
@@ -44,7 +46,7 @@ def doctor(
         raise typer.Exit(2)
 
 
-def _examine(path: str | None, qrels: Path | None) -> list[Finding]:
+def _examine(path: str | None, qrels: Path | None) -> list[Check]:
     from shaketable.data.doctor import examine_collection, examine_installation, examine_run
     from shaketable.data.load import load
     from shaketable.data.trec import read_qrels, read_run

@@ -1,4 +1,4 @@
-"""Options that several commands share, described once."""
+"""The options of the commands, each described once."""
 
 from __future__ import annotations
 
@@ -7,27 +7,134 @@ from typing import Annotated
 
 import typer
 
-Data = Annotated[str, typer.Option("--data", help="'sample', a BEIR folder, or 'irds:ID'.")]
+
+def _several(name: str, help_: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(name, help=f"{help_} The option may be repeated.")
+    return option
+
+
+# what is ranked
+Data = Annotated[str, typer.Option("--data", help="The collection: 'sample', a BEIR folder, or 'irds:ID'.")]
 Split = Annotated[
-    str | None, typer.Option("--split", help="Judgements to use, e.g. test or train; 'all' for every split.")
+    str | None,
+    typer.Option("--split", help="Measure on the queries of this split, such as test; 'all' for all."),
+]
+Cut = Annotated[
+    str,
+    typer.Option("--cut", help="Deal the judged queries of a collection without splits into train, validation and "
+                 "test, in per cent: 60/20/20."),
+]  # fmt: skip
+Candidates = Annotated[
+    Path | None, typer.Option("--candidates", help="A TREC run; all rankers rank its documents and no others.")
+]
+FirstStage = Annotated[
+    str, typer.Option("--first-stage", help="The ranker that finds documents for those that cannot search.")
+]
+Depth = Annotated[int, typer.Option("--depth", min=1, help="The number of documents to rank for each query.")]
+Limit = Annotated[
+    int | None, typer.Option("--limit", min=1, help="Take only the first so many queries, for a quick look.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="The seed of all chance: the same seed gives the same result.")]
+KeepGoing = Annotated[
+    bool,
+    typer.Option("--keep-going", help="Count the queries that a ranker fails on, and do not stop at the first."),
 ]
 Rankers = Annotated[
     list[str] | None,
-    typer.Option(
-        "--ranker", help="bm25(k1=0.9), a URL, module:object, run:FILE, ...; repeat it. See 'shaketable list rankers'."
-    ),
+    _several("--ranker", "A ranker: bm25(k1=0.9), a URL, module:object, run:FILE, a model folder; or NAME=RANKER to "
+             "give it a name. 'shaketable list rankers' shows them all."),
+]  # fmt: skip
+OneRanker = Annotated[
+    str, typer.Option("--ranker", help="The ranker, or NAME=RANKER; 'shaketable list rankers' shows them all.")
 ]
-Candidates = Annotated[Path | None, typer.Option("--candidates", help="A TREC run whose documents all rankers rank.")]
-Depth = Annotated[int, typer.Option("--depth", min=1, help="How many documents a query.")]
-Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Only the first N queries, for a quick look.")]
-Seed = Annotated[int, typer.Option("--seed", help="Same seed, same result.")]
-KeepGoing = Annotated[
-    bool, typer.Option("--keep-going", help="Count queries that a ranker fails on instead of stopping.")
+
+# what is measured
+Tasks = Annotated[list[str] | None, _several("--task", "Run only this task, for example risk(baseline='ql').")]
+Rules = Annotated[
+    list[str] | None,
+    _several("--fail-under", "End with exit code 1 unless this holds: 'bm25.nDCG@10>=0.4'."),
 ]
-Json = Annotated[str | None, typer.Option("--json", help="Write the result as JSON to this file, or '-' for stdout.")]
-Measures = Annotated[
-    list[str] | None, typer.Option("--measure", help="An ir_measures name such as nDCG@10; repeat it.")
+Measures = Annotated[list[str] | None, _several("--measure", "A measure by its ir_measures name, such as nDCG@10.")]
+Alphas = Annotated[list[float] | None, _several("--alpha", "How much more a loss weighs than a gain.")]
+Test = Annotated[str, typer.Option("--test", help="The paired test: t_test, wilcoxon or randomisation.")]
+Correction = Annotated[
+    str, typer.Option("--correction", help="The correction for many comparisons: holm, bonferroni or bh.")
 ]
-Alphas = Annotated[
-    list[float] | None, typer.Option("--alpha", help="How much more a loss weighs than a win; repeat it.")
+Qrels = Annotated[Path | None, typer.Option("--qrels", help="The judgements: TREC's four columns, or BEIR's TSV.")]
+Runs = Annotated[list[str] | None, _several("--run", "A TREC run file, or NAME=FILE to give it a name.")]
+ScoresFile = Annotated[
+    Path | None, typer.Option("--scores", help="A CSV table of topics by systems, in place of judgements and runs.")
 ]
+Baselines = Annotated[
+    list[str] | None,
+    _several("--baseline", "What to compare with: a system, or the mean (the default), median or max of all systems."),
+]
+
+# what is learned
+LearnerText = Annotated[
+    str, typer.Argument(help="The learner, for example lambdamart(objective='georisk', alpha=1); see 'list learners'.")
+]
+TrainData = Annotated[str | None, typer.Option("--data", help="The collection to learn from.")]
+ModelOut = Annotated[Path, typer.Option("--out", "-o", help="The model folder to write.")]
+Letor = Annotated[
+    Path | None, typer.Option("--letor", help="A feature file (SVMlight form, .gz) to learn from, not a collection.")
+]
+LetorValid = Annotated[Path | None, typer.Option("--valid", help="With --letor: the feature file to validate on.")]
+LetorTest = Annotated[
+    Path | None, typer.Option("--test", help="With --letor: a feature file to rank; writes test.run and test.qrels.")
+]
+TrainSplit = Annotated[str, typer.Option("--split", help="The split of the collection to learn from.")]
+ValidSplit = Annotated[
+    str | None,
+    typer.Option("--valid-split", help="The split to validate on; by default 'validation' or 'dev'."),
+]
+Folds = Annotated[
+    int, typer.Option("--folds", min=0, help="Learn so many times, each time without a part of the queries, and join "
+                      "the lists of these parts to one run."),
+]  # fmt: skip
+NotToLoseTo = Annotated[
+    list[str] | None,
+    _several("--baseline", "What a risk-sensitive objective compares with: feature:N, run:FILE, scores:FILE.csv, "
+             "model:FOLDER, or a ranker."),
+]  # fmt: skip
+Tune = Annotated[
+    bool,
+    typer.Option("--tune", help="Choose settings from the grid of the learner's paper by validation."),
+]
+Preset = Annotated[
+    str | None, typer.Option("--preset", help="Take a neural ranker's settings for robust04, mq2007 or msmarco.")
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the model that is in the folder already.")]
+
+# what is varied
+Queries = Annotated[
+    str, typer.Argument(help="A collection ('sample', a folder), a file of topics, or '-' for 'id TAB query' lines.")
+]
+Methods = Annotated[list[str] | None, _several("--method", "A method, for example char_attack(edits=2).")]
+Categories = Annotated[list[str] | None, _several("--category", "All methods of a category, for example misspelling.")]
+Variants = Annotated[
+    Path | None, typer.Option("--variants", help="A file of variants that people wrote (JSONL or TSV), to judge alike.")
+]
+Number = Annotated[
+    int,
+    typer.Option("-n", min=1, help="Make at most so many distinct variations of each query by each method."),
+]
+KeepCase = Annotated[bool, typer.Option("--keep-case", help="Do not turn the queries into lower case first.")]
+
+# where it goes
+Out = Annotated[Path, typer.Option("--out", help="The folder for the report, the tables and the runs.")]
+RunOut = Annotated[Path, typer.Option("--out", help="The TREC run to write; it is gzipped if its name ends in .gz.")]
+VariationsOut = Annotated[
+    str, typer.Option("--out", help="A .jsonl or .tsv file (also .gz), or '-' for JSONL on standard output.")
+]
+Tag = Annotated[str | None, typer.Option("--tag", help="The name of the run, which stands in its last column.")]
+Json = Annotated[
+    str | None, typer.Option("--json", help="Write the result as JSON to this file, or '-' for standard output.")
+]
+Csv = Annotated[Path | None, typer.Option("--csv", help="Write every table as a CSV file into this folder.")]
+Latex = Annotated[Path | None, typer.Option("--latex", help="Write every table for LaTeX into this folder.")]
+Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write every table as Markdown into this folder.")]
+PerQuery = Annotated[
+    Path | None, typer.Option("--per-query", help="Write the values of each query, as trec_eval -q, into this folder.")
+]
+Html = Annotated[Path | None, typer.Option("--html", help="Write a page with tables and plots to this file.")]

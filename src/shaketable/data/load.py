@@ -5,12 +5,15 @@ from __future__ import annotations
 import difflib
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import parse_qsl, urlencode
 
 from shaketable.data.beir import in_split, read_beir
 from shaketable.data.irds import read_irds
 from shaketable.data.sample import read_sample
+from shaketable.data.splits import cut_by_query
 from shaketable.data.trec import read_run
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, UnknownName, quoted
+from shaketable.files import reading
 from shaketable.types import Collection
 
 SOURCES = {
@@ -21,37 +24,63 @@ SOURCES = {
 """What `load` reads, for who wonders."""
 
 
-def load(source: str | Path, split: str | None = None, candidates: str | Path | None = None) -> Collection:
-    """The collection that a text names: "sample", "irds:ID", or a BEIR folder.
+def load(
+    source: str | Path | Collection,
+    split: str | None = None,
+    candidates: str | Path | None = None,
+    cut: str = "",
+    seed: int = 0,
+) -> Collection:
+    """The collection that a text names: "sample", "irds:ID", or a BEIR folder; a collection is itself.
 
     Without a split, all judgements; `splits` tells them apart. `candidates` is a TREC run to use as first stage instead
-    of the one that came with the data.
+    of the one that came with the data. `cut` deals the judged queries of a collection without splits into train,
+    validation and test: "60/20/20". All of it may stand in the text, as in "my-folder?split=test", which is also how a
+    collection says where it came from.
     """
-    collection = _read(source, split)
-    if candidates is None:
-        return collection
-    collection = replace(collection, candidates=read_run(candidates))
-    return collection if split is None else in_split(collection, split)
+    given = {"split": split or "", "candidates": str(candidates or ""), "cut": cut, "seed": str(seed) if cut else ""}
+    if isinstance(source, Collection):
+        collection, base = source, source.source
+    else:
+        base, _, parameters = str(source).partition("?")
+        said = dict(parse_qsl(parameters))
+        if strange := said.keys() - given.keys():
+            raise UnknownName("parameter of a collection", min(strange), given)
+        given = said | {key: value for key, value in given.items() if value}
+        # a split of files is read alone: those of another may contradict it
+        collection = _read(base, given.get("split") if not given.get("cut") else None)
+    if given.get("candidates"):
+        collection = replace(collection, candidates=read_run(Path(given["candidates"])))
+    if given.get("cut"):
+        collection = cut_by_query(collection, given["cut"], int(given.get("seed") or 0))
+    if given.get("split"):
+        collection = in_split(collection, given["split"])
+    told = {key: value for key, value in given.items() if value}
+    place = str(Path(base).resolve()) if base and Path(base).exists() and base != "sample" else base
+    return replace(collection, source=f"{place}?{urlencode(told, safe='/')}" if told and place else place)
 
 
-def _read(source: str | Path, split: str | None) -> Collection:
+def _read(source: str, split: str | None) -> Collection:
     if source == "sample":
         return read_sample(split)
-    if isinstance(source, str) and source.startswith("irds:"):
+    if source.startswith("irds:"):
         return read_irds(source.removeprefix("irds:"), split)
     folder = Path(source)
-    if any((folder / name).is_file() for name in ("corpus.jsonl", "corpus.jsonl.gz")):
-        return read_beir(folder, split)
-    raise BadInput(_unknown(folder))
+    with reading(folder):
+        there = any((folder / name).is_file() for name in ("corpus.jsonl", "corpus.jsonl.gz"))
+        wrong = "" if there else _unknown(folder)
+    if wrong:
+        raise BadInput(wrong)
+    return read_beir(folder, split)
 
 
 def _unknown(path: Path) -> str:
     looked = "a collection is 'sample', 'irds:ID', or a folder with corpus.jsonl, queries.jsonl and qrels/"
     if path.is_dir():
-        return f"the folder {str(path)!r} has no corpus.jsonl; {looked}"
+        return f"the folder {quoted(str(path))} has no corpus.jsonl; {looked}"
     if path.exists():
-        return f"{str(path)!r} is a file; {looked}"
+        return f"{quoted(str(path))} is a file; {looked}"
     beside = [str(path.with_name(p.name)) for p in path.parent.iterdir()] if path.parent.is_dir() and path.name else []
     near = difflib.get_close_matches(str(path), ["sample", *beside], n=3)
     hint = f" (did you mean {' or '.join(near)}?)" if near else ""
-    return f"there is no collection {str(path)!r}{hint}; {looked}"
+    return f"there is no collection {quoted(str(path))}{hint}; {looked}"

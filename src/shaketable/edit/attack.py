@@ -77,18 +77,21 @@ def _kinds(length: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class CharAttack:
-    """Add, remove, substitute or swap inner letters of a random word; `edits` times.
+    """Add, remove, substitute or swap inner letters of a random word, `edits` times.
 
     The word is drawn from those of four letters and more, where all four edits apply, so that their shares are even;
-    from shorter ones only if there is no longer one.
+    from shorter ones only if there is no longer one. Each edit is made on the text that the one before it left, and an
+    edit that leads back to an earlier text is drawn again; so with the same draws, as `vary.chance_of` gives them, the
+    text after two edits is an edit of the text after one.
     """
 
     edits: int = 1
     category: ClassVar[str] = MISSPELLING
+    drawn_as: ClassVar[str] = "char_attack"
 
     def __post_init__(self) -> None:
         if self.edits < 1:
-            raise BadInput(f"char_attack: edits is 1 or more, not {self.edits}")
+            raise BadInput(f"char_attack: the number of edits is 1 or more, not {self.edits}")
 
     def apply(self, text: str, draws: Draws, context: Context) -> str | None:
         attacked = self.attack(text, draws, context)
@@ -97,15 +100,23 @@ class CharAttack:
     def attack(self, text: str, draws: Draws, context: Context = ALONE) -> tuple[str, tuple[str, ...]] | None:
         """The new text and which edits made it."""
         words = text.split()
-        start = " ".join(words)
-        for _ in range(TRIES):  # a later edit may undo an earlier one
-            changed, kinds = words.copy(), []
-            for _ in range(self.edits):
-                if not (kind := self._edit(changed, draws)):
-                    return None
-                kinds.append(kind)
-            if (result := " ".join(changed)) != start:
-                return result, tuple(kinds)
+        seen, kinds = {tuple(words)}, []
+        for _ in range(self.edits):
+            if not (step := self._step(words, seen, draws)):
+                return None
+            words, kind = step
+            seen.add(tuple(words))
+            kinds.append(kind)
+        return " ".join(words), tuple(kinds)
+
+    def _step(self, words: list[str], seen: set[tuple[str, ...]], draws: Draws) -> tuple[list[str], str] | None:
+        """One edit that leads to none of the texts seen before, and of which kind it is."""
+        for _ in range(TRIES):
+            changed = words.copy()
+            if not (kind := self._edit(changed, draws)):
+                return None
+            if tuple(changed) not in seen:
+                return changed, kind
         return None
 
     @staticmethod
@@ -127,7 +138,7 @@ class CharAttack:
 
 @dataclass(frozen=True)
 class WordAttack:
-    """Add a random word, remove one, or substitute one: it changes what is asked for.
+    """Add a random word to the query, remove a word or substitute one: it changes what is asked for.
 
     Words come from the vocabulary of the context, from the bundled thesaurus where that is empty.
     """

@@ -15,7 +15,8 @@ def missing(edit: Edit) -> str:
     model = getattr(edit, "model", None)
     if model is not None:
         if model_folder(model) is None:
-            return f"the model {model} is not at {', '.join(map(str, model_places(model)))}"
+            places = ", ".join(map(str, model_places(model)))
+            return f"the model {model} is not at {places}; get it with: hf download {model}"
         return ""
     try:
         edit.apply(PROBE, draws_for(0, PROBE), Context(PROBE))

@@ -26,7 +26,7 @@ ASCII_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True)
 class NeighbCharSwap:
-    """Swap two neighbouring letters, first and last among them."""
+    """Swap two neighbouring letters of a word; the first and the last may be among them."""
 
     category: ClassVar[str] = MISSPELLING
 
@@ -191,7 +191,7 @@ class Phonetic:
 
 @dataclass(frozen=True)
 class DropLetter:
-    """Leave out a letter that is not the first, of a word of three letters or more."""
+    """Leave out a letter, though not the first, of a word of three letters or more."""
 
     category: ClassVar[str] = MISSPELLING
 
@@ -209,7 +209,7 @@ def _drop(word: str, draws: Draws) -> str | None:
 
 @dataclass(frozen=True)
 class DoubleLetter:
-    """Type a letter twice."""
+    """Type a letter of a word twice."""
 
     category: ClassVar[str] = MISSPELLING
 

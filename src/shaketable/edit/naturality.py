@@ -16,7 +16,7 @@ from shaketable.types import Context
 
 @dataclass(frozen=True)
 class RemoveStopWords:
-    """Remove all stop-words of NLTK's list; not where none is there, nor where nothing would be left."""
+    """Remove all stop-words of NLTK's list; it does not apply where there are none, or where nothing would be left."""
 
     category: ClassVar[str] = NATURALITY
 
@@ -156,7 +156,7 @@ class ChangeCase:
 
 @dataclass(frozen=True)
 class ChangePunctuation:
-    """Add or take away a mark at the end, quotes around the whole, or all marks; words stay."""
+    """Add or remove the mark at the end, put quotes around the query, or remove all punctuation; the words stay."""
 
     category: ClassVar[str] = NATURALITY
 

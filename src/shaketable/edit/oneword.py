@@ -16,6 +16,8 @@ from shaketable.text.words import NLTK, PARTS, Parts
 
 Rewrite: TypeAlias = Callable[[str, Draws], str | None]
 """A word and chance -> another word, or None where the edit does not apply."""
+RewriteAt: TypeAlias = Callable[[Sequence[str], int, str, Draws], str | None]
+"""The tokens of a text, the place of one of them, the word in it and chance -> another word, or None."""
 
 
 def _topical(token: str) -> Parts | None:
@@ -38,6 +40,11 @@ CONTENT: Memo[Parts | None] = Memo(_content)
 
 def change_one(text: str, draws: Draws, rewrite: Rewrite, among: Memo[Parts | None] = TOPICAL) -> str | None:
     """Rewrite one word, all words to which the rewriting applies being alike; None where there is none."""
+    return change_at(text, draws, lambda words, place, core, draws: rewrite(core, draws), among)
+
+
+def change_at(text: str, draws: Draws, rewrite: RewriteAt, among: Memo[Parts | None] = TOPICAL) -> str | None:
+    """Do what `change_one` does, with a rewriting that looks at the words around."""
     words = text.split()
     places = [i for i, word in enumerate(words) if among[word]]
     while places:
@@ -45,7 +52,7 @@ def change_one(text: str, draws: Draws, rewrite: Rewrite, among: Memo[Parts | No
         found = among[words[place]]
         assert found is not None
         head, core, tail = found
-        changed = rewrite(core, draws)
+        changed = rewrite(words, place, core, draws)
         if changed is not None and changed != core:
             words[place] = f"{head}{changed}{tail}"
             return " ".join(words)

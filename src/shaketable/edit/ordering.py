@@ -12,7 +12,7 @@ from shaketable.types import Context
 
 @dataclass(frozen=True)
 class RandomOrderSwap:
-    """Swap two random words, stop-words among them; the two differ.
+    """Swap two random words that differ; stop-words may be swapped too.
 
     Penha, Câmara, Hauff. Evaluating the robustness of retrieval pipelines with query variation generators. ECIR 2022.
     """

@@ -1,7 +1,8 @@
 """Paraphrasing: the same in other words; here one word by a synonym, whole queries in `generated`.
 
 A word is looked up as it stands; failing that, without its regular ending, which the synonym then gets. Where English
-would not make the form so (begin + ed, information + s), the synonym is passed over.
+would not make the form so (begin + ed, information + s), the synonym is passed over, as is one that the query has
+already ("a long period of time" does not become "a long time of time").
 """
 
 from __future__ import annotations
@@ -10,58 +11,71 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from shaketable.chance import Draws
-from shaketable.edit.oneword import CONTENT, Rewrite, change_one
+from shaketable.edit.meaning import STEMS
+from shaketable.edit.oneword import CONTENT, TOPICAL, change_at
+from shaketable.edit.question import CORE
 from shaketable.edit.taxonomy import PARAPHRASING
+from shaketable.edit.validity import THESAURUS
 from shaketable.errors import BadInput
+from shaketable.text.grammar import ANY as ANY_PART
+from shaketable.text.grammar import parts_at
 from shaketable.text.inflection import ending_on, lemmas
 from shaketable.text.neighbours import neighbours
 from shaketable.text.thesaurus import bundled
 from shaketable.text.tokens import Memo
 from shaketable.text.wordnet import wordnet
-from shaketable.text.words import like
+from shaketable.text.words import Parts, like
 from shaketable.types import Context
 
-Synonyms = Callable[[str], Sequence[str]]
-"""A lower-case word -> its synonyms, nearest first."""
+Synonyms: TypeAlias = Memo[tuple[tuple[str, str], ...]]
+"""A lower-case word -> its synonyms, nearest first, each with its part of speech (empty where that is not known)."""
 ENDING_POS = {"s": ("noun", "verb"), "ed": ("verb",), "ing": ("verb",)}
 
 
-def _rewrite(synonyms: Memo[Sequence[str]], nearest: bool) -> Rewrite:
-    def rewrite(word: str, draws: Draws) -> str | None:
+def _swapped(text: str, draws: Draws, synonyms: Synonyms, nearest: bool, among: Memo[Parts | None]) -> str | None:
+    """Replace one word by its nearest, or a random, synonym that fits where the word stands."""
+
+    def rewrite(tokens: Sequence[str], place: int, word: str, draws: Draws) -> str | None:
         found = synonyms[word.lower()]
         if not found:
             return None
-        return like(found[0] if nearest else draws.choice(found), word)
+        parts = parts_at([CORE[token] for token in tokens], place) if any(part for part, _ in found) else ANY_PART
+        others = frozenset[str]().union(*(STEMS[token] for i, token in enumerate(tokens) if i != place))
+        fitting = [new for part, new in found if (not part or part in parts) and others.isdisjoint(STEMS[new])]
+        if not fitting:
+            return None
+        return like(fitting[0] if nearest else draws.choice(fitting), word)
 
-    return rewrite
+    return change_at(text, draws, rewrite, among)
 
 
 def _nearest(edit: str, choice: str, first: str) -> bool:
     if choice not in (first, "random"):
-        raise BadInput(f"{edit}: choice is {first} or random, not {choice!r}")
+        raise BadInput(f"{edit}: the choice is {first} or random, not {choice!r}")
     return choice == first
 
 
 @dataclass(frozen=True)
 class SynSwap:
-    """Replace a word by its nearest, or a random, synonym of the bundled thesaurus."""
+    """Replace a word by its nearest, or a random, synonym in the bundled thesaurus that fits its place."""
 
     choice: str = "nearest"
     category: ClassVar[str] = PARAPHRASING
+    made_with: ClassVar[tuple[str, ...]] = (THESAURUS,)
 
     def __post_init__(self) -> None:
         _nearest("syn_swap", self.choice, "nearest")
 
     def apply(self, text: str, draws: Draws, context: Context) -> str | None:
-        return change_one(text, draws, _rewrite(_from_thesaurus(), self.choice == "nearest"), CONTENT)
+        return _swapped(text, draws, _from_thesaurus(), self.choice == "nearest", CONTENT)
 
 
 @dataclass(frozen=True)
 class WordNetSynSwap:
-    """Replace a word by the first (as the paper says), or a random (as its code does), synonym of WordNet."""
+    """Replace a word by its first synonym in WordNet (paper 004), or by a random one (its code)."""
 
     choice: str = "first"
     category: ClassVar[str] = PARAPHRASING
@@ -70,12 +84,12 @@ class WordNetSynSwap:
         _nearest("wordnet_syn_swap", self.choice, "first")
 
     def apply(self, text: str, draws: Draws, context: Context) -> str | None:
-        return change_one(text, draws, _rewrite(_from_wordnet(_environment()), self.choice == "first"))
+        return _swapped(text, draws, _from_wordnet(_environment()), self.choice == "first", TOPICAL)
 
 
 @dataclass(frozen=True)
 class WordEmbedSynSwap:
-    """Replace a word by its nearest (paper), or a random (its code), neighbour in counter-fitted vectors.
+    """Replace a word by its nearest neighbour in counter-fitted vectors (paper 004), or by a random one (its code).
 
     Of vectors up to `neighbours` words with a cosine of `threshold` or more count; ready lists have no cosines.
     """
@@ -91,16 +105,16 @@ class WordEmbedSynSwap:
 
     def apply(self, text: str, draws: Draws, context: Context) -> str | None:
         synonyms = _from_neighbours(self.file, self.neighbours, self.threshold, _environment())
-        return change_one(text, draws, _rewrite(synonyms, self.choice == "nearest"))
+        return _swapped(text, draws, synonyms, self.choice == "nearest", TOPICAL)
 
 
 @lru_cache(maxsize=1)
-def _from_thesaurus() -> Memo[Sequence[str]]:
+def _from_thesaurus() -> Synonyms:
     table = bundled()
 
-    def of(word: str, pos: Sequence[str] | None) -> list[str]:
-        by_pos = table.get(word, {})
-        return [other for part in pos or by_pos for other in by_pos.get(part, ())]
+    def of(word: str, parts: Sequence[str] | None) -> list[tuple[str, str]]:
+        by_part = table.get(word, {})
+        return [(part, other) for part in parts or by_part for other in by_part.get(part, ())]
 
     return Memo(lambda word: _inflected(word, of))
 
@@ -111,29 +125,29 @@ def _environment() -> tuple[str | None, ...]:
 
 
 @lru_cache(maxsize=1)
-def _from_wordnet(environment: tuple[str | None, ...]) -> Memo[Sequence[str]]:
+def _from_wordnet(environment: tuple[str | None, ...]) -> Synonyms:
     words = wordnet()
 
-    def of(word: str, pos: Sequence[str] | None) -> list[str]:
-        return [other for part in pos or (None,) for other in words.synonyms(word, part)]
+    def of(word: str, parts: Sequence[str] | None) -> list[tuple[str, str]]:
+        return [("", other) for part in parts or (None,) for other in words.synonyms(word, part)]
 
     return Memo(lambda word: _inflected(word, of))
 
 
 @lru_cache(maxsize=4)
-def _from_neighbours(
-    file: str, count: int, threshold: float, environment: tuple[str | None, ...]
-) -> Memo[Sequence[str]]:
+def _from_neighbours(file: str, count: int, threshold: float, environment: tuple[str | None, ...]) -> Synonyms:
     near = neighbours(file)  # the vocabulary has inflected forms of its own
-    return Memo(lambda word: near.near(word, count, threshold))
+    return Memo(lambda word: tuple(("", other) for other in near.near(word, count, threshold)))
 
 
-def _inflected(word: str, of: Callable[[str, Sequence[str] | None], list[str]]) -> tuple[str, ...]:
+def _inflected(
+    word: str, of: Callable[[str, Sequence[str] | None], list[tuple[str, str]]]
+) -> tuple[tuple[str, str], ...]:
     """The synonyms of a word; where it has none, those of its lemma with the ending put back."""
     if found := of(word, None):
         return tuple(dict.fromkeys(found))
     for lemma, ending in lemmas(word):
-        forms = (ending_on(other, ending) for other in of(lemma, ENDING_POS[ending]))
-        if found := [form for form in forms if form and form != word]:
-            return tuple(dict.fromkeys(found))
+        forms = ((part, ending_on(other, ending)) for part, other in of(lemma, ENDING_POS[ending]))
+        if inflected := [(part, form) for part, form in forms if form and form != word]:
+            return tuple(dict.fromkeys(inflected))
     return ()

@@ -20,15 +20,26 @@ def drop_rate(before: float, after: float) -> float:
     return (after - before) / before if before else float("nan")
 
 
+def places_lost(before: Sequence[str], after: Sequence[str]) -> int:
+    """How many places the first document lost; one that is no longer in the list falls behind its end.
+
+    >>> places_lost(["a", "b", "c"], ["c", "b", "a"]), places_lost(["a", "b"], ["b", "c", "d"]), places_lost([], ["a"])
+    (2, 3, 0)
+    """
+    if not before:
+        return 0
+    return list(after).index(before[0]) if before[0] in after else len(after)
+
+
 @dataclass(frozen=True)
 class TopChange:
     """1 if the first document is another one, else 0; the mean is the share of new winners.
 
-    >>> TopChange().of(["a", "b"], ["b", "a"]), TopChange().of(["a", "b", "c"], ["a", "c", "b"])
+    >>> TopChange().between(["a", "b"], ["b", "a"]), TopChange().between(["a", "b", "c"], ["a", "c", "b"])
     (1.0, 0.0)
     """
 
-    def of(self, before: Sequence[str], after: Sequence[str]) -> float:
+    def between(self, before: Sequence[str], after: Sequence[str]) -> float:
         return float(list(before[:1]) != list(after[:1]))
 
 
@@ -40,13 +51,13 @@ class Kendall:
     documents with one score share a rank, and a pair that shares a rank on either side is not discordant. NaN where
     the lists differ and have fewer than two documents in common.
 
-    >>> Kendall().of(["a", "b", "c"], ["a", "c", "b"])
+    >>> Kendall().between(["a", "b", "c"], ["a", "c", "b"])
     0.3333333333333333
-    >>> Kendall().of({"a": 2.0, "b": 1.0}, {"a": 1.0, "b": 1.0})
+    >>> Kendall().between({"a": 2.0, "b": 1.0}, {"a": 1.0, "b": 1.0})
     0.0
     """
 
-    def of(self, before: Sequence[str] | Mapping[str, float], after: Sequence[str] | Mapping[str, float]) -> float:
+    def between(self, before: Sequence[str] | Mapping[str, float], after: Sequence[str] | Mapping[str, float]) -> float:
         left, right = _places(before), _places(after)
         moves = sorted((place, right[docno]) for docno, place in left.items() if docno in right)
         if len(moves) < 2:
@@ -66,7 +77,7 @@ class RBO:
     The mean agreement of the two tops of depth d, weighted (1-p) p^(d-1), extrapolated beyond the lists, which may
     differ in length: equation 32 of Webber, Moffat, Zobel, A similarity measure for indefinite rankings (TOIS 2010).
 
-    >>> round(RBO(p=0.9).of("abcdefg", "bacdefg"), 9)
+    >>> round(RBO(p=0.9).between("abcdefg", "bacdefg"), 9)
     0.9
     """
 
@@ -76,7 +87,7 @@ class RBO:
         if not 0 < self.p < 1:
             raise BadInput(f"rbo: p must lie between 0 and 1, not {self.p}")
 
-    def of(self, before: Sequence[str], after: Sequence[str]) -> float:
+    def between(self, before: Sequence[str], after: Sequence[str]) -> float:
         left, right = _places(before), _places(after)
         short, long = sorted((len(left), len(right)))
         if list(left) == list(right):
@@ -98,7 +109,7 @@ class Overlap:
 
     Lists shorter than k are compared at the length of the longer one.
 
-    >>> Overlap(k=2).of(["a", "b", "c"], ["a", "c", "b"])
+    >>> Overlap(k=2).between(["a", "b", "c"], ["a", "c", "b"])
     0.5
     """
 
@@ -108,7 +119,7 @@ class Overlap:
         if self.k < 1:
             raise BadInput(f"overlap: k must be at least 1, not {self.k}")
 
-    def of(self, before: Sequence[str], after: Sequence[str]) -> float:
+    def between(self, before: Sequence[str], after: Sequence[str]) -> float:
         left, right = set(before[: self.k]), set(after[: self.k])
         return len(left & right) / max(len(left), len(right)) if left or right else 1.0
 

@@ -10,15 +10,18 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shaketable.data.bounds import GAIN, check_qrels, check_run
 from shaketable.errors import BadInput, UnknownName
+from shaketable.measure.function import FunctionMeasure
+from shaketable.objects import OBJECT
 from shaketable.types import Qrels, Run, ScoreTable, ranking
 
 if TYPE_CHECKING:
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 PerQuery: TypeAlias = dict[str, float]
 Part: TypeAlias = "Callable[[Run], dict[Measure, PerQuery]]"
 """Evaluates some of the measures wanted: one call of a library, or one function of ours."""
+Grades: TypeAlias = "Callable[[Measure, list[list[int | None]]], NDArray[np.float64]]"
+"""Measures lists of grades, best rank first, None without a judgement: a number for each list."""
 
 NICKNAMES = {
     "map_cut": "AP",
@@ -49,6 +54,14 @@ NICKNAMES = {
 }
 """What trec_eval and papers call a measure -> what ir_measures calls it, beyond its own aliases (MAP, MRR, Recall)."""
 
+OF_RANKERS = {
+    "gm_map": "the variance of a ranker has it as gMAP floor, and AP is what it is made of",
+    "gmap": "the variance of a ranker has it as gMAP, and AP is what it is made of",
+    "vnap": "the variance of a ranker has it, and AP is what it is made of",
+    "vap": "the variance of a ranker has it, and AP is what it is made of",
+}
+"""Measures that somebody may ask for where values of queries are wanted, and where they are instead."""
+
 EXAMPLES = {
     "nDCG@10": "gain of the first 10, discounted by rank; linear in the grade, nDCG(dcg='exp-log2')@10 for 2^g - 1",
     "AP": "precision averaged over the relevant documents, retrieved or not (MAP is its mean); AP@100 stops there",
@@ -59,8 +72,10 @@ EXAMPLES = {
     "Rprec": "precision at the number of relevant documents",
     "Bpref": "how rarely documents judged not relevant stand before relevant ones; ignores the unjudged",
     "ERR@20": "expected reciprocal rank at which a reader is satisfied; grades 0 to 4, as TREC's gdeval",
+    "RBP": "what a reader finds who goes on to the next rank with probability 0.8; RBP(p=0.5), RBP(rel=2)@100",
     "SetF": "F1 of the retrieved set",
     "Judged@10": "share of the first 10 that has a judgement",
+    "Unjudged@10": "share of the first 10 that has none: what the others do not know",
 }
 """The measures most asked for; `parse` reads all that ir_measures has."""
 
@@ -73,6 +88,8 @@ def parse(text: str) -> Measure:
     >>> parse("ndcg_cut_10"), parse("mrr@10"), parse("RR(rel=2)@10"), parse("nDCG(dcg='exp-log2')@10")
     (nDCG@10, RR@10, RR(rel=2)@10, nDCG(dcg='exp-log2')@10)
     """
+    if re.fullmatch(OBJECT, text.strip()):
+        return cast("Measure", FunctionMeasure(text.strip()))  # all that is asked of it is its name
     form = _FORM.fullmatch(re.sub(r"\s*([@()])\s*", r"\1", text.strip()))
     if form is None:
         raise BadInput(f"cannot read the measure {text!r}: write NAME, NAME@K or NAME(parameter=value)@K")
@@ -97,11 +114,15 @@ def _catalogue() -> dict[str, Measure]:
     from ir_measures.measures import registry
 
     own = {key.lower(): measure for key, measure in registry.items() if key.isascii()}
-    return own | {nickname: registry[key] for nickname, key in NICKNAMES.items()}
+    kind = type(registry["Judged"])
+    unjudged = type("Unjudged", (kind,), {"__name__": "Unjudged", "NAME": "Unjudged"})()
+    return own | {nickname: registry[key] for nickname, key in NICKNAMES.items()} | {"unjudged": unjudged}
 
 
 def _named(text: str) -> Measure:
     key = text.lower().replace("-", "_")
+    if key in OF_RANKERS:
+        raise BadInput(f"{text} is one number for a ranker, not one for each query; {OF_RANKERS[key]}")
     if key not in _catalogue():
         raise UnknownName("measure", text.lower(), _catalogue())
     return _catalogue()[key]
@@ -147,6 +168,7 @@ class Evaluator:
 
     def per_query(self, run: Run) -> dict[Measure, PerQuery]:
         """measure -> query -> value, for every query of the judgements."""
+        check_run(run)
         _refuse_nan(run)
         found: dict[Measure, PerQuery] = {}
         for part in self._parts:
@@ -155,20 +177,34 @@ class Evaluator:
 
     @cached_property
     def _parts(self) -> list[Part]:
-        parts: list[Part] = []
+        check_qrels(self.qrels)
         passes: dict[_Settings, dict[Measure, str]] = {}
+        ranked: dict[Measure, Grades] = {}
         others: list[Measure] = []
+        own: list[FunctionMeasure] = []
         for measure in self.measures:
-            if trec := _trec_name(measure):
+            if isinstance(measure, FunctionMeasure):
+                own.append(measure)
+            elif trec := _trec_name(measure):
                 passes.setdefault(_trec_settings(measure), {})[measure] = trec
             elif measure.NAME == "ERR":
-                parts.append(_err_part(measure, self.qrels, self.max_grade))
-            elif measure.NAME == "Judged":
-                parts.append(_judged_part(measure, self.qrels))
+                ranked[measure] = self._err()
+            elif measure.NAME in _RANKED:
+                ranked[measure] = _RANKED[str(measure.NAME)]
             else:
                 others.append(measure)
-        parts += [_trec_part(names, self.qrels, settings) for settings, names in passes.items()]
+        parts = [_trec_part(names, self.qrels, settings) for settings, names in passes.items()]
+        parts += [_function_part(measure, self.qrels) for measure in own]
+        if ranked:
+            parts.append(_ranked_part(ranked, self.qrels))
         return parts + ([_other_part(others, self.qrels)] if others else [])
+
+    def _err(self) -> Grades:
+        for qid, grades in self.qrels.items():
+            if grades and (highest := max(grades.values())) > self.max_grade:
+                message = f"query {qid!r} has grade {highest}, but ERR was told that {self.max_grade} is the highest"
+                raise BadInput(message)
+        return lambda measure, lists: expected_reciprocal_rank(_padded(lists), self.max_grade)
 
 
 def per_query(measures: Iterable[Measure], qrels: Qrels, run: Run) -> dict[Measure, PerQuery]:
@@ -181,17 +217,36 @@ def per_query(measures: Iterable[Measure], qrels: Qrels, run: Run) -> dict[Measu
     return Evaluator(tuple(measures), qrels).per_query(run)
 
 
+def score_tables(measures: Sequence[str], qrels: Qrels, runs: Mapping[str, Run]) -> tuple[ScoreTable, ...]:
+    """What several measures say of several runs: a table for each measure, from one pass over each run.
+
+    What variance needs besides are measures too: Success@10 for %no, P@10 for R-Loss, Judged@10.
+
+    >>> qrels, runs = {"q1": {"a": 1}, "q2": {"b": 1}}, {"ql": {"q1": {"a": 1.0, "b": 2.0}}}
+    >>> [(table.measure, table.values.tolist()) for table in score_tables(["map", "P@1", "Judged@2"], qrels, runs)]
+    [('AP', [[0.5, 0.0]]), ('P@1', [[0.0, 0.0]]), ('Judged@2', [[0.5, 0.0]])]
+    """
+    parsed = [parse(measure) for measure in measures]
+    evaluator = Evaluator(tuple(dict.fromkeys(parsed)), qrels)
+    found = [evaluator.per_query(run) for run in runs.values()]
+    return tuple(
+        ScoreTable(
+            name(measure),
+            tuple(runs),
+            tuple(qrels),
+            np.array([list(of[measure].values()) for of in found], dtype=np.float64).reshape(len(runs), len(qrels)),
+        )
+        for measure in parsed
+    )
+
+
 def score_table(measure: str, qrels: Qrels, runs: Mapping[str, Run]) -> ScoreTable:
     """One row of per-query values for each run: what variance and risk are computed from.
 
     >>> score_table("map", {"q1": {"a": 1}, "q2": {"b": 1}}, {"ql": {"q1": {"a": 1.0, "b": 2.0}}})
     ScoreTable(measure='AP', systems=('ql',), topics=('q1', 'q2'), values=array([[0.5, 0. ]]))
     """
-    parsed = parse(measure)
-    evaluator = Evaluator((parsed,), qrels)
-    rows = [list(evaluator.per_query(run)[parsed].values()) for run in runs.values()]
-    values = np.array(rows, dtype=np.float64).reshape(len(runs), len(qrels))
-    return ScoreTable(name(parsed), tuple(runs), tuple(qrels), values)
+    return score_tables([measure], qrels, runs)[0]
 
 
 @dataclass(frozen=True)
@@ -221,8 +276,22 @@ def judged_share(qrels: Qrels, run: Run, k: int | None = 10) -> PerQuery:
     >>> judged_share({"q": {"a": 0}}, {"q": {"a": 2.0, "b": 1.0}})
     {'q': 0.5}
     """
-    tops = {qid: ranking(run.get(qid, {}))[:k] for qid in qrels}
-    return {qid: sum(d in qrels[qid] for d in top) / max(len(top), 1) for qid, top in tops.items()}
+    tops = {qid: top(run.get(qid, {}), k) for qid in qrels}
+    return {qid: sum(d in qrels[qid] for d in found) / max(len(found), 1) for qid, found in tops.items()}
+
+
+def top(scores: Mapping[str, float], k: int | None) -> list[str]:
+    """The first k of `types.ranking`, without ordering the others.
+
+    >>> top({"a": 1.0, "b": 1.0, "c": 2.0, "d": 0.5}, 2)
+    ['c', 'b']
+    """
+    if k is None or len(scores) <= k:
+        return ranking(scores)
+    values = np.fromiter(scores.values(), np.float32, len(scores))
+    least = np.partition(values, len(values) - k)[len(values) - k]
+    docnos = list(scores)
+    return ranking({docnos[i]: scores[docnos[i]] for i in np.flatnonzero(values >= least).tolist()})[:k]
 
 
 def expected_reciprocal_rank(grades: ArrayLike, max_grade: int = 4) -> NDArray[np.float64]:
@@ -240,6 +309,63 @@ def expected_reciprocal_rank(grades: ArrayLike, max_grade: int = 4) -> NDArray[n
     reached = np.concatenate([np.ones_like(leaves[..., :1]), leaves[..., :-1]], axis=-1)
     value: NDArray[np.float64] = (stops * reached / np.arange(1, stops.shape[-1] + 1)).sum(axis=-1)
     return value
+
+
+def rank_biased_precision(relevant: ArrayLike, p: float = 0.8) -> NDArray[np.float64]:
+    """RBP of lists of relevant (1) and other (0) documents [..., ranks], best rank first: (1 - p) Σ rel_r p^(r-1).
+
+    >>> rank_biased_precision([1, 0, 1], p=0.5).item()
+    0.625
+
+    Moffat, Zobel. Rank-biased precision for measurement of retrieval effectiveness. TOIS 2008.
+    """
+    if not 0 < p < 1:
+        raise BadInput(f"RBP: p must lie between 0 and 1, not {p}")
+    rel = np.asarray(relevant, dtype=np.float64)
+    return np.asarray((1 - p) * (rel * p ** np.arange(rel.shape[-1])).sum(axis=-1))
+
+
+def alpha_ndcg(
+    subtopics: Mapping[str, Mapping[str, int]], docnos: Sequence[str], cutoff: int = 20, alpha: float = 0.5
+) -> float:
+    """α-nDCG of one ranked list: what a document says of a subtopic is worth 1 - α of what the one before it was.
+
+    DCG = Σ_r log2(1 + r)^-1 Σ_subtopics rel (1 - α)^(relevant documents above), divided by that of the list that takes
+    the best next document each time, as ndeval does. `subtopics` has the judgements of each subtopic of one query;
+    judgements without subtopics cannot say what is new, so `parse` has no such measure of them.
+
+    >>> round(alpha_ndcg({"1": {"a": 1, "b": 1}, "2": {"c": 1}}, ["a", "b", "c"], cutoff=2), 4)
+    0.8066
+
+    Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher, MacKinnon. Novelty and diversity in information retrieval
+    evaluation. SIGIR 2008.
+    """
+    about: dict[str, list[str]] = {}
+    for subtopic, grades in subtopics.items():
+        for docno, grade in grades.items():
+            if grade > 0:
+                about.setdefault(docno, []).append(subtopic)
+
+    def gain(docno: str, seen: Mapping[str, int]) -> float:
+        return float(sum((1 - alpha) ** seen[subtopic] for subtopic in about.get(docno, ())))
+
+    def cumulated(take: Callable[[int, Mapping[str, int]], str | None]) -> float:
+        seen, total = dict.fromkeys(subtopics, 0), 0.0
+        for rank in range(cutoff):
+            if (docno := take(rank, seen)) is None:
+                break
+            total += gain(docno, seen) / math.log2(2 + rank)
+            for subtopic in about.get(docno, ()):
+                seen[subtopic] += 1
+        return total
+
+    left = sorted(about)
+
+    def best(rank: int, seen: Mapping[str, int]) -> str | None:
+        return left.pop(max(range(len(left)), key=lambda i: gain(left[i], seen))) if left else None
+
+    ideal = cumulated(best)
+    return cumulated(lambda rank, seen: docnos[rank] if rank < len(docnos) else None) / ideal if ideal else 0.0
 
 
 def _refuse_nan(run: Run) -> None:
@@ -291,6 +417,10 @@ def _trec_part(names: Mapping[Measure, str], qrels: Qrels, settings: _Settings) 
     import pytrec_eval
 
     worth = {grade: settings.worth(grade) for grades in qrels.values() for grade in set(grades.values())}
+    if (most := max(worth, key=worth.__getitem__, default=0)) in worth and worth[most] > GAIN:
+        raise BadInput(
+            f"a document of grade {most} gains {worth[most]:,}, more than the {GAIN:,} that can be summed up"
+        )
     judged = {qid: {d: worth[g] for d, g in grades.items()} for qid, grades in qrels.items()}
     # pytrec_eval crashes on a query that has no grade from 0 up, and on an empty list; both are worth 0 anyway
     judged = {qid: grades for qid, grades in judged.items() if max(grades.values(), default=-1) >= 0}
@@ -314,28 +444,60 @@ def _trec_part(names: Mapping[Measure, str], qrels: Qrels, settings: _Settings) 
     return evaluate
 
 
-def _err_part(measure: Measure, qrels: Qrels, max_grade: int) -> Part:
-    for qid, grades in qrels.items():
-        if grades and (highest := max(grades.values())) > max_grade:
-            raise BadInput(f"query {qid!r} has grade {highest}, but ERR was told that {max_grade} is the highest")
+def _ranked_part(measures: Mapping[Measure, Grades], qrels: Qrels) -> Part:
+    """Measures of ours, which look at the grades of the first documents: these are found once for all."""
+    cutoffs = [measure.params.get("cutoff") for measure in measures]
+    deepest: int | None = None if None in cutoffs else max(int(k) for k in cutoffs if k)
 
     def evaluate(run: Run) -> dict[Measure, PerQuery]:
-        tops = [ranking(run.get(qid, {}))[: measure.params.get("cutoff")] for qid in qrels]
-        grades = np.zeros((len(tops), max(map(len, tops), default=0)))
-        for row, top, judged in zip(grades, tops, qrels.values(), strict=True):
-            row[: len(top)] = [judged.get(docno, 0) for docno in top]
-        return {measure: dict(zip(qrels, expected_reciprocal_rank(grades, max_grade).tolist(), strict=True))}
+        lists = [[judged.get(d) for d in top(run.get(qid, {}), deepest)] for qid, judged in qrels.items()]
+        found: dict[Measure, PerQuery] = {}
+        for measure, of in measures.items():
+            k = measure.params.get("cutoff")
+            values = of(measure, lists if k == deepest else [grades[:k] for grades in lists])
+            found[measure] = dict(zip(qrels, values.tolist(), strict=True))
+        return found
 
     return evaluate
 
 
-def _judged_part(measure: Measure, qrels: Qrels) -> Part:
-    return lambda run: {measure: judged_share(qrels, run, measure.params.get("cutoff"))}
+def _function_part(measure: FunctionMeasure, qrels: Qrels) -> Part:
+    key = cast("Measure", measure)
+    return lambda run: {key: {q: measure.value(grades, ranking(run.get(q, {}))) for q, grades in qrels.items()}}
+
+
+def _padded(lists: list[list[int | None]]) -> NDArray[np.float64]:
+    """Grades [lists, ranks], 0 where there is no judgement and where a list has ended."""
+    grades = np.zeros((len(lists), max(map(len, lists), default=0)))
+    for row, found in zip(grades, lists, strict=True):
+        row[: len(found)] = [grade or 0 for grade in found]
+    return grades
+
+
+def _judged(measure: Measure, lists: list[list[int | None]]) -> NDArray[np.float64]:
+    return np.array([sum(grade is not None for grade in found) / max(len(found), 1) for found in lists])
+
+
+def _unjudged(measure: Measure, lists: list[list[int | None]]) -> NDArray[np.float64]:
+    return np.array([sum(grade is None for grade in found) / max(len(found), 1) for found in lists])
+
+
+def _rbp(measure: Measure, lists: list[list[int | None]]) -> NDArray[np.float64]:
+    return rank_biased_precision(_padded(lists) >= measure.params.get("rel", 1), measure.params.get("p", 0.8))
+
+
+_OF_SUBTOPICS = {"alpha_nDCG", "alpha_DCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall"}
+_RANKED: dict[str, Grades] = {"Judged": _judged, "Unjudged": _unjudged, "RBP": _rbp}
 
 
 def _other_part(measures: list[Measure], qrels: Qrels) -> Part:
     import ir_measures
 
+    if subtopics := [name(m) for m in measures if m.NAME in _OF_SUBTOPICS]:
+        raise BadInput(
+            f"{subtopics[0]} is about subtopics, which these judgements do not tell apart; "
+            "`shaketable.measure.effectiveness.alpha_ndcg` takes judgements of each subtopic"
+        )
     plain = {qid: dict(grades) for qid, grades in qrels.items() if max(grades.values(), default=-1) >= 0}
     try:
         evaluator = ir_measures.evaluator(measures, plain)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shaketable.errors import BadInput
-from shaketable.measure import per_topic
+from shaketable.measure import difference, per_topic
 from shaketable.measure.effectiveness import parse, per_query
 from shaketable.types import Qrels, Run
 
@@ -21,15 +21,32 @@ class VNAP:
 
     Var(AP / MAP) = Var(AP) / MAP², with the population variance; NaN where MAP is 0.
 
-    >>> VNAP().of([0.2, 0.4]).item()
+    >>> VNAP().over([0.2, 0.4]).item()
     0.1111111111111111
     """
 
-    def of(self, ap: ArrayLike) -> Values:
+    def over(self, ap: ArrayLike) -> Values:
         ap = per_topic(ap, least=0)
         mean = ap.mean(axis=-1)
         normal = np.divide(ap, mean[..., None], out=np.full_like(ap, np.nan), where=mean[..., None] > 0)
         return np.asarray(normal.var(axis=-1))
+
+
+@dataclass(frozen=True)
+class VAP:
+    """Variance of AP as it is: how far a ranker's queries lie apart (lower is better).
+
+    The population variance. It falls with the mean, for a ranker that finds nothing is even; VNAP is for rankers of
+    different means.
+
+    >>> round(VAP().over([0.2, 0.4]).item(), 12)
+    0.01
+
+    Zhang, Song, Wang, Hou. Bias-variance decomposition of IR evaluation. SIGIR 2013.
+    """
+
+    def over(self, ap: ArrayLike) -> Values:
+        return np.asarray(per_topic(ap, least=0).var(axis=-1))
 
 
 @dataclass(frozen=True)
@@ -38,7 +55,7 @@ class GMAP:
 
     exp(mean ln(AP + ε)) - ε; with `floor`, trec_eval's gm_map: exp(mean ln max(AP, ε)).
 
-    >>> round(GMAP().of([0.1, 0.4]).item(), 4)
+    >>> round(GMAP().over([0.1, 0.4]).item(), 4)
     0.2
 
     Voorhees. Overview of the TREC 2004 robust retrieval track.
@@ -51,7 +68,7 @@ class GMAP:
         if not self.epsilon > 0:
             raise BadInput(f"gmap: epsilon must be above 0, not {self.epsilon}")
 
-    def of(self, ap: ArrayLike) -> Values:
+    def over(self, ap: ArrayLike) -> Values:
         ap = per_topic(ap, least=0)
         if self.floor:
             return np.asarray(np.exp(np.log(np.maximum(ap, self.epsilon)).mean(axis=-1)))
@@ -60,12 +77,24 @@ class GMAP:
 
 
 @dataclass(frozen=True)
+class GMMap:
+    """Geometric mean of AP as trec_eval has it: AP counts 0.00001 at least; it is `gmap(floor=True)`.
+
+    >>> round(GMMap().over([0.0, 0.4]).item(), 6)
+    0.002
+    """
+
+    def over(self, ap: ArrayLike) -> Values:
+        return GMAP(floor=True).over(ap)
+
+
+@dataclass(frozen=True)
 class WorstArea:
     """Area under MAP(X), the mean AP of the X worst queries, up to a quarter (higher is better).
 
     Σ MAP(X) for X = 1..⌊share · |Q|⌋, divided by the number of X if `normalised`; NaN where there is no such X.
 
-    >>> WorstArea(share=0.5).of([0.75, 0.25, 0.5, 1.0]).item()
+    >>> WorstArea(share=0.5).over([0.75, 0.25, 0.5, 1.0]).item()
     0.3125
 
     Voorhees. Overview of the TREC 2003 robust retrieval track.
@@ -78,7 +107,7 @@ class WorstArea:
         if not 0 < self.share <= 1:
             raise BadInput(f"worst_area: share must be above 0 and at most 1, not {self.share}")
 
-    def of(self, ap: ArrayLike) -> Values:
+    def over(self, ap: ArrayLike) -> Values:
         ap = per_topic(ap, least=0)
         count = int(ap.shape[-1] * self.share + 1e-9)  # 0.29 of 100 is 29, whatever binary fractions say
         if count == 0:
@@ -103,8 +132,18 @@ def r_loss(qrels: Qrels, base: Run, new: Run, k: int = 10) -> dict[str, float]:
     averages over the hurt queries only; here every query has its value.
     """
     precision = parse(f"P@{k}")
-    before, after = (per_query([precision], qrels, run)[precision] for run in (base, new))
-    return {qid: float(max(0, round(k * (before[qid] - after[qid])))) for qid in qrels}
+    before, after = (list(per_query([precision], qrels, run)[precision].values()) for run in (base, new))
+    return dict(zip(qrels, relevant_lost(before, after, k).tolist(), strict=True)) if qrels else {}
+
+
+def relevant_lost(before: ArrayLike, after: ArrayLike, k: int = 10) -> Values:
+    """R-Loss from P@k of each query before and after: relevant documents that left the first k.
+
+    >>> relevant_lost([0.3, 0.1], [0.1, 0.2], k=10)
+    array([2., 0.])
+    """
+    before, after = per_topic(before, least=0), per_topic(after, least=0)
+    return np.maximum(np.round(k * (before - after)), 0)
 
 
 def robustness_index(base: ArrayLike, new: ArrayLike) -> float:
@@ -126,11 +165,22 @@ def below_initial(initial: ArrayLike, new: ArrayLike) -> float:
 
 
 def mean_variance_correlation(means: ArrayLike, variances: ArrayLike) -> float:
-    """Pearson's correlation of rankers' means and variances; NaN under three rankers, or if either is constant."""
-    x, y = per_topic(means), per_topic(variances)
+    """Pearson's correlation of rankers' means and variances; NaN under three rankers, or if either is constant.
+
+    A ranker whose variance is NaN, as VNAP is where MAP is 0, is left out: any number in its place would be made up,
+    and one such ranker can turn the sign.
+
+    >>> mean_variance_correlation([0.1, 0.2, 0.3, 0.0], [3.0, 2.0, 1.0, float("nan")])
+    -1.0
+    """
+    x, y = np.asarray(means, dtype=np.float64), np.asarray(variances, dtype=np.float64)
     if x.shape != y.shape:
         raise BadInput(f"{x.size} means and {y.size} variances cannot be paired")
-    if x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+    known = ~np.isnan(y)
+    if known.sum() < 3:
+        return float("nan")
+    x, y = per_topic(x[known]), per_topic(y[known])
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan")
     return float(np.corrcoef(x, y)[0, 1])
 
@@ -139,4 +189,4 @@ def _difference(before: ArrayLike, after: ArrayLike) -> Values:
     before, after = per_topic(before), per_topic(after)
     if before.shape != after.shape:
         raise BadInput(f"{before.size} values before and {after.size} after cannot be paired")
-    return after - before
+    return difference(before, after)

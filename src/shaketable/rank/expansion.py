@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from shaketable.data.corpus import StreamedCorpus
 from shaketable.edit.expand import EXPANDER, LIKELIEST, LONGEST, READ, Sampler, appended
@@ -74,7 +74,7 @@ class Expander:
         fresh = [text for text in texts if text not in queries]
         for block in blocks(fresh, BLOCK):
             written = dict(zip(block, self._sampler.queries(block, self.n), strict=True))
-            self._store.put((self._key(text), json.dumps(some)) for text, some in written.items())
+            self._store.put((self._key(text), json.dumps(some).encode()) for text, some in written.items())
             queries |= written
         return [replace(doc, body=appended(doc.body, queries[doc.text])) for doc in docs]
 
@@ -85,7 +85,7 @@ class Expander:
         return Sampler(checkpoints.read_t5(path).eval(), checkpoints.read_tokenizer(path))
 
     @cached_property
-    def _store(self) -> Any:  # a store of scores holds texts as well
+    def _store(self) -> Store:
         return Store(home() / "expansions.sqlite")
 
     def _key(self, text: str) -> bytes:
@@ -134,6 +134,11 @@ class ExpandedRanker:
     @property
     def fingerprint(self) -> str:
         return fingerprint(self.name, self.base.fingerprint)
+
+    @property
+    def remark(self) -> str:
+        """What became of an index that was damaged."""
+        return self.base.remark
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         docs = iter(self.expander.expand([doc for slate in slates for doc in slate.docs]))

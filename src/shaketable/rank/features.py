@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from shaketable.errors import UnknownName
 from shaketable.index.inverted import Bags, Index, open_index
+from shaketable.index.ngrams import open_ngrams
 from shaketable.index.search import Stats, Weighting
 from shaketable.rank.lexical import BM25, QL, QLJM
 from shaketable.rank.phrases import PhraseReader, Phrases
 from shaketable.rank.reader import Reader
-from shaketable.text.ngrams import open_ngrams
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Corpus, Doc, Slate, fingerprint
 
@@ -210,6 +210,12 @@ class Extractor:
         """Names all that the features depend on."""
         indexes = sorted((field, index.fingerprint) for field, index in self.fields.items())
         return fingerprint(self.names, indexes, *([self.phrases.model.fingerprint] if self.phrases else []))
+
+    @property
+    def remarks(self) -> list[str]:
+        """What became of indexes and of a language model that were damaged."""
+        model = [self.phrases.model.remark] if self.phrases else []
+        return [*(index.remark for index in self.fields.values()), *model]
 
     def rows(self, slates: Sequence[Slate]) -> Floats:
         """The features of every document of every slate, one row each, in their order."""

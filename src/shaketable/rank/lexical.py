@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import ClassVar
@@ -20,8 +20,19 @@ from shaketable.types import Collection, Scores, Slate, fingerprint
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
+Grid = Mapping[str, Sequence[float]]
+"""Parameter -> the values to choose from (paper 000, section 3.3.2)."""
 BATCH = 1024  # queries searched at a time; bounds what their answers take
 K3 = 8.0
+
+
+def steps(first: float, last: float, step: float) -> tuple[float, ...]:
+    """Numbers from first to last, a step apart.
+
+    >>> steps(0.1, 0.5, 0.1)
+    (0.1, 0.2, 0.3, 0.4, 0.5)
+    """
+    return tuple(round(first + i * step, 9) for i in range(int((last - first) / step + 1 + 1e-9)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +76,8 @@ class BM25(Lexical):
     Robertson et al. Okapi at TREC-3. 1994.
     """
 
+    grid: ClassVar[Grid] = {"k1": steps(0.1, 5.0, 0.1), "b": steps(0.1, 1.0, 0.1)}
+
     k1: float = 1.2
     b: float = 0.75
     idf: str = "lucene"
@@ -97,6 +110,8 @@ class QL(Lexical):
     Zhai, Lafferty. A study of smoothing methods for language models applied to information retrieval. TOIS 2004.
     """
 
+    grid: ClassVar[Grid] = {"mu": steps(1, 2000, 10)}
+
     mu: float = 1000.0
 
     def __post_init__(self) -> None:
@@ -118,6 +133,8 @@ class QLJM(Lexical):
 
     Zhai, Lafferty. A study of smoothing methods for language models applied to information retrieval. TOIS 2004.
     """
+
+    grid: ClassVar[Grid] = {"lambda_": steps(0.1, 0.9, 0.1)}
 
     lambda_: float = 0.1
 
@@ -148,6 +165,11 @@ class LexicalRanker:
     @property
     def fingerprint(self) -> str:
         return fingerprint(self.name, self.scorer.index.fingerprint)
+
+    @property
+    def remark(self) -> str:
+        """What became of an index that was damaged."""
+        return self.scorer.index.remark
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         """Zero for every text if the collection has no word of the query."""

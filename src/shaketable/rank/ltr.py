@@ -3,14 +3,11 @@
     model.json    learner, features, normalisation, the weights of a linear model, and the card of its training
     trees.txt     the trees of a boosted model, as LightGBM writes them
 
-Loading reads numbers and text; nothing in a model folder is ever run.
+Loading reads numbers and text; nothing in a model folder (`rank.folder`) is ever run.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -23,14 +20,18 @@ from numpy.typing import NDArray
 
 from shaketable.data.letor import Letor, minmax
 from shaketable.errors import BadInput, MissingExtra
+from shaketable.rank import folder as folders
 from shaketable.rank.features import Extractor
+from shaketable.rank.trees import Forest, parse
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Collection, Doc, Scores, Slate, fingerprint
 
 Floats = NDArray[np.float64]
 
 FORMAT = 1
-MODEL, TREES = "model.json", "trees.txt"
+TREES = "trees.txt"
+KINDS = ("linear", "trees")
+"""What model folders call these models."""
 NORMALISATIONS = ("query", "none")
 BLOCK = 8192  # rows scored at a time
 REMEMBERED = 100_000  # feature rows; some 25 MB beside their texts
@@ -75,7 +76,7 @@ class Trees:
 
     @property
     def dims(self) -> int:
-        return int(self._booster.num_feature())
+        return self._forest.dims
 
     def predict(self, features: NDArray[np.floating[Any]]) -> Floats:
         if not len(features):
@@ -83,12 +84,12 @@ class Trees:
         return np.asarray(self._booster.predict(features), dtype=np.float64)
 
     @cached_property
+    def _forest(self) -> Forest:
+        return parse(self.text)
+
+    @cached_property
     def _booster(self) -> Any:
-        lightgbm = import_lightgbm()
-        try:
-            return lightgbm.Booster(model_str=self.text)
-        except lightgbm.basic.LightGBMError as error:
-            raise BadInput(f"these are not trees that LightGBM can read ({error})") from error
+        return import_lightgbm().Booster(model_str=self._forest.text)
 
 
 def import_lightgbm() -> Any:
@@ -152,56 +153,40 @@ class FittedModel:
         """Scores of the rows of lists: rows of list j are starts[j]:starts[j+1]."""
         return self.predictor.predict(minmax(features, starts) if self.normalisation == "query" else features)
 
-    def save(self, folder: str | Path) -> None:
-        """Write the model, whole or not at all. A model that is there is replaced, anything else is not."""
-        folder = Path(folder)
-        if folder.exists() and not (folder / MODEL).is_file() and (not folder.is_dir() or any(folder.iterdir())):
-            raise BadInput("is there already and is no model; name a new folder", folder)
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
-                fresh, old = Path(temporary) / "new", Path(temporary) / "old"
-                fresh.mkdir()
-                for name, text in self._files().items():
-                    (fresh / name).write_text(text, encoding="utf-8")
-                if folder.exists():
-                    os.rename(folder, old)
-                os.rename(fresh, folder)
-        except OSError as error:
-            raise BadInput(f"cannot be written ({error.strerror})", folder) from error
-
-    def _files(self) -> dict[str, str]:
-        about: dict[str, Any] = {
-            "format": FORMAT,
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the model, whole or not at all. A model that is there is replaced only if that was asked for."""
+        about = {
             "learner": self.learner,
             "dims": self.predictor.dims,
-            "features": list(self.names),
+            "features": self.names,
             "normalisation": self.normalisation,
             "tokenizer": asdict(self.tokenizer),
             "card": dict(self.card),
         }
         if isinstance(self.predictor, Linear):
-            return {MODEL: _json(about | {"weights": list(self.predictor.weights)})}
-        return {TREES: self.predictor.text, MODEL: _json(about)}
+            folders.write(folder, {"kind": "linear", **about, "weights": self.predictor.weights}, overwrite=overwrite)
+        else:
+            text = self.predictor.text
+            folders.write(folder, {"kind": "trees", **about}, lambda new: _write(new, text), overwrite=overwrite)
 
 
 def load(folder: str | Path) -> FittedModel:
     """The model that `save` wrote."""
-    folder = Path(folder)
-    path = folder / MODEL
-    if not path.is_file():
-        raise BadInput(f"is no model folder: it has no {MODEL}", folder)
+    stored = folders.opened(folder)
+    about, path = stored.about, stored.folder / folders.MODEL
+    if about["kind"] not in KINDS:
+        raise BadInput(f"is a model of the kind {about['kind']}, which was not learned from features", path)
     try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-        if about["format"] != FORMAT:
-            raise BadInput(f"is a model of format {about['format']}; this version reads format {FORMAT}", path)
-        weights = about.get("weights")
-        predictor = Trees(_text(folder / TREES)) if weights is None else Linear(tuple(map(float, weights)))
+        if about["kind"] == "linear":
+            predictor: Linear | Trees = Linear(tuple(map(float, about["weights"])))
+        else:
+            import_lightgbm()  # whoever lacks it should know now, and not when the first text is scored
+            predictor = Trees((stored.files / TREES).read_text(encoding="utf-8"))
         names, tokenizer = tuple(map(str, about["features"])), Tokenizer(**about["tokenizer"])
         model = FittedModel(predictor, names, about["normalisation"], about["learner"], tokenizer, about["card"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise BadInput(f"is not a model that can be read ({type(error).__name__}: {error})", path) from error
-    if not np.isfinite(weights or 0.0).all():
+    if not np.isfinite(about.get("weights", 0.0)).all():
         raise BadInput("has a weight that is no number", path)
     if predictor.dims != about["dims"]:
         raise BadInput(f"speaks of {about['dims']} features, the model in this folder has {predictor.dims}", path)
@@ -228,6 +213,11 @@ class FittedRanker:
     def fingerprint(self) -> str:
         return fingerprint(self.model.fingerprint, self.extractor.fingerprint)
 
+    @property
+    def remark(self) -> str:
+        """What became of an index that was damaged."""
+        return "; ".join(filter(None, dict.fromkeys(self.extractor.remarks)))
+
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         starts = np.concatenate(([0], np.cumsum([len(slate.docs) for slate in slates], dtype=np.int64)))
         scores = self.model.ranked(self.features(slates), starts)
@@ -248,12 +238,5 @@ class FittedRanker:
         return np.array([rows[key] for key in keys]).reshape(len(keys), len(self.extractor.names))
 
 
-def _json(about: Mapping[str, Any]) -> str:
-    return json.dumps(about, indent=1, ensure_ascii=False) + "\n"
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise BadInput(f"is missing; {MODEL} beside it is of a model with trees", path) from None
+def _write(folder: Path, trees: str) -> None:
+    (folder / TREES).write_text(trees, encoding="utf-8", newline="\n")

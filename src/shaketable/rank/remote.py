@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT = 60.0
 """Seconds between two tries, whatever back-off or the server's Retry-After ask for."""
+MOST_BYTES = 64 << 20
+"""Of one answer: the scores of a million documents take less."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +108,10 @@ class HTTP:
     another, the error names it. A slate is one request, since a server may score a text by the list it stands in. Where
     you know that it does not, `pointwise=True` promises so, and `batch` cuts slates to the server's limit.
 
-    What is served behind a URL may change, so scores are not kept on disk, unless `revision` names what is served now.
-    The key comes from the environment variable `key_env` and goes nowhere but into the request's header.
+    What is served behind a URL may change. So scores that are kept on disk are used again only after a few of them
+    were asked for once more and came out the same; another `revision` is another ranker. Each answer is kept as it
+    arrives. `timeout` is for each wait, `deadline` for a whole answer, which has at most `MOST_BYTES`. The key comes
+    from the environment variable `key_env` and goes nowhere but into the request's header.
     """
 
     url: str
@@ -116,6 +121,7 @@ class HTTP:
     batch: int = 0
     revision: str = ""
     timeout: float = 30.0
+    deadline: float = 300.0
     retries: int = 4
     backoff: float = 0.5
     concurrency: int = 4
@@ -138,7 +144,7 @@ class HTTP:
         ranker = Remote(
             name=f"{self.model} at {self.url}" if self.model else self.url,
             pointwise=self.pointwise,
-            fingerprint=fingerprint("http", self.url, name, self.model, self.revision) if self.revision else None,
+            fingerprint=fingerprint("http", self.url, name, self.model, self.revision),
             model=self,
             dialect=dialect,
             client=client,
@@ -158,7 +164,13 @@ class HTTP:
             raise BadInput(f"the URL for {url.host} holds a password: take it out, and put a key into {self.key_env}")
         if url.scheme not in ("http", "https") or not url.host:
             raise BadInput(f"{self.url!r} is not the URL of an endpoint: write http://HOST/PATH or https://HOST/PATH")
-        if self.concurrency < 1 or self.timeout <= 0 or self.retries < 0 or self.backoff < 0 or self.batch < 0:
+        if (
+            self.concurrency < 1
+            or min(self.timeout, self.deadline) <= 0
+            or self.retries < 0
+            or self.backoff < 0
+            or self.batch < 0
+        ):
             raise BadInput(f"{self.url}: timeout and concurrency must be above 0, retries, backoff, batch not below")
         if self.batch and not self.pointwise:
             raise BadInput(f"{self.url}: batch cuts slates, which only pointwise=True allows")
@@ -172,6 +184,10 @@ class HTTP:
         return self.dialect
 
 
+class Unreadable(Exception):
+    """An answer that says it is fine and is not: a proxy's page, half of a text. The next one may be better."""
+
+
 @dataclass(eq=False)
 class Remote:
     """An endpoint ready to be asked."""
@@ -183,6 +199,16 @@ class Remote:
     dialect: Dialect
     client: httpx.Client = field(repr=False)
     key: str = field(repr=False)
+    volatile: ClassVar[bool] = True
+
+    @property
+    def in_flight(self) -> int:
+        return self.model.concurrency
+
+    @property
+    def chunk(self) -> int:
+        """One request: a slate, or a batch of pairs; each is kept as it arrives, for it may have been paid for."""
+        return (self.model.batch or 100) if self.pointwise else 1
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         """One array a slate, in order; a slate without documents costs no request."""
@@ -205,12 +231,14 @@ class Remote:
             wait = self.model.backoff * 2**tried
             tried += 1
             try:
-                answer = self.client.post(self.model.url, content=body)
+                answer = self._post(body)
                 if answer.status_code != 429 and answer.status_code < 500:
                     return self._read(slate, answer)
                 problem = f"answered {answer.status_code}: {self._excerpt(answer)}"
                 remedy = "wait, or lower concurrency" if answer.status_code == 429 else "look at the server's log"
                 wait = asked_to_wait(answer.headers, wait)
+            except Unreadable as error:
+                problem, remedy = str(error), REMEDIES[404]
             except httpx.TimeoutException:
                 problem = f"gave no answer within {self.model.timeout:g} seconds"
                 remedy = "raise timeout, or lower concurrency or --depth"
@@ -220,6 +248,27 @@ class Remote:
             if tried > self.model.retries or stop.wait(min(wait, LONGEST_WAIT)):
                 raise self._failed(slate, f"{problem} (tried {tried} times); {remedy}")
 
+    def _post(self, body: str) -> httpx.Response:
+        """The answer, read piece by piece: one that never ends, by length or by time, is given up."""
+        import httpx
+
+        started = time.monotonic()
+        with self.client.stream("POST", self.model.url, content=body) as answer:
+            parts: list[bytes] = []
+            size = 0
+            for part in answer.iter_bytes():
+                parts.append(part)
+                size += len(part)
+                if size > MOST_BYTES:
+                    raise Unreadable(f"answered with more than {MOST_BYTES >> 20} MB")
+                if time.monotonic() - started > self.model.deadline:
+                    raise Unreadable(f"gave no whole answer within {self.model.deadline:g} seconds")
+            # what was read is plain: it must not be unpacked a second time
+            headers = {
+                k: v for k, v in answer.headers.items() if k.lower() not in ("content-encoding", "content-length")
+            }
+            return httpx.Response(answer.status_code, headers=headers, content=b"".join(parts), request=answer.request)
+
     def _read(self, slate: Slate, answer: httpx.Response) -> Scores:
         if not answer.is_success:
             remedy = REMEDIES.get(answer.status_code, self._other_dialect(answer.text))
@@ -227,8 +276,8 @@ class Remote:
             raise self._failed(slate, f"{problem}; {remedy.format(key_env=self.model.key_env)}".rstrip("; "))
         try:
             content = answer.json()
-        except ValueError as error:
-            raise self._failed(slate, f"answered no JSON: {self._excerpt(answer)}; {REMEDIES[404]}") from error
+        except (ValueError, RecursionError) as error:
+            raise Unreadable(f"answered no JSON: {self._excerpt(answer)}") from error
         rows = self.dialect.rows(content)
         if rows is None:
             fitting = [name for name, d in DIALECTS.items() if d.rows(content)]

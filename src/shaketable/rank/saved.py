@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
-from shaketable.rank import ltr, neural
+from shaketable.rank import folder, formula, ltr, neural, runfile
 from shaketable.types import Collection, Ranker
+
+KINDS = {formula.KIND: formula, runfile.KIND: runfile}
+"""What a folder may hold besides nets and models on features."""
 
 
 @dataclass(frozen=True)
@@ -18,15 +20,15 @@ class Saved:
 
     def open(self, collection: Collection) -> Ranker:
         """Read the folder, and take statistics from the collection."""
-        if _is_net(Path(self.path)):
-            return neural.Trained(self.path).open(collection)
-        return replace(ltr.load(self.path).open(collection), name=self.path)
+        kind = folder.read(self.path).about["kind"]
+        if kind in KINDS:
+            opened: Ranker = KINDS[kind].open_folder(self.path, collection)
+            return opened
+        if kind in ltr.KINDS:
+            return replace(ltr.load(self.path).open(collection), name=self.path)
+        return neural.Trained(self.path).open(collection)
 
-
-def _is_net(folder: Path) -> bool:
-    """Does the folder say that it holds a net? What cannot be read is for whoever reads it to complain of."""
-    try:
-        about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(about, dict) and "schema" in about
+    def card(self) -> dict[str, Any]:
+        """What is known of its training."""
+        card: dict[str, Any] = folder.read(self.path).about.get("card", {})
+        return card

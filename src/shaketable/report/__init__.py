@@ -31,6 +31,16 @@ def clean(text: str) -> str:
     return _UNSHOWABLE.sub("\ufffd", text)
 
 
+def harmless(text: str) -> str:
+    """A text for a spreadsheet, which runs a cell that starts like a formula: such a one is marked as text.
+
+    >>> harmless("=1+1"), harmless("-12.5 %")
+    ("'=1+1", '-12.5 %')
+    """
+    formula = re.match(r"[=+\-@\t\r]", text) and not re.fullmatch(r"[-+]?\d[\d.,]*\s*%?|-", text)
+    return clean(f"'{text}" if formula else text)
+
+
 def number(value: float, decimals: int = 4) -> str:
     """A measured number: four decimals, fewer where it is large, an exponent where it would look like zero.
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shaketable.errors import BadInput
 from shaketable.files import open_binary, written_whole
-from shaketable.report import clean, missing
-from shaketable.types import Failure, Figure, Result
+from shaketable.report import harmless, missing
+from shaketable.report.tables import FORMS
+from shaketable.types import Example, Failure, Figure, Finding, Result
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA = "shaketable.audit/1"
+SCHEMA = "shaketable.audit/2"
 NAME = "results.json"
 
 
@@ -29,7 +30,8 @@ def result_json(result: Result) -> dict[str, Any]:
         "tables": {name: _table_json(frame) for name, frame in result.tables.items()},
         "figures": [asdict(figure) for figure in result.figures],
         "notes": list(result.notes),
-        "headline": {name: plain(value) for name, value in result.headline.items()},
+        "findings": [plain(asdict(finding)) for finding in result.findings],
+        "examples": [plain(asdict(example)) for example in result.examples],
         "failures": [asdict(failure) for failure in result.failures],
         "brief": list(result.brief),
     }
@@ -42,14 +44,36 @@ def audit_json(results: Sequence[Result], provenance: Mapping[str, object]) -> d
 
 def write_results(folder: Path, results: Sequence[Result], provenance: Mapping[str, object]) -> None:
     """Write results.json and the CSV files; the JSON comes last, so where it stands everything does."""
-    names = csv_names(results)
-    for position, result in enumerate(results):
-        for table, frame in result.tables.items():
-            with written_whole(folder / names[position, table]) as out:
-                _for_spreadsheets(frame).to_csv(out, index=False, lineterminator="\n")
+    write_tables(folder, results)
     with written_whole(folder / NAME) as out:
         json.dump(audit_json(results, provenance), out, allow_nan=False, indent=1)
         out.write("\n")
+
+
+def write_tables(folder: Path, results: Sequence[Result], form: str = "csv") -> None:
+    """Write each table as a file: csv, markdown or latex."""
+    names = csv_names(results)
+    for position, result in enumerate(results):
+        for table, frame in result.tables.items():
+            path = folder / names[position, table]
+            if form == "csv":
+                with written_whole(path) as out:
+                    _for_spreadsheets(frame).to_csv(out, index=False, lineterminator="\n")
+            else:
+                ending, write = FORMS[form]
+                with written_whole(path.with_suffix(ending)) as out:
+                    out.write(write(frame) + "\n")
+
+
+def write_per_query(folder: Path, result: Result) -> None:
+    """The values of each query as `trec_eval -q` prints them, a file for each ranker: measure, query, value."""
+    frame = result.tables["per query"]
+    measures = [name for name in frame.columns if name not in ("ranker", "query")]
+    for ranker, rows in frame.groupby("ranker", sort=False):
+        with written_whole(folder / f"{safe_name(str(ranker))}.eval") as out:
+            for query, *values in rows[["query", *measures]].itertuples(index=False):
+                out.writelines(f"{m:<22}\t{query}\t{v:.4f}\n" for m, v in zip(measures, values, strict=True))
+            out.writelines(f"{m:<22}\tall\t{rows[m].mean():.4f}\n" for m in measures)
 
 
 def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:
@@ -137,13 +161,20 @@ def _result(entry: Mapping[str, Any]) -> Result:
         tables={name: _frame(table) for name, table in entry["tables"].items()},
         figures=tuple(Figure(**_texts(figure)) for figure in entry["figures"]),
         notes=tuple(map(str, entry["notes"])),
-        headline={name: _float(value) for name, value in entry["headline"].items()},
+        findings=tuple(_made(Finding, finding) for finding in entry["findings"]),
+        examples=tuple(_made(Example, example) for example in entry["examples"]),
         failures=tuple(Failure(**_texts(failure)) for failure in entry["failures"]),
         brief=tuple(map(str, entry["brief"])),
     )
     if absent := [figure.table for figure in result.figures if figure.table not in result.tables]:
         raise ValueError(f"a figure of {absent[0]!r}, which is not there")
     return result
+
+
+def _made(kind: type[Any], entry: Mapping[str, Any]) -> Any:
+    """A dataclass of texts and numbers from its JSON, where NaN is null and an infinity a text."""
+    kinds = {f.name: f.type for f in fields(kind)}
+    return kind(**{name: _float(value) if kinds[name] == "float" else value for name, value in entry.items()})
 
 
 def _texts(entry: Mapping[str, Any]) -> dict[str, str]:
@@ -190,13 +221,8 @@ def _for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
     for i in range(frame.shape[1]):
         column = frame.iloc[:, i]
         if _type(column) == "text":
-            frame.isetitem(i, [_harmless(v) if isinstance(v, str) else v for v in column])
-    return frame.set_axis([_harmless(str(name)) for name in frame.columns], axis="columns")
-
-
-def _harmless(text: str) -> str:
-    formula = re.match(r"[=+\-@\t\r]", text) and not re.fullmatch(r"[-+]?\d[\d.,]*\s*%?|-", text)
-    return clean(f"'{text}" if formula else text)
+            frame.isetitem(i, [harmless(v) if isinstance(v, str) else v for v in column])
+    return frame.set_axis([harmless(str(name)) for name in frame.columns], axis="columns")
 
 
 def _numbered(stem: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Gates: rules on headline numbers that decide an exit code."""
+"""Gates: rules on findings that decide an exit code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from shaketable.errors import BadInput, UnknownName
-from shaketable.types import Result
+from shaketable.types import Finding, Result
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -33,13 +33,16 @@ class Gate:
         >>> Gate.parse("nDCG@10 >= 0.4")
         Gate(key='nDCG@10', sign='>=', bound=0.4)
         """
-        match = re.fullmatch(r"\s*(.+?)\s*(>=|<=|>|<)\s*([-+.\deE]+)\s*", rule)
+        match = re.fullmatch(r"(.+?)\s*(>=|<=|>|<)\s*([-+.0-9eE]+)", rule.strip()) if len(rule) < 500 else None
         try:
             if match:
                 return cls(match[1], match[2], float(match[3]))
         except ValueError:
             pass
-        raise BadInput(f"cannot read the rule {rule!r}: write NUMBER'S NAME, one of >= <= > <, and a bound")
+        raise BadInput(
+            f"cannot read the rule {rule[:200]!r}: write the name of a finding, a sign (>=, <=, > or <) and a number, "
+            "for example nDCG@10>=0.4"
+        )
 
 
 @dataclass(frozen=True)
@@ -47,25 +50,27 @@ class Verdict:
     """What became of a gate: the number it looked at, and whether the rule held."""
 
     gate: Gate
-    name: str
-    value: float
+    finding: Finding
 
     @property
     def held(self) -> bool:
-        return _COMPARE[self.gate.sign](self.value, self.gate.bound)
+        return _COMPARE[self.gate.sign](self.finding.value, self.gate.bound)
 
     def __str__(self) -> str:
         word = "held" if self.held else "FAILED"
-        return f"{word}: {self.name} = {self.value:.4f} ({self.gate.sign} {self.gate.bound:g})"
+        one = self.finding
+        return f"{word}: {one.ranker}.{one.name} = {one.value:.4f} ({self.gate.sign} {self.gate.bound:g})"
 
 
 def verdicts(gates: Sequence[Gate], results: Iterable[Result]) -> list[Verdict]:
-    """A verdict for each gate and each number it names; a gate that names none is an error, never a pass."""
-    numbers = {key: value for result in results for key, value in result.headline.items()}
-    found = []
+    """A verdict for each gate and each finding it names; a gate that names none is an error, never a pass."""
+    findings = [finding for result in results for finding in result.findings]
+    outcomes = []
     for gate in gates:
-        named = [key for key in numbers if key == gate.key or key.endswith(f".{gate.key}")]
+        named = [one for one in findings if gate.key in (one.name, f"{one.ranker}.{one.name}")]
         if not named:
-            raise UnknownName("headline number", gate.key, numbers)
-        found += [Verdict(gate, key, numbers[key]) for key in named]
-    return found
+            raise UnknownName("finding", gate.key, {f"{one.ranker}.{one.name}" for one in findings})
+        # two tasks may have found the same number
+        once = {(one.ranker, one.name, one.value, one.against, one.where): one for one in reversed(named)}
+        outcomes += [Verdict(gate, one) for one in reversed(once.values())]
+    return outcomes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from shaketable.files import written_whole
 from shaketable.report import cell, clean, is_numeric
 from shaketable.report.charts import ON_DARK, draw, page_colors
 from shaketable.report.files import csv_names
-from shaketable.types import Figure, Result
+from shaketable.types import Example, Figure, Finding, Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +63,8 @@ class _Section:
     result: Result
     drawings: list[_Drawing]
     tables: list[_Table]
-    headline: _Table
+    findings: _Table
+    examples: _Table
     failures: _Table
 
 
@@ -74,12 +75,18 @@ def write_page(
     results: Sequence[Result],
     provenance: Mapping[str, object],
 ) -> None:
-    """Write the page; without the libraries that draw, it has everything but the plots and says so."""
+    """Write the page to a file."""
+    with written_whole(path) as out:
+        out.write(page(title, summary, results, provenance))
+
+
+def page(title: str, summary: Mapping[str, str], results: Sequence[Result], provenance: Mapping[str, object]) -> str:
+    """The page; without the libraries that draw, it has everything but the plots and says so."""
     drawings, no_plots = _drawings(results)
     template = _environment().from_string(resources.files(__package__).joinpath("page.html").read_text("utf-8"))
-    page = ""
+    text = ""
     for rows in ROWS:
-        page = clean(
+        text = clean(
             template.render(
                 title=title,
                 summary=summary,
@@ -89,10 +96,9 @@ def write_page(
                 on_dark=ON_DARK,
             )
         )
-        if len(page.encode()) <= MOST_BYTES:
+        if len(text.encode()) <= MOST_BYTES:
             break
-    with written_whole(path) as out:
-        out.write(page)
+    return text
 
 
 def _environment() -> jinja2.Environment:
@@ -125,11 +131,12 @@ def _sections(results: Sequence[Result], drawings: Sequence[list[_Drawing]], row
     sections = []
     for position, (result, drawn) in enumerate(zip(results, drawings, strict=True)):
         tables = [_table(name, frame, rows, names[position, name]) for name, frame in result.tables.items()]
-        headline = pd.DataFrame(list(result.headline.items()), columns=["name", "value"])
+        findings = pd.DataFrame(map(asdict, result.findings), columns=[f.name for f in fields(Finding)])
+        findings = findings.drop(columns="task").dropna(axis="columns", how="all")
+        examples = pd.DataFrame(map(asdict, result.examples), columns=[f.name for f in fields(Example)])
         failures = pd.DataFrame(map(asdict, result.failures), columns=["ranker", "query", "reason"])
-        sections.append(
-            _Section(result, drawn, tables, _table("headline", headline, rows), _table("failures", failures, rows))
-        )
+        extra = {"findings": findings, "examples": examples, "failures": failures}
+        sections.append(_Section(result, drawn, tables, *(_table(name, frame, rows) for name, frame in extra.items())))
     return sections
 
 

@@ -1,38 +1,36 @@
-"""From slates to scores: remove duplicates, look up, cut chunks, run, check, commit.
+"""From slates to scores, and from queries to lists: remove duplicates, look up, cut chunks, run, check, commit.
 
 Pointwise rankers are asked for (query, text) pairs, which may be split and merged freely; all others for whole
-slates, which never are. Chunks follow the caller's order and each is committed when it is done, so whatever stops the
-program, a second run takes up where the first one was.
+slates, which never are; retrievers for the lists of query texts. Chunks follow the caller's order, an executor runs
+them, and each is committed when it comes back, so whatever stops the program, a second run takes up where the first
+one was.
 """
 
 from __future__ import annotations
 
+import struct
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from shaketable.errors import RankerFailed, ShaketableError
-from shaketable.score.store import Store, Value
-from shaketable.types import Doc, Failure, Ranker, Scores, Slate
-
-Watch = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
-"""Opens a progress display for (what, how many) and hands back what advances it."""
+from shaketable.errors import BadInput, RankerFailed, ShaketableError
+from shaketable.score.executor import Executor, Here, Job, Origin, Threads, completed
+from shaketable.score.store import Store
+from shaketable.types import Doc, Failure, Ranker, Retriever, Scores, Slate, Watch, unwatched
 
 Unit = TypeVar("Unit")
+Answer = Any
+"""What is kept for a unit: a pair's score, the scores of a slate, or a `Found` list."""
 
 LARGEST = float(np.finfo(np.float32).max)
 """Beyond it a score is infinite to `types.ranking`, which sorts by float32."""
-
-
-def unwatched(what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
-    """Progress that nobody looks at."""
-    return nullcontext(lambda done: None)
+DIGESTS = 500_000
+"""Documents whose digests are remembered."""
 
 
 @dataclass(frozen=True)
@@ -43,31 +41,43 @@ class Traits:
     pointwise: bool
     fingerprint: str | None
     cached: bool
+    volatile: bool
+    in_flight: int
+    chunk: int
 
     @classmethod
-    def of(cls, ranker: Ranker) -> Traits:
+    def of(cls, ranker: Ranker | Retriever, name: str = "") -> Traits:
         return cls(
-            name=str(getattr(ranker, "name", type(ranker).__name__)),
+            name=name or str(getattr(ranker, "name", type(ranker).__name__)),
             pointwise=getattr(ranker, "pointwise", False) is True,
             fingerprint=getattr(ranker, "fingerprint", None),
             cached=getattr(ranker, "cached", True) is not False,
+            volatile=getattr(ranker, "volatile", False) is True,
+            in_flight=int(getattr(ranker, "in_flight", 1)),
+            chunk=int(getattr(ranker, "chunk", 0)),
         )
 
 
 @dataclass
 class Spent:
-    """What scoring cost: asked for, left after removing duplicates and lookups, and the ranker's own time."""
+    """What a ranker was asked for and what it cost, in pairs of a query and a document.
+
+    `asked` is all that was wanted and `scored` what was left of it after removing duplicates and looking up; a search
+    counts as many pairs as it finds. `searches` are queries that were searched for, `seconds` the ranker's own time.
+    """
 
     asked: int = 0
     scored: int = 0
+    searches: int = 0
     seconds: float = 0.0
 
 
 @dataclass
 class Road:
-    """Asks rankers for scores and remembers the answers: in memory for its lifetime, on disk where there is a store.
+    """Asks rankers and remembers the answers: in memory for its lifetime, on disk where there is a store.
 
-    With `go_on`, a slate that a ranker fails on becomes a `Failure` and a `None`; otherwise the failure is raised.
+    With `go_on`, a slate or a query that a ranker fails on becomes a `Failure` and a `None`; otherwise the failure is
+    raised. `memory` is how many answers are remembered, the oldest going first.
     """
 
     store: Store | None = None
@@ -75,138 +85,302 @@ class Road:
     chunk: int = 512
     memory: int = 2_000_000
     go_on: bool = False
+    executor: Executor = field(default_factory=Here)
     failures: list[Failure] = field(default_factory=list)
     spent: dict[str, Spent] = field(default_factory=dict)
-    _kept: dict[bytes, Value] = field(default_factory=dict, repr=False)
-    _unnamed: list[Ranker] = field(default_factory=list, repr=False)
+    changed: list[str] = field(default_factory=list)
+    """Rankers that no longer answer as they did when their answers were kept."""
+    _kept: dict[bytes, Answer] = field(default_factory=dict, repr=False)
+    _unnamed: list[Any] = field(default_factory=list, repr=False)
+    _trusted: dict[tuple[str, ...], bool] = field(default_factory=dict, repr=False)
+    """Of volatile rankers: are the answers on disk still theirs?"""
+    _threads: dict[int, Threads] = field(default_factory=dict, repr=False)
+    _digests: dict[int, tuple[Doc, bytes]] = field(default_factory=dict, repr=False)
+    """By `id`, each with its document, which keeps the id from being given to another."""
 
-    def score(self, ranker: Ranker, slates: Sequence[Slate]) -> list[Scores | None]:
-        """One array of scores for each slate, in order; None where the ranker failed and the caller chose to go on."""
+    def score(
+        self, ranker: Ranker, slates: Sequence[Slate], name: str = "", origin: Origin | None = None
+    ) -> list[Scores | None]:
+        """One array of scores for each slate, in order; None where the ranker failed and the caller chose to go on.
+
+        `name` is what the reader calls the ranker, by default its own; `origin` is how another process can open it.
+        """
+        traits = Traits.of(ranker, name)
+        way: Way[Any] = Pairs(self._digest) if traits.pointwise and traits.cached else Slates(self._digest)
+        values, places = self._walk(_Asked(ranker, traits, origin), way, slates, kept=traits.cached)
+        return [way.assemble([values[i] for i in place]) for place in places]
+
+    def search(
+        self, ranker: Retriever, queries: Sequence[str], k: int, name: str = "", origin: Origin | None = None
+    ) -> list[dict[str, float] | None]:
+        """The best k documents of each query text, docno -> score, best first; None as in `score`.
+
+        A list that was found before is not searched for again, nor one that is the head of a longer list.
+        """
+        traits = Traits.of(ranker, name)
+        values, places = self._walk(_Asked(ranker, traits, origin), Searches(k), queries, kept=True)
+        answers = [values[i] for (i,) in places]
+        return [None if answer is None else answer.head(k) for answer in answers]
+
+    def remark(self, ranker: Ranker) -> str:
+        """What a ranker says of its scores, or said when those on disk were made: they are no better for being kept."""
+        said = str(getattr(ranker, "remark", "") or "")
         traits = Traits.of(ranker)
-        if not traits.cached:
-            return self._walk(ranker, traits, Slates(), list(slates), None)
-        if traits.pointwise:
-            return self._distinct(ranker, traits, Pairs(), slates)
-        return self._distinct(ranker, traits, Slates(), slates)
+        if self.store is None or traits.fingerprint is None:
+            return said
+        key = digest(b"remark", *self._names(_Asked(ranker, traits, None)))
+        if said:
+            self.store.put([(key, said.encode())])
+            return said
+        known = self.store.get([key]).get(key)
+        return f"{known.decode()} (when the scores were made)" if known else ""
 
-    def _distinct(self, ranker: Ranker, traits: Traits, way: Way[Unit], slates: Sequence[Slate]) -> list[Scores | None]:
-        seed = digest(b"", self._name_for(ranker, traits))
+    def remarks(self) -> list[str]:
+        """What a reader should know of the answers that were kept."""
+        damaged = self.store.damaged if self.store else 0
+        said = [f"{damaged:,} answers kept on disk were damaged; they were asked for again"] if damaged else []
+        return said + [f"{name} no longer answers as it did, so nothing that was kept is used" for name in self.changed]
+
+    def _walk(
+        self, asked: _Asked, way: Way[Unit], wanted: Sequence[Any], kept: bool
+    ) -> tuple[list[Answer], list[list[int]]]:
+        """The answers to the distinct units of what is wanted, and the places of each one's units among them."""
+        units, keys, places = self._distinct(asked, way, wanted) if kept else _as_they_are(way, wanted)
+        spent = self.spent.setdefault(asked.traits.name, Spent())
+        values: list[Answer] = [None] * len(units)
+        on_disk = kept and asked.traits.fingerprint is not None and asked.traits.cached
+        todo = self._look_up(asked, way, units, keys, values, on_disk) if kept else list(range(len(units)))
+        weights = [way.weight(units[i]) for i in todo]
+        size = asked.traits.chunk or self.chunk
+        jobs = ((part, asked.job(way, [units[i] for i in part], self.go_on)) for part in chunks(todo, weights, size))
+        with self.watch(f"{way.verb} with {asked.traits.name}", sum(weights)) as advance:
+            for part, (answers, seconds) in completed(self._executor(asked.traits), jobs):
+                for i, answer in zip(part, self._answered(asked, units, part, way, answers), strict=True):
+                    values[i] = answer
+                spent.seconds += seconds
+                spent.searches += len(part) if isinstance(way, Searches) else 0
+                spent.scored += sum(way.pairs(units[i], values[i]) for i in part)
+                if kept:
+                    self._keep(way, [(keys[i], values[i]) for i in part if values[i] is not None], on_disk)
+                advance(sum(way.weight(units[i]) for i in part))
+        spent.asked += sum(way.pairs(units[i], values[i]) for place in places for i in place)
+        return values, places
+
+    def _distinct(
+        self, asked: _Asked, way: Way[Unit], wanted: Sequence[Any]
+    ) -> tuple[list[Unit], list[bytes], list[list[int]]]:
+        seed = digest(b"", *self._names(asked))
         index: dict[bytes, int] = {}
         units: list[Unit] = []
         places: list[list[int]] = []
-        for slate in slates:
+        for one in wanted:
             place = []
-            for key, unit in zip(way.keys(seed, slate), way.units(slate), strict=True):
+            for key, unit in zip(way.keys(seed, one), way.units(one), strict=True):
                 if (at := index.get(key)) is None:
                     at = index[key] = len(units)
                     units.append(unit)
                 place.append(at)
             places.append(place)
-        values = self._walk(ranker, traits, way, units, list(index))
-        self._spent(traits).asked += sum(map(len, places)) - len(units)
-        return [way.assemble([values[i] for i in place]) for place in places]
+        return units, list(index), places
 
-    def _walk(
-        self, ranker: Ranker, traits: Traits, way: Way[Unit], units: list[Unit], keys: list[bytes] | None
-    ) -> list[Any]:
-        """Values of distinct units: those known, then the others chunk by chunk; without keys nothing is kept."""
-        spent = self._spent(traits)
-        spent.asked += len(units)
-        values: list[Any] = [None] * len(units)
-        on_disk = traits.fingerprint is not None
-        todo = list(range(len(units))) if keys is None else self._look_up(keys, values, on_disk)
-        weights = [way.weight(units[i]) for i in todo]
-        with self.watch(f"scoring with {traits.name}", sum(weights)) as advance:
-            for part in chunks(todo, weights, self.chunk):
-                started = time.perf_counter()
-                answers = self._ask(ranker, traits, way, [units[i] for i in part])
-                spent.seconds += time.perf_counter() - started
-                spent.scored += len(part)
-                for i, answer in zip(part, answers, strict=True):
-                    values[i] = answer
-                if keys is not None:
-                    self._keep([(keys[i], values[i]) for i in part if values[i] is not None], on_disk)
-                advance(sum(way.weight(units[i]) for i in part))
-        return values
+    def _executor(self, traits: Traits) -> Executor:
+        """The road's own; a ranker that waits for others is asked by several threads, as many as it says."""
+        if traits.in_flight <= self.executor.in_flight:
+            return self.executor
+        return self._threads.setdefault(traits.in_flight, Threads(traits.in_flight))
 
-    def _look_up(self, keys: list[bytes], values: list[Any], on_disk: bool) -> list[int]:
-        """Fill in the values that are known; the places that are not remain."""
+    def _look_up(
+        self, asked: _Asked, way: Way[Any], units: list[Any], keys: list[bytes], values: list[Answer], on_disk: bool
+    ) -> list[int]:
+        """Fill in the answers that are known and suffice; the places of the others remain."""
         todo = []
         for i, key in enumerate(keys):
-            if (value := self._kept.get(key)) is None:
+            value = self._kept.get(key)
+            if value is None or not way.suffices(value):
                 todo.append(i)
             else:
                 values[i] = value
         if self.store is None or not on_disk or not todo:
             return todo
-        found = self.store.get([keys[i] for i in todo])
-        self._remember(found.items())
+        known = {key: way.decode(value) for key, value in self.store.get([keys[i] for i in todo]).items()}
+        known = {key: value for key, value in known.items() if way.suffices(value)}
+        if known and asked.traits.volatile and not self._trust(asked, way, units, keys, known):
+            return todo
+        self._remember(known.items())
         for i in todo:
-            values[i] = found.get(keys[i])
+            values[i] = known.get(keys[i])
         return [i for i in todo if values[i] is None]
 
-    def _keep(self, done: list[tuple[bytes, Value]], on_disk: bool) -> None:
+    def _trust(
+        self, asked: _Asked, way: Way[Any], units: list[Any], keys: list[bytes], known: Mapping[bytes, Answer]
+    ) -> bool:
+        """Does what is served behind a name still answer as it did? A few answers are asked for twice to find out.
+
+        They may differ from those on disk by no more than twice what they differ from each other.
+        """
+        name = self._names(asked)
+        if name not in self._trusted:
+            places = [i for i, key in enumerate(keys) if key in known]
+            some = [places[j] for j in sorted({0, len(places) // 2, len(places) - 1})]
+            once, again = (
+                [way.numbers(a) for a in way.request([units[i] for i in some]).put(asked.ranker, asked.traits.name)]
+                for _ in range(2)
+            )
+            kept = [way.numbers(known[keys[i]]) for i in some]
+            noise = max(float(np.abs(a - b).max(initial=0)) for a, b in zip(once, again, strict=True))
+            near = 1e-6 + 2 * noise
+            same = [
+                len(a) == len(b) and np.allclose(a, b, rtol=1e-6, atol=near) for a, b in zip(once, kept, strict=True)
+            ]
+            self._trusted[name] = all(same)
+            if not all(same):
+                self.changed.append(asked.traits.name)
+        return self._trusted[name]
+
+    def _keep(self, way: Way[Any], done: list[tuple[bytes, Answer]], on_disk: bool) -> None:
         if self.store is not None and on_disk:
-            self.store.put(done)
+            self.store.put((key, way.encode(value)) for key, value in done)
         self._remember(done)
 
-    def _remember(self, items: Any) -> None:
+    def _remember(self, items: Iterable[tuple[bytes, Answer]]) -> None:
         self._kept.update(items)
         while len(self._kept) > self.memory:  # the oldest go first
             del self._kept[next(iter(self._kept))]
 
-    def _ask(self, ranker: Ranker, traits: Traits, way: Way[Unit], units: list[Unit]) -> list[Any]:
-        """One chunk; where going on is allowed, one that fails is asked again slate by slate to find the culprit."""
-        slates = way.slates(units)
-        try:
-            return way.split(ask(ranker, traits.name, slates))
-        except ShaketableError as error:
-            if not self.go_on:
-                raise
-            answers: list[Any] = []
-            for slate in slates:
-                try:
-                    if len(slates) == 1:
-                        raise error
-                    answers += way.split(ask(ranker, traits.name, [slate]))
-                except ShaketableError as reason:
-                    self.failures.append(Failure(traits.name, slate.query, str(reason)))
-                    answers += [None] * way.count(slate)
-            return answers
+    def _answered(
+        self, asked: _Asked, units: list[Unit], part: list[int], way: Way[Unit], answers: list[Any]
+    ) -> Iterator[Answer]:
+        """The answers of a chunk, those that failed noted and None."""
+        for i, answer in zip(part, answers, strict=True):
+            if isinstance(answer, Failed):
+                failure = Failure(asked.traits.name, way.query(units[i]), answer.reason)
+                if failure not in self.failures[-1:]:  # one slate may be many units
+                    self.failures.append(failure)
+                yield None
+            else:
+                yield answer
 
-    def _name_for(self, ranker: Ranker, traits: Traits) -> str:
-        """What a ranker's scores are kept under; one without a fingerprint is known only as this object."""
-        if traits.fingerprint is not None:
-            return traits.fingerprint
+    def _names(self, asked: _Asked) -> tuple[str, ...]:
+        """What a ranker's answers are kept under; one without a fingerprint is known only as this object.
+
+        Two classes may well have one idea of a fingerprint, so the class is part of the name.
+        """
+        if (mark := asked.traits.fingerprint) is not None:
+            kind = type(asked.ranker)
+            return mark, kind.__module__, kind.__qualname__
         for i, known in enumerate(self._unnamed):
-            if known is ranker:
-                return f"object {i}"
-        self._unnamed.append(ranker)
-        return f"object {len(self._unnamed) - 1}"
+            if known is asked.ranker:
+                return (f"object {i}",)
+        self._unnamed.append(asked.ranker)
+        return (f"object {len(self._unnamed) - 1}",)
 
-    def _spent(self, traits: Traits) -> Spent:
-        return self.spent.setdefault(traits.name, Spent())
+    def _digest(self, doc: Doc) -> bytes:
+        known = self._digests.get(id(doc))
+        if known is None:
+            if len(self._digests) >= DIGESTS:
+                self._digests.clear()
+            known = self._digests[id(doc)] = (doc, digest(b"", doc.title, doc.url, doc.body))
+        return known[1]
+
+
+def _as_they_are(way: Way[Unit], wanted: Sequence[Any]) -> tuple[list[Unit], list[bytes], list[list[int]]]:
+    """Units that nobody remembers need no names."""
+    units = [unit for one in wanted for unit in way.units(one)]
+    return units, [], [[i] for i in range(len(units))]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Who is asked, and how."""
+
+    ranker: Any
+    traits: Traits
+    origin: Origin | None
+
+    def job(self, way: Way[Unit], units: list[Unit], one_by_one: bool) -> Job:
+        return Job(attempt, self.ranker, (self.traits.name, way.request(units), one_by_one), self.origin)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """What stands where a ranker failed."""
+
+    reason: str
+
+
+class Request(Protocol):
+    """What a ranker is asked for at once: put to it, and cut into smaller ones to find out which part it fails on."""
+
+    def put(self, ranker: Any, name: str) -> list[Answer]: ...
+    def parts(self) -> list[Request]: ...
+    def units(self) -> int: ...
+
+
+def attempt(ranker: Any, name: str, request: Request, one_by_one: bool) -> tuple[list[Any], float]:
+    """The answers to a chunk, and how long it took; with `one_by_one` what fails is tried again in its parts."""
+    started = time.perf_counter()
+    try:
+        answers: list[Any] = request.put(ranker, name)
+    except ShaketableError as error:
+        if not one_by_one:
+            raise
+        parts = request.parts()
+        answers = []
+        for part in parts:
+            try:
+                if len(parts) == 1:
+                    raise error
+                answers += part.put(ranker, name)
+            except ShaketableError as reason:
+                answers += [Failed(str(reason))] * part.units()
+    return answers, time.perf_counter() - started
 
 
 def ask(ranker: Ranker, name: str, slates: list[Slate]) -> list[Scores]:
     """Call the ranker and check what comes back; whatever is wrong with it names ranker, query and text."""
-    try:
-        answers = list(ranker.score(slates))
-    except ShaketableError:
-        raise
-    except Exception as error:
-        where = f" (first query {slates[0].query!r})" if slates else ""
-        raise RankerFailed(f"ranker {name} failed on {len(slates)} slates{where}: {error!r}") from error
+    where = f" (first query {slates[0].query!r})" if slates else ""
+    answers = _called(name, f"failed on {len(slates)} slates{where}", lambda: list(ranker.score(slates)))
     if len(answers) != len(slates):
         raise RankerFailed(f"ranker {name} returned {len(answers)} arrays for {len(slates)} slates")
     return [checked(name, slate, answer) for slate, answer in zip(slates, answers, strict=True)]
 
 
+def find(ranker: Retriever, name: str, queries: list[str], k: int) -> list[Found]:
+    """Call the retriever and check what comes back."""
+    where = f" (first query {queries[0]!r})" if queries else ""
+    answers = _called(name, f"failed to search for {len(queries)} queries{where}", lambda: ranker.search(queries, k))
+    if len(answers) != len(queries):
+        raise RankerFailed(f"ranker {name} returned {len(answers)} lists for {len(queries)} queries")
+    return [_checked_list(name, query, answer, k) for query, answer in zip(queries, answers, strict=True)]
+
+
+def _called(name: str, what: str, call: Callable[[], list[Any]]) -> list[Any]:
+    """What the call returns. Whatever it raises, an attempt to end the program included, is the ranker's failure."""
+    try:
+        return call()
+    except (ShaketableError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise RankerFailed(f"ranker {name} {what}: {error!r}") from error
+
+
+def _checked_list(name: str, query: str, answer: Any, k: int) -> Found:
+    if not isinstance(answer, Mapping) or not all(isinstance(docno, str) for docno in answer):
+        raise RankerFailed(f"ranker {name}, query {query!r}: a list found must be a mapping of docno to score")
+    scores = checked(name, Slate(query, (Doc(""),) * len(answer)), list(answer.values()))
+    return Found(k, tuple(answer), scores)
+
+
 def checked(name: str, slate: Slate, answer: Any) -> Scores:
     """The answer for one slate as float64, or an error that says what is wrong with it."""
+    if getattr(answer, "requires_grad", False):  # a torch tensor that numpy will not read as it is
+        answer = answer.detach()
     try:
-        scores = np.asarray(answer, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        array = np.asarray(answer)
+        if np.iscomplexobj(array):
+            raise ValueError("they are complex")
+        scores = array.astype(np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
         raise RankerFailed(f"ranker {name}, query {slate.query!r}: scores are not numbers ({error})") from error
     if scores.shape != (len(slate.docs),):
         raise RankerFailed(
@@ -239,77 +413,209 @@ def chunks(items: list[int], weights: list[int], size: int) -> Iterator[list[int
 
 
 class Way(Protocol[Unit]):
-    """What is asked for at a time, how it is named, and how it becomes slates and back."""
+    """What is asked for at a time, how it is named, how it is put to a ranker, and how answers are kept."""
 
-    def units(self, slate: Slate) -> list[Unit]: ...
-    def keys(self, seed: bytes, slate: Slate) -> list[bytes]: ...
+    @property
+    def verb(self) -> str: ...
+    def units(self, wanted: Any) -> list[Unit]: ...
+    def keys(self, seed: bytes, wanted: Any) -> list[bytes]: ...
     def weight(self, unit: Unit) -> int: ...
-    def slates(self, units: list[Unit]) -> list[Slate]: ...
-    def count(self, slate: Slate) -> int: ...
-    def split(self, answers: list[Scores]) -> list[Any]: ...
-    def assemble(self, values: list[Any]) -> Scores | None: ...
+    def pairs(self, unit: Unit, answer: Answer) -> int: ...
+    def query(self, unit: Unit) -> str: ...
+    def request(self, units: list[Unit]) -> Request: ...
+    def suffices(self, answer: Answer) -> bool: ...
+    def numbers(self, answer: Answer) -> Scores: ...
+    def encode(self, answer: Answer) -> bytes: ...
+    def decode(self, value: bytes) -> Answer: ...
+    def assemble(self, answers: list[Answer]) -> Any: ...
 
 
-@dataclass
+@dataclass(frozen=True)
 class Pairs:
     """The units of a pointwise ranker: (query, document), grouped by query for the asking."""
 
-    _names: dict[int, bytes] = field(default_factory=dict)
-    """Digests of documents by `id`: a document stands in many slates, and the caller keeps all of them alive."""
+    digest_of: Callable[[Doc], bytes]
+    verb = "scoring"
 
-    def units(self, slate: Slate) -> list[tuple[str, Doc]]:
-        return [(slate.query, doc) for doc in slate.docs]
+    def units(self, wanted: Slate) -> list[tuple[str, Doc]]:
+        return [(wanted.query, doc) for doc in wanted.docs]
 
-    def keys(self, seed: bytes, slate: Slate) -> list[bytes]:
-        query = digest(seed, slate.query)
-        return [blake2b(query + self._name(doc), digest_size=16).digest() for doc in slate.docs]
-
-    def _name(self, doc: Doc) -> bytes:
-        name = self._names.get(id(doc))
-        if name is None:
-            name = self._names[id(doc)] = digest(b"", doc.title, doc.url, doc.body)
-        return name
+    def keys(self, seed: bytes, wanted: Slate) -> list[bytes]:
+        query, digest_of = digest(seed, wanted.query), self.digest_of
+        return [blake2b(query + digest_of(doc), digest_size=16).digest() for doc in wanted.docs]
 
     def weight(self, unit: tuple[str, Doc]) -> int:
         return 1
 
-    def slates(self, units: list[tuple[str, Doc]]) -> list[Slate]:
-        return [Slate(query, tuple(doc for _, doc in pairs)) for query, pairs in groupby(units, key=lambda u: u[0])]
+    def pairs(self, unit: tuple[str, Doc], answer: Answer) -> int:
+        return 1
 
-    def count(self, slate: Slate) -> int:
-        return len(slate.docs)
+    def query(self, unit: tuple[str, Doc]) -> str:
+        return unit[0]
 
-    def split(self, answers: list[Scores]) -> list[Any]:
-        return [score for scores in answers for score in scores.tolist()]
+    def request(self, units: list[tuple[str, Doc]]) -> Request:
+        slates = [Slate(query, tuple(doc for _, doc in pairs)) for query, pairs in groupby(units, key=lambda u: u[0])]
+        return SlateRequest(slates, apart=True)
 
-    def assemble(self, values: list[Any]) -> Scores | None:
-        return None if None in values else np.array(values, dtype=np.float64)
+    def suffices(self, answer: Answer) -> bool:
+        return True
+
+    def numbers(self, answer: Answer) -> Scores:
+        return np.array([answer])
+
+    def encode(self, answer: Answer) -> bytes:
+        return struct.pack("<d", answer)
+
+    def decode(self, value: bytes) -> Answer:
+        return struct.unpack("<d", value)[0]
+
+    def assemble(self, answers: list[Answer]) -> Scores | None:
+        return None if None in answers else np.array(answers, dtype=np.float64)
 
 
+@dataclass(frozen=True)
 class Slates:
     """The units of every other ranker: whole slates, never split."""
 
-    def units(self, slate: Slate) -> list[Slate]:
-        return [slate]
+    digest_of: Callable[[Doc], bytes]
+    verb = "scoring"
 
-    def keys(self, seed: bytes, slate: Slate) -> list[bytes]:
-        return [digest(seed, slate.query, *(part for d in slate.docs for part in (d.title, d.url, d.body)))]
+    def units(self, wanted: Slate) -> list[Slate]:
+        return [wanted]
+
+    def keys(self, seed: bytes, wanted: Slate) -> list[bytes]:
+        name = blake2b(digest(seed, wanted.query), digest_size=16)
+        for doc in wanted.docs:
+            name.update(self.digest_of(doc))
+        return [name.digest()]
 
     def weight(self, unit: Slate) -> int:
         return len(unit.docs)
 
-    def slates(self, units: list[Slate]) -> list[Slate]:
-        return units
+    def pairs(self, unit: Slate, answer: Answer) -> int:
+        return len(unit.docs)
 
-    def count(self, slate: Slate) -> int:
+    def query(self, unit: Slate) -> str:
+        return unit.query
+
+    def request(self, units: list[Slate]) -> Request:
+        return SlateRequest(units, apart=False)
+
+    def suffices(self, answer: Answer) -> bool:
+        return True
+
+    def numbers(self, answer: Answer) -> Scores:
+        scores: Scores = answer
+        return scores
+
+    def encode(self, answer: Answer) -> bytes:
+        value: bytes = answer.astype("<f8").tobytes()
+        return value
+
+    def decode(self, value: bytes) -> Answer:
+        return np.frombuffer(value, dtype="<f8")
+
+    def assemble(self, answers: list[Answer]) -> Scores | None:
+        scores: Scores | None = answers[0]
+        return scores
+
+
+@dataclass(frozen=True)
+class SlateRequest:
+    """Slates to score; `apart` hands back a score for each pair instead of an array for each slate."""
+
+    slates: list[Slate]
+    apart: bool
+
+    def put(self, ranker: Any, name: str) -> list[Answer]:
+        answers = ask(ranker, name, self.slates)
+        return [score for scores in answers for score in scores.tolist()] if self.apart else list(answers)
+
+    def parts(self) -> list[Request]:
+        return [SlateRequest([slate], self.apart) for slate in self.slates]
+
+    def units(self) -> int:
+        return sum(len(slate.docs) for slate in self.slates) if self.apart else len(self.slates)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A list that a search for `k` documents found, best first."""
+
+    k: int
+    docnos: tuple[str, ...]
+    scores: Scores
+
+    def head(self, k: int) -> dict[str, float]:
+        return dict(islice(zip(self.docnos, self.scores.tolist(), strict=True), k))
+
+
+@dataclass(frozen=True)
+class Searches:
+    """The units of a retriever: query texts. A list that was found for a larger k has this one at its head."""
+
+    k: int
+    verb = "searching"
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise BadInput(f"a search for the best {self.k} documents finds nothing; ask for 1 or more")
+
+    def units(self, wanted: str) -> list[str]:
+        return [wanted]
+
+    def keys(self, seed: bytes, wanted: str) -> list[bytes]:
+        return [digest(seed, "search", wanted)]
+
+    def weight(self, unit: str) -> int:
         return 1
 
-    def split(self, answers: list[Scores]) -> list[Any]:
-        return answers
+    def pairs(self, unit: str, answer: Answer) -> int:
+        return 0 if answer is None else len(answer.docnos[: self.k])
 
-    def assemble(self, values: list[Any]) -> Scores | None:
-        scores: Scores | None = values[0]
+    def query(self, unit: str) -> str:
+        return unit
+
+    def request(self, units: list[str]) -> Request:
+        return SearchRequest(units, self.k)
+
+    def suffices(self, answer: Answer) -> bool:
+        return bool(answer.k >= self.k or len(answer.docnos) < answer.k)
+
+    def numbers(self, answer: Answer) -> Scores:
+        scores: Scores = answer.scores
         return scores
+
+    def encode(self, answer: Answer) -> bytes:
+        docnos = "\0".join(answer.docnos).encode("utf-8", "surrogatepass")
+        head = struct.pack("<qq", answer.k, len(answer.docnos))
+        return bytes(head + answer.scores.astype("<f8").tobytes() + docnos)
+
+    def decode(self, value: bytes) -> Answer:
+        k, count = struct.unpack_from("<qq", value)
+        scores = np.frombuffer(value, dtype="<f8", count=count, offset=16)
+        docnos = value[16 + 8 * count :].decode("utf-8", "surrogatepass").split("\0") if count else []
+        return Found(k, tuple(docnos), scores)
+
+    def assemble(self, answers: list[Answer]) -> Answer:
+        return answers[0]
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """Query texts to search for."""
+
+    queries: list[str]
+    k: int
+
+    def put(self, ranker: Any, name: str) -> list[Answer]:
+        return list(find(ranker, name, self.queries, self.k))
+
+    def parts(self) -> list[Request]:
+        return [SearchRequest([query], self.k) for query in self.queries]
+
+    def units(self) -> int:
+        return len(self.queries)
 
 
 def digest(seed: bytes, *texts: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Scores on disk: one SQLite file that several processes share and that outlives a kill at any moment."""
+"""Answers on disk: one SQLite file that several processes share and that outlives a kill at any moment."""
 
 from __future__ import annotations
 
@@ -7,33 +7,53 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-
-import numpy as np
+from zlib import crc32
 
 from shaketable.errors import ShaketableError
 
-Value = float | np.ndarray
-"""One score of a pair, or the scores of a whole slate."""
-
 PATIENCE = 60.0  # seconds to wait for another process
-LOOKUP = 900  # parameters of one SELECT; older SQLite builds allow 999
+LOOKUP = 450  # keys of one SELECT
 
 
 class Store:
-    """key -> score(s). Keys name content (ranker, query, text), so a hit can never be stale.
+    """key -> bytes. Keys name content (ranker, query, text), so a hit can never be stale.
 
-    Write-ahead logging makes each `put` atomic: after a crash it is there whole or not at all, and readers never wait.
+    Each row carries a checksum over key and value: one that does not match counts as absent, and is written anew when
+    its value has been computed again. Write-ahead logging makes each `put` atomic: after a crash it is there whole or
+    not at all, and readers never wait. A file that SQLite finds damaged is set aside, and a new one begun.
     """
 
     def __init__(self, path: Path):
         self.path = path
+        self.damaged = 0
+        """Rows, and files, that were found damaged."""
         with self._explained():
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
-            self._log_ahead()
-            self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.execute("PRAGMA mmap_size=1073741824")
-            self._db.execute("CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, value) WITHOUT ROWID")
+            try:
+                self._open()
+            except sqlite3.DatabaseError as error:
+                self._begin_anew(error)
+
+    def _open(self) -> None:
+        self._db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        self._log_ahead()
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        self._db.execute("PRAGMA mmap_size=1073741824")
+        self._db.execute(
+            "CREATE TABLE IF NOT EXISTS answers (key BLOB PRIMARY KEY, value BLOB, sum INTEGER) WITHOUT ROWID"
+        )
+
+    def _begin_anew(self, error: sqlite3.DatabaseError) -> None:
+        """Set a damaged file aside. A file that is only busy, full or forbidden is not damaged."""
+        if isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error):
+            raise error
+        self.damaged += 1
+        self._db.close()
+        aside = self.path.with_name(f"{self.path.name}.damaged-{time.time_ns()}")
+        self.path.replace(aside)
+        for ending in ("-wal", "-shm"):
+            self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+        self._open()
 
     def _log_ahead(self) -> None:
         """Switch to write-ahead logging. Who finds another at it is turned away at once, whatever the timeout."""
@@ -47,31 +67,48 @@ class Store:
                     raise
                 time.sleep(0.01)
 
-    def get(self, keys: Sequence[bytes]) -> dict[bytes, Value]:
-        """Those of the keys that are known, with their values."""
-        found: dict[bytes, Value] = {}
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Those of the keys that are known and undamaged, with their values."""
         keys = sorted(keys)  # neighbours share a page
         with self._explained():
-            for start in range(0, len(keys), LOOKUP):
-                part = keys[start : start + LOOKUP]
-                marks = ",".join("?" * len(part))
-                found.update(self._db.execute(f"SELECT key, value FROM scores WHERE key IN ({marks})", part))
-        for key, value in found.items():
-            if isinstance(value, bytes):
-                found[key] = np.frombuffer(value)
-        return found
-
-    def put(self, items: Iterable[tuple[bytes, Value]]) -> None:
-        """Keep these, all or none."""
-        rows = sorted((k, v.astype(np.float64).tobytes() if isinstance(v, np.ndarray) else v) for k, v in items)
-        with self._explained():
-            self._db.execute("BEGIN IMMEDIATE")
             try:
-                self._db.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows)
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
+                return self._read(keys)
+            except sqlite3.DatabaseError as error:
+                self._begin_anew(error)
+                return {}
+
+    def _read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        known: dict[bytes, bytes] = {}
+        rows = 0
+        for start in range(0, len(keys), LOOKUP):
+            part = keys[start : start + LOOKUP]
+            marks = ",".join("?" * len(part))
+            for key, value, total in self._db.execute(f"SELECT * FROM answers WHERE key IN ({marks})", part):
+                rows += 1
+                if isinstance(value, bytes) and crc32(value, crc32(key)) == total:
+                    known[key] = value
+        self.damaged += rows - len(known)
+        return known
+
+    def put(self, items: Iterable[tuple[bytes, bytes]]) -> None:
+        """Keep these, all or none."""
+        rows = sorted((key, value, crc32(value, crc32(key))) for key, value in items)
+        with self._explained():
+            try:
+                self._write(rows)
+            except sqlite3.DatabaseError as error:
+                self._begin_anew(error)
+                self._write(rows)
+
+    def _write(self, rows: Sequence[tuple[bytes, bytes, int]]) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            self._db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", rows)
             self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
 
     def close(self) -> None:
         self._db.close()

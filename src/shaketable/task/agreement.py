@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from shaketable.registry import MEASURES
-from shaketable.types import Figure, Result, ranking
+from shaketable.measure.kinds import change_measure
+from shaketable.types import Figure, Finding, Result, ranking
 
 if TYPE_CHECKING:
     from shaketable.bench import Bench
@@ -20,15 +20,20 @@ class Agreement:
     measures: tuple[str, ...] = ("top_change", "kendall", "overlap(k=10)", "rbo(p=0.9)")
 
     needs_judgements: ClassVar[bool] = False
+    needs_scoring: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for text in self.measures:
+            change_measure(text)
 
     def run(self, bench: Bench) -> Result:
         import pandas as pd
 
-        compare = {text: MEASURES.build(text) for text in self.measures}
+        compare = {text: change_measure(text) for text in self.measures}
         rankings = {name: {qid: ranking(scores) for qid, scores in run.items()} for name, run in bench.runs().items()}
         rows = [
             {"ranker": left, "other": right, "query": qid}
-            | {text: measure.of(rankings[left][qid], rankings[right][qid]) for text, measure in compare.items()}
+            | {text: measure.between(rankings[left][qid], rankings[right][qid]) for text, measure in compare.items()}
             for left, right in combinations(rankings, 2)
             for qid in bench.queries
             if rankings[left].get(qid) and rankings[right].get(qid)
@@ -47,4 +52,21 @@ class Agreement:
             if len(rankings) > 1
             else (),
             tuple(notes),
+            tuple(
+                Finding(
+                    row["ranker"],
+                    text,
+                    float(row[text]),
+                    n=len(bench.queries),
+                    better=_better(text),
+                    against=row["other"],
+                )
+                for _, row in means.iterrows()
+                for text in compare
+            ),
         )
+
+
+def _better(measure: str) -> Literal["higher", "lower"]:
+    """Agreement is better the higher where no change gives 1, the lower where it gives 0."""
+    return "higher" if change_measure(measure).between(["a", "b"], ["a", "b"]) > 0 else "lower"

@@ -13,19 +13,25 @@ from shaketable.types import Result, Task
 
 def run_tasks(bench: Bench, tasks: Sequence[Task]) -> tuple[list[Result], dict[str, str]]:
     """Results of the tasks that apply, and for each that does not, why."""
-    skipped = {
-        TASKS.spec(task): f"{TASKS.spec(task)}: skipped, {bench.collection.name} has no judgements"
-        for task in tasks
-        if task.needs_judgements and not bench.qrels
-    }
+    skipped = {TASKS.spec(task): reason for task in tasks if (reason := _idle(bench, task))}
     applicable = [task for task in tasks if TASKS.spec(task) not in skipped]
     if not applicable:
-        raise BadInput(f"no task applies: {bench.collection.name} has no judgements, and every task named needs them")
-    return [_with_failures(task, bench) for task in applicable], skipped
+        raise BadInput(f"no task applies: {'; '.join(f'{task}: {reason}' for task, reason in skipped.items())}")
+    return [_complete(task, bench) for task in applicable], skipped
 
 
-def _with_failures(task: Task, bench: Bench) -> Result:
-    """The task's result, and what rankers failed on while it ran."""
+def _idle(bench: Bench, task: Task) -> str:
+    """Why a task cannot run here, or an empty text."""
+    if task.needs_judgements and not bench.qrels:
+        return f"it needs judgements, and {bench.collection.name} has none"
+    if task.needs_scoring and not bench.scoring:
+        return "it asks rankers for new scores, and a run file has none to give"
+    return ""
+
+
+def _complete(task: Task, bench: Bench) -> Result:
+    """The task's result, its findings marked with the task's own text, and what rankers failed on while it ran."""
     before = len(bench.road.failures)
     result = task.run(bench)
-    return replace(result, failures=(*result.failures, *bench.road.failures[before:]))
+    findings = tuple(replace(finding, task=TASKS.spec(task)) for finding in result.findings)
+    return replace(result, findings=findings, failures=(*result.failures, *bench.road.failures[before:]))

@@ -8,28 +8,34 @@ changed one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shaketable.measure.comparison import Movement, movement
 from shaketable.measure.effectiveness import Evaluator, parse
-from shaketable.types import Run
+from shaketable.types import Example, Run, ranking
 
 if TYPE_CHECKING:
     from shaketable.bench import Bench
 
 PIPELINE = "pipeline"
 RERANKER = "re-ranker"
+SETTINGS = (
+    "pipeline: the first stage and the ranker both see the changed query; "
+    "re-ranker: the candidates stay those of the original query, and only the ranker sees the changed one."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One changed query: whose it is, and its new text."""
+    """One changed query: whose it is, its new text, and the text that it was made of."""
 
     qid: str
     text: str
+    original: str = field(default="", compare=False)
 
 
 def settings(bench: Bench) -> tuple[str, ...]:
@@ -44,51 +50,85 @@ def runs_of(bench: Bench, ranker: str, trials: Sequence[Trial], setting: str) ->
         first.setdefault(trial, len(first))
     texts = {str(i): trial.text for trial, i in first.items()}
     if setting == PIPELINE:
-        found = bench.answer(ranker, texts)
+        lists = bench.answer(ranker, texts)
     else:
         candidates = {str(i): bench.candidates.get(trial.qid, {}) for trial, i in first.items()}
-        found = bench.rerank(bench.ranker(ranker), texts, candidates)
-    return {str(i): found.get(str(first[trial]), {}) for i, trial in enumerate(trials)}
+        lists = bench.rerank(ranker, texts, candidates)
+    return {str(i): lists.get(str(first[trial]), {}) for i, trial in enumerate(trials)}
 
 
 def values_of(bench: Bench, measure: str, trials: Sequence[Trial], run: Run) -> NDArray[np.float64]:
     """A measure's value for each trial, by the judgements of the query it came from."""
     wanted = parse(measure)
     qrels = {str(i): bench.qrels[trial.qid] for i, trial in enumerate(trials)}
-    found = Evaluator((wanted,), qrels).per_query(run)[wanted]
-    return np.array([found[key] for key in qrels])
+    values = Evaluator((wanted,), qrels).per_query(run)[wanted]
+    return np.array([values[key] for key in qrels])
 
 
-def measured(bench: Bench, ranker: str, trials: Sequence[Trial], measure: str, setting: str) -> NDArray[np.float64]:
-    """A measure's value for each trial under a setting."""
-    return values_of(bench, measure, trials, runs_of(bench, ranker, trials, setting))
+@dataclass(frozen=True)
+class Shaken:
+    """One ranker under one setting: the list of each trial and of the text it was made of, and what they are worth.
+
+    Without judgements there are no values, and what is left to compare are the lists.
+    """
+
+    trials: Sequence[Trial]
+    old: Run
+    new: Run
+    before: NDArray[np.float64] | None
+    after: NDArray[np.float64] | None
+
+    @property
+    def movements(self) -> list[Movement]:
+        """How far each trial's list moved."""
+        tops = {key: ranking(scores) for key, scores in self.old.items()}
+        return [movement(tops[str(i)], ranking(self.new[str(i)])) for i in range(len(self.trials))]
+
+    def example(self, ranker: str, place: int, shake: str) -> Example:
+        """A trial as an example: the texts, the values, and the relevant or first document that fell furthest."""
+        trial, key = self.trials[place], str(place)
+        old, new = ranking(self.old[key]), ranking(self.new[key])
+        document = old[0] if old else ""
+        after = new.index(document) + 1 if document in new else 0
+        values = [float("nan") if v is None else float(v[place]) for v in (self.before, self.after)]
+        return Example(
+            ranker,
+            trial.qid,
+            shake,
+            trial.original or trial.text,
+            trial.text,
+            values[0],
+            values[1],
+            document,
+            1 if old else 0,
+            after,
+        )
+
+
+def shake(bench: Bench, ranker: str, trials: Sequence[Trial], measure: str, setting: str) -> Shaken:
+    """Rank each trial and the text it was made of, and measure both where there are judgements."""
+    plain = [Trial(trial.qid, trial.original or bench.queries[trial.qid].text) for trial in trials]
+    old, new = runs_of(bench, ranker, plain, setting), runs_of(bench, ranker, trials, setting)
+    if not bench.qrels:
+        return Shaken(trials, old, new, None, None)
+    return Shaken(trials, old, new, values_of(bench, measure, plain, old), values_of(bench, measure, trials, new))
 
 
 def originals(bench: Bench) -> list[Trial]:
-    """The judged queries as they are, as trials among others."""
-    return [Trial(qid, bench.queries[qid].text) for qid in bench.qrels]
+    """The queries as they are, as trials among others."""
+    return [Trial(qid, text) for qid, text in bench.texts.items()]
 
 
 def before(bench: Bench, ranker: str, measure: str, setting: str) -> dict[str, float]:
     """qid -> value of the original query under a setting."""
     trials = originals(bench)
-    return dict(zip((t.qid for t in trials), measured(bench, ranker, trials, measure, setting).tolist(), strict=True))
+    values = values_of(bench, measure, trials, runs_of(bench, ranker, trials, setting))
+    return dict(zip((t.qid for t in trials), values.tolist(), strict=True))
 
 
-def cut_to(bench: Bench, depth: int) -> Bench:
-    """The same bench with shorter lists; scores are shared, for they are known by content."""
-    return replace(bench, depth=depth)
-
-
-def per_query_mean(qids: Sequence[str], values: NDArray[np.float64]) -> dict[str, float]:
-    """The mean of each query's values."""
-    sums: dict[str, list[float]] = {}
-    for qid, value in zip(qids, values.tolist(), strict=True):
-        sums.setdefault(qid, []).append(value)
-    return {qid: float(np.mean(found)) for qid, found in sums.items()}
-
-
-def paired(left: Mapping[str, float], right: Mapping[str, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Two arrays over the queries that both have."""
-    common = [qid for qid in left if qid in right]
-    return np.array([left[q] for q in common]), np.array([right[q] for q in common])
+def by_query(trials: Sequence[Trial], values: NDArray[np.float64] | None) -> Mapping[str, list[float]]:
+    """The values of each query's trials."""
+    groups: dict[str, list[float]] = {}
+    for trial, value in zip(trials, [] if values is None else values.tolist(), strict=values is not None):
+        groups.setdefault(trial.qid, []).append(value)
+    return groups

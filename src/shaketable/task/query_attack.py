@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shaketable.chance import draws_for
+from shaketable.edit.vary import chance_of
+from shaketable.errors import BadInput
 from shaketable.measure.change import drop_rate
-from shaketable.measure.significance import FEWEST_QUERIES, adjust, bootstrap_interval, effect_size, mark, t_test
+from shaketable.measure.comparison import EXPLAINED, compare, mean_movement, query_means, starred
+from shaketable.measure.significance import FEWEST_QUERIES
 from shaketable.registry import EDITS
-from shaketable.task.changed import RERANKER, Trial, before, measured, paired, per_query_mean
-from shaketable.types import Context, Figure, Result
+from shaketable.task.changed import RERANKER, Shaken, Trial, shake
+from shaketable.task.sliced import sliced
+from shaketable.types import Context, Example, Figure, Finding, Result
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from shaketable.bench import Bench
 
 NAMES = {"char_attack": "1-char", "char_attack(edits=2)": "2-char", "word_attack": "word"}
@@ -39,131 +44,173 @@ class QueryAttack:
     """What a typing slip or a changed word in the query costs: drop rates at character and word level.
 
     Candidates are those of the original query, as in the paper: only the ranker sees the attacked one. Each query is
-    attacked `draws` times by each attack; a query's value is the mean over them.
+    attacked `draws` times by each attack; a query's value is the mean over them. Any edit can be an attack.
     """
 
     measure: str = "nDCG@10"
     attacks: tuple[str, ...] = tuple(NAMES)
     draws: int = 5
 
-    needs_judgements: ClassVar[bool] = True
+    needs_judgements: ClassVar[bool] = False
+    needs_scoring: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.draws < 1:
+            raise BadInput(f"query_attack: draws should be 1 or more, not {self.draws}")
+        for text in self.attacks:
+            EDITS.build(text)
 
     def run(self, bench: Bench) -> Result:
         import pandas as pd
 
-        made = {text: self._attacked(bench, text) for text in self.attacks}
+        attacks = {NAMES.get(text, text): self._attacked(bench, text) for text in self.attacks}
+        applicable = {name: attacked for name, attacked in attacks.items() if attacked}
         rows: list[dict[str, Any]] = []
-        per_query: list[dict[str, Any]] = []
+        details: list[dict[str, Any]] = []
+        examples: list[Example] = []
         for name in bench.scoring:
-            clean = before(bench, name, self.measure, RERANKER)
-            for text, attacked in made.items():
-                if not attacked:
-                    continue
-                trials = [a.trial for a in attacked]
-                values = measured(bench, name, trials, self.measure, RERANKER)
-                rows.append(
-                    {"attack": NAMES.get(text, text), "ranker": name} | self._row(bench, attacked, values, clean)
-                )
-                per_query += [
-                    {"attack": NAMES.get(text, text), "ranker": name, "query": a.trial.qid, "draw": a.draw}
-                    | {"text": a.trial.text, "before": clean[a.trial.qid], "after": value}
-                    for a, value in zip(attacked, values.tolist(), strict=True)
-                ]
+            for attack, attacked in applicable.items():
+                shaken = shake(bench, name, [a.trial for a in attacked], self.measure, RERANKER)
+                rows.append({"attack": attack, "ranker": name} | self._row(bench, attacked, shaken))
+                details += _details(attack, name, attacked, shaken)
+                examples += _worst(name, attack, shaken)
         summary = pd.DataFrame(rows)
-        if len(summary):
-            summary["p (Holm)"] = adjust(summary["p"].to_numpy(), "holm")
-            summary[""] = [mark(p, n) for p, n in zip(summary["p (Holm)"], summary["queries"], strict=True)]
-            summary = summary.drop(columns="p")
-        details = pd.DataFrame(per_query)
-        notes = [
-            f"{self.measure} on the candidates of the original query ({bench.pool}).",
-            f"drop %: negative where the attack hurts; means over {self.draws} draws a query.",
-            "low, high: 95 % bootstrap interval of the drop over queries.",
-        ]
-        if len(bench.qrels) < FEWEST_QUERIES:
-            notes.append(f"Only {len(bench.qrels)} queries: no drop is marked as significant.")
-        untouched = len(bench.qrels) * self.draws
-        for text, attacked in made.items():
-            if missing := untouched - len(attacked):
-                notes.append(f"{NAMES.get(text, text)} did not apply to {missing} of {untouched} queries and draws.")
+        if len(summary) and bench.qrels:
+            summary = starred(summary)
+        tables = {"query attack": summary, "shares of edits": _shares(attacks), "per query": pd.DataFrame(details)}
+        slices, worst_slices = self._slices(bench, tables["per query"])
         return Result(
             "query-attack",
             "What does a slip of the keyboard, or a changed word, cost?",
-            {
-                "query attack": summary,
-                "shares of edits": self._shares(made),
-                "worst examples": _worst(details),
-                "per query": details,
-            },
-            (
-                Figure("bars", "query attack", "Drop of the mean, in per cent", x="ranker", y="drop %", color="attack"),
-                Figure("heatmap", "query attack", "Drop %, attack by ranker", x="ranker", y="attack", color="drop %"),
-            )
-            if len(summary)
-            else (),
-            tuple(notes),
-            {f"{r['ranker']}.drop({r['attack']})": float(r["drop %"]) for r in rows if not np.isnan(r["drop %"])},
+            tables | slices,
+            _figures(bool(bench.qrels)) if len(summary) else (),
+            tuple(self._notes(bench, attacks)),
+            (*_findings(summary, bool(bench.qrels)), *worst_slices),
+            tuple(examples),
             brief=("query attack", "shares of edits"),
         )
 
     def _attacked(self, bench: Bench, text: str) -> list[Attacked]:
-        """Every judged query, attacked as often as asked for; what an attack does not apply to is left out."""
+        """Every query, attacked as often as asked for; what an attack does not apply to is left out."""
         edit = EDITS.build(text)
-        found = []
-        for qid in bench.qrels:
+        attacked = []
+        for qid, query in bench.texts.items():
+            context = Context(query, bench.queries[qid].description, bench.vocabulary)
             for draw in range(self.draws):
-                draws = draws_for(bench.seed, text, qid, draw)
-                query = bench.queries[qid].text
-                attack = edit.attack(query, draws, Context(query, vocabulary=bench.vocabulary))
-                if attack is not None:
-                    found.append(Attacked(draw, Trial(qid, attack[0]), attack[1]))
-        return found
+                draws = chance_of(edit, bench.seed, qid, draw)
+                if hasattr(edit, "attack"):
+                    outcome = edit.attack(query, draws, context)
+                else:
+                    changed = edit.apply(query, draws, context)
+                    outcome = None if changed is None else (changed, (EDITS.spec(edit),))
+                if outcome is not None:
+                    attacked.append(Attacked(draw, Trial(qid, outcome[0], query), outcome[1]))
+        return attacked
 
-    def _row(
-        self, bench: Bench, attacked: list[Attacked], values: np.ndarray[Any, Any], clean: dict[str, float]
-    ) -> dict[str, Any]:
+    def _row(self, bench: Bench, attacked: list[Attacked], shaken: Shaken) -> dict[str, Any]:
         """Before, after, and what chance could do, over queries; the spread of the drop over draws beside it."""
-        after = per_query_mean([a.trial.qid for a in attacked], values)
-        left, right = paired(clean, after)
-        start, end = float(left.mean()), float(right.mean())
-        low, high = bootstrap_interval(right - left, bench.seed)
-        by_draw = []
-        for draw in range(self.draws):
-            part = [i for i, a in enumerate(attacked) if a.draw == draw]
-            base = float(np.mean([clean[attacked[i].trial.qid] for i in part])) if part else 0.0
-            by_draw.append(100 * drop_rate(base, float(values[part].mean()) if part else 0.0))
+        qids = [a.trial.qid for a in attacked]
+        moved = mean_movement(qids, shaken.movements)
+        if shaken.before is None or shaken.after is None:
+            return moved | {"queries": len(set(qids))}
+        compared = compare(query_means(qids, shaken.before), query_means(qids, shaken.after), bench.seed)
+        start = compared.before
+        by_draw = [
+            100 * drop_rate(float(shaken.before[part].mean()), float(shaken.after[part].mean()))
+            for draw in range(self.draws)
+            if len(part := [i for i, a in enumerate(attacked) if a.draw == draw])
+        ]
+        known = [drop for drop in by_draw if not np.isnan(drop)]
         return {
             "before": start,
-            "after": end,
-            "drop %": 100 * drop_rate(start, end),
-            "drop % low": 100 * float(low) / start if start else np.nan,
-            "drop % high": 100 * float(high) / start if start else np.nan,
-            "sd over draws": float(np.nanstd(by_draw)) if not np.isnan(by_draw).all() else np.nan,
-            "effect size": float(effect_size(left, right)),
-            "queries": len(left),
-            "p": float(t_test(left, right)),
-        }
+            "after": compared.after,
+            "drop %": compared.drop,
+            "drop % low": 100 * compared.low / start if start else np.nan,
+            "drop % high": 100 * compared.high / start if start else np.nan,
+            "p": compared.p,
+            "sd over draws": float(np.std(known)) if known else np.nan,
+            "effect size": compared.effect,
+            "queries": compared.n,
+        } | moved
 
-    def _shares(self, made: dict[str, list[Attacked]]) -> Any:
-        """Which edits the attacks consist of."""
-        import pandas as pd
+    def _slices(self, bench: Bench, details: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], list[Finding]]:
+        """The change of value, or without judgements the overlap, by slices of the queries."""
+        if not len(details):
+            return {}, []
+        return sliced(bench, details, "change" if bench.qrels else "overlap@10", "change under query attack")
 
-        rows = []
-        for text, attacked in made.items():
-            counts = Counter(kind for a in attacked for kind in a.kinds)
-            rows += [
-                {"attack": NAMES.get(text, text), "edit": kind, "share %": 100 * n / counts.total(), "edits": n}
-                for kind, n in sorted(counts.items())
+    def _notes(self, bench: Bench, attacks: dict[str, list[Attacked]]) -> list[str]:
+        notes = [f"Ranked are the candidates of the original query: {bench.pool}."]
+        if bench.qrels:
+            notes += [
+                (
+                    f"before, after: {self.measure} of the original and of the attacked queries, means over "
+                    f"{self.draws} draws for each query; drop %: the difference in per cent, negative where it hurts."
+                ),
+                "low, high: 95 % bootstrap interval of the drop over queries.",
             ]
-        return pd.DataFrame(rows, columns=["attack", "edit", "share %", "edits"])
+        notes.append(EXPLAINED)
+        if len(bench.queries) < FEWEST_QUERIES:
+            notes.append(f"There are fewer than {FEWEST_QUERIES} queries: no drop is marked as significant.")
+        wanted = len(bench.queries) * self.draws
+        for name, attacked in attacks.items():
+            if missing := wanted - len(attacked):
+                notes.append(f"{name} did not apply to {missing} of {wanted} queries and draws.")
+        return notes
 
 
-def _worst(details: Any) -> Any:
-    """For each attack and ranker the attacked queries that lost most."""
+def _details(attack: str, ranker: str, attacked: list[Attacked], shaken: Shaken) -> list[dict[str, Any]]:
+    rows = []
+    for i, (a, moved) in enumerate(zip(attacked, shaken.movements, strict=True)):
+        row: dict[str, Any] = {"attack": attack, "ranker": ranker, "query": a.trial.qid, "draw": a.draw}
+        row["text"] = a.trial.text
+        if shaken.before is not None and shaken.after is not None:
+            start, end = float(shaken.before[i]), float(shaken.after[i])
+            row |= {"before": start, "after": end, "change": end - start}
+        rows.append(row | {"overlap@10": moved.overlap, "fall of first": moved.fall})
+    return rows
+
+
+def _worst(ranker: str, attack: str, shaken: Shaken) -> list[Example]:
+    """The attacked queries that lost most, or without judgements moved most."""
+    if shaken.before is not None and shaken.after is not None:
+        loss = shaken.before - shaken.after
+    else:
+        loss = np.array([1 - moved.overlap for moved in shaken.movements])
+    order = np.argsort(-loss, kind="stable")[:EXAMPLES]
+    return [shaken.example(ranker, int(i), attack) for i in order if loss[i] > 0]
+
+
+def _shares(attacks: dict[str, list[Attacked]]) -> pd.DataFrame:
+    """Which edits the attacks consist of."""
     import pandas as pd
 
-    if not len(details):
-        return pd.DataFrame(columns=["attack", "ranker", "query", "text", "before", "after"])
-    ordered = details.assign(change=details["after"] - details["before"]).sort_values("change", kind="stable")
-    worst = ordered[ordered["change"] < 0].groupby(["attack", "ranker"], sort=False).head(EXAMPLES)
-    return worst.sort_values(["attack", "ranker", "change"], kind="stable").drop(columns=["draw", "change"])
+    rows = []
+    for name, attacked in attacks.items():
+        counts = Counter(kind for a in attacked for kind in a.kinds)
+        rows += [
+            {"attack": name, "edit": kind, "share %": 100 * n / counts.total(), "edits": n}
+            for kind, n in sorted(counts.items())
+        ]
+    return pd.DataFrame(rows, columns=["attack", "edit", "share %", "edits"])
+
+
+def _findings(summary: pd.DataFrame, judged: bool) -> list[Finding]:
+    findings = []
+    for _, row in summary.iterrows():
+        about = {"ranker": row["ranker"], "n": int(row["queries"])}
+        if judged:
+            ends = {"low": row["drop % low"], "high": row["drop % high"], "p": row["p (Holm)"]}
+            findings.append(Finding(name=f"drop({row['attack']})", value=row["drop %"], **ends, **about))
+        findings.append(Finding(name=f"overlap({row['attack']})", value=row["overlap@10"], **about))
+    return findings
+
+
+def _figures(judged: bool) -> tuple[Figure, ...]:
+    if not judged:
+        title = "Share of the first ten documents that stay"
+        return (Figure("bars", "query attack", title, x="ranker", y="overlap@10", color="attack"),)
+    return (
+        Figure("bars", "query attack", "Drop of the mean, in per cent", x="ranker", y="drop %", color="attack"),
+        Figure("heatmap", "query attack", "Drop %, attack by ranker", x="ranker", y="attack", color="drop %"),
+    )

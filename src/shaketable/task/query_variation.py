@@ -5,32 +5,33 @@ Penha, Câmara, Hauff. Evaluating the robustness of retrieval pipelines with que
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.edit.missing import missing
+from shaketable.edit.published import read_variations
 from shaketable.edit.taxonomy import KEEPING
-from shaketable.edit.validity import Validity
-from shaketable.edit.vary import HUMAN, Variation, vary, written
+from shaketable.edit.vary import HUMAN, Variation
 from shaketable.errors import BadInput
-from shaketable.measure.effectiveness import judged_share
-from shaketable.measure.significance import FEWEST_QUERIES, adjust, mark, t_test
-from shaketable.rank.similarity import encoder_similarity
-from shaketable.registry import EDITS
-from shaketable.task.changed import PIPELINE, Trial, before, cut_to, runs_of, settings, values_of
-from shaketable.types import Figure, Result, Run
+from shaketable.measure.comparison import EXPLAINED, Comparison, compare, mean_movement, query_means, starred
+from shaketable.measure.effectiveness import Evaluator, judged_share, parse
+from shaketable.measure.plane import tsne
+from shaketable.measure.significance import FEWEST_QUERIES
+from shaketable.rank.similarity import judge_for
+from shaketable.task.changed import PIPELINE, SETTINGS, Shaken, Trial, runs_of, settings, shake, values_of
+from shaketable.task.sliced import sliced
+from shaketable.types import Example, Figure, Finding, Result
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from shaketable.bench import Bench
 
-ATTACKS = ("char_attack", "word_attack")  # a task of their own
 EXAMPLES = 2
 
 
@@ -39,71 +40,76 @@ class QueryVariation:
     """What other ways of asking the same cost: misspelling, naturality, ordering, paraphrasing.
 
     `edits` names the methods; none means every rule-based one whose resources are there, and the variants that people
-    wrote, if the collection has any. Variations that are not valid count as they are, are dropped, and are replaced by
-    the original: all three are reported.
+    wrote, if the collection has any; "paper_004" stands for the ten methods of that paper. `variations` is a file of
+    ready variations instead: query, method, category, text, valid. Variations that are not valid count as they are, are
+    dropped, and are replaced by the original: all three are reported. A query to which a method does not apply counts,
+    as in the paper, as one whose variation is not valid.
     """
 
     measure: str = "nDCG@10"
     edits: tuple[str, ...] = ()
     n: int = 1
     depths: tuple[int, ...] = (10, 100, 1000)
+    variations: str = ""
 
-    needs_judgements: ClassVar[bool] = True
+    needs_judgements: ClassVar[bool] = False
+    needs_scoring: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise BadInput(f"query_variation: n should be 1 or more, not {self.n}")
+        if any(depth < 1 for depth in self.depths):
+            raise BadInput(f"query_variation: depths should be 1 or more, not {self.depths}")
 
     def run(self, bench: Bench) -> Result:
         import pandas as pd
 
-        variations, lacking = made(bench, self.edits, self.n)
-        trials = [Trial(v.qid, v.text) for v in variations]
+        variations, lacking = varied(bench, self.edits, self.n, self.variations)
+        trials = [Trial(v.qid, v.text, v.original) for v in variations]
+        whole = _prepared(bench, variations)
+        first = settings(bench)[0]
         rows: list[dict[str, Any]] = []
+        details: list[dict[str, Any]] = []
+        examples: list[Example] = []
         deltas: dict[str, NDArray[np.float64]] = {}
-        per_query: list[dict[str, Any]] = []
         for setting in settings(bench):
             for name in bench.scoring:
-                clean = before(bench, name, self.measure, setting)
-                run = runs_of(bench, name, trials, setting)
-                values = values_of(bench, self.measure, trials, run)
-                rows += self._rows(bench, setting, name, variations, clean, values, run)
-                if setting == settings(bench)[0]:
-                    deltas[name] = values - np.array([clean[v.qid] for v in variations])
-                    per_query += [
-                        {"category": v.category, "method": v.method, "ranker": name, "query": v.qid, "text": v.text}
-                        | {"valid": v.valid, "why not": v.why, "before": clean[v.qid], "after": value}
-                        for v, value in zip(variations, values.tolist(), strict=True)
-                    ]
-        by_method = corrected(pd.DataFrame([row for row in rows if row["method"] != "all"]))
-        by_category = corrected(pd.DataFrame([row for row in rows if row["method"] == "all"]).drop(columns="method"))
-        details = pd.DataFrame(per_query)
-        details["change"] = details["after"] - details["before"]
-        first = settings(bench)[0]
-        shown = by_method[by_method["setting"] == first].assign(change=lambda f: f["as is"] - f["before"])
-        human = shown["method"] == HUMAN
-        shown["method"] = shown["method"].where(~human, shown["method"] + ", " + shown["category"])
+                shaken = shake(bench, name, trials, self.measure, setting)
+                clean = self._clean(bench, name, whole, setting)
+                rows += self._rows(bench, setting, name, variations, shaken, clean)
+                if setting == first:
+                    deltas[name] = _change(shaken)
+                    details += _details(name, variations, shaken)
+                    examples += _examples(name, variations, shaken, deltas[name])
+        by_method = _starred(pd.DataFrame([row for row in rows if row["method"] != "all"]))
+        by_category = _starred(pd.DataFrame([row for row in rows if row["method"] == "all"]).drop(columns="method"))
+        per_query = pd.DataFrame(details)
+        shown = by_method[by_method["setting"] == first]
+        change = "change" if bench.qrels else "overlap@10"
         tables: dict[str, pd.DataFrame] = {
-            "change by category": _overview(by_category[by_category["setting"] == first]),
+            "change by category": _overview(by_category[by_category["setting"] == first], change),
             "by category": by_category,
             "by method": by_method,
+            "by class of ranker": _classes(bench, by_category, change),
             "depth": self._depths(bench, variations),
+            "what the first stage finds": self._recall(bench, variations),
             "correlation of changes": _correlations(variations, deltas),
             "map of rankers": _map(deltas),
-            "worst drops": _examples(details, worst=True),
-            "best gains": _examples(details, worst=False),
-            "change by method": shown[["method", "ranker", "change"]],
-            "variations per query": details,
+            "change by method": shown[["category", "method", "ranker", change, "queries"]],
+            "variations per query": per_query,
         }
-        tables = {name: table for name, table in tables.items() if len(table)}
+        kept = per_query[per_query["valid"] & per_query["category"].isin(KEEPING)]
+        slices, worst_slices = sliced(bench, kept, change, "change under query variation") if len(kept) else ({}, [])
+        tables = {name: table for name, table in (tables | slices).items() if len(table)}
         return Result(
             "query-variation",
             "Which other ways of asking break a ranker?",
             tables,
-            tuple(figure for figure in _figures(first) if figure.table in tables),
+            tuple(figure for figure in _figures(first, change) if figure.table in tables),
             tuple(self._notes(bench, variations, lacking)),
-            {
-                f"{row['ranker']}.change({row['category']})": row["as is"] - row["before"]
-                for _, row in by_category.iterrows()
-                if row["setting"] == first
-            },
-            brief=("change by category", "worst drops"),
+            (*_findings(by_category[by_category["setting"] == first], bool(bench.qrels)), *worst_slices),
+            tuple(examples),
+            brief=("change by category",),
         )
 
     def _rows(
@@ -112,154 +118,259 @@ class QueryVariation:
         setting: str,
         name: str,
         variations: Sequence[Variation],
+        shaken: Shaken,
         clean: Mapping[str, float],
-        values: NDArray[np.float64],
-        run: Run,
-    ) -> list[dict[str, Any]]:
+    ) -> Iterator[dict[str, Any]]:
         """A row for each method, and for each category with all its methods."""
-        groups: dict[tuple[str, str], list[int]] = {}
-        for i, v in enumerate(variations):
-            groups.setdefault((v.category, v.method), []).append(i)
-            groups.setdefault((v.category, "all"), []).append(i)
-        found = []
-        for (category, method), members in groups.items():
-            base = np.array([clean[variations[i].qid] for i in members])
-            after = values[members]
-            valid = np.array([variations[i].valid for i in members])
+        movements = shaken.movements
+        for (category, method), members in _groups(variations).items():
             qids = [variations[i].qid for i in members]
-            left, right = _by_query(qids, base), _by_query(qids, after)
-            trials = {str(i): run[str(i)] for i in members}
-            judged = judged_share({str(i): bench.qrels[variations[i].qid] for i in members}, trials)
-            found.append(
-                {
-                    "setting": setting,
-                    "category": category,
-                    "method": method,
-                    "ranker": name,
-                    "before": float(base.mean()),
-                    "as is": float(after.mean()),
-                    "valid only": float(after[valid].mean()) if valid.any() else np.nan,
-                    "before (valid)": float(base[valid].mean()) if valid.any() else np.nan,
-                    "invalid replaced": float(np.where(valid, after, base).mean()),
-                    "better %": 100 * float((after > base).mean()),
-                    "worse %": 100 * float((after < base).mean()),
-                    "valid %": 100 * float(valid.mean()),
-                    "judged@10": float(np.mean(list(judged.values()))),
-                    "queries": len(left),
-                    "p": float(t_test(left, right)),
-                }
-            )
-        return found
+            valid = np.array([variations[i].valid for i in members])
+            wanted = len(bench.queries) * len({(variations[i].method) for i in members})
+            row: dict[str, Any] = {"setting": setting, "category": category, "method": method, "ranker": name}
+            if shaken.before is not None and shaken.after is not None:
+                row |= self._values(bench, qids, valid, clean, shaken.after[members])
+                row |= _judged(bench, members, shaken, qids)
+            done = len({(variations[i].qid, variations[i].method) for i in members})
+            accepted = len({(variations[i].qid, variations[i].method) for i in members if variations[i].valid})
+            row |= {"valid %": 100 * accepted / wanted, "applies %": 100 * done / wanted}
+            yield row | mean_movement(qids, [movements[i] for i in members]) | {"queries": len(set(qids))}
+
+    def _values(
+        self,
+        bench: Bench,
+        qids: list[str],
+        valid: NDArray[np.bool_],
+        clean: Mapping[str, float],
+        after: NDArray[np.float64],
+    ) -> dict[str, Any]:
+        """The three conventions: all variations as they are, the valid ones, and originals in place of the others."""
+        base = np.array([clean[qid] for qid in qids])
+        as_is = compare(clean, query_means(qids, after), bench.seed)
+        accepted = compare(
+            clean, query_means([q for q, k in zip(qids, valid, strict=True) if k], after[valid]), bench.seed
+        )
+        mended = query_means(qids, np.where(valid, after, base))
+        replaced = compare(clean, {**clean, **mended}, bench.seed)  # a query without a variation stays what it was
+        return {
+            "before": as_is.before,
+            "as is": as_is.after,
+            "change": as_is.change,
+            "low": as_is.low,
+            "high": as_is.high,
+            "p": as_is.p,
+            "before (valid)": accepted.before,
+            "valid only": accepted.after,
+            "drop % (valid)": accepted.drop,
+            "p (valid)": accepted.p,
+            "invalid replaced": replaced.after,
+            "p (replaced)": replaced.p,
+            "better %": 100 * float((after > base).mean()),
+            "worse %": 100 * float((after < base).mean()),
+        }
+
+    def _clean(self, bench: Bench, name: str, whole: Sequence[Trial], setting: str) -> dict[str, float]:
+        """What each query is worth as it is, prepared as its variations are."""
+        if not bench.qrels:
+            return {}
+        values = values_of(bench, self.measure, whole, runs_of(bench, name, whole, setting))
+        return {trial.qid: float(value) for trial, value in zip(whole, values, strict=True)}
 
     def _depths(self, bench: Bench, variations: Sequence[Variation]) -> pd.DataFrame:
-        """The pipeline with every ranker as a re-ranker of lists cut at several depths."""
+        """The pipeline with every ranker as a re-ranker of lists cut at several depths, pair by pair."""
         import pandas as pd
 
-        if PIPELINE not in settings(bench):
-            return pd.DataFrame()
-        trials = [Trial(v.qid, v.text) for v in variations if v.category in KEEPING]
-        rows = []
-        for depth in self.depths:
-            if depth > bench.depth:
-                continue
-            shallow = cut_to(bench, depth)
-            texts = {str(i): trial.text for i, trial in enumerate(trials)}
-            candidates = shallow.first_stage_finds(texts)
+        rows: list[dict[str, Any]] = []
+        if PIPELINE not in settings(bench) or not bench.qrels:
+            return pd.DataFrame(rows)
+        kept = [v for v in variations if v.category in KEEPING]
+        qids = [v.qid for v in kept]
+        trials = [Trial(v.qid, v.text, v.original) for v in kept]
+        plain = [Trial(v.qid, v.original) for v in kept]
+        for depth in sorted(d for d in self.depths if d <= bench.depth):
+            shallow = bench.cut(depth)
             for name in bench.scoring:
-                ranker = bench.ranker(name)
-                start = values_of(
-                    bench,
-                    self.measure,
-                    plain := [Trial(qid, bench.queries[qid].text) for qid in bench.qrels],
-                    _numbered(bench.rerank(ranker, bench.texts, shallow.candidates), plain),
-                )
-                found = bench.rerank(ranker, texts, candidates)
-                after = values_of(
-                    bench, self.measure, trials, {str(i): found.get(str(i), {}) for i in range(len(trials))}
-                )
-                rows.append(
-                    {"ranker": name, "depth": depth, "before": float(start.mean()), "after": float(after.mean())}
-                    | {"change": float(after.mean() - start.mean())}
-                )
-        return pd.DataFrame(rows)
+                ends = []
+                for some in (plain, trials):
+                    texts = {str(i): trial.text for i, trial in enumerate(some)}
+                    lists = bench.rerank(name, texts, shallow.first_stage_finds(texts))
+                    run = {key: lists.get(key, {}) for key in texts}
+                    ends.append(query_means(qids, values_of(bench, self.measure, some, run)))
+                compared = compare(ends[0], ends[1], bench.seed)
+                rows.append({"ranker": name, "depth": depth, **_ends(compared)})
+        return starred(pd.DataFrame(rows)) if rows else pd.DataFrame(rows)
 
-    def _judge(self, bench: Bench) -> str:
-        return "by words and MiniLM" if encoder_similarity(bench.collection) else "by words alone (extra: neural)"
+    def _recall(self, bench: Bench, variations: Sequence[Variation]) -> pd.DataFrame:
+        """The share of the relevant documents that the first stage finds, by category and depth."""
+        import pandas as pd
+
+        rows: list[dict[str, Any]] = []
+        if PIPELINE not in settings(bench) or not bench.qrels:
+            return pd.DataFrame(rows)
+        for category in dict.fromkeys(v.category for v in variations):
+            some = [v for v in variations if v.category == category]
+            qrels = {str(i): bench.qrels[v.qid] for i, v in enumerate(some)}
+            for depth in sorted(d for d in self.depths if d <= bench.depth):
+                recall = parse(f"R@{depth}")
+                ends = []
+                for texts in ([v.original for v in some], [v.text for v in some]):
+                    run = bench.first_stage_finds({str(i): text for i, text in enumerate(texts)})
+                    values = Evaluator((recall,), qrels).per_query(run)[recall]
+                    ends.append(query_means([v.qid for v in some], list(values.values())))
+                rows.append({"category": category, "depth": depth, **_ends(compare(ends[0], ends[1], bench.seed))})
+        return starred(pd.DataFrame(rows))
 
     def _notes(self, bench: Bench, variations: Sequence[Variation], lacking: Mapping[str, str]) -> list[str]:
-        notes = [
-            f"{self.measure}; ranked: {bench.pool}.",
-            "pipeline: first stage and ranker see the variation; re-ranker: the candidates are the original query's.",
-            "as is: every variation counts, and p is of these; valid only: those that the automatic rules accept.",
-            "before (valid): what the originals of these have; invalid replaced: originals stand in for the others.",
-            f"Validity is a proxy for people's judgement, {self._judge(bench)}: see docs/evidence/validity.md.",
-        ]
-        done = {
-            method: len({v.qid for v in variations if v.method == method}) for method in {v.method for v in variations}
-        }
-        partly = {m: n for m, n in sorted(done.items()) if n < len(bench.qrels) and m != HUMAN}
-        if partly:
+        notes = [f"Ranked: {bench.pool}.", SETTINGS]
+        if bench.qrels:
+            notes += [
+                (
+                    f"before, as is: {self.measure} of the original queries and of all their variations, with the 95 % "
+                    "interval of the change; p says how likely chance alone is to do as much, corrected by Holm."
+                ),
+                (
+                    "valid only: those variations that still ask for the same, beside what their originals have; "
+                    "invalid replaced: the originals stand in for all others, and for queries without a variation."
+                ),
+                "valid %, applies %: of all queries and methods, as the paper counts them.",
+            ]
+        notes.append(EXPLAINED)
+        if not self.variations:
+            notes.append(
+                "Whether a variation is valid is judged by rules, a proxy for people: docs/evidence/validity.md."
+            )
+        if deeper := [depth for depth in self.depths if depth > bench.depth]:
+            listed = ", ".join(map(str, deeper))
+            notes.append(f"Depth {listed} is not in the table by depth: lists end at {bench.depth} (option --depth).")
+        methods = dict.fromkeys(v.method for v in variations if v.method != HUMAN)
+        done = {m: len({v.qid for v in variations if v.method == m}) for m in methods}
+        if partly := {m: n for m, n in done.items() if n < len(bench.queries)}:
             listed = ", ".join(f"{method} to {n}" for method, n in partly.items())
-            notes.append(f"Not every edit applies to each of {len(bench.qrels)} queries: {listed}.")
+            notes.append(f"Not every method applies to each of the {len(bench.queries)} queries: {listed}.")
         if lacking:
             notes.append(f"Left out for want of data or models ('shaketable list resources'): {', '.join(lacking)}.")
         if any(v.category not in KEEPING for v in variations):
             notes.append(
                 "Generalisation, specialisation and another aspect change what is asked: no ranker is to blame."
             )
-        if len(bench.qrels) < FEWEST_QUERIES:
-            notes.append(f"Only {len(bench.qrels)} queries: no change is marked as significant.")
+        if len(bench.queries) < FEWEST_QUERIES:
+            notes.append(f"There are fewer than {FEWEST_QUERIES} queries: no change is marked as significant.")
         return notes
 
 
-def _overview(by_category: pd.DataFrame) -> pd.DataFrame:
+def varied(bench: Bench, edits: Sequence[str], n: int, file: str = "") -> tuple[list[Variation], dict[str, str]]:
+    """The variations of the queries: from a file where one is named, else made by the bench."""
+    if not file:
+        return bench.variations(edits, n)
+    variations = read_variations(Path(file), bench.queries, judge_for(bench.collection))
+    if not variations:
+        raise BadInput(f"none of its variations is of a query of {bench.collection.name}", file)
+    return variations, {}
+
+
+def _prepared(bench: Bench, variations: Sequence[Variation]) -> list[Trial]:
+    """The queries as their variations were made from them: in lower case, as a rule."""
+    texts = {v.qid: v.original for v in variations}
+    lower = all(text == text.lower() for text in texts.values())
+    return [Trial(q, texts.get(q, t.lower() if lower else t)) for q, t in bench.texts.items()]
+
+
+def _groups(variations: Sequence[Variation]) -> dict[tuple[str, str], list[int]]:
+    groups: dict[tuple[str, str], list[int]] = {}
+    for i, v in enumerate(variations):
+        groups.setdefault((v.category, v.method), []).append(i)
+        groups.setdefault((v.category, "all"), []).append(i)
+    return groups
+
+
+def _judged(bench: Bench, members: list[int], shaken: Shaken, qids: list[str]) -> dict[str, float]:
+    """The judged share of the first ten documents, before and after."""
+    qrels = {str(i): bench.qrels[qid] for i, qid in zip(members, qids, strict=True)}
+    shares = {}
+    for heading, run in (("judged@10 before", shaken.old), ("judged@10", shaken.new)):
+        shares[heading] = float(np.mean(list(judged_share(qrels, run).values())))
+    return shares
+
+
+def _change(shaken: Shaken) -> NDArray[np.float64]:
+    """What each trial changed: the value, or without judgements the overlap lost."""
+    if shaken.before is not None and shaken.after is not None:
+        return np.asarray(shaken.after - shaken.before)
+    return np.array([moved.overlap - 1 for moved in shaken.movements])
+
+
+def _details(ranker: str, variations: Sequence[Variation], shaken: Shaken) -> Iterator[dict[str, Any]]:
+    for i, (v, moved) in enumerate(zip(variations, shaken.movements, strict=True)):
+        row: dict[str, Any] = {"category": v.category, "method": v.method, "ranker": ranker, "query": v.qid}
+        row |= {"text": v.text, "valid": v.valid, "why not": v.why}
+        if shaken.before is not None and shaken.after is not None:
+            start, end = float(shaken.before[i]), float(shaken.after[i])
+            row |= {"before": start, "after": end, "change": end - start}
+        yield row | {"overlap@10": moved.overlap, "fall of first": moved.fall}
+
+
+def _examples(
+    ranker: str, variations: Sequence[Variation], shaken: Shaken, change: NDArray[np.float64]
+) -> list[Example]:
+    """The largest losses and gains, of valid variations that keep the meaning."""
+    usable = [i for i, v in enumerate(variations) if v.valid and v.category in KEEPING]
+    falling = sorted(usable, key=lambda i: change[i])
+    places = [i for i in falling[:EXAMPLES] if change[i] < 0] + [
+        i for i in falling[: -EXAMPLES - 1 : -1] if change[i] > 0
+    ]
+    return [shaken.example(ranker, i, f"{variations[i].category}: {variations[i].method}") for i in places]
+
+
+def _ends(compared: Comparison) -> dict[str, Any]:
+    return {
+        "before": compared.before,
+        "after": compared.after,
+        "change": compared.change,
+        "low": compared.low,
+        "high": compared.high,
+        "p": compared.p,
+        "queries": compared.n,
+    }
+
+
+def _starred(frame: pd.DataFrame) -> pd.DataFrame:
+    """Each convention is a family of tests of its own."""
+    for column in ("p", "p (valid)", "p (replaced)"):
+        if column in frame:
+            frame = starred(frame, column)
+    return frame
+
+
+def _overview(by_category: pd.DataFrame, change: str) -> pd.DataFrame:
     """A row for each category, a column for each ranker: the change, with a star where chance is unlikely."""
     import pandas as pd
 
     rows: dict[str, dict[str, Any]] = {}
     for _, row in by_category.iterrows():
         cells = rows.setdefault(row["category"], {"category": row["category"], "valid %": row["valid %"]})
-        cells[row["ranker"]] = f"{row['as is'] - row['before']:+.4f}{row['']}"
+        cells[row["ranker"]] = f"{row[change]:+.4f}{row['']}" if change == "change" else row[change]
     return pd.DataFrame(list(rows.values()))
 
 
-def made(bench: Bench, edits: Sequence[str], n: int) -> tuple[list[Variation], dict[str, str]]:
-    """Variations of the judged queries, and which methods were left out for want of what."""
-    queries = {qid: bench.queries[qid] for qid in bench.qrels}
-    lacking: dict[str, str] = {}
-    wanted = [EDITS.build(text) for text in edits or [name for name in EDITS if name not in ATTACKS] if text != HUMAN]
-    for edit in list(wanted):
-        if reason := missing(edit):
-            if edits:
-                raise BadInput(f"{EDITS.spec(edit)}: {reason}")
-            lacking[EDITS.spec(edit)] = reason
-            wanted.remove(edit)
-    validity = Validity(similarity=encoder_similarity(bench.collection))
-    variations = vary(queries, wanted, n, bench.seed, bench.vocabulary, validity=validity) if wanted else []
-    if not edits or HUMAN in edits:
-        variants = {qid: texts for qid, texts in bench.collection.variants.items() if qid in queries}
-        variations += written(queries, variants)
-    if not variations:
-        raise BadInput("no edit applies to any of the queries, so there is nothing to compare")
-    return variations, lacking
+def _classes(bench: Bench, by_category: pd.DataFrame, change: str) -> pd.DataFrame:
+    """Means over the rankers of a class: traditional, neural, transformer (paper 004, section 5.1)."""
+    families = {name: str(getattr(bench.ranker(name), "family", "other")) for name in bench.scoring}
+    if len(set(families.values())) < 2:
+        return by_category.iloc[:0]
+    classes = by_category.assign(**{"class": by_category["ranker"].map(families)})
+    means = classes.groupby(["setting", "category", "class"], sort=False)
+    return means.agg(**{change: (change, "mean"), "rankers": ("ranker", "nunique")}).reset_index()
 
 
-def corrected(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with its p-values corrected for their number, and stars."""
-    frame = frame.copy()
-    frame["p (Holm)"] = adjust(frame.pop("p").to_numpy(), "holm")
-    frame[""] = [mark(p, n) for p, n in zip(frame["p (Holm)"], frame["queries"], strict=True)]
-    return frame.reset_index(drop=True)
-
-
-def _by_query(qids: Sequence[str], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    order = {qid: i for i, qid in enumerate(dict.fromkeys(qids))}
-    place = np.array([order[qid] for qid in qids])
-    return np.asarray(np.bincount(place, values) / np.bincount(place))
-
-
-def _numbered(run: Run, trials: Sequence[Trial]) -> Run:
-    return {str(i): run.get(trial.qid, {}) for i, trial in enumerate(trials)}
+def _findings(by_category: pd.DataFrame, judged: bool) -> list[Finding]:
+    findings = []
+    for _, row in by_category.iterrows():
+        about = {"ranker": row["ranker"], "n": int(row["queries"])}
+        if judged:
+            ends = {"low": row["low"], "high": row["high"], "p": row["p (Holm)"]}
+            findings.append(Finding(name=f"change({row['category']})", value=row["change"], **ends, **about))
+        findings.append(Finding(name=f"overlap({row['category']})", value=row["overlap@10"], **about))
+    return findings
 
 
 def _correlations(variations: Sequence[Variation], deltas: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
@@ -284,51 +395,28 @@ def _pearson(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 
 
 def _map(deltas: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
-    """Rankers in the plane by their changes: t-SNE for ten and more if scikit-learn is there, else two components."""
+    """Rankers in the plane by their changes (t-SNE): those that break alike stand together."""
     import pandas as pd
 
     if len(deltas) < 3:
         return pd.DataFrame()
-    points = np.array(list(deltas.values()))
-    places = _neighbours(points) if len(deltas) >= 10 else None
-    if places is None:
-        u, s, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
-        places = u[:, :2] * s[:2]
-        # the sign of a component is arbitrary: let the largest be positive, so that runs look alike
-        places = places * np.sign(places[np.abs(places).argmax(axis=0), [0, 1]] + 1e-300)
+    places = tsne(np.array(list(deltas.values())))
     return pd.DataFrame({"ranker": list(deltas), "x": places[:, 0], "y": places[:, 1]})
 
 
-def _neighbours(points: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    try:
-        from sklearn.manifold import TSNE
-    except ModuleNotFoundError:
-        return None
-    return np.asarray(TSNE(2, perplexity=len(points) / 3, init="pca", random_state=0).fit_transform(points))
-
-
-def _examples(details: pd.DataFrame, worst: bool) -> pd.DataFrame:
-    """The largest changes of each ranker, with the texts; only variations that are valid and keep the meaning."""
-    sign = 1 if worst else -1
-    of = details[details["valid"] & details["category"].isin(KEEPING) & (sign * details["change"] < 0)]
-    of = of.assign(size=sign * of["change"]).sort_values("size", kind="stable")
-    columns = ["ranker", "category", "method", "query", "text", "before", "after"]
-    return of.groupby("ranker", sort=False).head(EXAMPLES).sort_values(["ranker", "size"], kind="stable")[columns]
-
-
-def _figures(setting: str) -> tuple[Figure, ...]:
+def _figures(setting: str, change: str) -> tuple[Figure, ...]:
     return (
         Figure(
             "distribution",
             "variations per query",
             "How far each category moves a query",
             x="category",
-            y="change",
+            y=change,
             color="ranker",
             caption=f"Each box is the middle half of the changes, the line their median ({setting}).",
         ),
         Figure(
-            "heatmap", "change by method", "Mean change by method and ranker", x="ranker", y="method", color="change"
+            "heatmap", "change by method", f"Mean {change} by method and ranker", x="ranker", y="method", color=change
         ),
         Figure(
             "heatmap",
@@ -338,5 +426,13 @@ def _figures(setting: str) -> tuple[Figure, ...]:
             y="other",
             color="all",
         ),
-        Figure("scatter", "map of rankers", "Rankers that break alike stand together", x="x", y="y", color="ranker"),
+        Figure(
+            "scatter",
+            "map of rankers",
+            "Rankers that break alike stand together",
+            x="x",
+            y="y",
+            color="ranker",
+            caption="The axes have no meaning of their own; only nearness has (t-SNE of the changes).",
+        ),
     )

@@ -11,9 +11,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from shaketable.measure.risk import baseline_scores, geo_risk, ranks, reward_risk, risk_table, z_scores
+from shaketable.errors import BadInput
+from shaketable.measure.risk import (
+    baseline_scores,
+    g_squared,
+    g_squared_of_two,
+    geo_risk,
+    ranks,
+    reward_risk,
+    risk_table,
+    z_scores,
+)
 from shaketable.measure.significance import FEWEST_QUERIES, adjust, bootstrap_interval, effect_size, mark, t_test
-from shaketable.types import Figure, Result, ScoreTable
+from shaketable.types import Figure, Finding, Result, ScoreTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +47,11 @@ class Risk:
     alphas: tuple[float, ...] = ALPHAS
 
     needs_judgements: ClassVar[bool] = True
+    needs_scoring: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if any(not 0 <= alpha < np.inf for alpha in self.alphas) or not self.alphas:
+            raise BadInput(f"risk: alphas should be numbers from 0 up, not {self.alphas}")
 
     def run(self, bench: Bench) -> Result:
         table = bench.table(self.measure)
@@ -51,7 +66,7 @@ def of_scores(table: ScoreTable, baselines: Sequence[str], alphas: Sequence[floa
     bases = {name: baseline_scores(table.values, table.systems, name) for name in baselines}
     baseline, base = next(iter(bases.items()))
     z = z_scores(table.values)
-    frames = {"risk": _by_alpha(table, base, baseline, alphas)}
+    frames = {"risk": _by_alpha(table, base, baseline, alphas, seed)}
     frames |= {f"against {name}": _wins_and_losses(table, bases[name], name, seed) for name in bases}
     if len(bases) > 1:
         frames[f"against {len(bases)} baselines, averaged"] = _macro(table, bases)
@@ -77,10 +92,17 @@ def of_scores(table: ScoreTable, baselines: Sequence[str], alphas: Sequence[floa
         f"URisk and TRisk are against {baseline}"
         + (" of all rankers, per query" if baseline not in table.systems else "")
         + f"; T*Risk is against the mean, ZRisk and GeoRisk against all {len(table.systems)} rankers.",
-        "R is the place by the measure before it; |TRisk| above 2 is significant at about 95 %.",
+        (
+            "R is the place by the measure before it. p: how often TRisk (p*: T*Risk) is as large when the two are "
+            "exchanged at random, topic by topic; it holds at every alpha."
+        ),
+        (
+            "Risk tells systems apart only where their means do not differ significantly (section 5 of the paper); "
+            f"G² of all systems is {g_squared(table.values):.3f}."
+        ),
     ]
     if len(table.topics) < FEWEST_QUERIES:
-        notes.append(f"Only {len(table.topics)} queries: no difference is marked as significant.")
+        notes.append(f"There are fewer than {FEWEST_QUERIES} queries: no difference is marked as significant.")
     figures = [
         Figure("lines", "GeoRisk by alpha", "GeoRisk as losses weigh more", x="alpha", y="GeoRisk", color="ranker"),
     ]
@@ -102,17 +124,20 @@ def of_scores(table: ScoreTable, baselines: Sequence[str], alphas: Sequence[floa
                 caption="Above 0: better than its own level and the query's difficulty let one expect.",
             )
         )
-    headline = {
-        f"{row['ranker']}.GeoRisk@{row['alpha']}": float(row["GeoRisk"]) for _, row in frames["risk"].iterrows()
-    }
-    return Result("risk", QUESTION, frames, tuple(figures), tuple(notes), headline)
+    findings = [
+        Finding(row["ranker"], f"{column}@{row['alpha']}", float(row[column]), n=len(table.topics), against=against)
+        for _, row in frames["risk"].iterrows()
+        for column, against in (("URisk", baseline), ("GeoRisk", "all rankers"))
+        if not np.isnan(row[column])
+    ]
+    return Result("risk", QUESTION, frames, tuple(figures), tuple(notes), tuple(findings))
 
 
-def _by_alpha(table: ScoreTable, base: np.ndarray, baseline: str, alphas: Sequence[float]) -> pd.DataFrame:
+def _by_alpha(table: ScoreTable, base: np.ndarray, baseline: str, alphas: Sequence[float], seed: int) -> pd.DataFrame:
     """The layout of the paper's Table 6: each measure and, beside it, the ranker's place by it."""
     import pandas as pd
 
-    found = risk_table(table.values, base, alphas)
+    found = risk_table(table.values, base, alphas, seed)
     is_baseline = np.array([name == baseline for name in table.systems])
     parts = []
     for i, alpha in enumerate(found.alphas):
@@ -126,8 +151,9 @@ def _by_alpha(table: ScoreTable, base: np.ndarray, baseline: str, alphas: Sequen
         part["p"] = np.where(is_baseline, np.nan, found.p[:, i])
         for column, values in (("T*Risk", found.t_star), ("ZRisk", found.z), ("GeoRisk", found.geo)):
             part[column] = values[:, i]
-            if column != "T*Risk":  # the place by it is that by the mean, whatever alpha (section 2 of the paper)
-                part[f"R {column}"] = ranks(values[:, i])
+            part[f"R {column}"] = ranks(values[:, i])
+            if column == "T*Risk":
+                part["p*"] = found.p_star[:, i]
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
@@ -171,5 +197,6 @@ def _wins_and_losses(table: ScoreTable, base: np.ndarray, baseline: str, seed: i
             "ties": found.ties.astype(int),
             "W/L": found.win_loss,
             "losses > 20 %": found.heavy_losses.astype(int),
+            "G² of the two": g_squared_of_two(values, base),
         }
     )

@@ -5,25 +5,26 @@ Wu, Zhang, Guo, Fan, Cheng. Are neural ranking models robust? TOIS 2022, section
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shaketable.measure.effectiveness import judged_share, score_table, tie_rate
+from shaketable.measure.effectiveness import name, parse, score_tables, tie_rate
 from shaketable.measure.significance import FEWEST_QUERIES, bootstrap_interval
 from shaketable.measure.variance import (
     GMAP,
+    VAP,
     VNAP,
     WorstArea,
     below_initial,
     mean_variance_correlation,
-    no_relevant,
-    r_loss,
+    relevant_lost,
     robustness_index,
 )
-from shaketable.types import Figure, Qrels, Result, Run, ScoreTable
+from shaketable.task.sliced import sliced
+from shaketable.types import Figure, Finding, Qrels, Result, Run, ScoreTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,34 +41,54 @@ class Variance:
     measure: str = "nDCG@10"
 
     needs_judgements: ClassVar[bool] = True
+    needs_scoring: ClassVar[bool] = False
 
     def run(self, bench: Bench) -> Result:
         runs = bench.runs()
-        return of_runs([self.measure], bench.qrels, runs, next(iter(runs)), bench.seed, pool=bench.pool)
+        result = of_runs([self.measure], bench.qrels, runs, next(iter(runs)), bench.seed, pool=bench.pool)
+        slices, worst_slices = sliced(bench, result.tables["per query"], _name(self.measure), _name(self.measure))
+        return replace(
+            result,
+            tables={**result.tables, **slices},
+            findings=(*result.findings, *worst_slices),
+            brief=tuple(result.tables)[:2],
+        )
+
+
+def _name(measure: str) -> str:
+    return name(parse(measure))
+
+
+NEEDED = ("AP", "Success@10", "P@10", "Judged@10")
+"""What variance is computed from, beside the measures asked for."""
 
 
 def of_runs(
-    measures: list[str], qrels: Qrels, runs: Mapping[str, Run], initial: str, seed: int, pool: str = ""
+    measures: Sequence[str], qrels: Qrels, runs: Mapping[str, Run], initial: str, seed: int, pool: str = ""
 ) -> Result:
     """Variance of runs, on average precision, beside the mean of each measure; others are compared with `initial`."""
+    return of_tables(score_tables((*measures, *NEEDED), qrels, runs), qrels, runs, initial, seed, pool)
+
+
+def of_tables(
+    tables: Sequence[ScoreTable], qrels: Qrels, runs: Mapping[str, Run], initial: str, seed: int, pool: str = ""
+) -> Result:
+    """The same of tables that are there already: the measures', and last those of `NEEDED`."""
     import pandas as pd
 
-    tables = [score_table(measure, qrels, runs) for measure in measures]
-    ap = next((table for table in tables if table.measure == "AP"), None) or score_table("AP", qrels, runs)
-    summary = _spread(tables, ap, seed)
-    summary["%no@10"] = [100 * float(np.mean(list(no_relevant(qrels, run).values()))) for run in runs.values()]
-    summary["judged@10"] = [float(np.mean(list(judged_share(qrels, run).values()))) for run in runs.values()]
-    summary["ties"] = [tie_rate(run).neighbours for run in runs.values()]
+    *wanted, ap, success, precision, judged = tables
+    summary = _spread(wanted, ap, seed)
+    summary["%no@10"] = 100 * (1 - success.values.mean(axis=1))
+    summary["judged@10"] = judged.values.mean(axis=1)
+    ties = {system: tie_rate(run) for system, run in runs.items()}
+    summary["ties"] = [one.neighbours for one in ties.values()]
+    others = [system for system in runs if system != initial]
     against = pd.DataFrame(
         {
-            "ranker": [name for name in runs if name != initial],
-            "robustness index": [robustness_index(ap.row(initial), ap.row(n)) for n in runs if n != initial],
-            "<Init %": [below_initial(ap.row(initial), ap.row(n)) for n in runs if n != initial],
-            "R-Loss@10": [
-                float(np.mean(list(r_loss(qrels, runs[initial], run).values())))
-                for name, run in runs.items()
-                if name != initial
-            ],
+            "ranker": others,
+            "robustness index": [robustness_index(ap.row(initial), ap.row(n)) for n in others],
+            "<Init %": [below_initial(ap.row(initial), ap.row(n)) for n in others],
+            "R-Loss@10": [float(relevant_lost(precision.row(initial), precision.row(n)).mean()) for n in others],
         }
     )
     frames = {"variance": summary}
@@ -79,12 +100,12 @@ def of_runs(
         notes.append(
             f"{len(without)} of {len(qrels)} queries have no relevant document and count 0, e.g. {without[0]}."
         )
-    for name, run in runs.items():
+    for system, run in runs.items():
         if missing := len(qrels.keys() - run.keys()):
-            notes.append(f"{name} has no list for {missing} of {len(qrels)} queries; they count 0.")
-        if constant := tie_rate(run).constant_lists:
-            notes.append(f"{name}: {constant:.0%} of its lists have one score for all documents: no ranking at all.")
-    return _result(tables, ap, frames, notes)
+            notes.append(f"{system} has no list for {missing} of {len(qrels)} queries; they count 0.")
+        if constant := ties[system].constant_lists:
+            notes.append(f"{system}: {constant:.0%} of its lists have one score for all documents: no ranking at all.")
+    return _result(wanted, ap, frames, notes)
 
 
 def of_scores(table: ScoreTable, seed: int) -> Result:
@@ -103,10 +124,11 @@ def _spread(tables: list[ScoreTable], ap: ScoreTable, seed: int) -> pd.DataFrame
     frame[f"{measure} low"], frame[f"{measure} high"] = bootstrap_interval(tables[0].values, seed)
     if ap.measure not in frame:
         frame[ap.measure] = ap.values.mean(axis=1)
-    frame["VNAP"] = VNAP().of(ap.values)
-    frame["gMAP"] = GMAP().of(ap.values)
-    frame["gMAP floor"] = GMAP(floor=True).of(ap.values)
-    frame["worst 25 %"] = WorstArea().of(ap.values)
+    frame["variance of AP"] = VAP().over(ap.values)
+    frame["VNAP"] = VNAP().over(ap.values)
+    frame["gMAP"] = GMAP().over(ap.values)
+    frame["gMAP floor"] = GMAP(floor=True).over(ap.values)
+    frame["worst 25 %"] = WorstArea().over(ap.values)
     return frame
 
 
@@ -125,12 +147,11 @@ def _result(tables: list[ScoreTable], ap: ScoreTable, frames: dict[str, pd.DataF
     )
     notes.append(f"low, high: 95 % bootstrap interval of the mean over {len(first.topics)} queries.")
     if len(first.topics) < FEWEST_QUERIES:
-        notes.append(f"Only {len(first.topics)} queries: read the intervals, not the means.")
-    correlation = mean_variance_correlation(summary[ap.measure], summary["VNAP"].fillna(0))
+        notes.append(f"There are fewer than {FEWEST_QUERIES} queries: read the intervals, not the means.")
+    correlation = mean_variance_correlation(summary[ap.measure], summary["VNAP"])
     if not np.isnan(correlation):
-        notes.append(
-            f"Pearson correlation of mean {ap.measure} and VNAP over {len(summary)} rankers: {correlation:.3f}."
-        )
+        rankers = summary["VNAP"].count()
+        notes.append(f"Pearson correlation of mean {ap.measure} and VNAP over {rankers} rankers: {correlation:.3f}.")
     figures = (
         Figure("bars", "variance", "Unevenness over queries (VNAP, lower is better)", x="ranker", y="VNAP"),
         Figure(
@@ -142,17 +163,34 @@ def _result(tables: list[ScoreTable], ap: ScoreTable, frames: dict[str, pd.DataF
             color="ranker",
             caption="Up and right is better: gMAP weighs a failed query as much as many that shine.",
         ),
+        Figure(
+            "scatter",
+            "variance",
+            "Mean effectiveness and queries without a relevant document in the first ten",
+            x=ap.measure,
+            y="%no@10",
+            color="ranker",
+            caption="Down and right is better.",
+        ),
         Figure("profile", "per query", f"{first.measure} of each query", x="query", y=first.measure, color="ranker"),
     )
-    headline = {
-        f"{row['ranker']}.{key}": float(row[column])
-        for _, row in summary.iterrows()
-        for key, column in (
-            (first.measure, first.measure),
-            (ap.measure, ap.measure),
-            ("VNAP", "VNAP"),
-            ("gMAP", "gMAP"),
+    findings = [
+        Finding(
+            row["ranker"],
+            key,
+            float(row[key]),
+            *_ends(row, key),
+            n=len(first.topics),
+            better="lower" if key == "VNAP" else "higher",
         )
-        if not np.isnan(row[column])
-    }
-    return Result("variance", QUESTION, frames, figures, tuple(notes), headline)
+        for _, row in summary.iterrows()
+        for key in dict.fromkeys((first.measure, ap.measure, "VNAP", "gMAP"))
+        if not np.isnan(row[key])
+    ]
+    drawn = tuple(figure for figure in figures if figure.y in frames[figure.table])
+    return Result("variance", QUESTION, frames, drawn, tuple(notes), tuple(findings))
+
+
+def _ends(row: pd.Series[Any], key: str) -> tuple[float, float]:
+    """The interval of a mean, where there is one."""
+    return float(row.get(f"{key} low", np.nan)), float(row.get(f"{key} high", np.nan))

@@ -37,6 +37,10 @@ ODD_NOUNS = word_set(
     """
 )
 """Nouns whose plural is not made with -s, or that have none."""
+ODD_ENDS = ("child", "man", "foot", "tooth", "wife", "knife", "shelf", "wolf", "folk")
+"""What such nouns end in, as compounds: "schoolchild", "postman"."""
+EVEN_NOUNS = word_set("human german roman shaman talisman ottoman caiman walkman")
+"""Nouns that end so and have a plural on -s all the same."""
 
 STRESSED = word_set(
     """
@@ -94,7 +98,9 @@ def ending_on(lemma: str, ending: str) -> str | None:
         return None
     consonant_y = lemma[-1] == "y" and lemma[-2] not in VOWELS
     if ending == "s":
-        if lemma in ODD_NOUNS or (lemma.endswith(("ness", "ity")) and len(lemma) > 8):
+        plural = lemma.endswith("s") and not lemma.endswith(("ss", "us", "is", "as", "os"))  # "possessions"
+        odd = lemma in ODD_NOUNS or (lemma.endswith(ODD_ENDS) and lemma not in EVEN_NOUNS)
+        if plural or odd or (lemma.endswith(("ness", "ity")) and len(lemma) > 8):
             return None
         if consonant_y:
             return lemma[:-1] + "ies"

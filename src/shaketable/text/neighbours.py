@@ -6,7 +6,6 @@ object word -> list of words, nearest first, or as lines of a word and its numbe
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.errors import BadInput
-from shaketable.files import home, lines, open_binary
+from shaketable.files import columns, home, lines, numbers, read_json
 
+LIMIT, TINY = float(np.finfo(np.float32).max), float(np.finfo(np.float32).tiny)
 NAMES = ("counterfitted-neighbors.json", "counter-fitted-vectors.txt", "counter-fitted-vectors.txt.gz")
 
 
@@ -71,8 +71,8 @@ def neighbours(path: str = "") -> Neighbours:
     found = Path(path) if path else find()
     if found is None:
         raise BadInput(
-            f"counter-fitted neighbours are in none of {', '.join(map(str, places()))}; "
-            "put a JSON of lists or a text file of vectors there, or name the file"
+            f"there are counter-fitted neighbours in none of {', '.join(map(str, places()))}; "
+            "put a JSON file of lists or a text file of vectors there, or name the file"
         )
     return read_neighbours(found)
 
@@ -84,31 +84,27 @@ def read_neighbours(path: Path) -> Neighbours:
 
 
 def _read_lists(path: Path) -> Lists:
-    try:
-        with open_binary(path) as raw:
-            words = json.load(raw)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"is not JSON ({error})", path) from error
-    if not isinstance(words, dict) or not all(isinstance(near, list) for near in words.values()):
+    words = read_json(path)
+    if not isinstance(words, dict) or not all(
+        isinstance(near, list) and all(isinstance(word, str) for word in near) for near in words.values()
+    ):
         raise BadInput("must hold one object: each word with the list of its neighbours", path)
     return Lists(words)
 
 
 def _read_vectors(path: Path) -> Vectors:
-    words: list[str] = []
-    rows: list[NDArray[np.float32]] = []
-    for number, line in lines(path):
-        word, _, numbers = line.partition(" ")
+    rows: dict[str, NDArray[np.float32]] = {}
+    size = 0
+    for at, line in lines(path):
+        word, _, rest = line.partition(" ")
         try:
-            row = np.array(numbers.split(), dtype=np.float32)
+            row = np.array(numbers(columns(rest)))
         except ValueError as error:
-            raise BadInput("a line is a word and its numbers", path, number) from error
-        if not len(row) or (rows and len(row) != len(rows[0])) or not np.isfinite(row).all():
-            raise BadInput("every word must have the same count of finite numbers", path, number)
-        words.append(word)
-        rows.append(row)
+            raise BadInput("a line is a word and its numbers", path, at) from error
+        size = size or len(row)
+        if not word or not len(row) or len(row) != size or not (np.abs(row) <= LIMIT).all():
+            raise BadInput("every word must have the same count of finite numbers", path, at)
+        rows.setdefault(word, (row / max(np.linalg.norm(row), TINY)).astype(np.float32))
     if not rows:
         raise BadInput("holds no vectors", path)
-    matrix = np.stack(rows)
-    matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    return Vectors(words, {word: i for i, word in enumerate(words)}, matrix)
+    return Vectors(list(rows), {word: i for i, word in enumerate(rows)}, np.stack(list(rows.values())))

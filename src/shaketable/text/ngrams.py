@@ -17,29 +17,25 @@ discounts, out of Python dictionaries.
 
 from __future__ import annotations
 
-import json
-import shutil
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable import files
 from shaketable.errors import BadInput
 from shaketable.text.tokens import Memo, Tokenizer
-from shaketable.types import Corpus, fingerprint
+from shaketable.types import fingerprint
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FORMAT = 1  # of the files; raise it when they, or the numbers in them, come out differently
+FORMAT = 1  # raise it when the same texts come to other numbers
 UNKNOWN, START, END, FIRST = range(4)
 """The numbers of any unknown word, of where a text begins and ends, and of the first word that is known."""
 WORDS = 20_000_000
@@ -88,6 +84,8 @@ class NGrams:
     tokenizer: Tokenizer
     known: NDArray[np.uint64]
     tables: tuple[Table, ...]
+    remark: str = ""
+    """What became of one on disk that could not be used."""
 
     @property
     def order(self) -> int:
@@ -145,17 +143,6 @@ class NGrams:
         ends = np.cumsum(sizes)
         logs = self.conditional(words, np.arange(len(words)) - np.repeat(ends - sizes, sizes))
         return [logs[end - size + 1 : end] for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]
-
-
-def open_ngrams(corpus: Corpus, order: int = 3, tokenizer: Tokenizer | None = None, words: int = WORDS) -> NGrams:
-    """The model of a collection's texts: the one on disk, or a new one, which is kept there if that is possible."""
-    tokenizer = tokenizer or Tokenizer(stopwords="none", stemmer="none")
-    name = fingerprint("ngrams", FORMAT, corpus.fingerprint, repr(tokenizer), order, words)
-    folder = files.home() / "ngrams" / name
-    if found := load(folder):
-        return found
-    model = learn((doc.text for _, doc in corpus.items()), order, tokenizer, words, name)
-    return (load(folder) if save(model, folder) else None) or model
 
 
 def learn(
@@ -267,42 +254,6 @@ def discounted(adjusted: Ints) -> tuple[float, float, float]:
     share = n1 / (n1 + 2 * n2)
     found = 1 - 2 * share * n2 / n1, 2 - 3 * share * n3 / n2, 3 - 4 * share * n4 / n3
     return found if all(0 < d <= most for most, d in enumerate(found, 1)) else USUAL
-
-
-def save(model: NGrams, folder: Path) -> bool:
-    """Write a model under this name, whole or not at all; False if it cannot be written. Whoever came first, stays."""
-    about = {"fingerprint": model.fingerprint, "order": model.order, "tokenizer": asdict(model.tokenizer)}
-    try:
-        with files.folder_whole(folder) as fresh:
-            np.save(fresh / "known.npy", model.known, allow_pickle=False)
-            for n, table in enumerate(model.tables, 1):
-                for part, values in table._asdict().items():
-                    np.save(fresh / f"{n}.{part}.npy", values, allow_pickle=False)
-            (fresh / "ngrams.json").write_text(json.dumps(about), encoding="utf-8")
-    except OSError:
-        return False
-    return True
-
-
-def load(folder: Path) -> NGrams | None:
-    """The model in a folder, mapped; None if there is none that can be read. A damaged one is removed."""
-    if not folder.is_dir():
-        return None
-
-    def mapped(name: str) -> Any:
-        return np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-
-    try:
-        about = json.loads((folder / "ngrams.json").read_text(encoding="utf-8"))
-        tables = tuple(
-            Table(*(mapped(f"{n}.{part}") for part in Table._fields)) for n in range(1, int(about["order"]) + 1)
-        )
-        return NGrams(about["fingerprint"], Tokenizer(**about["tokenizer"]), mapped("known"), tables)
-    except (FileNotFoundError, EOFError, ValueError, KeyError, TypeError):
-        shutil.rmtree(folder, ignore_errors=True)
-    except OSError:
-        pass  # it may be whole, and readable to others
-    return None
 
 
 def _keys(prefixes: NDArray[np.integer[Any]], words: NDArray[np.integer[Any]]) -> NDArray[np.uint64]:

@@ -40,7 +40,7 @@ class Tokenizer:
     def __post_init__(self) -> None:
         for field, known in (("split", ("words", "space")), ("stopwords", STOPWORDS), ("stemmer", STEMMERS)):
             if getattr(self, field) not in known:
-                raise BadInput(f"{field} is one of {', '.join(known)}, not {getattr(self, field)!r}")
+                raise BadInput(f"the {field} is one of {', '.join(known)}, not {getattr(self, field)!r}")
 
     def __call__(self, text: str) -> list[str]:
         terms = self._terms

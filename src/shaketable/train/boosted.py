@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.data.letor import Letor
+from shaketable.errors import BadInput
 from shaketable.rank.ltr import Trees, import_lightgbm
-from shaketable.train.fit import Baselines, Fit, refuse_nothing_to_learn
+from shaketable.train.baselines import Baselines
+from shaketable.train.fit import FeatureLearner, Fit, refuse_nothing_to_learn
 from shaketable.train.linear import check
 from shaketable.train.ndcg import NDCG
 
@@ -19,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class GBRT:
+class GBRT(FeatureLearner):
     """Boosted regression trees on the labels, by least squares (LightGBM).
 
     trees, leaves, learning_rate, min_docs    as many trees, leaves of each, step, and rows that a leaf needs
@@ -38,7 +40,7 @@ class GBRT:
     early_stop: int = 100
     truncation: int = 10
 
-    def fit(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
+    def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """Grow trees; keep as many as do best on the validation queries."""
         refuse_nothing_to_learn(train)
         check("gbrt", self.trees >= 1, "trees", "1 or more", self.trees)
@@ -77,15 +79,19 @@ def grow(
     callbacks = [lightgbm.record_evaluation(curves)]
     if held and early_stop:
         callbacks.append(lightgbm.early_stopping(early_stop, verbose=False))
-    booster = lightgbm.train(
-        settings,
-        data,
-        trees,
-        valid_sets=[data, *held],
-        valid_names=["train", "valid"][: len(sets)],
-        feval=lambda scores, which: ("measure", measure(0 if which is data else 1, scores), True),
-        callbacks=callbacks,
-    )
+    try:
+        booster = lightgbm.train(
+            settings,
+            data,
+            trees,
+            valid_sets=[data, *held],
+            valid_names=["train", "valid"][: len(sets)],
+            feval=lambda scores, which: ("measure", measure(0 if which is data else 1, scores), True),
+            callbacks=callbacks,
+        )
+    except lightgbm.basic.LightGBMError as error:
+        useless = "no feature of these rows can tell documents apart; more rows, or features that vary, are needed"
+        raise BadInput(f"{useless} (LightGBM: {' '.join(str(error).split())})", sets[0].source or None) from error
     best = booster.best_iteration if booster.best_iteration > 0 else booster.current_iteration()
     columns = {name: curve["measure"] for name, curve in curves.items()}
     history = [

@@ -1,27 +1,35 @@
-"""Fitting in general: what a learner is given and gives, folds, search over a grid, features of a collection."""
+"""Learning from features in general: what a learner is given and gives, folds, search over a grid.
+
+A learner has two doors: `fit` takes a collection, as every learner does, and `fit_rows` takes rows of features, as
+LETOR files have them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shaketable import registry
-from shaketable.chance import draws_for
 from shaketable.data.letor import MOST, Letor
+from shaketable.data.splits import folds
 from shaketable.errors import BadInput
 from shaketable.rank.features import NAMES, Extractor
 from shaketable.rank.ltr import FittedModel, Linear, Trees
+from shaketable.rank.saved import Saved
 from shaketable.text.tokens import Tokenizer
+from shaketable.train.baselines import Baselines
 from shaketable.train.ndcg import NDCG
-from shaketable.types import Collection, Qrels, Query, Run, ScoreTable, Slate, ranking
+from shaketable.train.plan import Lessons, Plan
+from shaketable.types import Collection, Qrels, Query, Run, Slate, Watch, ranking, unwatched
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 BATCH = 256  # queries whose documents are in memory at a time
 
 
@@ -38,75 +46,56 @@ class Fit:
     """How much each feature has to say; only ratios mean something."""
 
 
-class Learner(Protocol):
-    """A frozen dataclass whose fields are its settings; `grid` holds the values that its paper chose them from."""
+class FeatureLearner(ABC):
+    """A learner from features: a frozen dataclass whose fields are its settings (see `types.Learner`)."""
 
     grid: ClassVar[Mapping[str, Sequence[Any]]]
+    names: ClassVar[tuple[str, ...]] = NAMES
+    """The features that are computed of a collection's texts."""
 
-    def fit(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit: ...
+    @abstractmethod
+    def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
+        """Learn from rows of features, each a document of a query with its label."""
 
-
-AnyLearner = TypeVar("AnyLearner", bound=Learner)
-System: TypeAlias = Callable[[Letor, NDCG], Floats]
-"""Whoever ranks the lists of a data set: the NDCG it reaches on each of them."""
-
-
-@dataclass(frozen=True)
-class Baselines:
-    """What a ranker should not lose to, by name."""
-
-    systems: Mapping[str, System]
-
-    def values(self, data: Letor, ndcg: NDCG) -> Floats:
-        """NDCG of each baseline (rows) on each query (columns)."""
-        return np.stack([system(data, ndcg) for system in self.systems.values()])
-
-
-def by_feature(number: int) -> System:
-    """The ranking by one feature, numbered from 1 as in LETOR files."""
-
-    def values(data: Letor, ndcg: NDCG) -> Floats:
-        if not 1 <= number <= data.dims:
-            raise BadInput(f"there is no feature {number} to be a baseline; there are {data.dims}", data.source or None)
-        return ndcg.of(data.features[:, number - 1])
-
-    return values
-
-
-def by_model(model: FittedModel) -> System:
-    """The ranking of a model, which should have learned from other queries."""
-    return lambda data, ndcg: ndcg.of(model.scores(data))
-
-
-def by_run(run: Run, name: str) -> System:
-    """The ranking of a run; documents that it lacks come last."""
-
-    def values(data: Letor, ndcg: NDCG) -> Floats:
-        _refuse_missing(data, run, f"baseline {name}")
-        scores = [run[data.qids[q]].get(docno, -np.inf) for q, docno in zip(data.owners, data.docnos, strict=True)]
-        return ndcg.of(np.array(scores))
-
-    return values
+    def fit(
+        self,
+        collection: Collection,
+        train: Sequence[str],
+        *,
+        valid: Sequence[str] = (),
+        seed: int = 0,
+        plan: Plan | None = None,
+        candidates: Run | None = None,
+        folder: str | Path,
+        depth: int = 100,
+        watch: Watch = unwatched,
+        overwrite: bool = False,
+    ) -> Saved:
+        """Learn from the candidates of the queries `train`: their features, labelled by the judgements."""
+        plan = plan or Plan()
+        if plan.objective:
+            raise BadInput(f"{registry.LEARNERS.spec(self)} has its own objective; {plan.objective} is for nets")
+        lessons = Lessons.prepare(collection, train, valid, candidates, depth, seed, hold_out=False)
+        queries = {"train": lessons.train, "valid": lessons.valid}
+        with watch("computing features", len(lessons.train) + len(lessons.valid)) as advance:
+            rows = {}
+            for part, qids in queries.items():
+                asked = {qid: collection.queries[qid] for qid in qids}
+                found = lessons.candidates, collection.qrels
+                rows[part] = letor_of(collection, asked, *found, names=self.names) if qids else None
+                advance(len(qids))
+        assert rows["train"] is not None
+        dealt = plan.lists.relabelled(rows["train"], seed)
+        model = learn(self, dealt, rows["valid"], seed=seed, baselines=plan.systems(collection))
+        model.save(folder, overwrite=overwrite)
+        return Saved(str(folder))
 
 
-def by_table(table: ScoreTable, system: str) -> System:
-    """Values measured elsewhere; they should be of the same NDCG."""
-    known = dict(zip(table.topics, table.row(system).tolist(), strict=True))
-
-    def values(data: Letor, ndcg: NDCG) -> Floats:
-        _refuse_missing(data, known, f"baseline {system}")
-        return np.array([known[qid] for qid in data.qids])
-
-    return values
-
-
-def _refuse_missing(data: Letor, known: Mapping[str, Any], what: str) -> None:
-    if missing := [qid for qid in data.qids if qid not in known]:
-        raise BadInput(f"{what} has nothing for query {missing[0]!r} ({len(missing)} of {data.queries} such)")
+AnyLearner = TypeVar("AnyLearner", bound=FeatureLearner)
 
 
 def learn(
-    learner: Learner,
+    learner: FeatureLearner,
     train: Letor,
     valid: Letor | None = None,
     *,
@@ -123,22 +112,28 @@ def learn(
     if valid is not None and valid.dims != train.dims:
         message = f"there are {valid.dims} features to validate on and {train.dims} to learn from"
         raise BadInput(message, valid.source or None)
-    fit = learner.fit(scaled(train, normalisation), valid and scaled(valid, normalisation), seed, baselines)
+    fit = learner.fit_rows(scaled(train, normalisation), valid and scaled(valid, normalisation), seed, baselines)
     names = train.names or tuple(str(number) for number in range(1, train.dims + 1))
     total = float(fit.importance.sum()) or 1.0
     order = np.argsort(-fit.importance, kind="stable")
     card = {
         "seed": seed,
         "train": {"queries": train.queries, "rows": train.rows, "source": train.source},
-        "valid": valid and {"queries": valid.queries, "rows": valid.rows, "source": valid.source},
+        "valid": valid and {"queries": valid.queries, "rows": valid.rows, "source": valid.source, "measure": "NDCG@10"},
         "baselines": list(baselines.systems) if baselines else [],
         "best": fit.best,
+        "value": _validated(fit, valid and scaled(valid, normalisation)),
         "history": [{key: float(value) for key, value in row.items()} for row in fit.history],
         "importance": {names[i]: float(fit.importance[i]) / total for i in order},
         "notes": list(remarks(train)),
     }
     spec = registry.LEARNERS.spec(learner)
     return FittedModel(fit.predictor, train.names, normalisation, spec, tokenizer or Tokenizer(), card)
+
+
+def _validated(fit: Fit, valid: Letor | None) -> float | None:
+    """The mean NDCG@10 on the validation queries: one number by which settings can be compared, whatever is learned."""
+    return None if valid is None else float(NDCG(valid, 10).of(fit.predictor.predict(valid.features)).mean())
 
 
 def scaled(data: Letor, normalisation: str) -> Letor:
@@ -161,37 +156,6 @@ def remarks(train: Letor) -> Iterator[str]:
         yield f"{single} of {train.queries} queries have one document only and teach nothing"
     if alike:
         yield f"{alike} of {train.queries} queries have documents of one label only and teach no order"
-
-
-@dataclass(frozen=True, eq=False)
-class Fold:
-    """Numbers of queries to learn from, to choose settings by, and to measure on."""
-
-    train: Ints
-    valid: Ints
-    test: Ints
-
-
-def folds(qids: Sequence[str], k: int = 5, seed: int = 0) -> list[Fold]:
-    """Queries dealt into k parts: each is tested on once, the next validates, the others train, as in LETOR.
-
-    Which part a query is in depends on the seed and its id, not on where it stands.
-
-    >>> [len(part) for part in vars(folds("abcdefghij", k=5)[0]).values()]
-    [6, 2, 2]
-    """
-    if not 3 <= k <= len(qids):
-        raise BadInput(f"{len(qids)} queries cannot be cut into {k} folds of train, validation and test; 3 are needed")
-    order = sorted(range(len(qids)), key=lambda query: (draws_for(seed, "fold", qids[query]).bits(), qids[query]))
-    parts = [np.sort(np.array(order[start::k], dtype=np.int64)) for start in range(k)]
-    return [
-        Fold(
-            np.sort(np.concatenate([parts[p] for p in range(k) if p not in (i, (i + 1) % k)])),
-            parts[(i + 1) % k],
-            parts[i],
-        )
-        for i in range(k)
-    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +185,7 @@ def tune(
     trials: list[dict[str, Any]] = []
     for point in product(*grid.values()):
         settings = dict(zip(grid, point, strict=True))
-        fit = replace(learner, **settings).fit(train, valid, seed, baselines)  # type: ignore[type-var]
+        fit = replace(learner, **settings).fit_rows(train, valid, seed, baselines)  # type: ignore[type-var]
         value = float(measure.of(fit.predictor.predict(valid.features)).mean())
         trials.append(settings | {"best": fit.best, "valid": value})
     winner = max(trials, key=lambda trial: trial["valid"])
@@ -243,14 +207,16 @@ def cross_validate(
     With a grid, settings are chosen in every fold on its own validation queries.
     """
     scores, models = np.empty(data.rows), []
+    places = {qid: place for place, qid in enumerate(data.qids)}
     for fold in folds(data.qids, k, seed):
-        train, valid, test = (data.select(part) for part in (fold.train, fold.valid, fold.test))
+        parts = [np.array([places[qid] for qid in part]) for part in (fold.train, fold.valid, fold.test)]
+        train, valid, test = (data.select(part) for part in parts)
         chosen = learner
         if grid:
-            parts = (scaled(part, normalisation) for part in (train, valid))
-            chosen = tune(learner, *parts, seed=seed, grid=grid, baselines=baselines).learner
+            rows = (scaled(part, normalisation) for part in (train, valid))
+            chosen = tune(learner, *rows, seed=seed, grid=grid, baselines=baselines).learner
         model = learn(chosen, train, valid, seed=seed, normalisation=normalisation, baselines=baselines)
-        scores[np.isin(data.owners, fold.test)] = model.scores(test)
+        scores[np.isin(data.owners, parts[2])] = model.scores(test)
         models.append(model)
     return scores, models
 

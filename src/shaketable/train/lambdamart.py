@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -21,9 +22,11 @@ from numpy.typing import NDArray
 
 from shaketable.data.letor import Letor
 from shaketable.errors import BadInput, UnknownName
-from shaketable.measure.risk import NOISE, expected, geo_risk, penalised, standardised, t_risk, u_risk
+from shaketable.measure import NOISE
+from shaketable.measure.risk import expected, geo_risk, penalised, standardised, t_risk, u_risk
+from shaketable.train.baselines import Baselines
 from shaketable.train.boosted import grow
-from shaketable.train.fit import Baselines, Fit, refuse_nothing_to_learn
+from shaketable.train.fit import FeatureLearner, Fit, refuse_nothing_to_learn
 from shaketable.train.linear import check
 from shaketable.train.ndcg import NDCG
 
@@ -108,27 +111,39 @@ class TRisk:
 class GeoRisk:
     """GeoRisk among several baselines [baselines, lists]: mean NDCG, and how it lies beside what lists lead to expect.
 
+    Lists that are `barren`, without a relevant document, are no topics of the matrix: an NDCG of 1 for everybody would
+    lie far from what is expected of weak systems, and drown what the other lists say.
+
     With α = 0 this is not plain LambdaMART: lists below expectation still count more than others.
     """
 
     baselines: Values
     alpha: float
+    barren: NDArray[np.bool_] | None = None
 
     def measure(self, value: Values) -> float:
-        return float(geo_risk(np.vstack([self.baselines, value]), self.alpha)[-1])
+        return float(geo_risk(np.vstack([self.baselines, value])[:, self._topics], self.alpha)[-1])
 
     def terms(self, value: Values) -> Terms:
         from shaketable.train.lambdas import ONE_Z, Terms
 
-        against = self.baselines.sum(axis=0)
-        topic, system = against + value, float(value.sum())
+        against, topics = self.baselines.sum(axis=0), self._topics
+        topic, system = (against + value)[topics], float(value[topics].sum())
         total = float(topic.sum())
-        own = penalised(standardised(value, expected(np.asarray(system), topic, total)), self.alpha)
+        own = np.zeros_like(value)
+        e = expected(np.asarray(system), topic, total)
+        own[topics] = penalised(standardised(value[topics], e), self.alpha)
         risk = self.measure(value)
         if risk == 0 < system:  # then so is its change, and there is nothing to learn from
             raise BadInput(f"alpha = {self.alpha} is so large that GeoRisk is 0 to the last digit; take a smaller one")
         ones, alpha = np.ones_like(value), np.full_like(value, self.alpha)
-        return Terms(ONE_Z, ones, alpha, value, against, own.sum() - own, system, total, risk)
+        return Terms(ONE_Z, ones, alpha, value, against, own.sum() - own, system, total, risk, len(topic))
+
+    @cached_property
+    def _topics(self) -> NDArray[np.int64]:
+        """The lists that the matrix has, by number."""
+        lists = self.baselines.shape[1]
+        return np.arange(lists) if self.barren is None else np.flatnonzero(~self.barren)
 
 
 def spread_of(penalised: Values, error: bool = False) -> float:
@@ -157,7 +172,7 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class LambdaMART:
+class LambdaMART(FeatureLearner):
     """Boosted trees on the changes of NDCG, or of a risk measure against baselines (LightGBM).
 
     objective     ndcg | u-cro | t-saro | t-faro | t*-faro | georisk
@@ -172,7 +187,8 @@ class LambdaMART:
     spread        t-...: divide differences by their standard deviation (sd) or by its standard error (se)
     refresh       t-...: take the spread anew before each tree, not once before the first
 
-    Early stopping and the history are by the objective's own measure: mean NDCG, URisk, TRisk or GeoRisk.
+    Early stopping and the history are by the objective's own measure: mean NDCG, URisk, TRisk or GeoRisk. A list
+    without a relevant document is neither gain nor loss, and no topic of GeoRisk.
     """
 
     grid: ClassVar[Mapping[str, Sequence[Any]]] = {
@@ -195,7 +211,7 @@ class LambdaMART:
     spread: str = "sd"
     refresh: bool = False
 
-    def fit(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
+    def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """Grow trees on the training queries; keep as many as do best on the validation queries."""
         refuse_nothing_to_learn(train)
         self._check()
@@ -261,13 +277,19 @@ def _student(how: LambdaMART, ndcg: NDCG, baseline: Values, everywhere: bool) ->
     return TRisk(baseline, how.alpha, everywhere, spread, error, how.eq9)
 
 
+def _geometric(how: LambdaMART, ndcg: NDCG, values: Values) -> Objective:
+    if ndcg.barren.all():
+        raise BadInput("no query has a relevant document, so there is no GeoRisk to measure", ndcg.data.source or None)
+    return GeoRisk(values, how.alpha, ndcg.barren)
+
+
 OBJECTIVES: dict[str, Callable[[LambdaMART, NDCG, Values], Objective]] = {
     "ndcg": lambda how, ndcg, values: Mean(),
     "u-cro": lambda how, ndcg, values: URisk(_one(how, values), how.alpha, how.eq9),
     "t-saro": lambda how, ndcg, values: _student(how, ndcg, _one(how, values), everywhere=False),
     "t-faro": lambda how, ndcg, values: _student(how, ndcg, _one(how, values), everywhere=True),
     "t*-faro": lambda how, ndcg, values: _student(how, ndcg, values.mean(axis=0), everywhere=True),
-    "georisk": lambda how, ndcg, values: GeoRisk(values, how.alpha),
+    "georisk": lambda how, ndcg, values: _geometric(how, ndcg, values),
 }
 
 

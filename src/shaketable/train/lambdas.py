@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from shaketable.index.kernels import compiled
+from shaketable.measure import NOISE
 
 Array = NDArray[Any]
 
@@ -43,7 +44,7 @@ UTILITY, EQ9, ONE_Z = range(3)
 
 
 class Terms(NamedTuple):
-    """How a change ΔM of a list becomes ΔM'. Arrays have a number for each list; the last four are GeoRisk's."""
+    """How a change ΔM of a list becomes ΔM'. Arrays have a number for each list; the last five are GeoRisk's."""
 
     form: int
     factor: Array
@@ -60,6 +61,8 @@ class Terms(NamedTuple):
     """N: the sum of M over the lists, of the model and of all baselines."""
     risk: float = 0.0
     """GeoRisk as it is."""
+    topics: int = 0
+    """c: the lists that GeoRisk is of; those without a relevant document are not among them."""
 
 
 @compiled
@@ -107,16 +110,19 @@ def utility(change: Array, terms: Terms, q: int) -> None:
 
 @compiled
 def eq9(change: Array, terms: Terms, q: int) -> None:
-    """ΔM' = factor ΔM, 1 + α fold if the list is below its baseline after the swap: crossings are not split."""
+    """ΔM' = factor ΔM, 1 + α fold if the list is below its baseline after the swap: crossings are not split.
+
+    A swap that makes the list as good as its baseline is not below it, whatever the last digits say.
+    """
     factor, alpha, lead = terms.factor[q], terms.alpha[q], terms.value[q] - terms.against[q]
     for b in range(len(change)):
-        change[b] *= factor * (1 + alpha if lead + change[b] < 0 else 1.0)
+        change[b] *= factor * (1 + alpha if lead + change[b] < -NOISE else 1.0)
 
 
 @compiled
 def one_z(change: Array, terms: Terms, q: int) -> None:
     """ΔM' = what the swap does to GeoRisk, times the number of lists; only the z of its own list is computed anew."""
-    topics, alpha, value, topic = len(terms.value), terms.alpha[q], terms.value[q], terms.value[q] + terms.against[q]
+    topics, alpha, value, topic = terms.topics, terms.alpha[q], terms.value[q], terms.value[q] + terms.against[q]
     for b in range(len(change)):
         if change[b] == 0:  # and stays so, whatever rounding says
             continue

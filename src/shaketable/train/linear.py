@@ -16,7 +16,8 @@ from shaketable.chance import rng_for
 from shaketable.data.letor import Letor
 from shaketable.errors import BadInput
 from shaketable.rank.ltr import Linear
-from shaketable.train.fit import Baselines, Fit, refuse_nothing_to_learn
+from shaketable.train.baselines import Baselines
+from shaketable.train.fit import FeatureLearner, Fit, refuse_nothing_to_learn
 from shaketable.train.ndcg import NDCG
 
 Floats = NDArray[np.float64]
@@ -50,7 +51,7 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class PRank:
+class PRank(FeatureLearner):
     """PRank: a perceptron that learns a direction and the thresholds between grades (Crammer, Singer 2001).
 
     epochs        passes over the rows, each in another order
@@ -70,7 +71,7 @@ class PRank:
     average: bool = True
     truncation: int = 10
 
-    def fit(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
+    def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """As many passes as asked for; the best one counts."""
         from shaketable.train.descent import prank
 
@@ -88,35 +89,42 @@ class PRank:
 
 
 @dataclass(frozen=True)
-class RankSVM:
+class RankSVM(FeatureLearner):
     """RankSVM, linear: better documents above worse ones by a margin (Joachims 2002).
 
         min ½|w|² + C Σ max(0, 1 - w·(x_i - x_j))   over pairs of one query with y_i > y_j
 
-    C             what a violated pair costs; SVM-rank's -c is this C times the number of queries
+    C             what a violated pair costs
+    svm_rank      C is SVM-rank's -c: a pair costs C / number of training queries, so -c = C x queries
     truncation    the NDCG@k that is reported
+
+    The grid has the values 0.0001 to 10 under both readings. A paper that says "SVM-rank, C from 0.0001 to 10" most
+    likely means -c; with 1000 queries that is a C of 0.0000001 to 0.01.
 
     Solved in the primal by Newton's method, conjugate gradients within, on a hinge whose kink is rounded off less and
     less. A pair is only ever a difference of two scores: memory goes to rows, not to pairs.
 
     Joachims. Optimizing search engines using clickthrough data. KDD 2002.
+    Joachims. Training linear SVMs in linear time. KDD 2006 (SVM-rank).
     Chapelle, Keerthi. Efficient algorithms for ranking with SVMs. Information Retrieval 2010.
     """
 
-    grid: ClassVar[Grid] = {"C": (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)}
+    grid: ClassVar[Grid] = {"svm_rank": (False, True), "C": (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)}
 
     C: float = 0.01
+    svm_rank: bool = False
     truncation: int = 10
 
-    def fit(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
+    def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """Find the one minimum; the seed plays no part in it."""
         from scipy.optimize import minimize
 
         refuse_nothing_to_learn(train)
         check("ranksvm", 0 < self.C < np.inf, "C", "a number above 0", self.C)
-        loss, weights = PairLoss(train, self.C), np.zeros(train.dims)
+        cost = self.C / train.queries if self.svm_rank else self.C
+        loss, weights = PairLoss(train, cost), np.zeros(train.dims)
         # The gradient is a sum over pairs, so what counts as zero depends on how many there are.
-        near = {"gtol": 1e-4 * self.C * loss.pairs**0.5, "maxiter": 200}
+        near = {"gtol": 1e-4 * cost * loss.pairs**0.5, "maxiter": 200}
         for width in WIDTHS:
             settings: dict[str, Any] = {"method": "trust-ncg", "jac": True, "hessp": loss.bend, "options": near}
             weights = minimize(loss.of, weights, (width,), **settings).x
@@ -185,7 +193,7 @@ def pairs_below(data: Letor) -> tuple[NDArray[np.int64], NDArray[np.int64], NDAr
 
 
 @dataclass(frozen=True)
-class AdaRank:
+class AdaRank(FeatureLearner):
     """AdaRank: boosting of single features, with more and more weight on queries that go badly (Xu, Li 2007).
 
     rounds        features added at most; one may come again
@@ -204,7 +212,7 @@ class AdaRank:
     repeats: int = 5
     truncation: int = 10
 
-    def fit(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
+    def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """Add features until rounds or features run out; the best round counts."""
         refuse_nothing_to_learn(train)
         for name in ("rounds", "repeats"):
@@ -231,7 +239,7 @@ class AdaRank:
 
 
 @dataclass(frozen=True)
-class AFS:
+class AFS(FeatureLearner):
     """Automatic feature selection: add the feature that lifts NDCG most, then tune all weights (Metzler 2007).
 
     features      that are chosen at most
@@ -249,7 +257,7 @@ class AFS:
     gain: float = 0.001
     truncation: int = 10
 
-    def fit(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
+    def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """Choose features until none adds enough; the best set of them counts."""
         refuse_nothing_to_learn(train)
         check("afs", self.features >= 1, "features", "1 or more", self.features)

@@ -8,37 +8,38 @@ there to the very weights that it would have reached.
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
 from shaketable.chance import draws_for
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, Damaged
 from shaketable.files import written_whole_binary
 from shaketable.measure.effectiveness import score_table
+from shaketable.rank.folder import WORK, WORK_FILES
 from shaketable.rank.nets.net import Net
 from shaketable.rank.nets.scoring import ranker_of
-from shaketable.score.road import Watch, ask, unwatched
+from shaketable.score.road import ask
 from shaketable.train.samples import Sample, Source
-from shaketable.types import Collection, Qrels, Run, Slate, fingerprint, ranking
+from shaketable.types import Collection, Qrels, Run, Slate, Watch, fingerprint, ranking, unwatched
 
 Examine = Callable[[Any], float]
 """How good a net is: higher is better."""
 Aim = Callable[[Any, Sequence[Sample]], Tensor]
 """An objective for whatever is trained, a ranker or not: a number to make small."""
-WORK = "training"
-"""The folder, inside the model's, of what is needed to go on."""
+CHECKSUM = "checksum"
+ANEW = "remove its folder to begin anew"
 
 
 @dataclass(frozen=True)
@@ -137,12 +138,17 @@ class Training:
                         advance(1)
                 self.course.seconds += time.perf_counter() - started
                 self._validate()
-        self._take(load_file(self._best_file(self.course.best)))
+        self._take_best()
         return self.course
 
     def clean(self) -> None:
-        """Remove what is needed to go on."""
-        shutil.rmtree(self.folder / WORK, ignore_errors=True)
+        """Remove what is needed to go on, and nothing else that lies there."""
+        work = self.folder / WORK
+        with suppress(OSError):
+            for path in work.iterdir():
+                if WORK_FILES.fullmatch(path.name):
+                    path.unlink()
+            work.rmdir()
 
     def _over(self) -> bool:
         return self.course.step >= self.schedule.steps or self.course.stale >= self.schedule.patience
@@ -167,16 +173,20 @@ class Training:
         self.net.train()
         loss = self.objective(self.net, samples)
         self.optimizer.zero_grad()
-        if isfinite(value := loss.item()):
-            loss.backward()  # type: ignore[no-untyped-call]
-            value += 0 * nn.utils.clip_grad_norm_(self.learning.values(), self.schedule.clip).item()
-        if not isfinite(value):
-            raise BadInput(
-                f"training {self.net.kind}: the loss or its gradient is not finite at step {course.step}, on the lists "
-                f"of {', '.join(repr(sample.name) for sample in samples)}; lower lr, or look at these texts"
-            )
+        value = loss.item()
+        self._refuse_infinite("loss", value, samples)
+        loss.backward()  # type: ignore[no-untyped-call]
+        length = nn.utils.clip_grad_norm_(self.learning.values(), self.schedule.clip).item()
+        self._refuse_infinite("gradient of the loss", length, samples)
         self.optimizer.step()
         course.losses.append(value)
+
+    def _refuse_infinite(self, what: str, value: float, samples: Sequence[Sample]) -> None:
+        if not isfinite(value):
+            raise BadInput(
+                f"training {self.net.kind}: the {what} is not finite at step {self.course.step}, on the lists of "
+                f"{', '.join(repr(sample.name) for sample in samples)}; lower lr, or look at these texts"
+            )
 
     def _validate(self) -> None:
         """Measure, remember the best, and write down where we are."""
@@ -202,7 +212,7 @@ class Training:
         return self.folder / WORK / f"best-{step}.safetensors"
 
     def _save(self) -> None:
-        """One file, whole or not at all; best weights that it no longer names are removed after it."""
+        """One file, whole or not at all; what it no longer needs is removed after it."""
         moments = {
             f"moment.{name}.{key}": value
             for name, parameter in self.learning.items()
@@ -210,8 +220,9 @@ class Training:
         }
         about = {"plan": _name(self.plan), "course": json.dumps(asdict(self.course))}
         _write(self._state_file, self.learning | moments, about)
-        for path in self._state_file.parent.glob("best-*.safetensors"):
-            if path != self._best_file(self.course.best):
+        needed = {self._state_file, self._best_file(self.course.best)}
+        for path in self._state_file.parent.iterdir():
+            if WORK_FILES.fullmatch(path.name) and path not in needed:
                 path.unlink(missing_ok=True)
 
     def _resume(self) -> bool:
@@ -219,28 +230,41 @@ class Training:
         path = self._state_file
         if not path.is_file():
             return False
+        about, state = _read(path)
+        if about.get("plan") != _name(self.plan):
+            raise BadInput(f"belongs to a training of other data or settings; {ANEW}", path)
         try:
-            with safe_open(path, "pt") as file:
-                about = file.metadata() or {}
-            state = load_file(path)
-            if about.get("plan") != _name(self.plan):
-                raise BadInput("belongs to a training of other data or settings; remove its folder to begin anew", path)
             self.course = Course(**json.loads(about["course"]))
-            self._take(state)
-            for name, parameter in self.learning.items():
-                self._take_moments(parameter, state, f"moment.{name}.")
-        except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
-            raise BadInput(f"cannot be read ({error}); remove its folder to begin anew", path) from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadInput(f"was written by another version ({error}); {ANEW}", path) from error
+        self._take(state, path)
+        for name, parameter in self.learning.items():
+            self._take_moments(parameter, state, f"moment.{name}.", path)
+        self._refuse_no_best()
         return True
 
-    def _take_moments(self, parameter: nn.Parameter, state: Mapping[str, Tensor], prefix: str) -> None:
+    def _take_moments(self, parameter: nn.Parameter, state: Mapping[str, Tensor], prefix: str, path: Path) -> None:
         found = {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+        for key, value in found.items():
+            if key != "step" and value.shape != parameter.shape:
+                raise _unlike(prefix + key, value, parameter, path)
         if found:
             self.optimizer.state[parameter] = {
                 key: value if key == "step" else value.to(self.device) for key, value in found.items()
             }
 
-    def _take(self, weights: Mapping[str, Tensor]) -> None:
+    def _take_best(self) -> None:
+        path = self._best_file(self.course.best)
+        self._take(_read(path)[1], path)
+
+    def _refuse_no_best(self) -> None:
+        """Better known now than at the end of the training."""
+        _read(self._best_file(self.course.best))
+
+    def _take(self, weights: Mapping[str, Tensor], path: Path) -> None:
+        for name, parameter in self.learning.items():
+            if name not in weights or weights[name].shape != parameter.shape:
+                raise _unlike(name, weights.get(name), parameter, path)
         with torch.no_grad():
             for name, parameter in self.learning.items():
                 parameter.copy_(weights[name])
@@ -257,9 +281,35 @@ def _passes(source: Source, seed: int, start: int) -> Iterator[Sample]:
 
 
 def _write(path: Path, tensors: Mapping[str, Tensor], about: dict[str, str]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    held = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with written_whole_binary(path) as raw:
-        raw.write(to_bytes({name: t.detach().cpu().contiguous() for name, t in tensors.items()}, about))
+        raw.write(to_bytes(held, about | {CHECKSUM: _checksum(held, about)}))
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
+    """What `_write` wrote, and nothing else."""
+    try:
+        with safe_open(path, "pt") as file:
+            about = dict(file.metadata() or {})
+            held = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise Damaged(f"cannot be read ({error}); {ANEW}", path) from error
+    if about.pop(CHECKSUM, None) != _checksum(held, about):
+        raise Damaged(f"is not as it was written; {ANEW}", path)
+    return about, held
+
+
+def _checksum(held: Mapping[str, Tensor], about: Mapping[str, str]) -> str:
+    value = crc32(repr(sorted(about.items())).encode())
+    for name, tensor in sorted(held.items()):
+        value = crc32(repr((name, str(tensor.dtype), tuple(tensor.shape))).encode(), value)
+        value = crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, value)
+    return f"{value:08x}"
+
+
+def _unlike(name: str, found: Tensor | None, wanted: Tensor, path: Path) -> BadInput:
+    shape = "absent" if found is None else list(found.shape)
+    return BadInput(f"belongs to another net: {name} is {shape}, and should be {list(wanted.shape)}; {ANEW}", path)
 
 
 def _name(plan: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
     NDCG@k = Σ_{r ≤ k} (2^label_r - 1) / log2(1 + r), divided by the most that the labels allow
 
 Ties are broken against the ranking: lower label first. A list without relevant documents has NDCG 1 for any ranking, so
-that no model gains or loses on it; trec_eval, and so `measure.effectiveness`, count 0 there.
+that no model gains or loses on it, and GeoRisk leaves it out; trec_eval, and so `measure.effectiveness`, count 0.
 """
 
 from __future__ import annotations

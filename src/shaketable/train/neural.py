@@ -19,21 +19,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from shaketable import registry
 from shaketable.chance import draws_for
 from shaketable.errors import BadInput, MissingExtra, UnknownName
-from shaketable.rank.neural import NETS, Trained
-from shaketable.registry import RANKERS, Catalogue
-from shaketable.score.road import Watch, unwatched
+from shaketable.rank.folder import refuse_taken
+from shaketable.rank.neural import NETS
+from shaketable.rank.saved import Saved
+from shaketable.registry import Catalogue
 from shaketable.text.tokens import Tokenizer
-from shaketable.train.samples import (
-    Judged,
-    Shuffled,
-    Source,
-    Taught,
-    candidate_lists,
-    search,
-    sentence_lists,
-    teach,
-)
-from shaketable.types import Collection, Qrels, Ranker, Run, ranking
+from shaketable.train.plan import Judgements, Lessons, Plan, Teacher
+from shaketable.types import Collection, Run, Watch, unwatched
 
 if TYPE_CHECKING:
     from shaketable.rank.nets.net import Net
@@ -102,55 +94,65 @@ class NeuralLearner(ABC):
         self,
         collection: Collection,
         train: Sequence[str],
-        valid: Sequence[str] = (),
         *,
+        valid: Sequence[str] = (),
         seed: int = 0,
+        plan: Plan | None = None,
+        candidates: Run | None = None,
         folder: str | Path,
         depth: int = 100,
         watch: Watch = unwatched,
-        control: bool = False,
-    ) -> Trained:
+        overwrite: bool = False,
+    ) -> Saved:
         """Learn from the queries `train`, keep what is best on `valid`, and leave it in the folder.
 
         Negatives are drawn from the best `depth` candidates, and these are what is ranked to validate. Without queries
-        to validate on, a fifth of `train` is held out. If the folder has a training that was cut off, it goes on. A
-        control learns from labels dealt out at random: who does no better than it has learned nothing.
+        to validate on, a fifth of `train` is held out. If the folder has a training that was cut off, it goes on; a
+        model that is there stays until the new one is ready, and is replaced only if it may be overwritten.
         """
         loop, saving = _torch("shaketable.train.loop"), _torch("shaketable.rank.nets.saving")
         target = Path(folder)
-        if (target / "model.json").exists():
-            raise BadInput("is a trained model already; remove it, or name another folder", target)
+        refuse_taken(target, overwrite=overwrite)
+        plan = plan or self.plan()
         schedule: Schedule = loop.Schedule(self.steps, self.lists, self.lr, every=self.every, patience=self.patience)
-        train, valid = _apart(collection, train, valid, seed)
-        candidates = _candidates(collection, self.first_stage, [*train, *valid], depth)
-        source, qrels = self._lessons(collection, train, valid, candidates, depth, seed)
-        if control:
-            source, qrels = Shuffled(source, seed), _dealt(qrels, candidates, seed)
+        lessons = Lessons.prepare(collection, train, valid, candidates, depth, seed, self.first_stage)
+        source, qrels = plan.lists.source(lessons, self.size)
         net = self._begin(collection, seed)
-        objective = OBJECTIVES.build(self.objective or ("margin_mse" if self.teacher else "softmax"))
+        objective = OBJECTIVES.build(plan.objective or self.plan().objective)
         about = {
             "learner": registry.LEARNERS.spec(self),
             "settings": asdict(self),
+            "plan": plan.spec,
             "objective": OBJECTIVES.spec(objective),
             "seed": seed,
             "depth": depth,
-            "control": control,
             "collection": {"name": collection.name, "fingerprint": collection.fingerprint},
-            "train": {"queries": len(train), "lists": len(source)},
+            "train": {"queries": len(lessons.train), "lists": len(source)},
             "valid": {"queries": len(qrels), "measure": self.measure},
             "schedule": asdict(schedule),
         }
-        plan = about | {"queries": [train, valid], "weights": _digest(net)}
-        validation = loop.Validation(collection, self.measure, qrels, candidates)
-        training = loop.Training(net, source, objective, validation, schedule, seed, target, plan, watch)
+        whole = about | {"queries": [lessons.train, lessons.valid], "weights": _digest(net), "plan": plan.fingerprint}
+        validation = loop.Validation(collection, self.measure, qrels, lessons.candidates)
+        training = loop.Training(net, source, objective, validation, schedule, seed, target, whole, watch)
         course = training.run()
-        saving.save(net, target, about | _outcome(net, course, schedule))
+        card = about | self.remarks(collection) | _outcome(net, course, schedule)
+        saving.FittedNet(net, card).save(target, overwrite=overwrite)
         training.clean()
-        return Trained(str(target))
+        return Saved(str(target))
+
+    def plan(self) -> Plan:
+        """What the settings say of lists and objective."""
+        if self.teacher:
+            return Plan(Teacher(self.teacher, self.sentences), self.objective or "margin_mse")
+        return Plan(Judgements(), self.objective or "softmax")
 
     @abstractmethod
     def net(self, collection: Collection) -> Net:
         """The net before training; what is random in it comes from torch's generator."""
+
+    def remarks(self, collection: Collection) -> dict[str, Any]:
+        """What a card should say besides settings and outcome."""
+        return {}
 
     def _shape(self, shape: type[Any]) -> Any:
         """The net's own settings among these fields."""
@@ -167,24 +169,6 @@ class NeuralLearner(ABC):
         with torch.random.fork_rng():
             torch.manual_seed(draws_for(seed, "weights").bits())
             return self.net(collection)
-
-    def _lessons(
-        self, collection: Collection, train: Sequence[str], valid: Sequence[str], candidates: Run, depth: int, seed: int
-    ) -> tuple[Source, Qrels]:
-        """Lists to learn from, and judgements to validate by."""
-        judged = {qid: collection.qrels[qid] for qid in valid if collection.qrels.get(qid)}
-        if not self.teacher:
-            source = Judged(collection, train, candidates, self.size, seed)
-            if len(source) and not judged:
-                raise BadInput(f"collection {collection.name}: no query of those to validate on has judgements")
-            return source, judged
-        teacher = RANKERS.build(self.teacher).open(collection)
-        lists = candidate_lists(collection, train, candidates)
-        if self.sentences:
-            finder = RANKERS.build(self.first_stage).open(collection)
-            lists += sentence_lists(collection.docs, finder, self.sentences, depth, seed)
-        taught = Taught(teach(teacher, lists), self.size, seed)
-        return taught, judged or _as_taught(teacher, collection, valid, candidates)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -418,32 +402,25 @@ class PROP(Bert):
     What comes of it is kept in the home folder, and shared by trainings of the same checkpoint on the same texts.
     """
 
+    kind: ClassVar[str] = "prop"
+
     pretrain: int = 600
     adapt: int = 300
     pairs: int = 8
     pretrain_lr: float = 2e-5
 
-    def fit(
-        self,
-        collection: Collection,
-        train: Sequence[str],
-        valid: Sequence[str] = (),
-        *,
-        seed: int = 0,
-        folder: str | Path,
-        depth: int = 100,
-        watch: Watch = unwatched,
-        control: bool = False,
-    ) -> Trained:
-        before = self._pretrained(collection, watch)
-        shared: dict[str, Any] = {"seed": seed, "folder": folder, "depth": depth, "watch": watch, "control": control}
-        trained = super().fit(collection, train, valid, **shared)
-        saving = _torch("shaketable.rank.nets.saving")
-        saving.note(Path(folder), {"pretraining": saving.read(before)["card"]})
-        return trained
+    def fit(self, collection: Collection, train: Sequence[str], *, watch: Watch = unwatched, **how: Any) -> Saved:
+        if self.start:
+            raise BadInput("prop pre-trains what it begins with, so leave out start; bert(start=...) has one")
+        refuse_taken(how["folder"], overwrite=how.get("overwrite", False))
+        self._pretrained(collection, watch)  # here it is watched; `net` finds it
+        return super().fit(collection, train, watch=watch, **how)
 
     def net(self, collection: Collection) -> Net:
         return cast("Net", _torch("shaketable.rank.nets.saving").load(self._pretrained(collection)))
+
+    def remarks(self, collection: Collection) -> dict[str, Any]:
+        return {"pretraining": _torch("shaketable.rank.nets.saving").read(self._pretrained(collection))["card"]}
 
     def _pretrained(self, collection: Collection, watch: Watch = unwatched) -> Path:
         prop = _torch("shaketable.train.prop")
@@ -451,51 +428,6 @@ class PROP(Bert):
             self.checkpoint, self.max_length, self.pretrain, self.adapt, self.pairs, self.pretrain_lr
         )
         return cast(Path, prop.pretrained(collection.docs, settings, watch))
-
-
-def _apart(
-    collection: Collection, train: Sequence[str], valid: Sequence[str], seed: int
-) -> tuple[list[str], list[str]]:
-    """Queries to learn from and to validate on; of the former a fifth is held out if there are none of the latter."""
-    if unknown := [qid for qid in (*train, *valid) if qid not in collection.queries]:
-        raise BadInput(f"collection {collection.name} has no query {unknown[0]!r}")
-    if both := set(train) & set(valid):
-        raise BadInput(f"query {min(both)!r} is both to learn from and to validate on")
-    if valid:
-        return list(train), list(valid)
-    judged = [qid for qid in train if collection.qrels.get(qid)] or list(train)
-    order = sorted(judged, key=lambda qid: (draws_for(seed, "valid", qid).bits(), qid))
-    if len(order) < 2:
-        raise BadInput(f"collection {collection.name}: {len(order)} queries are too few to learn from and validate on")
-    held = set(order[: max(1, len(order) // 5)])
-    return [qid for qid in train if qid not in held], sorted(held)
-
-
-def _candidates(collection: Collection, finder: str, qids: Sequence[str], depth: int) -> Run:
-    """What the collection brings, or what the first stage finds."""
-    if collection.candidates:
-        given = collection.candidates
-        return {qid: {d: given[qid][d] for d in ranking(given[qid])[:depth]} for qid in qids if qid in given}
-    texts = {qid: collection.queries[qid].text for qid in qids}
-    return search(RANKERS.build(finder).open(collection), texts, depth)
-
-
-def _as_taught(teacher: Ranker, collection: Collection, qids: Sequence[str], candidates: Run) -> Qrels:
-    """Where nobody judged, the candidate that the teacher likes best is the one to find."""
-    qrels = {}
-    for sample in teach(teacher, candidate_lists(collection, qids, candidates)):
-        best = max(range(len(sample.labels)), key=sample.labels.__getitem__)
-        qrels[sample.name] = {ranking(candidates[sample.name])[best]: 1}
-    return qrels
-
-
-def _dealt(qrels: Qrels, candidates: Run, seed: int) -> Qrels:
-    """Judgements dealt out at random among each query's candidates."""
-    dealt = {}
-    for qid, grades in qrels.items():
-        docnos = draws_for(seed, "shuffled judgements", qid).shuffled(sorted(candidates.get(qid, {}).keys() | grades))
-        dealt[qid] = dict(zip(docnos, grades.values(), strict=False))
-    return dealt
 
 
 def _outcome(net: Net, course: Course, schedule: Schedule) -> dict[str, Any]:

@@ -33,15 +33,15 @@ from torch.nn.functional import cross_entropy, relu
 from shaketable.chance import draws_for, rng_for
 from shaketable.errors import BadInput
 from shaketable.files import home
+from shaketable.rank.folder import MODEL
 from shaketable.rank.nets import checkpoints, saving
 from shaketable.rank.nets.bert import CrossEncoder
 from shaketable.rank.nets.masked import Masked
 from shaketable.rank.nets.tokens import Tokens, cut
-from shaketable.score.road import Watch, unwatched
 from shaketable.text.tokens import Tokenizer
 from shaketable.train.loop import Schedule, Training
 from shaketable.train.samples import Sample
-from shaketable.types import Corpus, fingerprint
+from shaketable.types import Corpus, Watch, fingerprint, unwatched
 
 if TYPE_CHECKING:
     from shaketable.rank.nets.tokens import Ids
@@ -85,7 +85,7 @@ def pretrained(corpus: Corpus, settings: Pretraining, watch: Watch = unwatched, 
     named = {name: value for name, value in asdict(settings).items() if name != "checkpoint"}
     name = fingerprint("prop", FORMAT, corpus.fingerprint, mark, sorted(named.items()), control)
     folder = home() / "pretrained" / name
-    if (folder / "model.json").exists():
+    if (folder / MODEL).exists():
         return folder
     with torch.random.fork_rng():
         torch.manual_seed(draws_for(SEED, "weights").bits())
@@ -99,13 +99,18 @@ def pretrained(corpus: Corpus, settings: Pretraining, watch: Watch = unwatched, 
         objective = Told(SEED, sets=stage == "told apart")
         schedule = Schedule(steps, settings.lists, settings.lr, every=settings.every, patience=1 + steps)
         plan = {"prop": name, "stage": stage}
-        work = folder / stage.replace(" ", "-")
+        work = _work(folder, stage)
         course = Training(net, source, objective, Judge(source, objective), schedule, SEED, work, plan, watch).run()
         about[stage] = {"steps": course.step, "best": course.best, "history": course.history}
-    saving.save(net.ranker, folder, about)
+    saving.FittedNet(net.ranker, about).save(folder)
     for stage in stages:
-        shutil.rmtree(folder / stage.replace(" ", "-"), ignore_errors=True)
+        shutil.rmtree(_work(folder, stage), ignore_errors=True)
     return folder
+
+
+def _work(folder: Path, stage: str) -> Path:
+    """Where a stage keeps what it needs to go on: beside the model, whose folder is for the model alone."""
+    return folder.with_name(f"{folder.name}-{stage.replace(' ', '-')}")
 
 
 @dataclass(frozen=True)

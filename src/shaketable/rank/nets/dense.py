@@ -23,6 +23,7 @@ from shaketable.rank.nets.checkpoints import Transformer
 from shaketable.rank.nets.net import Vectors
 from shaketable.rank.nets.pretrained import PretrainedEncoder
 from shaketable.rank.nets.tokens import Frame, Tokens, attended, padded
+from shaketable.text.door import inside
 
 
 def mean(states: Tensor, mask: Tensor) -> Tensor:
@@ -107,7 +108,15 @@ class BiEncoder(PretrainedEncoder):
 
 def described(path: Path) -> Shape:
     """What the files of a sentence-transformers model say; whatever else they ask for is refused, not left out."""
-    modules = {str(row["type"]).rpartition(".")[2]: path / row["path"] for row in _json(path / "modules.json")}
+    try:
+        return _described(path)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise BadInput(f"has files of sentence-transformers that make no sense ({error!r})", path) from error
+
+
+def _described(path: Path) -> Shape:
+    rows = _json(path / "modules.json")
+    modules = {str(row["type"]).rpartition(".")[2]: inside(path, row["path"]) for row in rows}
     if not modules:
         raise BadInput("has no modules.json: no sentence-transformers model; dense(checkpoint=...) may take it", path)
     about, reading = _json(path / "config_sentence_transformers.json"), _json(path / "sentence_bert_config.json")
@@ -125,8 +134,11 @@ def described(path: Path) -> Shape:
     }
     if refused := [what for what, holds in refusals.items() if holds]:
         raise BadInput(f"{refused[0]}, which st:NAME does not know", path)
+    length = reading.get("max_seq_length") or 0
+    if not isinstance(length, int):
+        raise TypeError(f"max_seq_length {length!r}")
     return Shape(
-        max_length=reading.get("max_seq_length") or 0,
+        max_length=length,
         pooling=mode,
         cosine=similarity == "cosine" or "Normalize" in modules,
         query_prompt=prompts.get("query") or "",

@@ -1,90 +1,105 @@
-"""Nets on disk: model.json says what it is, weights.safetensors what it learned; vocabulary files lie beside them."""
+"""Nets in model folders (`rank.folder`): model.json says what it is, weights.safetensors what it learned; the files of
+its vocabulary lie beside the weights.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from hashlib import blake2b, file_digest
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
+import torch
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 
 from shaketable.errors import BadInput
-from shaketable.files import written_whole, written_whole_binary
+from shaketable.rank import folder as folders
 from shaketable.rank.nets.net import Net
 from shaketable.rank.neural import NETS
+from shaketable.text.door import first_line
 from shaketable.types import fingerprint
 
-SCHEMA = "shaketable.model/1"
+WEIGHTS = "weights.safetensors"
+LARGEST = 1_000_000
+"""No size of a net is larger: one that is asks for memory that nobody has."""
 
 
-def save(net: Net, folder: Path, card: Mapping[str, Any]) -> None:
-    """Write a net and the card of its training. The weights come before the file that names them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    net.save_vocabulary(folder)
-    state, names = net.state_dict(), _names(net)
-    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items() if name in names}
-    with written_whole_binary(folder / "weights.safetensors") as raw:
-        raw.write(to_bytes(weights))
-    about = {"schema": SCHEMA, "kind": net.kind, "config": net.config(), "card": dict(card)}
-    with written_whole(folder / "model.json") as out:
-        json.dump(about, out, indent=1, allow_nan=False)
+@dataclass(frozen=True, eq=False)
+class FittedNet:
+    """A net that was trained, and the card of its training."""
+
+    net: Net
+    card: Mapping[str, Any]
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the net, whole or not at all. A model that is there is replaced only if that was asked for."""
+        about = {"kind": self.net.kind, "config": self.net.config(), "card": dict(self.card)}
+        folders.write(folder, about, self._fill, overwrite=overwrite)
+
+    def _fill(self, folder: Path) -> None:
+        self.net.save_vocabulary(folder)
+        state = self.net.state_dict()
+        weights = {name: state[name].detach().cpu().contiguous() for name in _names(self.net)}
+        (folder / WEIGHTS).write_bytes(to_bytes(weights))
 
 
-def load(folder: Path) -> Net:
+def load(folder: str | Path) -> Net:
     """The net in a folder."""
-    about = read(folder)
-    path = folder / "weights.safetensors"
+    stored = folders.opened(folder)
+    about, path, weights = stored.about, stored.folder / folders.MODEL, stored.files / WEIGHTS
     try:
-        net: Net = NETS.load(about["kind"]).from_config(about["config"], folder)
-        found = net.load_state_dict(load_file(path), strict=False)
-        if wrong := {*found.unexpected_keys, *_names(net).intersection(found.missing_keys)}:
-            raise RuntimeError(f"{min(wrong)} is there and should not be, or the other way round")
-    except FileNotFoundError as error:
-        raise BadInput("there is no such file, and a saved model needs it", path) from error
-    except (SafetensorError, RuntimeError) as error:
-        first = str(error).strip().partition("\n")[0]
-        raise BadInput(f"does not hold the weights that model.json describes ({first})", path) from error
-    except (KeyError, TypeError) as error:
-        raise BadInput(f"describes no model that can be made ({error!r})", folder / "model.json") from error
+        make, config = NETS.load(about["kind"]).from_config, about["config"]
+        _refuse_large(config)
+        with torch.device("meta"):  # sizes are compared before any memory is asked for
+            _refuse_others(make(config, stored.files), weights)
+        net: Net = make(config, stored.files)
+        net.load_state_dict(load_file(weights), strict=False)
+    except BadInput as error:
+        raise BadInput(f"describes no model that can be made ({error})", path) from error
+    except (SafetensorError, RuntimeError, OSError) as error:
+        raise BadInput(f"does not hold the weights that {path} describes ({first_line(error)})", weights) from error
+    except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
+        raise BadInput(f"describes no model that can be made ({error!r})", path) from error
     return net
 
 
-def _names(net: Net) -> set[str]:
-    """The names of all tensors, each by its first one: a head may share its weights with the embeddings."""
-    return {name for name, _ in (*net.named_parameters(), *net.named_buffers())}
+def read(folder: str | Path) -> Mapping[str, Any]:
+    """What model.json says: the kind of a net, its configuration, and its card."""
+    return folders.read(folder).about
 
 
-def read(folder: Path) -> dict[str, Any]:
-    """What model.json says."""
-    path = folder / "model.json"
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise BadInput("there is no such file, so its folder holds no saved model", path) from error
-    except (OSError, ValueError) as error:
-        raise BadInput(f"is not JSON that can be read ({error})", path) from error
-    if not isinstance(about, dict) or about.get("schema") != SCHEMA or not {"kind", "config"} <= about.keys():
-        raise BadInput(f"is no saved model of this version ({SCHEMA})", path)
-    return about
-
-
-def note(folder: Path, more: Mapping[str, Any]) -> None:
-    """Add to the card of a saved net."""
-    about = read(folder)
-    about["card"] = about.get("card", {}) | dict(more)
-    with written_whole(folder / "model.json") as out:
-        json.dump(about, out, indent=1, allow_nan=False)
-
-
-def mark(folder: Path) -> str:
+def mark(folder: str | Path) -> str:
     """Names what the scores of a saved net depend on: its weights, its configuration, its vocabulary."""
-    about = read(folder)
-    digests = []
-    for path in sorted(path for path in folder.iterdir() if path.is_file() and path.name != "model.json"):
-        with path.open("rb") as raw:
-            digests.append((path.name, file_digest(raw, lambda: blake2b(digest_size=16)).hexdigest()))
-    return fingerprint(about["kind"], json.dumps(about["config"], sort_keys=True), digests)
+    stored = folders.read(folder)
+    config = json.dumps(stored.about["config"], sort_keys=True)
+    return fingerprint(stored.about["kind"], config, stored.fingerprint)
+
+
+def _names(net: Net) -> list[str]:
+    """The tensors that are saved, each under its first name only: two layers may share one."""
+    own = {name for name, _ in (*net.named_parameters(), *net.named_buffers())}
+    return [name for name in net.state_dict() if name in own]
+
+
+def _refuse_others(net: Net, weights: Path) -> None:
+    """Weights must be those of the net, all of them and in its sizes."""
+    state = net.state_dict()
+    wanted = {name: list(state[name].shape) for name in _names(net)}
+    with safe_open(weights, "pt") as file:
+        found = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
+    for name in sorted(wanted.keys() | found.keys()):
+        if wanted.get(name) != found.get(name):
+            raise RuntimeError(f"{name} should be {wanted.get(name, 'absent')} and is {found.get(name, 'absent')}")
+
+
+def _refuse_large(config: Any) -> None:
+    """Look for sizes that make no sense; those of a transformer are looked at where it is made."""
+    for key, value in config.items() if isinstance(config, dict) else enumerate(config):
+        if isinstance(value, dict | list):
+            if "model_type" not in value:
+                _refuse_large(value)
+        elif isinstance(value, int) and abs(value) > LARGEST:
+            raise ValueError(f"{key} is {value}")

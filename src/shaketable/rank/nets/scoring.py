@@ -163,6 +163,12 @@ class DenseRanker(EncoderRanker):
     def _name(self) -> str:
         return fingerprint(self.fingerprint, self.corpus.fingerprint)
 
+    @property
+    def remark(self) -> str:
+        """What a reader of the scores should know."""
+        shelf: Shelf | None = self.__dict__.get("shelf")
+        return "; ".join(filter(None, (super().remark, shelf.remark if shelf else "")))
+
     def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]:
         """The k documents whose vectors are nearest: exact, over the whole collection."""
         if k < 1:

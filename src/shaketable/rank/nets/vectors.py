@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from shaketable import files
+from shaketable.data import arrays
 from shaketable.data.ids import Ids
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, Damaged
 from shaketable.types import Corpus, Doc, fingerprint
 
 Floats = NDArray[np.float32]
 Encode = Callable[[Sequence[str]], list[Floats]]
 
-FORMAT = 1  # of the files
+FORMAT = 2  # of the files
 BLOCK = 4096  # documents encoded at a time
 ROWS = 1 << 16  # vectors compared at a time
 QUERIES = 256  # queries compared at a time
@@ -44,6 +39,8 @@ class Shelf:
     docnos: Ids
     places: NDArray[np.int64]
     """For each document the number of its text."""
+    remark: str = ""
+    """What a reader should know of how these vectors came about, in a sentence."""
 
     def find(self, text: str) -> int:
         """The number of a text, -1 if it is not there."""
@@ -78,74 +75,58 @@ class Shelf:
 
 def open_shelf(corpus: Corpus, name: str, encode: Encode) -> Shelf:
     """The vectors on disk, or new ones, which are kept there; `name` tells encoder and corpus."""
-    folder = _folder(name)
+    folder, remark = _folder(name), ""
     try:
-        if (found := load(folder)) is None:
-            build(corpus, folder, encode)
-            found = load(folder)
+        if folder.is_dir():
+            return load(folder)
+    except Damaged as error:
+        arrays.discard(folder)
+        remark = f"the vectors of the collection were made again, for those on disk were damaged ({error})"
+    try:
+        build(corpus, folder, encode)
+        return replace(load(folder), remark=remark)
     except OSError as error:
         raise BadInput(f"the vectors of the collection cannot be kept ({error.strerror})", folder) from error
-    if found is None:
-        raise BadInput("the vectors of the collection were written and cannot be read: is the disk full?", folder)
-    return found
 
 
 def load_shelf(name: str) -> Shelf | None:
-    """The vectors on disk, if they are there."""
-    return load(_folder(name))
+    """The vectors on disk, if they are there and can be read."""
+    folder = _folder(name)
+    try:
+        return load(folder) if folder.is_dir() else None
+    except BadInput:
+        return None  # whoever searches makes them again, and says so
 
 
 def build(corpus: Corpus, folder: Path, encode: Encode) -> None:
     """Read the corpus once and encode each distinct text. The folder appears when it is whole; who was first, stays."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".building-"))
-    try:
-        texts: dict[str, int] = {}
-        docnos: list[str] = []
-        places: list[int] = []
-        vectors: Floats | None = None
+    texts: dict[str, int] = {}
+    docnos: list[str] = []
+    places: list[int] = []
+    with arrays.kept(folder, {}) as writer:
         for block in _blocks(corpus.items()):
             named = {docno: _digest(doc.text) for docno, doc in block}
             fresh = {named[docno]: doc.text for docno, doc in block if named[docno] not in texts}
             if fresh:
-                made = np.concatenate(encode(list(fresh.values())))
-                if vectors is None:
-                    shape = (len(corpus), made.shape[1])  # at most; what duplicates leave over stays a hole in the file
-                    vectors = open_memmap(temporary / "vectors.npy", "w+", np.float32, shape)
-                vectors[len(texts) : len(texts) + len(made)] = made
+                writer.append("vectors", np.concatenate(encode(list(fresh.values()))))
                 texts.update(zip(fresh, range(len(texts), len(texts) + len(fresh)), strict=True))
             docnos += named
             places += (texts[digest] for digest in named.values())
         order = sorted(range(len(docnos)), key=docnos.__getitem__)
         for part, ids in (("docnos", Ids.build(docnos[i] for i in order)), ("texts", Ids.build(texts))):
             for key, array in ids.arrays().items():
-                np.save(temporary / f"{part}.{key}.npy", array, allow_pickle=False)
-        np.save(temporary / "places.npy", np.array(places, np.int64)[order], allow_pickle=False)
-        del vectors  # flushes
-        temporary.chmod(0o755)
-        with suppress(FileExistsError):
-            os.rename(temporary, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+                writer.append(f"{part}.{key}", array)
+        writer.append("places", np.array(places, np.int64)[order])
 
 
-def load(folder: Path) -> Shelf | None:
-    """The vectors in a folder, mapped; None if there are none. What cannot be read is removed."""
-    if not folder.is_dir():
-        return None
-
-    def mapped(name: str) -> Any:
-        return np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+def load(folder: Path) -> Shelf:
+    """The vectors in a folder, mapped; `Damaged` if they are not as they were written."""
+    _, found = arrays.load(folder)
 
     def ids(name: str) -> Ids:
-        return Ids.from_arrays({key: mapped(f"{name}.{key}") for key in ("blob", "offsets", "hashes", "places")})
+        return Ids.from_arrays({key: found[f"{name}.{key}"] for key in ("blob", "offsets", "hashes", "places")})
 
-    try:
-        texts = ids("texts")
-        return Shelf(mapped("vectors")[: len(texts)], texts, ids("docnos"), mapped("places"))
-    except (OSError, ValueError):
-        shutil.rmtree(folder, ignore_errors=True)
-        return None
+    return Shelf(found["vectors"], ids("texts"), ids("docnos"), found["places"])
 
 
 def _folder(name: str) -> Path:

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from shaketable.errors import BadInput
-from shaketable.files import lines, open_binary, written_whole
+from shaketable.errors import BadInput, cut, quoted
+from shaketable.files import lines, numbers, read_json, written_whole
 from shaketable.rank.nets.memory import Memory
 from shaketable.rank.nets.net import Net
 from shaketable.rank.nets.tokens import padded
@@ -34,6 +34,7 @@ Ids = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
 FILE = "vocabulary.json"
+LIMIT = float(np.finfo(np.float32).max)
 REMEMBERED = 64 << 20  # bytes of numbers and texts
 FIRST = 100_000
 """Words of a file that are kept wherever they occur: files begin with the most frequent words."""
@@ -76,9 +77,8 @@ class Vocabulary:
     @classmethod
     def read(cls, folder: Path) -> Self:
         path = folder / FILE
+        about = read_json(path)
         try:
-            with open_binary(path) as raw:
-                about = json.load(raw)
             return cls(tuple(map(str, about["words"])), Tokenizer(**about["tokenizer"]))
         except (ValueError, KeyError, TypeError) as error:
             raise BadInput(f"is no vocabulary that was saved with a model ({error!r})", path) from error
@@ -115,18 +115,17 @@ def read_vectors(path: Path, wanted: Collection[str] = (), first: int = FIRST) -
         if number == 1 and len(values) == 1 and word.isdigit() and values[0].isdigit():
             continue
         try:
-            row = np.array(values, dtype=np.float32)
+            row = np.array(numbers(values))
         except ValueError as error:
-            raise BadInput(
-                f"a line is a word and its numbers, but {word!r} has others ({error})", path, number
-            ) from None
+            what = f"{quoted(word)} has others ({cut(str(error))})"
+            raise BadInput(f"a line is a word and its numbers, but {what}", path, number) from None
         dim = dim or len(row)
         if len(row) != dim or not dim:
-            raise BadInput(f"{word!r} has {len(row)} numbers where the words before it have {dim}", path, number)
-        if not np.isfinite(row).all():
-            raise BadInput(f"the vector of {word!r} has numbers that are not finite", path, number)
+            raise BadInput(f"{quoted(word)} has {len(row)} numbers where the words before it have {dim}", path, number)
+        if not (np.abs(row) <= LIMIT).all():
+            raise BadInput(f"the vector of {quoted(word)} has numbers that are not finite", path, number)
         if len(rows) < first or word in wanted:
-            rows.setdefault(word, row)
+            rows.setdefault(word, row.astype(np.float32))
     if not rows:
         raise BadInput("holds no vectors", path)
     return tuple(rows), np.stack(list(rows.values()))

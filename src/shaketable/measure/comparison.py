@@ -1,0 +1,147 @@
+"""Before and after, query by query: what changed, and whether chance could have done it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.measure.change import RBO, Kendall, Overlap, TopChange, drop_rate, places_lost
+from shaketable.measure.significance import adjust, bootstrap_interval, effect_size, mark, t_test
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Means over the queries that have both values, with a 95 % interval of their difference; p is not corrected."""
+
+    n: int
+    before: float
+    after: float
+    change: float
+    low: float
+    high: float
+    p: float
+    effect: float
+
+    @property
+    def drop(self) -> float:
+        """The change in per cent of what was there; NaN where there was nothing."""
+        return 100 * drop_rate(self.before, self.after)
+
+
+NOTHING = Comparison(0, *(float("nan"),) * 7)
+
+
+def compare(before: Mapping[str, float], after: Mapping[str, float], seed: int = 0) -> Comparison:
+    """Compare two values of each query that has both.
+
+    >>> compare({"a": 0.5, "b": 0.3, "c": 1.0}, {"a": 0.4, "b": 0.3}).change
+    -0.04999999999999999
+    """
+    common = [qid for qid in before if qid in after]
+    if not common:
+        return NOTHING
+    left, right = np.array([before[q] for q in common]), np.array([after[q] for q in common])
+    low, high = bootstrap_interval(right - left, seed)
+    start, end = float(left.mean()), float(right.mean())
+    p, effect = float(t_test(left, right)), float(effect_size(left, right))
+    return Comparison(len(common), start, end, end - start, float(low), float(high), p, effect)
+
+
+def query_means(qids: Sequence[str], values: Sequence[float] | Values) -> dict[str, float]:
+    """The mean of each query's values, in the order in which queries first come.
+
+    >>> query_means(["a", "b", "a"], [0.25, 1.0, 0.75])
+    {'a': 0.5, 'b': 1.0}
+    """
+    sums: dict[str, list[float]] = {}
+    for qid, value in zip(qids, values, strict=True):
+        sums.setdefault(qid, []).append(float(value))
+    return {qid: float(np.mean(several)) for qid, several in sums.items()}
+
+
+def starred(frame: pd.DataFrame, column: str = "p", queries: str = "queries", method: str = "holm") -> pd.DataFrame:
+    """The frame with a column of p-values corrected for their number, and a star beside it where chance is unlikely.
+
+    NaN is no test: it takes no part in the correction.
+    """
+    frame = frame.copy()
+    at = list(frame.columns).index(column) if column in frame else 0
+    corrected = adjust(frame.pop(column).to_numpy(dtype=np.float64), method)
+    words = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
+    frame.insert(at, f"{column} ({words[method]})", corrected)
+    stars = [mark(p, n) for p, n in zip(corrected, frame[queries], strict=True)]
+    frame.insert(at + 1, _free(frame), stars)
+    return frame.reset_index(drop=True)
+
+
+def _free(frame: pd.DataFrame) -> str:
+    """A heading of blanks that no column has yet: a star needs no name."""
+    name = ""
+    while name in frame:
+        name += " "
+    return name
+
+
+@dataclass(frozen=True)
+class Movement:
+    """How far a ranking moved, by the list alone: nobody's judgement is needed.
+
+    `top` is 1 if another document is first, `overlap` the share of the first ten that stayed, `rbo` rank-biased
+    overlap, `kendall` the share of pairs that changed order, `fall` how many places the former first document lost.
+    """
+
+    top: float
+    overlap: float
+    rbo: float
+    kendall: float
+    fall: float
+
+
+def movement(before: Sequence[str], after: Sequence[str]) -> Movement:
+    """How far one list moved.
+
+    >>> movement(["a", "b", "c"], ["b", "a", "c"]).fall
+    1.0
+    """
+    return Movement(
+        TopChange().between(before, after),
+        Overlap(10).between(before, after),
+        RBO(0.9).between(before, after),
+        Kendall().between(before, after),
+        float(places_lost(before, after)),
+    )
+
+
+COLUMNS = {
+    "top": "new first %",
+    "overlap": "overlap@10",
+    "rbo": "RBO",
+    "kendall": "Kendall distance",
+    "fall": "fall of first",
+}
+EXPLAINED = (
+    "new first %: how often another document comes first; overlap@10: the share of the first ten documents that stay; "
+    "RBO: rank-biased overlap (1: the same list); Kendall distance: the share of pairs of documents that change order; "
+    "fall of first: how many places the former first document loses. These need no judgements."
+)
+
+
+def mean_movement(qids: Sequence[str], movements: Sequence[Movement]) -> dict[str, float]:
+    """Means over queries, of each the mean over its cases, by the headings of `COLUMNS`."""
+    row = {}
+    for name, heading in COLUMNS.items():
+        values = np.array([getattr(one, name) for one in movements])
+        known = ~np.isnan(values)
+        means = query_means([q for q, k in zip(qids, known, strict=True) if k], values[known])
+        mean = float(np.mean(list(means.values()))) if means else float("nan")
+        row[heading] = 100 * mean if name == "top" else mean
+    return row

@@ -1,0 +1,163 @@
+"""How good is each ranker, and which of them differ by more than chance?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shaketable.errors import UnknownName
+from shaketable.measure.effectiveness import score_tables
+from shaketable.measure.significance import (
+    CORRECTIONS,
+    FEWEST_QUERIES,
+    adjust,
+    all_pairs,
+    bootstrap_interval,
+    chosen_test,
+    effect_size,
+    mark,
+)
+from shaketable.types import Figure, Finding, Result, ScoreTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shaketable.bench import Bench
+
+QUESTION = "How good is each ranker, and which of them differ by more than chance?"
+
+
+@dataclass(frozen=True)
+class Effectiveness:
+    """How good each ranker is by several measures, with intervals, and which of them differ.
+
+    Each is compared with the baseline, the first ranker unless another is named, and with every other one; `test` is
+    t_test, wilcoxon or randomisation, `correction` holm, bonferroni or bh, over the rankers of each measure.
+    """
+
+    measures: tuple[str, ...] = ("nDCG@10", "AP", "RR@10")
+    baseline: str = ""
+    test: str = "t_test"
+    correction: str = "holm"
+
+    needs_judgements: ClassVar[bool] = True
+    needs_scoring: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_words(self.test, self.correction)
+
+    def run(self, bench: Bench) -> Result:
+        baseline = self.baseline or next(iter(bench.models))
+        if baseline not in bench.models:
+            raise UnknownName("baseline", baseline, bench.models)
+        tables = score_tables(self.measures, bench.qrels, bench.runs())
+        notes = [f"Ranked: {bench.pool}."]
+        return of_tables(tables, baseline, self.test, self.correction, bench.seed, notes)
+
+
+def check_words(test: str, correction: str) -> None:
+    """Refuse a test or a correction that there is not."""
+    chosen_test(test)
+    if correction not in CORRECTIONS:
+        raise UnknownName("correction", correction, CORRECTIONS)
+
+
+def of_tables(
+    tables: Sequence[ScoreTable], baseline: str, test: str, correction: str, seed: int, notes: Sequence[str] = ()
+) -> Result:
+    """Means, comparisons with the baseline, and all pairs, for each measure."""
+    import pandas as pd
+
+    frames = [_compared(table, baseline, test, correction, seed) for table in tables]
+    summary = pd.concat([summary for summary, _ in frames], ignore_index=True)
+    pairs = pd.concat([pairs for _, pairs in frames], ignore_index=True)
+    first = tables[0]
+    per_query = pd.DataFrame(
+        {
+            "ranker": np.repeat(first.systems, len(first.topics)),
+            "query": list(first.topics) * len(first.systems),
+            **{table.measure: table.values.ravel() for table in tables},
+        }
+    )
+    said = [
+        *notes,
+        f"low, high: 95 % bootstrap interval of the mean over {len(first.topics)} queries.",
+        "letters: two rankers that share a letter do not differ significantly in that measure.",
+        f"difference: from {baseline}; p: {test}, corrected by {correction}; effect size: Cohen's d of differences.",
+    ]
+    if len(first.topics) < FEWEST_QUERIES:
+        said.append(f"There are fewer than {FEWEST_QUERIES} queries: nothing is marked as significant.")
+    shown = summary[summary["measure"] == first.measure]
+    return Result(
+        "effectiveness",
+        QUESTION,
+        {"effectiveness": summary, "all pairs": pairs, first.measure: shown, "per query": per_query},
+        (
+            Figure(
+                "bars",
+                first.measure,
+                f"Mean {first.measure}, with its 95 % interval",
+                x="ranker",
+                y="mean",
+                caption="Intervals that overlap may still belong to rankers that differ: the comparison is paired.",
+            ),
+        ),
+        tuple(said),
+        tuple(_findings(summary, len(first.topics), baseline)),
+        brief=("effectiveness",),
+    )
+
+
+def _compared(
+    table: ScoreTable, baseline: str, test: str, correction: str, seed: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """One measure: a row for each ranker, best first, and a row for each pair."""
+    import pandas as pd
+
+    x = table.values
+    low, high = bootstrap_interval(x, seed)
+    others = np.array([name != baseline for name in table.systems])
+    columns: dict[str, Any] = {name: np.full(len(x), np.nan) for name in ("difference", "p", "effect size")}
+    if baseline in table.systems and others.any():
+        base = np.broadcast_to(table.row(baseline), x[others].shape)
+        columns["difference"][others] = (x[others] - base).mean(axis=1)
+        columns["p"][others] = adjust(chosen_test(test, seed)(base, x[others]), correction)
+        columns["effect size"][others] = effect_size(base, x[others])
+    every = all_pairs(x, test, correction, seed=seed)
+    summary = pd.DataFrame(
+        {
+            "measure": table.measure,
+            "ranker": table.systems,
+            "mean": x.mean(axis=1),
+            "low": low,
+            "high": high,
+            "letters": every.letters,
+            "difference": columns["difference"],
+            "p": columns["p"],
+            "": [mark(p, len(table.topics)) for p in columns["p"]],
+            "effect size": columns["effect size"],
+        }
+    ).sort_values("mean", ascending=False, kind="stable")
+    systems = np.array(table.systems, dtype=object)
+    pairs = pd.DataFrame(
+        {
+            "measure": table.measure,
+            "ranker": systems[every.first],
+            "other": systems[every.second],
+            "difference": every.difference,
+            "p": every.p,
+            "": [mark(p, len(table.topics)) for p in every.p],
+            "effect size": every.effect,
+        }
+    )
+    return summary, pairs
+
+
+def _findings(summary: pd.DataFrame, n: int, baseline: str) -> list[Finding]:
+    return [
+        Finding(row["ranker"], row["measure"], row["mean"], row["low"], row["high"], n, row["p"], against=baseline)
+        for _, row in summary.iterrows()
+    ]

@@ -1,0 +1,61 @@
+"""Which rankers an audit takes that names none."""
+
+from __future__ import annotations
+
+import pytest
+
+from shaketable.door import audit as door
+from shaketable.files import home
+
+LEXICAL = ["bm25", "ql", "ql_jm", "rm3"]
+
+
+@pytest.fixture
+def installed():
+    for name in door.NEEDED:
+        pytest.importorskip(name)
+
+
+def chosen(folder):
+    said: list[str] = []
+    models = door.default_models(door.open_bench(folder, {}), said.append)
+    return list(models), "\n".join(said)
+
+
+def test_without_torch_the_lexical_ones(folder, monkeypatch):
+    monkeypatch.setattr(door, "NEEDED", ("no_such_package",))
+    names, said = chosen(folder)
+    assert names == LEXICAL
+    assert "pip install 'shaketable[neural]'" in said
+
+
+@pytest.mark.usefixtures("installed")
+def test_large_collections_are_not_read_unasked(folder, monkeypatch):
+    monkeypatch.setattr(door, "FEW", 4)
+    names, said = chosen(folder)
+    assert names == LEXICAL
+    assert "5 documents" in said
+
+
+@pytest.mark.usefixtures("installed")
+def test_nothing_to_teach_a_small_one_with(folder):
+    names, said = chosen(folder)
+    assert names == [*LEXICAL, "dense"]
+    assert "no split train" in said
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_small_one_is_trained_once_and_audited(folder, monkeypatch):
+    (folder / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td4\t1\nq2\td2\t1\n")
+    monkeypatch.setattr(door, "SMALL", "knrm(teacher='bm25', steps=2, every=1, lists=2, size=3)")
+    said: list[str] = []
+    first = door.audit(folder, tasks=["variance"], say=said.append)
+    (model,) = (home() / "models").glob("*/model.json")
+    written = model.stat().st_mtime_ns
+    second = door.audit(folder, tasks=["variance"], say=said.append)
+    assert [path.stat().st_mtime_ns for path in (home() / "models").glob("*/model.json")] == [written]
+    for audit in (first, second):
+        assert list(audit.runs) == [*LEXICAL, "dense", "knrm"]
+    assert first.runs == second.runs
+    assert "neural rankers: dense, and knrm(teacher='bm25'" in said[0]
+    assert said[1].endswith("bm25, ql, ql_jm, rm3, dense, knrm")
