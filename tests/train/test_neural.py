@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +89,15 @@ def test_listing_loads_no_torch():
     assert out.stdout.split() == ["False", "False"]
 
 
+def test_presets_say_how_much_is_read():
+    """Whatever a default becomes, a preset stays what it is."""
+    for name in LEARNERS:
+        learner = LEARNERS.load(name)
+        for preset in getattr(learner, "presets", {}).values():
+            lengths = {f.name for f in fields(learner) if f.name.endswith("_length")}
+            assert lengths <= preset.keys(), name
+
+
 def test_settings_of_the_paper():
     assert DSSM().preset("robust04").layers == DSSM().preset("mq2007").layers == (100, 100, 50)
     assert DSSM().preset("msmarco").layers == (300, 300, 128)
@@ -100,6 +109,7 @@ def test_settings_of_the_paper():
     assert sizes == [(10, 30, 699), (10, 20, 20), (32, 32, 32)]
     assert Bert().preset("msmarco").objective == "bce"
     assert Bert.grid["lr"] == (5e-5, 3e-5, 2e-5)
+    assert {Bert().preset(name).max_length for name in Bert.presets} == {512}
     assert ColBERT().preset("robust04").lr == 3e-6
     with pytest.raises(UnknownName, match="robust04"):
         DSSM().preset("robust")

@@ -13,6 +13,7 @@ from typing import Any
 from torch import nn
 
 from shaketable.errors import BadInput, MissingExtra
+from shaketable.files import home
 from shaketable.text import door
 from shaketable.text.door import Transformer, blank, contents, quiet, read_tokenizer
 
@@ -26,13 +27,15 @@ SHORTEST = 8
 
 
 def find(name: str) -> Path:
-    """The folder of a checkpoint: "minilm", a folder, a name in the hub's cache, or one to download."""
+    """The folder of a checkpoint: "minilm", a folder, a name in our resources or the hub's cache, or one to fetch."""
     if name == "minilm":
         spec = find_spec(MINILM)
         if spec is None or not spec.submodule_search_locations:
             raise MissingExtra("neural", "the checkpoint minilm")
         return Path(spec.submodule_search_locations[0]) / "model"
     if (path := Path(name).expanduser()).is_dir():
+        return path
+    if (path := home() / "resources" / name).is_dir():
         return path
     return door.from_hub(name)
 
