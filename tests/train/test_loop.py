@@ -31,6 +31,7 @@ from tests.toys import WORDS, text
 TOKENIZER = Tokenizer(stemmer="none")
 VOCABULARY = Vocabulary(tuple(WORDS), TOKENIZER)
 TRIGRAMS = Vocabulary(tuple(sorted({t for word in WORDS for t in letter_trigrams(word)})), TOKENIZER)
+DUET = duet.Shape(filters=8, local=8, distributed=8, pool=2, query_length=4, text_length=10)
 SCHEDULE = Schedule(steps=12, lists=2, lr=0.05, every=3)
 
 
@@ -68,9 +69,8 @@ def small_net(kind: str = "knrm") -> Net:
         "drmm": lambda: drmm.DRMM(VOCABULARY, 8, drmm.Shape()),
         "knrm": lambda: knrm.KNRM(VOCABULARY, 8, knrm.Shape()),
         "conv_knrm": lambda: conv_knrm.ConvKNRM(VOCABULARY, 8, conv_knrm.Shape(filters=8)),
-        "duet": lambda: duet.Duet(
-            VOCABULARY, 8, duet.Shape(filters=8, local=8, distributed=8, pool=2, query_length=4, text_length=10)
-        ),
+        "duet": lambda: duet.Duet(VOCABULARY, 8, DUET),
+        "duet on trigrams": lambda: duet.Duet(TRIGRAMS, 0, replace(DUET, input="trigrams")),
     }[kind]()
 
 
@@ -100,20 +100,30 @@ def same(left: dict[str, torch.Tensor], right: dict[str, torch.Tensor]) -> bool:
 
 
 def pretrained(kind: str, folder: Path) -> Net:
-    from shaketable.rank.nets import bert, colbert
-    from tests.rank.nets.tiny import encoder
+    from shaketable.rank.nets import bert, colbert, epic, t5
+    from tests.rank.nets import tiny
+    from tests.rank.nets.tiny import encoder, masked
 
+    if kind == "epic":
+        return epic.EPIC.pretrained(str(masked(folder)), epic.Shape(32))
+    if kind == "monot5":
+        return t5.MonoT5.pretrained(str(tiny.t5(folder)), 48)
     checkpoint = str(encoder(folder))
     if kind == "bert":
         return bert.CrossEncoder.pretrained(checkpoint, 32, fresh=True)
     return colbert.ColBERT.pretrained(checkpoint, colbert.Shape(16, 8, 32))
 
 
-@pytest.mark.parametrize("kind", ["dssm", "drmm", "knrm", "conv_knrm", "duet", "bert", "colbert"])
+SMALL = ["dssm", "drmm", "knrm", "conv_knrm", "duet", "duet on trigrams"]
+LARGE = {"bert": (100, 0.005), "colbert": (100, 0.005), "epic": (100, 0.005), "monot5": (200, 0.003)}
+"""Those that begin with a checkpoint: their steps and rates."""
+
+
+@pytest.mark.parametrize("kind", [*SMALL, *LARGE])
 def test_every_net_overfits_ten_queries(tmp_path, kind):
-    encoder = kind in ("bert", "colbert")
-    net = pretrained(kind, tmp_path / "tiny") if encoder else small_net(kind)
-    schedule = Schedule(steps=100, lists=5, lr=0.005 if encoder else 0.05, every=20, patience=9)
+    net = pretrained(kind, tmp_path / "tiny") if kind in LARGE else small_net(kind)
+    steps, lr = LARGE.get(kind, (100, 0.05))
+    schedule = Schedule(steps=steps, lists=5, lr=lr, every=20, patience=9)
     run = training(tmp_path, net=net, schedule=schedule)
     course = run.run()
     assert right(run.net) == 1.0

@@ -16,7 +16,18 @@ torch = pytest.importorskip("torch")
 from shaketable.rank.nets.knrm import KNRM, Shape
 from shaketable.rank.nets.words import Vocabulary
 from shaketable.text.tokens import Tokenizer
-from shaketable.train.losses import BCE, Hinge, LambdaLoss, ListMLE, MarginMSE, OnScores, RankNet, Softmax, scored
+from shaketable.train.losses import (
+    BCE,
+    Hinge,
+    LambdaLoss,
+    Likelihood,
+    ListMLE,
+    MarginMSE,
+    OnScores,
+    RankNet,
+    Softmax,
+    scored,
+)
 from shaketable.train.samples import Sample
 
 Lists = list[list[tuple[float, int]]]
@@ -142,6 +153,24 @@ def test_lambda_loss_by_hand():
     """Two texts in the wrong order: the relevant one is at rank 2, max DCG is 1."""
     loss = LambdaLoss(mu=0.0).loss(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.ones(1, 2).bool())
     assert loss.item() == pytest.approx((1 - 1 / math.log2(3)) * math.log2(1 + math.e), abs=1e-6)
+
+
+@given(lists=some_lists)
+@settings(max_examples=60, deadline=None)
+def test_the_likelihood_of_probabilities_is_the_cross_entropy_of_their_odds(lists: Lists):
+    odds, labels, kept = padded(lists)
+    odds = (5 * odds).requires_grad_()
+    likelihood = Likelihood().loss(torch.nn.functional.logsigmoid(odds), labels, kept)
+    expected = BCE().loss(odds, labels, kept)
+    torch.testing.assert_close(likelihood, expected, atol=1e-5, rtol=1e-4)
+    found, known = (torch.autograd.grad(loss.sum(), odds)[0] for loss in (likelihood, expected))
+    torch.testing.assert_close(found, known, atol=1e-4, rtol=1e-4)
+
+
+def test_a_likelihood_of_one_breaks_no_gradient():
+    scores = torch.tensor([[0.0, -200.0, -1e-35]], requires_grad=True)
+    Likelihood().loss(scores, torch.tensor([[0.0, 1.0, 0.0]]), torch.ones(1, 3).bool()).sum().backward()
+    assert torch.isfinite(scores.grad).all()
 
 
 def test_margins_of_a_teacher_are_met_up_to_a_constant():

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +69,7 @@ def vectors(tmp_path: Path) -> str:
 
 def small(kind: str, vectors: str = "", **more) -> NeuralLearner:
     learner = LEARNERS.build(kind)
+    kind = learner.kind
     sizes = {
         "dssm": {"layers": (8, 4)},
         "conv_knrm": {"filters": 4},
@@ -88,6 +89,15 @@ def test_listing_loads_no_torch():
     assert out.stdout.split() == ["False", "False"]
 
 
+def test_presets_say_how_much_is_read():
+    """Whatever a default becomes, a preset stays what it is."""
+    for name in LEARNERS:
+        learner = LEARNERS.load(name)
+        for preset in getattr(learner, "presets", {}).values():
+            lengths = {f.name for f in fields(learner) if f.name.endswith("_length")}
+            assert lengths <= preset.keys(), name
+
+
 def test_settings_of_the_paper():
     assert DSSM().preset("robust04").layers == DSSM().preset("mq2007").layers == (100, 100, 50)
     assert DSSM().preset("msmarco").layers == (300, 300, 128)
@@ -99,19 +109,20 @@ def test_settings_of_the_paper():
     assert sizes == [(10, 30, 699), (10, 20, 20), (32, 32, 32)]
     assert Bert().preset("msmarco").objective == "bce"
     assert Bert.grid["lr"] == (5e-5, 3e-5, 2e-5)
+    assert {Bert().preset(name).max_length for name in Bert.presets} == {512}
     assert ColBERT().preset("robust04").lr == 3e-6
     with pytest.raises(UnknownName, match="robust04"):
         DSSM().preset("robust")
 
 
-@pytest.mark.parametrize("kind", ["dssm", "drmm", "knrm", "conv_knrm", "duet"])
+@pytest.mark.parametrize("kind", ["dssm", "drmm", "knrm", "conv_knrm", "duet", "duet(input='trigrams')"])
 def test_a_learner_leaves_a_model_that_ranks(tmp_path, kind):
     collection = trees()
     model = small(kind).fit(collection, QIDS[:8], valid=QIDS[8:], seed=1, folder=tmp_path / "model")
     files = sorted(path.name for path in (tmp_path / "model").rglob("*.*"))
     assert files == ["model.json", "vocabulary.json", "weights.safetensors"]
     about = json.loads((tmp_path / "model" / "model.json").read_text())
-    assert (about["schema"], about["kind"]) == ("shaketable.model/2", kind)
+    assert (about["schema"], about["kind"]) == ("shaketable.model/2", small(kind).kind)
     card = about["card"]
     assert card["learner"] == LEARNERS.spec(small(kind))
     assert (card["seed"], card["objective"], card["plan"]) == (1, "softmax", "judgements softmax")
@@ -145,6 +156,11 @@ def test_a_fifth_of_the_queries_is_held_out_where_none_are_given(tmp_path):
     small("knrm").fit(trees(), QIDS, folder=tmp_path / "model")
     card = saving.read(tmp_path / "model")["card"]
     assert (card["train"]["queries"], card["valid"]["queries"]) == (8, 2)
+
+
+def test_letters_take_the_place_of_vectors(vectors):
+    with pytest.raises(BadInput, match="reads words by their letters, so leave out vectors"):
+        Duet(input="trigrams", vectors=vectors).net(trees())
 
 
 def test_what_was_learned_beats_the_control(tmp_path):
@@ -247,12 +263,13 @@ def test_nothing_of_others_is_written_into_or_removed(tmp_path):
     assert (tmp_path / "project" / "training" / "queries.tsv").read_text() == "precious"
 
 
-@pytest.mark.parametrize("kind", ["bert", "colbert", "dense"])
+@pytest.mark.parametrize("kind", ["bert", "colbert", "dense", "epic", "monot5"])
 def test_encoders_are_trained_from_a_checkpoint(tmp_path, kind):
-    from tests.rank.nets.tiny import encoder
+    from tests.rank.nets.tiny import encoder, t5
 
+    make = t5 if kind == "monot5" else encoder
     lengths = {"query_length": 8, "text_length": 32} if kind == "colbert" else {"max_length": 32}
-    learner = replace(LEARNERS.build(kind), checkpoint=str(encoder(tmp_path / "tiny")), **lengths)
+    learner = replace(LEARNERS.build(kind), checkpoint=str(make(tmp_path / "tiny")), **lengths)
     collection = trees()
     model = replace(learner, **TINY).fit(collection, QIDS[:9], valid=QIDS[9:], folder=tmp_path / "model")
     assert {"weights.safetensors", "tokenizer.json"} <= {path.name for path in (tmp_path / "model").glob("*/*")}

@@ -1,7 +1,8 @@
 """Numbers that say how a text answers a query: what learned rankers learn from.
 
 A feature is a function of the matches between queries and texts in one field; a field is a part of a document. Each
-feature on each field is a column, called "bm25(title)". To add a feature or a field, add a row to its table. Statistics
+feature on each field is a column, called "bm25(title)". To add a feature or a field, add a row to its table: FEATURES
+are of words, whatever their order; ORDERED are of phrases, and of a language model of the collection. Statistics
 (document frequencies, lengths) come from an index of each field, so any text has features, seen before or not.
 
 Seven features on four fields are the 28 of Wu et al. (Are neural ranking models robust? TOIS 2022), with the parameters
@@ -19,16 +20,17 @@ from numpy.typing import NDArray
 
 from shaketable.errors import UnknownName
 from shaketable.index.inverted import Bags, Index, open_index
+from shaketable.index.ngrams import open_ngrams
 from shaketable.index.search import Stats, Weighting
-from shaketable.index.texts import Texts, Vocabulary
 from shaketable.rank.lexical import BM25, QL, QLJM
+from shaketable.rank.phrases import PhraseReader, Phrases
+from shaketable.rank.reader import Reader
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Corpus, Doc, Slate, fingerprint
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 BLOCK = 16_384  # pairs at a time; bounds what matching them takes
-TERMS = 2_000_000  # that a reader numbers before it starts anew
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +102,45 @@ def ql_jm(found: Matches) -> Floats:
     return found.score(QLJM(lambda_=0.1))
 
 
+def coverage(found: Phrases) -> Floats:
+    """The share of the query's words, stop-words left out, that are in a phrase that the text has."""
+    return found.covered / np.maximum(1, found.content)
+
+
+def longest_phrase(found: Phrases) -> Floats:
+    """The longest phrase that the text has, as a share of the query."""
+    return found.longest / np.maximum(1, found.size)
+
+
+def neighbours(found: Phrases) -> Floats:
+    """The share of the query's neighbouring words that are neighbours in the text, in this order."""
+    return found.neighbours / np.maximum(1, found.size - 1)
+
+
+def phrase_log(found: Phrases) -> Floats:
+    """How common the phrases are that the text has: the mean of log10 p."""
+    return found.logs / np.maximum(1, found.phrases)
+
+
+def phrase_mass(found: Phrases) -> Floats:
+    """How rare and long the phrases are that the text has: Σ log10 p · words, which is the lower the more they are."""
+    return found.mass
+
+
+def missing_log(found: Phrases) -> Floats:
+    """How rare those words of the query are that the text lacks: Σ log10 p."""
+    return found.missing
+
+
+def fluency(found: Phrases) -> Floats:
+    """How much the text reads like the collection: log10 p per word, by n-grams of words; 0 if there is no text."""
+    return found.fluency
+
+
 FEATURES: dict[str, Callable[[Matches], Floats]] = {f.__name__: f for f in (tf, idf, tf_idf, dl, bm25, ql_dir, ql_jm)}
+ORDERED: dict[str, Callable[[Phrases], Floats]] = {
+    f.__name__: f for f in (coverage, longest_phrase, neighbours, phrase_log, phrase_mass, missing_log, fluency)
+}
 FIELDS: dict[str, Callable[[Doc], Doc]] = {
     "title": lambda doc: Doc(doc.title),
     "url": lambda doc: Doc(doc.url),
@@ -109,6 +149,8 @@ FIELDS: dict[str, Callable[[Doc], Doc]] = {
 }
 NAMES = tuple(f"{feature}({field})" for feature in FEATURES for field in FIELDS)
 """The columns, unless others are asked for."""
+PHRASES = tuple(f"{feature}({field})" for feature in ORDERED for field in ("title", "body", "document"))
+"""Columns that see the order of words, for L-GBM."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,34 +181,6 @@ class Part:
         return ((docno, part(doc)) for docno, doc in self.corpus.items())
 
 
-class Reader:
-    """Texts and queries as numbers of terms, whatever the field: a word is looked at once, a text once for a field."""
-
-    def __init__(self, tokenizer: Tokenizer, limit: int = TERMS):
-        self._tokenizer, self._limit = tokenizer, limit
-        self._forget()
-
-    def bags(self, queries: Sequence[str]) -> Bags:
-        """The terms of queries. Numbers hold until the next call, which forgets them if there are too many."""
-        if len(self.terms) > self._limit:
-            self._forget()
-        terms, sizes = self._vocabulary(queries)
-        return Bags.of(len(queries), np.repeat(np.arange(len(queries)), sizes), terms, np.ones(len(terms)))
-
-    def _forget(self) -> None:
-        self.terms: list[str] = []
-        known: dict[str, int] = {}
-
-        def numbers(terms: list[str]) -> list[int]:
-            for term in terms:
-                if known.setdefault(term, len(known)) == len(self.terms):
-                    self.terms.append(term)
-            return [known[term] for term in terms]
-
-        self._vocabulary = Vocabulary(self._tokenizer, numbers)
-        self.texts = Texts(self._vocabulary)
-
-
 @dataclass(frozen=True, eq=False)
 class Extractor:
     """Features of any texts, by the statistics of one corpus."""
@@ -174,23 +188,34 @@ class Extractor:
     names: tuple[str, ...]
     fields: dict[str, Index]
     reader: Reader
+    phrases: PhraseReader | None = None
 
     @classmethod
     def open(cls, corpus: Corpus, tokenizer: Tokenizer, names: Sequence[str] = NAMES) -> Extractor:
         """Index the fields that the names speak of, if that was not done before."""
+        every = [f"{feature}({field})" for feature in (*FEATURES, *ORDERED) for field in FIELDS]
         for name in names:
-            if name not in NAMES:
-                raise UnknownName("feature", name, NAMES)
-        asked = [field for field in FIELDS if any(name.endswith(f"({field})") for name in names)]
+            if name not in every:
+                raise UnknownName("feature", name, every)
+        asked = [field for field in FIELDS if any(f"{feature}({field})" in names for feature in FEATURES)]
         # What a reader sees is what the lexical rankers index too: one index for both.
         parts = {field: corpus if field == "document" else Part(corpus, field) for field in asked}
         indexes = {field: open_index(part, tokenizer) for field, part in parts.items()}
-        return cls(tuple(names), indexes, Reader(tokenizer))
+        ordered = any(name.partition("(")[0] in ORDERED for name in names)
+        phrases = PhraseReader.of(open_ngrams(corpus)) if ordered else None
+        return cls(tuple(names), indexes, Reader(tokenizer), phrases)
 
     @cached_property
     def fingerprint(self) -> str:
         """Names all that the features depend on."""
-        return fingerprint(self.names, sorted((field, index.fingerprint) for field, index in self.fields.items()))
+        indexes = sorted((field, index.fingerprint) for field, index in self.fields.items())
+        return fingerprint(self.names, indexes, *([self.phrases.model.fingerprint] if self.phrases else []))
+
+    @property
+    def remarks(self) -> list[str]:
+        """What became of indexes and of a language model that were damaged."""
+        model = [self.phrases.model.remark] if self.phrases else []
+        return [*(index.remark for index in self.fields.values()), *model]
 
     def rows(self, slates: Sequence[Slate]) -> Floats:
         """The features of every document of every slate, one row each, in their order."""
@@ -200,16 +225,22 @@ class Extractor:
 
     def _block(self, slates: Sequence[Slate], pairs: Sequence[tuple[int, Doc]]) -> Floats:
         numbers, owners = np.unique([query for query, _ in pairs], return_inverse=True)
-        bags = self.reader.bags([slates[number].query for number in numbers])
+        queries = [slates[number].query for number in numbers]
+        bags = self.reader.bags(queries)
         docs: dict[Doc, int] = {}
         texts = np.array([docs.setdefault(doc, len(docs)) for _, doc in pairs])
         rows = np.empty((len(pairs), len(self.names)))
-        for field, index in self.fields.items():
-            found = self._match(index, bags, owners, list(map(FIELDS[field], docs)), texts)
-            for column, name in enumerate(self.names):
-                feature, _, where = name.removesuffix(")").partition("(")
-                if where == field:
-                    rows[:, column] = FEATURES[feature](found)
+        columns = [name.removesuffix(")").partition("(")[::2] for name in self.names]
+        for field, part in FIELDS.items():
+            named = {feature: column for column, (feature, where) in enumerate(columns) if where == field}
+            if field in self.fields:
+                found = self._match(self.fields[field], bags, owners, list(map(part, docs)), texts)
+                for feature in named.keys() & FEATURES.keys():
+                    rows[:, named[feature]] = FEATURES[feature](found)
+            if self.phrases and named.keys() & ORDERED.keys():
+                phrases = self.phrases.find(queries, owners, list(map(part, docs)), texts)
+                for feature in named.keys() & ORDERED.keys():
+                    rows[:, named[feature]] = ORDERED[feature](phrases)
         return rows
 
     def _match(self, index: Index, bags: Bags, owners: Ints, docs: Sequence[Doc], texts: Ints) -> Matches:

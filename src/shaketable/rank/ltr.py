@@ -216,7 +216,7 @@ class FittedRanker:
     @property
     def remark(self) -> str:
         """What became of an index that was damaged."""
-        return "; ".join(filter(None, {index.remark: None for index in self.extractor.fields.values()}))
+        return "; ".join(filter(None, dict.fromkeys(self.extractor.remarks)))
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         starts = np.concatenate(([0], np.cumsum([len(slate.docs) for slate in slates], dtype=np.int64)))

@@ -23,6 +23,8 @@ NETS = Catalogue(
         "bert": "shaketable.rank.nets.bert:CrossEncoder",
         "colbert": "shaketable.rank.nets.colbert:ColBERT",
         "dense": "shaketable.rank.nets.dense:BiEncoder",
+        "monot5": "shaketable.rank.nets.t5:MonoT5",
+        "epic": "shaketable.rank.nets.epic:EPIC",
         "dssm": "shaketable.rank.nets.dssm:DSSM",
         "drmm": "shaketable.rank.nets.drmm:DRMM",
         "knrm": "shaketable.rank.nets.knrm:KNRM",
@@ -89,6 +91,28 @@ class HF:
 
 
 @dataclass(frozen=True)
+class T5:
+    """A monoT5, written t5:NAME: how likely the word "true" is when it is asked whether a text is relevant.
+
+    `max_length` counts pieces, the prompt included.
+
+    Nogueira, Jiang, Pradeep, Lin. Document ranking with a pretrained sequence-to-sequence model. 2020.
+    """
+
+    name: str
+    max_length: int = 512
+    precision: str = "float32"
+
+    def __post_init__(self) -> None:
+        fine = isinstance(self.max_length, int) and self.max_length >= 16
+        check("t5", fine, "max_length", "16 or more", self.max_length)
+
+    def open(self, collection: Collection) -> Ranker:
+        path = _found(self.name)
+        return _opened(self, path, _nets("t5").MonoT5.pretrained(str(path), self.max_length), collection)
+
+
+@dataclass(frozen=True)
 class Trained:
     """A neural ranker that was trained here, by its folder."""
 
@@ -117,7 +141,7 @@ def _found(checkpoint: str) -> Path:
     return path
 
 
-def _opened(model: Dense | ST | HF, path: Path, net: Any, collection: Collection) -> Ranker:
+def _opened(model: Dense | ST | HF | T5, path: Path, net: Any, collection: Collection) -> Ranker:
     settings = json.dumps(net.config(), sort_keys=True)
     mark = fingerprint(net.kind, _nets("checkpoints").contents(path), settings)
     ranker: Ranker = _nets("scoring").ranker_of(RANKERS.spec(model), mark, net, collection.docs, model.precision)

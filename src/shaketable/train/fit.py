@@ -50,6 +50,8 @@ class FeatureLearner(ABC):
     """A learner from features: a frozen dataclass whose fields are its settings (see `types.Learner`)."""
 
     grid: ClassVar[Mapping[str, Sequence[Any]]]
+    names: ClassVar[tuple[str, ...]] = NAMES
+    """The features that are computed of a collection's texts."""
 
     @abstractmethod
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
@@ -79,7 +81,8 @@ class FeatureLearner(ABC):
             rows = {}
             for part, qids in queries.items():
                 asked = {qid: collection.queries[qid] for qid in qids}
-                rows[part] = letor_of(collection, asked, lessons.candidates, collection.qrels) if qids else None
+                found = lessons.candidates, collection.qrels
+                rows[part] = letor_of(collection, asked, *found, names=self.names) if qids else None
                 advance(len(qids))
         assert rows["train"] is not None
         dealt = plan.lists.relabelled(rows["train"], seed)

@@ -31,12 +31,13 @@ from shaketable.rank.folder import WORK, WORK_FILES
 from shaketable.rank.nets.net import Net
 from shaketable.rank.nets.scoring import ranker_of
 from shaketable.score.road import ask
-from shaketable.train.losses import Objective
 from shaketable.train.samples import Sample, Source
 from shaketable.types import Collection, Qrels, Run, Slate, Watch, fingerprint, ranking, unwatched
 
-Examine = Callable[[Net], float]
+Examine = Callable[[Any], float]
 """How good a net is: higher is better."""
+Aim = Callable[[Any, Sequence[Sample]], Tensor]
+"""An objective for whatever is trained, a ranker or not: a number to make small."""
 CHECKSUM = "checksum"
 ANEW = "remove its folder to begin anew"
 
@@ -103,9 +104,10 @@ class Course:
 class Training:
     """A net in training; `plan` says all that the outcome depends on, so that nobody goes on with something else."""
 
-    net: Net
+    net: Any
+    """A torch module with a `kind`: what else it can do is between it, its objective and its examination."""
     source: Source
-    objective: Objective
+    objective: Aim
     examine: Examine
     schedule: Schedule
     seed: int

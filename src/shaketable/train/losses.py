@@ -87,6 +87,21 @@ class BCE(OnScores):
 
 
 @dataclass(frozen=True)
+class Likelihood(OnScores):
+    """Pointwise cross-entropy of scores that are themselves ln p(relevant), as those of monoT5 are.
+
+    -s for a text that has at least the label `relevant`, -ln(1 - exp(s)) for any other.
+    """
+
+    relevant: float = 1.0
+
+    def loss(self, scores: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
+        near, far = scores.clamp(-0.5, -1e-30), scores.clamp(max=-0.5)  # each way to 1 - exp(s) where it is exact
+        otherwise = torch.where(scores > -0.5, (-near.expm1()).log(), (-far.exp()).log1p())
+        return _mean(torch.where(labels >= self.relevant, -scores, -otherwise), kept, 1)
+
+
+@dataclass(frozen=True)
 class Softmax(OnScores):
     """Listwise softmax: the best text of a list is the likeliest.
 

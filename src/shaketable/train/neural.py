@@ -2,6 +2,11 @@
 
 Each is one net of `rank.nets` and the settings of its training; torch is imported where one is fitted. The settings of
 paper 000 (3.3.2) are `presets`, the values that it tuned over are in `grid`.
+
+How much of a text is read is a setting as well, and stands in the card. For BERT the presets have all that BERT can
+read, 512 pieces, and for ColBERT what its authors have, which the paper says it follows; of the other rankers the paper
+tells no lengths, so the presets say ours. Without a preset bert, dense, epic and monot5 read 192 pieces, to be quick
+where there is no GPU; a ranker counts the texts that were cut, and tells.
 """
 
 from __future__ import annotations
@@ -37,6 +42,7 @@ OBJECTIVES = Catalogue(
         "hinge": "shaketable.train.losses:Hinge",
         "ranknet": "shaketable.train.losses:RankNet",
         "bce": "shaketable.train.losses:BCE",
+        "likelihood": "shaketable.train.losses:Likelihood",
         "softmax": "shaketable.train.losses:Softmax",
         "list_mle": "shaketable.train.losses:ListMLE",
         "lambda_loss": "shaketable.train.losses:LambdaLoss",
@@ -44,6 +50,8 @@ OBJECTIVES = Catalogue(
     },
 )
 Presets = Mapping[str, Mapping[str, Any]]
+WORDS_READ = {"query_length": 32, "text_length": 512}
+"""Words that are read of a query and of a text, where the paper does not tell."""
 
 
 def _everywhere(**settings: Any) -> Presets:
@@ -84,7 +92,7 @@ class NeuralLearner(ABC):
     start: str = ""
 
     def preset(self, name: str) -> Self:
-        """The settings of paper 000 for one of its collections: robust04, mq2007, msmarco."""
+        """The settings of paper 000 for one of its collections (robust04, mq2007, msmarco), and how much is read."""
         if name not in self.presets:
             raise UnknownName("preset", name, self.presets)
         return replace(self, **self.presets[name])
@@ -134,7 +142,8 @@ class NeuralLearner(ABC):
         validation = loop.Validation(collection, self.measure, qrels, lessons.candidates)
         training = loop.Training(net, source, objective, validation, schedule, seed, target, whole, watch)
         course = training.run()
-        saving.FittedNet(net, about | _outcome(net, course, schedule)).save(target, overwrite=overwrite)
+        card = about | self.remarks(collection) | _outcome(net, course, schedule)
+        saving.FittedNet(net, card).save(target, overwrite=overwrite)
         training.clean()
         return Saved(str(target))
 
@@ -147,6 +156,10 @@ class NeuralLearner(ABC):
     @abstractmethod
     def net(self, collection: Collection) -> Net:
         """The net before training; what is random in it comes from torch's generator."""
+
+    def remarks(self, collection: Collection) -> dict[str, Any]:
+        """What a card should say besides settings and outcome."""
+        return {}
 
     def _shape(self, shape: type[Any]) -> Any:
         """The net's own settings among these fields."""
@@ -222,9 +235,9 @@ class DRMM(WordLearner):
 
     kind: ClassVar[str] = "drmm"
     presets: ClassVar[Presets] = {
-        "robust04": {"bins": 30, "hidden": 5, "objective": "hinge"},
-        "mq2007": {"bins": 30, "hidden": 5, "objective": "hinge"},
-        "msmarco": {"bins": 30, "hidden": 10, "objective": "hinge"},
+        "robust04": WORDS_READ | {"bins": 30, "hidden": 5, "objective": "hinge"},
+        "mq2007": WORDS_READ | {"bins": 30, "hidden": 5, "objective": "hinge"},
+        "msmarco": WORDS_READ | {"bins": 30, "hidden": 10, "objective": "hinge"},
     }
 
     bins: int = 30
@@ -237,7 +250,7 @@ class KNRM(WordLearner):
     """K-NRM: soft counts of like words at several degrees of likeness (Xiong 2017)."""
 
     kind: ClassVar[str] = "knrm"
-    presets: ClassVar[Presets] = _everywhere(kernels=11, sigma=0.1)
+    presets: ClassVar[Presets] = _everywhere(kernels=11, sigma=0.1, **WORDS_READ)
 
     kernels: int = 11
     sigma: float = 0.1
@@ -249,7 +262,7 @@ class ConvKNRM(WordLearner):
     """Conv-KNRM: soft counts of like n-grams of words (Dai 2018)."""
 
     kind: ClassVar[str] = "conv_knrm"
-    presets: ClassVar[Presets] = _everywhere(grams=3, filters=128, kernels=11, sigma=0.1)
+    presets: ClassVar[Presets] = _everywhere(grams=3, filters=128, kernels=11, sigma=0.1, **WORDS_READ)
 
     grams: int = 3
     filters: int = 128
@@ -259,13 +272,16 @@ class ConvKNRM(WordLearner):
 
 @dataclass(frozen=True)
 class Duet(WordLearner):
-    """Duet: a network on exact matches and one on the meanings of query and text, added (Mitra 2017)."""
+    """Duet: a network on exact matches and one on the meanings of query and text, added (Mitra 2017).
+
+    input="trigrams" has the second one read words by their letters, as the paper does; then there are no vectors.
+    """
 
     kind: ClassVar[str] = "duet"
     presets: ClassVar[Presets] = {
-        "robust04": {"filters": 10, "local": 30, "distributed": 699},
-        "mq2007": {"filters": 10, "local": 20, "distributed": 20},
-        "msmarco": {"filters": 32, "local": 32, "distributed": 32},
+        "robust04": {"filters": 10, "local": 30, "distributed": 699, "query_length": 16, "text_length": 256},
+        "mq2007": {"filters": 10, "local": 20, "distributed": 20, "query_length": 16, "text_length": 256},
+        "msmarco": {"filters": 32, "local": 32, "distributed": 32, "query_length": 16, "text_length": 256},
     }
 
     filters: int = 10
@@ -273,6 +289,16 @@ class Duet(WordLearner):
     distributed: int = 699
     query_length: int = 16
     text_length: int = 256
+    input: str = "words"
+
+    def net(self, collection: Collection) -> Net:
+        if self.input == "words":
+            return super().net(collection)
+        if self.vectors:
+            raise BadInput(f"duet: input={self.input!r} reads words by their letters, so leave out vectors")
+        dssm, duet = _torch("shaketable.rank.nets.dssm"), _torch("shaketable.rank.nets.duet")
+        tokenizer = Tokenizer(stopwords=self.stopwords, stemmer=self.stemmer)
+        return cast("Net", duet.Duet(dssm.trigrams_of(collection.docs, tokenizer), 0, self._shape(duet.Shape)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,10 +317,13 @@ class EncoderLearner(NeuralLearner):
 
 @dataclass(frozen=True, kw_only=True)
 class Bert(EncoderLearner):
-    """monoBERT: a pretrained encoder reads query and text together (Nogueira, Cho 2019)."""
+    """monoBERT: a pretrained encoder reads query and text together (Nogueira, Cho 2019).
+
+    `max_length` counts the pieces of both, special tokens included; what is beyond is not read.
+    """
 
     kind: ClassVar[str] = "bert"
-    presets: ClassVar[Presets] = _everywhere(objective="bce", lr=3e-5)
+    presets: ClassVar[Presets] = _everywhere(objective="bce", lr=3e-5, max_length=512)
 
     max_length: int = 192
 
@@ -308,7 +337,7 @@ class ColBERT(EncoderLearner):
     """ColBERT: a pretrained encoder's vectors of tokens; each of the query's finds its nearest (Khattab 2020)."""
 
     kind: ClassVar[str] = "colbert"
-    presets: ClassVar[Presets] = _everywhere(objective="ranknet", lr=3e-6)
+    presets: ClassVar[Presets] = _everywhere(objective="ranknet", lr=3e-6, query_length=32, text_length=180)
     grid: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": (3e-6,)}
 
     dim: int = 128
@@ -335,6 +364,80 @@ class Dense(EncoderLearner):
     def net(self, collection: Collection) -> Net:
         nets = _torch("shaketable.rank.nets.dense")
         return cast("Net", nets.BiEncoder.pretrained(self.checkpoint, self._shape(nets.Shape)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EPIC(EncoderLearner):
+    """EPIC: query and text as weights over the vocabulary, by a masked language model's head (MacAvaney 2020).
+
+    A checkpoint without such a head, MiniLM for one, gets one that is tied to its pieces (`rank.nets.masked`). `keep`
+    leaves a text's vector its largest entries only; 0 leaves it whole.
+    """
+
+    kind: ClassVar[str] = "epic"
+
+    max_length: int = 192
+    keep: int = 0
+    steps: int = 200
+
+    def net(self, collection: Collection) -> Net:
+        nets = _torch("shaketable.rank.nets.epic")
+        return cast("Net", nets.EPIC.pretrained(self.checkpoint, self._shape(nets.Shape)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonoT5(EncoderLearner):
+    """monoT5: a T5 learns to answer true or false to a query and a text (Nogueira 2020)."""
+
+    kind: ClassVar[str] = "monot5"
+
+    checkpoint: str = field(default="google-t5/t5-base", kw_only=False)
+    max_length: int = 192
+    objective: str = "likelihood"
+    lr: float = 3e-4
+
+    def net(self, collection: Collection) -> Net:
+        nets = _torch("shaketable.rank.nets.t5")
+        return cast("Net", nets.MonoT5.pretrained(self.checkpoint, self.max_length))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PROP(Bert):
+    """PROP: monoBERT that was first pre-trained on the collection's texts, to tell what represents them (Ma 2021).
+
+    pretrain          steps that tell sets of words apart and fill in masked words, `pairs` at a time
+    adapt             steps before these that fill in words only, for a checkpoint without a head for that
+    pretrain_lr       the highest rate of both
+
+    What comes of it is kept in the home folder, and shared by trainings of the same checkpoint on the same texts.
+    """
+
+    kind: ClassVar[str] = "prop"
+
+    pretrain: int = 600
+    adapt: int = 300
+    pairs: int = 8
+    pretrain_lr: float = 2e-5
+
+    def fit(self, collection: Collection, train: Sequence[str], *, watch: Watch = unwatched, **how: Any) -> Saved:
+        if self.start:
+            raise BadInput("prop pre-trains what it begins with, so leave out start; bert(start=...) has one")
+        refuse_taken(how["folder"], overwrite=how.get("overwrite", False))
+        self._pretrained(collection, watch)  # here it is watched; `net` finds it
+        return super().fit(collection, train, watch=watch, **how)
+
+    def net(self, collection: Collection) -> Net:
+        return cast("Net", _torch("shaketable.rank.nets.saving").load(self._pretrained(collection)))
+
+    def remarks(self, collection: Collection) -> dict[str, Any]:
+        return {"pretraining": _torch("shaketable.rank.nets.saving").read(self._pretrained(collection))["card"]}
+
+    def _pretrained(self, collection: Collection, watch: Watch = unwatched) -> Path:
+        prop = _torch("shaketable.train.prop")
+        settings = prop.Pretraining(
+            self.checkpoint, self.max_length, self.pretrain, self.adapt, self.pairs, self.pretrain_lr
+        )
+        return cast(Path, prop.pretrained(collection.docs, settings, watch))
 
 
 def _outcome(net: Net, course: Course, schedule: Schedule) -> dict[str, Any]:

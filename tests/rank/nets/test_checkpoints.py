@@ -9,11 +9,14 @@ import torch
 from safetensors import safe_open
 from transformers import GPT2Config, GPT2LMHeadModel, T5Config, T5Model
 
+from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import BadInput, MissingExtra
 from shaketable.rank.nets import checkpoints
 from shaketable.rank.nets.bert import CrossEncoder
 from shaketable.rank.nets.checkpoints import contents, find, quiet, read_config, read_encoder, read_tokenizer
 from shaketable.rank.nets.dense import BiEncoder, Shape
+from shaketable.registry import RANKERS
+from shaketable.types import Collection, Doc
 from tests.processes import in_a_process
 from tests.rank.nets import tiny
 
@@ -32,15 +35,33 @@ def test_absent_weights_name_their_extra(monkeypatch):
         find("minilm")
 
 
-def test_a_name_that_is_nowhere_says_where_it_was_looked_for(tmp_path, monkeypatch):
+def test_a_name_that_is_nowhere_says_where_it_was_looked_for(tmp_path, monkeypatch, home):
     import huggingface_hub
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     with pytest.raises(BadInput) as caught:
         find("nobody/nothing")
     sentence = str(caught.value)
-    assert sentence.startswith("there is no checkpoint 'nobody/nothing': no folder of that name, not in the cache at ")
+    assert sentence.startswith("there is no checkpoint 'nobody/nothing': no folder of that name, here or in ")
+    assert f"{home / 'resources'}, not in the cache at {tmp_path / 'hub'}, and not to be had from " in sentence
     assert "not to be had from https://huggingface.co (" in sentence
+
+
+@pytest.mark.parametrize(
+    "text", ["hf:nobody/nothing", "st:nobody/nothing", "t5:nobody/nothing", "dense('nobody/nothing')",
+             "doct5query('nobody/nothing')"],
+)  # fmt: skip
+def test_every_ranker_says_so_of_a_model_that_is_nowhere(text, tmp_path, monkeypatch):
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    with pytest.raises(BadInput, match=r"there is no checkpoint 'nobody/nothing': no folder.*cache at.*not to be had"):
+        RANKERS.build(text).open(Collection("none", MemoryCorpus({"1": Doc("a")}), {}))
+
+
+def test_a_name_among_our_resources_is_found(home):
+    folder = tiny.encoder(home / "resources" / "toys" / "bert")
+    assert find("toys/bert") == folder
 
 
 def test_a_name_that_no_hub_can_have():

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import BadInput, Damaged, UnknownName
@@ -15,8 +16,11 @@ from shaketable.rank.nets.bert import CrossEncoder
 from shaketable.rank.nets.colbert import ColBERT
 from shaketable.rank.nets.colbert import Shape as Late
 from shaketable.rank.nets.dense import BiEncoder, Shape
+from shaketable.rank.nets.epic import EPIC
+from shaketable.rank.nets.epic import Shape as Wide
 from shaketable.rank.nets.saving import FittedNet
 from shaketable.rank.nets.scoring import ranker_of
+from shaketable.rank.nets.t5 import MonoT5
 from shaketable.rank.nets.words import Vocabulary
 from shaketable.rank.neural import Trained, load
 from shaketable.testing import check_model
@@ -34,6 +38,10 @@ NETS = {
     "roberta": lambda folder: CrossEncoder.pretrained(str(tiny.roberta(folder))),
     "colbert": lambda folder: ColBERT.pretrained(str(tiny.encoder(folder)), Late(8, 12, 20)),
     "dense": lambda folder: BiEncoder.pretrained(str(tiny.encoder(folder)), Shape(30, "cls", query_prompt="oak: ")),
+    "epic": lambda folder: EPIC.pretrained(str(tiny.masked(folder)), Wide(30, keep=20)),
+    "epic on a bare encoder": lambda folder: EPIC.pretrained(str(tiny.encoder(folder)), Wide(30)),
+    "t5": lambda folder: MonoT5.pretrained(str(tiny.t5(folder)), 40),
+    "untied t5": lambda folder: MonoT5.pretrained(str(tiny.t5(folder, tied=False))),
 }
 
 
@@ -66,6 +74,16 @@ def changed(folder, **changes):
 def weights_of(folder):
     (path,) = folder.glob("*/weights.safetensors")
     return path
+
+
+def test_weights_with_two_names_are_written_once_and_stay_tied(tmp_path):
+    folder = saved(tmp_path, "epic")
+    with safe_open(weights_of(folder), "pt") as file:
+        names = set(file.keys())
+    net = saving.load(folder)
+    table, head = net.embedding().weight, net.encoder.model.get_output_embeddings().weight
+    assert table is head
+    assert len(names) == len(list(net.named_parameters())) < len(net.state_dict())
 
 
 def test_the_fingerprint_follows_weights_and_settings_but_not_the_card(tmp_path):

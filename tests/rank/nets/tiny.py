@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, RobertaConfig
+from transformers import (
+    AutoModelForMaskedLM,
+    BertConfig,
+    BertModel,
+    DistilBertConfig,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 from transformers import BertForSequenceClassification as BertClassifier
 from transformers import RobertaForSequenceClassification as RobertaClassifier
 
@@ -79,11 +89,51 @@ def encoder(folder: Path, seed: int = 0) -> Path:
     return _saved(BertModel(BertConfig(vocab_size=len(VOCABULARY), **SIZES)), folder, wordpiece)
 
 
+def masked(folder: Path, kind: str = "bert", seed: int = 0) -> Path:
+    """A masked language model: an encoder with the head that it was trained by."""
+    torch.manual_seed(seed)
+    if kind == "distilbert":
+        sizes = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "max_position_embeddings": 64}
+        config = DistilBertConfig(vocab_size=len(VOCABULARY), initializer_range=0.2, **sizes)
+        return _saved(AutoModelForMaskedLM.from_config(config), folder, wordpiece)
+    if kind == "roberta":
+        config = RobertaConfig(vocab_size=260, type_vocab_size=1, pad_token_id=1, **SIZES)
+        return _saved(AutoModelForMaskedLM.from_config(config), folder, bytes_pairs)
+    config = BertConfig(vocab_size=len(VOCABULARY), **SIZES)
+    return _saved(AutoModelForMaskedLM.from_config(config), folder, wordpiece)
+
+
 def roberta(folder: Path, seed: int = 0) -> Path:
     """A cross-encoder that counts positions from 2 on."""
     torch.manual_seed(seed)
     config = RobertaConfig(vocab_size=260, num_labels=1, type_vocab_size=1, pad_token_id=1, **SIZES)
     return _saved(RobertaClassifier(config), folder, bytes_pairs)
+
+
+def metaspace(folder: Path, words: Sequence[str] = WORDS) -> PreTrainedTokenizerFast:
+    """A tokenizer like T5's: pieces with a mark where a word begins, and </s> at the end."""
+    special = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", -10.0)]
+    known = ["Query", "Document", "Relevant", "true", "false", *words]
+    letters = sorted({*LETTERS, *LETTERS.upper(), *"▁!'(),-.:;?"})
+    vocabulary = [*special, *((f"▁{word}", -5.0) for word in known), *((letter, -9.0) for letter in letters)]
+    tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=2))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    names = {"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "</s>"}
+    inputs = ["input_ids", "attention_mask"]
+    made = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_input_names=inputs, **names)
+    made.save_pretrained(folder)
+    return made
+
+
+def t5(folder: Path, seed: int = 0, tied: bool = True) -> Path:
+    """A T5 that reads a text and writes another; untied as the versions from 1.1 on are."""
+    torch.manual_seed(seed)
+    size = len(metaspace(folder))
+    sizes = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4, "decoder_start_token_id": 0}
+    config = T5Config(vocab_size=size, tie_word_embeddings=tied, initializer_factor=1.5 if tied else 0.5, **sizes)
+    return _saved(T5ForConditionalGeneration(config), folder, metaspace)
 
 
 def sentence_transformer(folder: Path, pooling: dict[str, Any], **about: Any) -> Path:

