@@ -26,9 +26,9 @@ import numpy as np
 import torch
 
 from shaketable.data.corpus import MemoryCorpus
-from shaketable.rank.nets import checkpoints, colbert, dense
-from shaketable.rank.nets.bert import CrossEncoder
-from shaketable.rank.nets.scoring import TOKENS, batches, ranker_of
+from shaketable.rankers.nets import checkpoints, colbert, dense
+from shaketable.rankers.nets.bert import CrossEncoder
+from shaketable.rankers.nets.scoring import TOKENS, batches, ranker_of
 from shaketable.registry import LEARNERS
 from shaketable.types import Collection, Doc, Slate
 

@@ -18,12 +18,12 @@ from shaketable.door.names import named_models
 from shaketable.door.train import train
 from shaketable.errors import BadInput, UnknownName
 from shaketable.files import home
+from shaketable.learners.plan import Control, Plan
 from shaketable.measure.effectiveness import score_table
 from shaketable.registry import LEARNERS, RANKERS, TASKS
 from shaketable.score.executor import Here, Threads
 from shaketable.score.road import Road
 from shaketable.task.audit import run_tasks
-from shaketable.train.plan import Control, Plan
 from shaketable.types import Collection, Doc, Query, Slate
 from tests.counting import Elision, FirstStage, Mine, Notebook, repeated
 from tests.toys import Normalised, Overlap, text

@@ -21,8 +21,8 @@ from shaketable.data import arrays
 from shaketable.errors import BadInput
 from shaketable.files import staged
 from shaketable.index.inverted import Bags, Index, build, load, open_index, save
-from shaketable.rank.feedback import RM3
-from shaketable.rank.lexical import BM25, QL
+from shaketable.rankers.feedback import RM3
+from shaketable.rankers.lexical import BM25, QL
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Collection, Doc
 

@@ -22,7 +22,7 @@ from shaketable.measure.comparison import EXPLAINED, Comparison, compare, mean_m
 from shaketable.measure.effectiveness import Evaluator, judged_share, parse
 from shaketable.measure.plane import tsne
 from shaketable.measure.significance import FEWEST_QUERIES
-from shaketable.rank.similarity import judge_for
+from shaketable.rankers.similarity import judge_for
 from shaketable.task.changed import PIPELINE, SETTINGS, Shaken, Trial, runs_of, settings, shake, values_of
 from shaketable.task.sliced import sliced
 from shaketable.types import Example, Figure, Finding, Result
