@@ -194,8 +194,11 @@ def whole_number(text: str) -> int:
     Underscores, white space around it and the digits of other scripts are a ValueError.
     """
     if "_" in text or not text.isascii() or text.strip() is not text:
-        raise ValueError(text)
-    return int(text)
+        raise ValueError(f"{quoted(text)} is not a whole number")
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{quoted(text)} is not a whole number") from None
 
 
 def number(text: str) -> float:
@@ -205,12 +208,15 @@ def number(text: str) -> float:
     -0.001
     """
     if "_" in text or not text.isascii() or text.strip() is not text:
-        raise ValueError(text)
-    return float(text)
+        raise ValueError(f"{quoted(text)} is not a number")
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{quoted(text)} is not a number") from None
 
 
 def numbers(texts: Sequence[str]) -> list[float]:
-    """`number` of each text; ValueError has the first that is none."""
+    """`number` of each text; the ValueError names the first that is none."""
     together = "".join(texts)
     if together.isascii() and not together.encode().translate(None, b"+-.0123456789Ee"):
         with suppress(ValueError):
