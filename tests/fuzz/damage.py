@@ -20,9 +20,9 @@ PIECES = (
     b"\0", b"\x01", b"\x07", b"\x0b", b"\x0c", b"\x1a", b"\x1b[31m", b"\x1c", b"\x1f", b"\x7f", b"\r", b"\n", b"\n\n",
     b"\t", b" ", b"\xc2\x85", b"\xc2\xa0", b"\xe2\x80\xa8", b"\xe3\x80\x80", b"\xef\xbb\xbf", b"\xe2\x80\xae",
     b"\xed\xa0\x80", b"\xff", b"\xfe\xff", b"\xc3", b"\xf8\x88\x80\x80\x80", b"\xf4\x90\x80\x80", b"\xf0\x9f\x99\x82",
-    b"\\u0000", b"\\ud800", b"\\udc00\\ud800", b"\\", b'"', b"'", b"#", b":", b"::", b",", b"|", b">", b"<", b"<!DOCTYPE a>",
-    b"&a;", b"&#0;", b"</top>", b"<top>", b"<topic number='1'>", b"]]>", b"<!--", b"{}", b"[]", b"null", b"true",
-    b"NaN", b"1e400", b"-", b"--", b"%s", b"{0}", b"../..", b"x" * 300,
+    b"\\u0000", b"\\ud800", b"\\udc00\\ud800", b"\\", b'"', b"'", b"#", b":", b"::", b",", b"|", b">", b"<",
+    b"<!DOCTYPE a>", b"&a;", b"&#0;", b"</top>", b"<top>", b"<topic number='1'>", b"]]>", b"<!--", b"{}", b"[]",
+    b"null", b"true", b"NaN", b"1e400", b"-", b"--", b"%s", b"{0}", b"../..", b"x" * 300,
 )  # fmt: skip
 
 

@@ -33,8 +33,12 @@ def test_a_reader_that_hangs_crashes_or_babbles_is_found(tmp_path: Path, monkeyp
         while True:
             pass
 
+    class Babble(ShaketableError):
+        def __str__(self) -> str:
+            return "two\nlines"
+
     def babble(path: Path) -> None:
-        raise ShaketableError("two\nlines")
+        raise Babble("")
 
     def litter(path: Path) -> None:
         (path.parent / "home").mkdir()
