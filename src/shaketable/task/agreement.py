@@ -25,6 +25,8 @@ class Agreement:
 
     def __post_init__(self) -> None:
         check("agreement", bool(self.measures), "measures", "one or more", self.measures)
+        for text in self.measures:
+            change_measure(text)
 
     def run(self, bench: Bench) -> Result:
         import pandas as pd
