@@ -29,6 +29,7 @@ from shaketable.data.corpus import MemoryCorpus
 from shaketable.rankers.nets import checkpoints, colbert, dense
 from shaketable.rankers.nets.bert import CrossEncoder
 from shaketable.rankers.nets.scoring import TOKENS, batches, ranker_of
+from shaketable.rankers.nets.shapes import BertShape, ColBERTShape, DenseShape
 from shaketable.registry import LEARNERS
 from shaketable.types import Collection, Doc, Slate
 
@@ -57,15 +58,15 @@ def cross_encoder(chunks: int, size: int) -> None:
     queries, texts = passages(chunks * size)
     texts = texts[: chunks * size]
     torch.manual_seed(0)
-    net = CrossEncoder.pretrained("minilm", fresh=True)
+    net = CrossEncoder.pretrained("minilm", BertShape(max_length=0), fresh=True)
     ranker = ranker_of("bert(minilm)", "benchmark", net, MemoryCorpus({}))
-    bare_net = CrossEncoder.pretrained("minilm", fresh=True).eval()
+    bare_net = CrossEncoder.pretrained("minilm", BertShape(max_length=0), fresh=True).eval()
     contestants = {"shaketable": lambda pairs: ranker.score([Slate(q, (Doc(t),)) for q, t in pairs])}
     if find_spec("sentence_transformers"):
         from sentence_transformers import CrossEncoder as Peer
 
         with checkpoints.quiet():
-            peer = Peer(str(checkpoints.find("minilm")), num_labels=1, max_length=512)
+            peer = Peer(str(checkpoints.checkpoint_folder("minilm")), num_labels=1, max_length=512)
         contestants["CrossEncoder.predict"] = lambda pairs: peer.predict(pairs, show_progress_bar=False)
 
     def bare(ready) -> None:
@@ -151,8 +152,8 @@ def main() -> None:
     cross_encoder(*((6, 64) if quick else (12, 256)))
     small(*((10, 20) if quick else (100, 100)))
     sizes = (10, 10, 20, 64) if quick else (100, 10, 100, 512)
-    audit("dense", dense.BiEncoder.pretrained("minilm", dense.Shape(256)), *sizes)
-    audit("colbert", colbert.ColBERT.pretrained("minilm", colbert.Shape()), *sizes)
+    audit("dense", dense.BiEncoder.pretrained("minilm", DenseShape(max_length=256)), *sizes)
+    audit("colbert", colbert.ColBERT.pretrained("minilm", ColBERTShape()), *sizes)
 
 
 if __name__ == "__main__":
