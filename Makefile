@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: audit test check bench evidence clean
+.PHONY: audit test check bench evidence fuzz clean
 
 audit: $(VENV)/.core            ## run the main job on the bundled sample
 	$(BIN)/shaketable audit
@@ -18,13 +18,17 @@ check: $(VENV)/.everything      ## style, types, layers
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_house.py
 
+fuzz: $(VENV)/.everything       ## every reader, on new damaged files, for ten minutes; `make test` has a few thousand
+	$(BIN)/python -m tests.fuzz --seconds 600
+
 bench: $(VENV)/.everything      ## each script prints a ratio against a peer or a limit
 	$(PIP) --group bench
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
-evidence: $(VENV)/.everything   ## long experiments on real collections; tables go to docs/evidence
-	failed=; for script in evidence/*.py; do echo "== $$script"; $(BIN)/python $$script || failed="$$failed $$script"; done; \
-	if [ -n "$$failed" ]; then echo "not as promised:$$failed"; exit 1; fi
+evidence: $(VENV)/.everything   ## long experiments on real collections; PAGE=query-variation makes that page only
+	failed=; for script in $(if $(PAGE),$(subst -,_,$(PAGE)),$(basename $(notdir $(wildcard evidence/[a-z]*.py)))); do \
+	echo "== $$script"; $(BIN)/python -m evidence.$$script || failed="$$failed $$script"; done; \
+	if [ -n "$$failed" ]; then echo "ended with an error:$$failed"; exit 1; fi
 
 $(VENV)/.pip: constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -30,12 +30,12 @@ import numpy as np
 import torch
 
 from shaketable.data.corpus import MemoryCorpus
-from shaketable.rank.nets import checkpoints, colbert, dense, epic
-from shaketable.rank.nets.bert import CrossEncoder
-from shaketable.rank.nets.scoring import TOKENS, batches, ranker_of
-from shaketable.rank.nets.t5 import MonoT5
+from shaketable.learners.seq2seq import vocabulary_of
+from shaketable.rankers.nets import checkpoints, colbert, dense, epic
+from shaketable.rankers.nets.bert import CrossEncoder
+from shaketable.rankers.nets.scoring import TOKENS, batches, ranker_of
+from shaketable.rankers.nets.t5 import MonoT5
 from shaketable.registry import LEARNERS
-from shaketable.train.seq2seq import vocabulary_of
 from shaketable.types import Collection, Doc, Slate
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "collections" / "rag24"

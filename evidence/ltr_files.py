@@ -1,18 +1,18 @@
 """Risk-sensitive LambdaMART on real feature files: the paper's table of reward and risk (Table 7), with intervals.
 
-Run it: python evidence/ltr_files.py. It reads ../shared/data/ltr and writes docs/evidence/ltr-files.md. The files are
-samples: what the page shows is that everything runs as in the paper, not who wins.
+    make evidence PAGE=ltr-files        (some minutes on two cores)
+
+The files are samples: what the page shows is that everything runs as in the paper, not who wins.
 
 The paper's own experiment (section 6.1, Table 7) is one command where MSLR-Web10k is at hand; the three parts of a fold
 are together all of its queries:
 
-    python evidence/ltr_files.py --paper --bm25 110 --out table7.md --letor train.txt vali.txt test.txt
+    python -m evidence.ltr_files --paper --bm25 110 --out table7.md --letor train.txt vali.txt test.txt
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,20 +20,23 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from evidence import DATA, need_data, prose, table, write_page
 from shaketable.data.letor import Letor, read_letor
+from shaketable.data.splits import folds
 from shaketable.errors import BadInput
+from shaketable.files import written_whole
+from shaketable.learners.baselines import Baselines, System, by_feature, by_model
+from shaketable.learners.boosted import GBRT
+from shaketable.learners.fit import FeatureLearner, learn
+from shaketable.learners.lambdamart import LambdaMART
+from shaketable.learners.linear import AFS, AdaRank
+from shaketable.learners.ndcg import NDCG
 from shaketable.measure.risk import reward_risk
 from shaketable.measure.significance import adjust, bootstrap_interval, t_test
-from shaketable.train.boosted import GBRT
-from shaketable.train.fit import Baselines, Learner, System, by_feature, by_model, folds, learn
-from shaketable.train.lambdamart import LambdaMART
-from shaketable.train.linear import AFS, AdaRank
-from shaketable.train.ndcg import NDCG
 
 Values = NDArray[np.float64]
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA, PAGE = ROOT.parent / "shared" / "data" / "ltr", ROOT / "docs" / "evidence" / "ltr-files.md"
+LTR = DATA / "ltr"
 SMALL = LambdaMART(trees=200, leaves=10, min_docs=20, early_stop=50)
 PAPER = LambdaMART(trees=500, leaves=50, learning_rate=0.1, min_docs=1500, early_stop=100)
 """LambdaMART for samples, and as in the paper."""
@@ -44,7 +47,7 @@ TRIED = [
 ]
 
 
-def learned(how: LambdaMART) -> dict[str, Learner]:
+def learned(how: LambdaMART) -> dict[str, FeatureLearner]:
     """The four baselines of the paper, to be learned on queries that nothing else sees."""
     trees = GBRT(how.trees, how.leaves, how.learning_rate, how.min_docs, how.early_stop)
     return {"lambdamart": how, "gbrt": trees, "afs": AFS(), "adarank": AdaRank()}
@@ -76,11 +79,11 @@ class Source:
 
 
 SOURCES = (
-    Source("mslr-5k", (DATA / "mslr-5k" / "train.txt.gz", DATA / "mslr-5k" / "test.txt.gz"), 136, 110),
-    Source("mq2008", (DATA / "mq2008" / "test.txt",), 46, 25),
+    Source("mslr-5k", (LTR / "mslr-5k" / "train.txt.gz", LTR / "mslr-5k" / "test.txt.gz"), 136, 110),
+    Source("mq2008", (LTR / "mq2008" / "test.txt",), 46, 25),
     Source(
         "lightgbm-lambdarank",
-        (DATA / "lightgbm-lambdarank" / "train.txt", DATA / "lightgbm-lambdarank" / "test.txt"),
+        (LTR / "lightgbm-lambdarank" / "train.txt", LTR / "lightgbm-lambdarank" / "test.txt"),
         300,
         None,
     ),
@@ -108,26 +111,37 @@ def single(source: Source, held: Letor) -> tuple[str, System]:
     return f"feature {best}, the best one on the held-out queries", by_feature(best)
 
 
+def cut(data: Letor, k: int) -> Iterator[tuple[NDArray[np.int64], ...]]:
+    """The numbers of the queries of each fold: to learn from, to validate on, to test on."""
+    places = {qid: place for place, qid in enumerate(data.qids)}
+    for fold in folds(data.qids, k, SEED):
+        yield tuple(np.array([places[qid] for qid in part]) for part in (fold.train, fold.valid, fold.test))
+
+
+def parts(source: Source) -> tuple[Letor, Letor]:
+    """The fifth of the queries that is held out for baselines, and the others."""
+    data = source.read()
+    *_, kept_out = next(cut(data, HELD_OUT))
+    return data.select(kept_out), data.select(np.setdiff1d(np.arange(data.queries), kept_out))
+
+
 def test(source: Source, how: LambdaMART) -> Tested:
     """Baselines from a fifth of the queries; on the others five folds, each tested on once by every objective."""
-    data = source.read()
-    kept_out = folds(data.qids, HELD_OUT, SEED)[0].test
-    held, rest = data.select(kept_out), data.select(np.setdiff1d(np.arange(data.queries), kept_out))
-    cut = 2 * held.queries // 3
-    teach, check = held.select(range(cut)), held.select(range(cut, held.queries))
-    models_of = {name: by_model(learn(each, teach, check, seed=SEED)) for name, each in learned(how).items()}
-    many = Baselines(models_of)
+    held, rest = parts(source)
+    two_thirds = 2 * held.queries // 3
+    teach, check = held.select(range(two_thirds)), held.select(range(two_thirds, held.queries))
+    many = Baselines({name: by_model(learn(each, teach, check, seed=SEED)) for name, each in learned(how).items()})
     name, system = single(source, held)
     one = Baselines({name: system})
     ndcg = NDCG(rest)
     models = np.empty((len(TRIED), rest.queries))
-    for fold in folds(rest.qids, FOLDS, SEED):
-        train, valid, tested = (rest.select(part) for part in (fold.train, fold.valid, fold.test))
+    for numbers in cut(rest, FOLDS):
+        train, valid, tested = (rest.select(part) for part in numbers)
         measure = NDCG(tested)
         for row, (objective, alpha) in enumerate(TRIED):
             against = many if objective in ("t*-faro", "georisk") else one
-            fit = replace(how, objective=objective, alpha=alpha).fit(train, valid, SEED, against)
-            models[row, fold.test] = measure.of(fit.predictor.predict(tested.features))
+            fit = replace(how, objective=objective, alpha=alpha).fit_rows(train, valid, SEED, against)
+            models[row, numbers[-1]] = measure.of(fit.predictor.predict(tested.features))
     found = ~ndcg.barren
     return Tested(
         source,
@@ -139,100 +153,98 @@ def test(source: Source, how: LambdaMART) -> Tested:
     )
 
 
-def page(tested: Tested) -> Iterator[str]:
-    """A section: the table against one baseline, and against the four learned ones."""
+def section(tested: Tested) -> Iterator[str]:
+    """The table against one baseline, and against the four learned ones."""
     queries = tested.models.shape[1]
     left_out = f"; {tested.barren} without a relevant document are left out" if tested.barren else ""
-    yield f"## {tested.source.name}: {queries} test queries{left_out}\n"
-    several = f"four models learned on held-out queries (mean NDCG {tested.many.mean():.3f})"
-    for title, baselines in (
-        (f"{tested.single} (mean NDCG {tested.one.mean():.3f})", tested.one[None]),
-        (several, tested.many),
-    ):
-        yield f"Against {title}:\n"
-        yield from _lines(tested.models, baselines)
-        yield ""
+    yield f"## {tested.source.name}: {queries} test queries{left_out}"
+    yield against_one(tested.single, tested.one)
+    yield table(HEAD, rows(tested.models, tested.one[None]))
+    yield f"Against four models learned on held-out queries (mean NDCG {tested.many.mean():.3f}):"
+    yield table(HEAD, rows(tested.models, tested.many))
 
 
-def _lines(models: Values, baselines: Values) -> Iterator[str]:
-    table = reward_risk(models, baselines)
+def against_one(name: str, values: Values) -> str:
+    return f"Against {name} (mean NDCG {values.mean():.4f}):"
+
+
+HEAD = ("", "α", "NDCG", "reward", "risk", "reward/risk", "wins", "losses", "W/L", "L > 20 %", "p of risk")
+
+
+def rows(models: Values, baselines: Values) -> Iterator[list[str]]:
+    found = reward_risk(models, baselines)
     losses = np.maximum(baselines[:, None] - models, 0).mean(axis=0)
     low, high = bootstrap_interval(models, SEED)
     risk_low, risk_high = bootstrap_interval(losses, SEED)
     p = adjust([1.0 if row == 0 else float(t_test(losses[0], losses[row])) for row in range(len(models))][1:])
-    head = ["", "α", "NDCG", "reward", "risk", "reward/risk", "wins", "losses", "W/L", "L > 20 %", "p of risk"]
-    yield "| " + " | ".join(head) + " |"
-    yield "|" + " --- |" * len(head)
     for row, (objective, alpha) in enumerate(TRIED):
-        cells = [
+        yield [
             "lambdamart" if row == 0 else objective,
             f"{alpha:g}",
             f"{models[row].mean():.3f} [{low[row]:.3f}, {high[row]:.3f}]",
-            f"{table.reward[row]:.3f}",
-            f"{table.risk[row]:.3f} [{risk_low[row]:.3f}, {risk_high[row]:.3f}]",
-            f"{table.ratio[row]:.2f}",
-            f"{table.wins[row]:g}",
-            f"{table.losses[row]:g}",
-            f"{table.win_loss[row]:.2f}",
-            f"{table.heavy_losses[row]:g}",
+            f"{found.reward[row]:.3f}",
+            f"{found.risk[row]:.3f} [{risk_low[row]:.3f}, {risk_high[row]:.3f}]",
+            f"{found.ratio[row]:.2f}",
+            f"{found.wins[row]:g}",
+            f"{found.losses[row]:g}",
+            f"{found.win_loss[row]:.2f}",
+            f"{found.heavy_losses[row]:g}",
             "" if row == 0 else f"{p[row - 1]:.2f}",
         ]
-        yield "| " + " | ".join(cells) + " |"
 
 
-def head(how: LambdaMART, claim: str) -> str:
-    """What was done, and what may be read out of it."""
+def intro(how: LambdaMART) -> str:
+    """What was done."""
     size = "not 500 of 50 with 1500, for small files" if how is SMALL else "as in the paper"
-    return f"""# Risk-sensitive LambdaMART on feature files
-
-Made by `evidence/ltr_files.py`; nothing here was edited by hand.
-
-As in section 6.1 of the paper: a fifth of the queries is held out, and four baselines (LambdaMART, GBRT, AFS, AdaRank)
-learn on two thirds of it and are validated on the rest. The other queries go into {FOLDS} folds, 60/20/20, and each is
-tested on once. U-CRO, T-SARO and T-FARO are trained against one baseline; T*-FARO and GeoRisk against the four learned
-ones, whose numbers below are means over the four. All is NDCG@10, ties broken against the ranking; columns are those of
-Table 7. Lists without a relevant document are no topics of GeoRisk, in training either. LambdaMART has {how.trees}
-trees of {how.leaves} leaves with {how.min_docs} rows at least, {size}.
-
-Brackets hold 95 % bootstrap intervals over queries; p is of a paired t-test of the loss against plain LambdaMART's,
-corrected by Holm over the ten rows.
-
-{claim}
-"""
+    return prose(f"""As in section 6.1 of the paper: a fifth of the queries is held out, and four baselines (LambdaMART,
+    GBRT, AFS, AdaRank) learn on two thirds of it and are validated on the rest. The other queries go into {FOLDS}
+    folds, 60/20/20, and each is tested on once. U-CRO, T-SARO and T-FARO are trained against one baseline; T*-FARO and
+    GeoRisk against the four learned ones, whose numbers below are means over the four. All is NDCG@10, ties broken
+    against the ranking; columns are those of Table 7. Lists without a relevant document are no topics of GeoRisk, in
+    training either. LambdaMART has {how.trees} trees of {how.leaves} leaves with {how.min_docs} rows at least, {size}.
+    Brackets hold 95 % bootstrap intervals over queries; p is of a paired t-test of the loss against plain LambdaMART's,
+    corrected by Holm over the ten rows.""")
 
 
-SAMPLES = """**These tables show that every objective trains and is measured on real files. With so few queries they do
-not say which is better, and nothing is claimed from them; the page on generated data is there for that. `mslr-5k` is
-the first 86 of the 10,000 queries of MSLR-Web10k, which the paper's Table 7 is of; given `--paper` and all of them, the
-script makes that table.**"""
+TITLE = "Risk-sensitive LambdaMART on feature files"
+SAMPLES = prose("""**These tables show that every objective trains and is measured on real files. With so few queries
+they do not say which is better, and nothing is claimed from them; the page on generated data is there for that.
+`mslr-5k` is the first 86 of the 10,000 queries of MSLR-Web10k, which the paper's Table 7 is of; given `--paper` and all
+of them, the script makes that table.**""")
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="The paper's table of reward and risk, on feature files.")
     parser.add_argument("--letor", nargs="+", type=Path, help="LETOR files, together one set of queries")
     parser.add_argument("--bm25", type=int, help="the feature that is BM25; else the best single one is taken")
     parser.add_argument("--paper", action="store_true", help="500 trees of 50 leaves with 1500 rows, as in the paper")
-    parser.add_argument("--out", type=Path, help="where the page goes")
+    parser.add_argument("--out", type=Path, help="where the page of these files goes; else it is printed")
     options = parser.parse_args(given)
     how = PAPER if options.paper else SMALL
-    sources: tuple[Source, ...] = SOURCES
     if options.letor:
-        sources = (Source(options.letor[0].parent.name or "files", tuple(options.letor), None, options.bm25),)
-    elif not DATA.is_dir():
-        print(f"skipped: there are no feature files at {DATA}")
-        return 0
-    lines = [head(how, "" if options.letor else SAMPLES)]
-    for source in sources:
+        name = options.letor[0].parent.name or "files"
+        own = Source(name, tuple(options.letor), None, options.bm25)
+        text = "\n\n".join([f"# {TITLE}", intro(how), *section(test(own, how))]) + "\n"
+        if options.out:
+            with written_whole(options.out) as out:
+                out.write(text)
+        print(text)
+        return
+    need_data("ltr")
+    sections = []
+    for source in SOURCES:
         print(source.name, flush=True)
-        lines += page(test(source, how))
-    text = "\n".join(lines).rstrip() + "\n"
-    out = options.out or (None if options.letor else PAGE)
-    if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8")
-    print(text)
-    return 0
+        sections += section(test(source, how))
+    write_page(__file__, TITLE, [intro(how), SAMPLES, *sections])
+
+
+def cheap_row() -> str:
+    source = SOURCES[1]
+    held, rest = parts(source)
+    name, system = single(source, held)
+    ndcg = NDCG(rest)
+    return against_one(name, system(rest, ndcg)[~ndcg.barren])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

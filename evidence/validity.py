@@ -1,6 +1,6 @@
 """How well do our automatic verdicts agree with labels? Validity of variations, and the kinds of variations.
 
-Run it: python evidence/validity.py. It writes docs/evidence/validity.md; without the real data it says so and stops.
+make evidence PAGE=validity        (a few minutes on two cores)
 
 Validity is compared with two sets of labels. The first is that of paper 004 (Penha et al., ECIR 2022) for variations by
 ten methods. Only rows that people looked at count: the authors set misspellings and orderings valid and copies invalid
@@ -32,6 +32,7 @@ from pathlib import Path
 
 import numpy as np
 
+from evidence import DATA, need_data, write_page
 from shaketable.data.load import load
 from shaketable.data.sample import read_sample
 from shaketable.edit.meaning import Shared, misspelled, synonymous, words
@@ -39,17 +40,14 @@ from shaketable.edit.published import KINDS, METHODS, made_with
 from shaketable.edit.taxonomy import CATEGORIES, KEEPING, NATURALITY, PARAPHRASING, category_of
 from shaketable.edit.validity import Case, Similarity, Validity
 from shaketable.edit.vary import prepared
-from shaketable.files import written_whole
-from shaketable.rank.similarity import encoder_similarity, phrases_of
+from shaketable.rankers.similarity import encoder_similarity, phrases_of
 from shaketable.text.bigrams import Bigrams
 from shaketable.text.words import parts
 from shaketable.types import Collection
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = ROOT.parent / "shared" / "data"
 VARIATIONS = DATA / "variations"
+USERS = VARIATIONS / "uqv-robust" / "variants.tsv"
 LABELS = Path(__file__).with_name("syn_swap_labels.tsv")
-PAGE = ROOT / "docs" / "evidence" / "validity.md"
 BY_RULE = ("mispelling", "ordering")
 UQV100 = {
     "generalisation-specialisation": 26.34,
@@ -300,20 +298,24 @@ def generator_lines(swaps: list[tuple[str, Row]]) -> list[str]:
     ]
 
 
+def people() -> list[tuple[str, str]]:
+    """The category that each variant of the bundled sample is meant to have, and the one that the words tell."""
+    sample = read_sample()
+    return [
+        (variant.category, category_of(query.text.lower(), variant.text.lower()))
+        for qid, query in sample.queries.items()
+        for variant in sample.variants.get(qid, ())
+    ]
+
+
 def kinds_page(rows: list[Row]) -> list[str]:
     followed = [row for row in rows if row.both]
-    people = [
-        (variant.category, category_of(query.text.lower(), variant.text.lower()))
-        for collection in [read_sample()]
-        for qid, query in collection.queries.items()
-        for variant in collection.variants.get(qid, ())
-    ]
     lines = ["## Kinds", "", "Variations of the paper's methods that follow their category, by people's word:", ""]
     lines += confusion(
         [(row.case.category, category_of(row.case.original, row.case.text)) for row in followed], KEEPING
     )
     lines += ["", "Variants that people wrote for the bundled sample, with the category they meant:", ""]
-    lines += confusion(people, CATEGORIES)
+    lines += confusion(people(), CATEGORIES)
     lines += [
         "",
         (
@@ -362,17 +364,15 @@ def users_page(path: Path) -> list[str]:
 
 
 def main() -> None:
-    names = ("qvg-antique.csv", "qvg-trec-dl-2019.csv", "uqv-robust/variants.tsv")
-    files = [VARIATIONS / name for name in names]
-    if missing := [str(path) for path in files if not path.is_file()]:
-        print(f"skipped: the real data is not at {', '.join(missing)}")
-        return
-    antique, trec = read(files[0]), read(files[1])
-    lines = ["# Automatic verdicts beside labels", "", *(__doc__ or "").strip().splitlines()[4:], ""]
-    lines += [*validity_page(antique, trec), "", *kinds_page(antique + trec), "", *users_page(files[2])]
-    with written_whole(PAGE) as out:
-        out.write("\n".join(lines) + "\n")
-    print("\n".join(lines))
+    need_data("variations")
+    antique, trec = (read(VARIATIONS / name) for name in ("qvg-antique.csv", "qvg-trec-dl-2019.csv"))
+    about = "\n".join((__doc__ or "").strip().splitlines()[4:])
+    lines = [*validity_page(antique, trec), "", *kinds_page(antique + trec), "", *users_page(USERS)]
+    write_page(__file__, "Automatic verdicts beside labels", [about, "\n".join(lines)])
+
+
+def cheap_row() -> str:
+    return confusion(people(), [PARAPHRASING])[-1]
 
 
 if __name__ == "__main__":

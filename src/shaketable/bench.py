@@ -24,20 +24,21 @@ from shaketable.edit.vary import HUMAN, Variation, vary, written
 from shaketable.errors import BadInput, RankerFailed, ShaketableError, UnknownName
 from shaketable.files import home
 from shaketable.index.inverted import open_index
+from shaketable.learners.plan import Plan
 from shaketable.measure.effectiveness import score_table
 from shaketable.measure.slices import Slices, by_label, by_length, by_quarter
-from shaketable.rank import runfile
-from shaketable.rank.folder import refuse_taken
-from shaketable.rank.saved import Saved
-from shaketable.rank.similarity import judge_for
-from shaketable.registry import LEARNERS, RANKERS
+from shaketable.rankers import runfile
+from shaketable.rankers.folder import refuse_taken
+from shaketable.rankers.saved import Saved
+from shaketable.rankers.similarity import judge_for
+from shaketable.registry import EDITS, LEARNERS, RANKERS
 from shaketable.score.executor import Job, Origin, completed
 from shaketable.score.road import Road, Traits
 from shaketable.text.tokens import Tokenizer
-from shaketable.train.plan import Plan
 from shaketable.types import (
     Collection,
     Doc,
+    Edit,
     Learner,
     Model,
     Qrels,
@@ -66,11 +67,11 @@ class Tuned:
 
 @dataclass
 class _Memory:
-    """What benches that look at one collection share: opened rankers, runs by name and depth, variations."""
+    """What benches that differ in depth alone share: opened rankers, runs by name and depth, variations by method."""
 
     rankers: dict[str, Ranker] = field(default_factory=dict)
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)
-    variations: dict[Any, Any] = field(default_factory=dict)
+    variations: dict[tuple[str, int], list[Variation]] = field(default_factory=dict)
     tables: dict[tuple[str, int], ScoreTable] = field(default_factory=dict)
 
 
@@ -86,7 +87,8 @@ class Bench:
     limit: int | None = None
     first_stage: str = "bm25"
     split: str | None = None
-    _memory: _Memory = field(default_factory=_Memory, repr=False)
+    _memory: _Memory = field(default_factory=_Memory, init=False, repr=False)
+    """Not a parameter, so that whoever is `replace`d begins with an empty one."""
 
     def __post_init__(self) -> None:
         if self.depth < 1:
@@ -96,11 +98,13 @@ class Bench:
 
     def cut(self, depth: int) -> Bench:
         """The same bench with shorter lists; whatever is known by content is shared."""
-        return replace(self, depth=depth)
+        short = replace(self, depth=depth)
+        short._memory = self._memory
+        return short
 
     def on(self, collection: Collection, split: str | None = None) -> Bench:
         """The same models on another collection; the road, and so the scores and what was spent, is shared."""
-        return replace(self, collection=collection, split=split, _memory=_Memory())
+        return replace(self, collection=collection, split=split)
 
     @cached_property
     def queries(self) -> Mapping[str, Query]:
@@ -169,23 +173,24 @@ class Bench:
 
         Without edits, all that vary a query and whose resources are there, and the variants that people wrote.
         """
-        key = (tuple(edits), n, tuple(self.queries))
-        if key not in self._memory.variations:
-            self._memory.variations[key] = self._vary(edits, n)
-        variations, lacking = self._memory.variations[key]
-        return list(variations), dict(lacking)
-
-    def _vary(self, edits: Sequence[str], n: int) -> tuple[list[Variation], dict[str, str]]:
         names = [name for name in edits if name != HUMAN]
         wanted, lacking = chosen(names) if names or not edits else ([], {})
-        validity = judge_for(self.collection)
-        variations = vary(self.queries, wanted, n, self.seed, self.vocabulary, validity=validity) if wanted else []
+        variations = self._vary(wanted, n)
         if not edits or HUMAN in edits:
             variants = {qid: texts for qid, texts in self.collection.variants.items() if qid in self.queries}
             variations += written(self.queries, variants)
         if not variations:
             raise BadInput("no edit applies to any of the queries, so there is nothing to compare")
         return variations, lacking
+
+    def _vary(self, edits: Sequence[Edit], n: int) -> list[Variation]:
+        """What the edits make of the queries; an edit's work does not depend on the others, so it is done once."""
+        known = self._memory.variations
+        if new := {spec: edit for edit in edits if ((spec := EDITS.spec(edit)), n) not in known}:
+            judge = judge_for(self.collection)
+            made = vary(self.queries, list(new.values()), n, self.seed, self.vocabulary, validity=judge)
+            known |= {(spec, n): [v for v in made if v.method == spec] for spec in new}
+        return [v for edit in edits for v in known[EDITS.spec(edit), n]]
 
     def ranker(self, name: str) -> Ranker:
         """The ranker of that name, opened once."""
@@ -223,7 +228,7 @@ class Bench:
 
     def first_stage_finds(self, texts: Mapping[str, str]) -> Run:
         """What the first stage finds for query texts of any origin."""
-        return self._search(self.first_stage, texts)
+        return self._search(self._finder, texts)
 
     def answer(self, name: str, texts: Mapping[str, str]) -> Run:
         """The whole pipeline on query texts of any origin: a retriever searches, others re-rank a new first stage."""
@@ -413,10 +418,21 @@ class Bench:
         """A model of the bench, or the first stage."""
         if name in self.models:
             return self.models[name]
-        if name != self.first_stage:
+        if name != self._finder:
             raise UnknownName("ranker", name, self.models)
         model: Model = RANKERS.build(self.first_stage)
         return model
+
+    @property
+    def _finder(self) -> str:
+        """What the first stage is called: its text, or the ranker of the bench that has this name.
+
+        A ranker that somebody called bm25, and that is another, does not take the place of bm25.
+        """
+        taken = self.models.get(self.first_stage)
+        if taken is None or self.first_stage not in RANKERS or RANKERS.spec(taken) == self.first_stage:
+            return self.first_stage
+        return f"{self.first_stage} (first stage)"
 
     def _search(self, name: str, texts: Mapping[str, str]) -> Run:
         ranker = self.ranker(name)
@@ -430,7 +446,7 @@ class Bench:
         given = self.collection.candidates
         if any(qid in given for qid in qids):
             return given
-        return self._search(self.first_stage, {qid: self.collection.queries[qid].text for qid in qids})
+        return self._search(self._finder, {qid: self.collection.queries[qid].text for qid in qids})
 
     def _place(self, learner: Learner, train: Sequence[str], valid: Sequence[str], plan: Plan | None) -> Path:
         parts = (LEARNERS.spec(learner), plan.fingerprint if plan else "", self.collection.fingerprint)

@@ -41,13 +41,17 @@ def cut(text: str, most: int = QUOTED) -> str:
 class ShaketableError(Exception):
     """Base of all errors that are the input's fault, not the program's.
 
-    A message has an end, whatever it repeats, and any terminal can show it: half a character becomes its escape.
+    A message is one line that has an end, whatever it repeats, and any terminal can show it: a character that cannot be
+    printed becomes its escape.
     """
 
     exit_code = 2
 
     def __init__(self, message: str):
-        super().__init__(cut(message, LONGEST).encode("utf-8", "backslashreplace").decode())
+        if not message.isprintable():
+            shown = (c if c.isprintable() else repr(c)[1:-1] for c in message[: LONGEST + 1])
+            message = "".join(shown)
+        super().__init__(cut(message, LONGEST))
 
 
 class BadInput(ShaketableError):
@@ -58,7 +62,7 @@ class BadInput(ShaketableError):
     """
 
     def __init__(self, message: str, path: str | Path | None = None, line: int | None = None):
-        place = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+        place = "" if path is None else cut(str(path), LONGEST // 2) + (": " if line is None else f":{line}: ")
         super().__init__(place + message)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from shaketable.chance import draws_for
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import ShaketableError
-from shaketable.rank.python import adapt
+from shaketable.rankers.python import adapt
 from shaketable.registry import RANKERS, Catalogue
 from shaketable.score.road import ask
 from shaketable.types import (

@@ -18,7 +18,7 @@ from shaketable.edit.expand import AddQueries, Sampler, _Drawn
 from shaketable.edit.generated import load
 from shaketable.testing import check_edit
 from shaketable.types import Context
-from tests.rank.nets import tiny
+from tests.rankers.nets import tiny
 
 TEXTS = ["an old oak, a young oak", "pine", "", " ", "elm fir yew " * 30, "pine"]
 

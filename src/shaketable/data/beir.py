@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from shaketable.data.bounds import check_grades, check_id, check_ids
+from shaketable.data.bounds import check_grades, check_id, check_ids, wrong_id
 from shaketable.data.corpus import JsonlCorpus, either, record
 from shaketable.data.trec import read_qrels, read_run, write_run
 from shaketable.errors import BadInput, UnknownName, quoted
@@ -185,6 +185,8 @@ def _queries(path: Path) -> dict[str, Query]:
         if (first := places.setdefault(qid, number)) != number:
             raise BadInput(f"the id {quoted(qid)} is taken; line {first} has it too", path, number)
         queries[qid] = Query(fields["text"], either(fields, "kind"), either(fields, "description"))
+    if (wrong := wrong_id(queries)) is not None:
+        check_id(wrong, "id", path, places[wrong])
     if not queries:
         raise BadInput("holds no queries", path)
     return queries

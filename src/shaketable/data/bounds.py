@@ -64,16 +64,24 @@ def check_id(name: str, what: str, path: Path | None = None, line: int | None = 
         )
 
 
+def wrong_id(names: Mapping[str, object]) -> str | None:
+    """The first of many names that cannot be an id: a few nanoseconds each if there is none."""
+    together = "".join(names)
+    long = len(together) > ID and max(map(len, names)) > ID
+    if long or "" in names or " " in together or not together.isprintable():
+        return next((name for name in names if wrong_with(name)), None)
+    return None
+
+
 def check_ids(names: Mapping[str, object], what: str, path: Path | None = None) -> None:
-    """Refuse all of them if one cannot be an id: a few nanoseconds each if none is wrong."""
+    """Refuse all of them if one cannot be an id."""
     try:
-        together = "".join(names)
+        wrong = wrong_id(names)
     except TypeError as error:
         strange = next(name for name in names if not isinstance(name, str))
         raise BadInput(f"the {what} {quoted(strange)} is no text", path) from error
-    if "" in names or " " in together or not together.isprintable() or max(map(len, names), default=0) > ID:
-        for name in names:
-            check_id(name, what, path)
+    if wrong is not None:
+        check_id(wrong, what, path)
 
 
 def check_grades(grades: Iterable[int], path: Path | None = None, line: int | None = None) -> None:

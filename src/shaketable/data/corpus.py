@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.data.bounds import check_id
+from shaketable.data.bounds import ID, check_id
 from shaketable.data.ids import Ids
 from shaketable.errors import BadInput, cut, quoted
 from shaketable.files import BOM, LONGEST, home, open_binary, parsed, reading, written_whole_binary
@@ -117,6 +117,10 @@ class JsonlCorpus(StreamedCorpus):
         except BadInput:
             _refuse_twice(plain, path)
             raise
+        text = ids.blob.tobytes().decode()
+        if " " in text or not text.isprintable() or np.diff(ids.offsets).max(initial=0) > ID:
+            for number, _, _, docno in _entries(plain, path):
+                check_id(docno, "id", path, number)
         if not starts:
             raise BadInput("holds no documents", path)
         starts.append(plain.stat().st_size)
@@ -164,17 +168,15 @@ def record(line: str, path: Path, number: int | None = None) -> tuple[str, dict[
     fields = parsed(line, path, number)
     if not isinstance(fields, dict):
         raise BadInput('is not an object; write {"_id": ..., "text": ...}', path, number)
-    for name in ("_id", "text"):
-        if name not in fields:
-            there = cut(json.dumps(", ".join(fields))[1:-1]) or "nothing"
-            raise BadInput(f'has no "{name}"; each line needs "_id" and "text", this one has: {there}', path, number)
+    if "_id" not in fields or "text" not in fields:
+        lacking, there = "text" if "_id" in fields else "_id", cut(json.dumps(", ".join(fields))[1:-1]) or "nothing"
+        raise BadInput(f'has no "{lacking}"; each line needs "_id" and "text", this one has: {there}', path, number)
     name = fields["_id"]
     if isinstance(name, int) and not isinstance(name, bool):
         name = str(name)
     if not isinstance(name, str) or not name:
         shown = json.dumps(name) if name is None or isinstance(name, str | float | bool) else f"a {type(name).__name__}"
         raise BadInput(f'"_id" is {shown}; it must be a string with something in it', path, number)
-    check_id(name, "id", path, number)
     for key in ("text", "title", "url", "kind", "description"):
         if not isinstance(fields.get(key, ""), str):
             if fields[key] is not None or key == "text":

@@ -9,14 +9,13 @@ lines of query id, tab, text, or what TREC publishes (`topics.py`). Any of them 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shaketable.data.bounds import CONTROL, ID, SCORE, check_grades, check_id, check_ids, check_qrels, check_run
 from shaketable.data.topics import marked_up, read_marked_up
 from shaketable.errors import BadInput, quoted
-from shaketable.files import columns, lines, number, whole_number, written_whole
+from shaketable.files import blocks, columns, lines, number, whole_number, written_whole
 from shaketable.types import Qrels, Query, Run, ranking
 
 if TYPE_CHECKING:
@@ -38,33 +37,34 @@ def read_run_and_tag(path: str | Path) -> tuple[dict[str, dict[str, float]], str
     path = Path(path)
     run: dict[str, dict[str, float]] = {}
     last, scores, tag = None, {}, ""
-    for at, line in lines(path, CONTROL):
-        plain = line.isascii() and len(line) <= ID
-        cells = line.split(None, 5) if plain else columns(line, 5)
-        try:
-            qid, _, docno, _, text, rest = cells
-        except ValueError as error:
-            if cells[0][0] == "#":
-                continue
-            raise _columns(cells, 6, "query Q0 document rank score tag", path, at) from error
-        if qid != last:
-            if qid[0] == "#":
-                continue
-            last, scores, tag = qid, run.setdefault(qid, {}), rest
-        if not plain:
-            check_id(qid, "query id", path, at)
-            check_id(docno, "document id", path, at)
-        try:
-            score = number(text)
-        except ValueError as error:
-            raise BadInput(f"score {quoted(text)} is not a number", path, at) from error
-        if not -SCORE <= score <= SCORE:
-            raise BadInput(f"score {quoted(text)} is not a finite 32-bit number", path, at)
-        if docno in scores:
-            first = _first_line(path, None, (0, 2), (qid, docno))
-            message = f"document {quoted(docno)} is in the list of query {quoted(qid)} on line {first} already"
-            raise BadInput(message, path, at)
-        scores[docno] = score
+    for first, rows in blocks(path, CONTROL):
+        plain = max(map(len, rows)) <= ID and "".join(rows).isascii()
+        for at, line in enumerate(rows, first):
+            cells = line.split(None, 5) if plain else columns(line, 5)
+            try:
+                qid, _, docno, _, text, rest = cells
+            except ValueError as error:
+                if not cells or cells[0][0] == "#":
+                    continue
+                raise _columns(cells, 6, "query Q0 document rank score tag", path, at) from error
+            if qid != last:
+                if qid[0] == "#":
+                    continue
+                last, scores, tag = qid, run.setdefault(qid, {}), rest
+            if not plain:
+                check_id(qid, "query id", path, at)
+                check_id(docno, "document id", path, at)
+            try:
+                score = float(text) if plain and "_" not in text else number(text)  # what `number` does, without a call
+            except ValueError as error:
+                raise BadInput(f"score {quoted(text)} is not a number", path, at) from error
+            if not -SCORE <= score <= SCORE:
+                raise BadInput(f"score {quoted(text)} is not a finite 32-bit number", path, at)
+            if docno in scores:
+                before = _first_line(path, None, (0, 2), (qid, docno))
+                message = f"document {quoted(docno)} is in the list of query {quoted(qid)} on line {before} already"
+                raise BadInput(message, path, at)
+            scores[docno] = score
     if not run:
         raise BadInput("is empty; a TREC run was expected", path)
     return run, tag.split()[0]
@@ -73,55 +73,49 @@ def read_run_and_tag(path: str | Path) -> tuple[dict[str, dict[str, float]], str
 def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
     """Judgements, from TREC's four columns or from BEIR's three with a header."""
     path = Path(path)
-    rows = lines(path, CONTROL)
-    if (first := next((row for row in rows if not _is_comment(row[1])), None)) is None:
+    head = next((row for row in lines(path, CONTROL) if not _is_comment(row[1])), None)
+    if head is None:
         raise BadInput("is empty; judgements were expected", path)
-    head = first[1]
-    separator, names = _header(head)
-    if names:
-        width = len(names)
-        q, d, g = (_column(names, aliases) for aliases in (QUERY, DOCUMENT, GRADE))
-    else:
-        width, (q, d, g) = 4, (0, 2, 3)
-        rows = chain([first], rows)
-        if len(head.split()) == 3:
-            raise BadInput(
-                "has three columns and no header; begin the file with query-id, corpus-id, score (tabs between), "
-                "or write TREC's four columns: query iteration document grade",
-                path,
-                first[0],
-            )
+    separator, names = _header(head[1])
+    if not names and len(columns(head[1])) == 3:
+        raise BadInput(
+            "has three columns and no header; begin the file with query-id, corpus-id, score (tabs between), "
+            "or write TREC's four columns: query iteration document grade",
+            path,
+            head[0],
+        )
+    q, d, g = (_column(names, aliases) for aliases in (QUERY, DOCUMENT, GRADE)) if names else (0, 2, 3)
+    width = len(names) or 4
     shape = " ".join(names) or "query iteration document grade"
     qrels: dict[str, dict[str, int]] = {}
     last, grades = None, {}
     known: dict[str, int] = {}
-    for at, line in rows:
-        plain = line.isascii() and len(line) <= ID
-        cells = line.split(separator) if plain or separator else columns(line)
-        if len(cells) != width:
-            if separator is None and _is_comment(line):
-                continue
-            raise _columns(cells, width, shape, path, at)
-        qid, docno, text = cells[q], cells[d], cells[g]
-        if qid != last:
-            if separator is None and qid[0] == "#":
-                continue
-            last, grades = qid, qrels.setdefault(qid, {})
-        if not plain or (separator and (not qid or not docno or " " in line)):
-            check_id(qid, "query id", path, at)
-            check_id(docno, "document id", path, at)
-        if (grade := known.get(text)) is None:
-            try:
-                grade = known[text] = whole_number(text)
-            except ValueError as error:
-                raise BadInput(f"grade {quoted(text)} is not a whole number", path, at) from error
-            check_grades([grade], path, at)
-        if (before := grades.setdefault(docno, grade)) != grade:
-            place = _first_line(path, separator, (q, d), (qid, docno))
-            message = (
-                f"document {quoted(docno)} has grade {grade} for query {quoted(qid)}, on line {place} it has {before}"
-            )
-            raise BadInput(message, path, at)
+    for first, rows in blocks(path, CONTROL):
+        plain = max(map(len, rows)) <= ID and "".join(rows).isascii()
+        for at, line in enumerate(rows, first):
+            cells = line.split(separator) if plain or separator else columns(line)
+            if len(cells) != width:
+                if not line or line.isspace() or (not separator and _is_comment(line)):
+                    continue
+                raise _columns(cells, width, shape, path, at)
+            qid, docno, text = cells[q], cells[d], cells[g]
+            if qid != last:
+                if (at == head[0] and names) or (not separator and qid[0] == "#"):
+                    continue
+                last, grades = qid, qrels.setdefault(qid, {})
+            if not plain or (separator and (not qid or not docno or " " in line)):
+                check_id(qid, "query id", path, at)
+                check_id(docno, "document id", path, at)
+            if (grade := known.get(text)) is None:
+                try:
+                    grade = known[text] = whole_number(text)
+                except ValueError as error:
+                    raise BadInput(f"grade {quoted(text)} is not a whole number", path, at) from error
+                check_grades([grade], path, at)
+            if (before := grades.setdefault(docno, grade)) != grade:
+                place = _first_line(path, separator, (q, d), (qid, docno))
+                given = f"document {quoted(docno)} has grade {grade} for query {quoted(qid)}"
+                raise BadInput(f"{given}, on line {place} it has {before}", path, at)
     if not qrels:
         raise BadInput("holds a header but no judgements", path)
     return qrels

@@ -140,9 +140,10 @@ def _on_disk(corpus: Corpus, tokenizer: Tokenizer, name: str) -> Index:
             arrays.discard(folder)
         remark = f"the index was built again, for what was on disk is of no use ({error})"
     index = build(corpus, tokenizer, name)
+    stayed = folder.exists()  # damaged, and not to be removed
     try:
         save(index, folder)
-        index = load(folder)
+        index = load(folder, written=not stayed)
     except (OSError, BadInput) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         remark = remark or f"the index cannot be kept in {folder.parent} ({reason}): it will be built again next time"
@@ -194,9 +195,9 @@ def save(index: Index, folder: Path) -> None:
         writer.append("cf", index.cf)
 
 
-def load(folder: Path) -> Index:
-    """The index in a folder, mapped; `Damaged` if it is not as it was written."""
-    about, found = arrays.load(folder)
+def load(folder: Path, *, written: bool = False) -> Index:
+    """The index in a folder, mapped; `Damaged` if it is not as it was written, which may have been just now."""
+    about, found = arrays.load(folder, written=written)
 
     def part(name: str) -> dict[str, Any]:
         return {key.removeprefix(name): array for key, array in found.items() if key.startswith(name)}

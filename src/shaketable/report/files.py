@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,14 +97,23 @@ def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:
 
 def csv_names(results: Sequence[Result]) -> dict[tuple[int, str], str]:
     """(position of the result, table) -> the name of its CSV: `<task>-<table>.csv`, safe in any file system."""
-    names: dict[tuple[int, str], str] = {}
+    tables = [(position, result.task, table) for position, result in enumerate(results) for table in result.tables]
+    names = file_names([f"{task}-{table}" for _, task, table in tables], ".csv")
+    return {(position, table): name for (position, _, table), name in zip(tables, names, strict=True)}
+
+
+def file_names(texts: Iterable[str], ending: str) -> list[str]:
+    """A safe file name for each text; those that would be one, if only on a disk without capitals, are numbered.
+
+    >>> file_names(["a/b", "A:b"], ".run")
+    ['a-b.run', 'A-b-2.run']
+    """
+    names: list[str] = []
     taken: set[str] = set()
-    for position, result in enumerate(results):
-        for table in result.tables:
-            stem = safe_name(f"{result.task}-{table}")
-            name = next(name for name in _numbered(stem) if name.casefold() not in taken)
-            taken.add(name.casefold())
-            names[position, table] = name
+    for text in texts:
+        name = next(name for name in _numbered(safe_name(text), ending) if name.casefold() not in taken)
+        taken.add(name.casefold())
+        names.append(name)
     return names
 
 
@@ -225,12 +235,10 @@ def _for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_axis([harmless(str(name)) for name in frame.columns], axis="columns")
 
 
-def _numbered(stem: str) -> Iterator[str]:
-    yield f"{stem}.csv"
-    number = 2
-    while True:
-        yield f"{stem}-{number}.csv"
-        number += 1
+def _numbered(stem: str, ending: str) -> Iterator[str]:
+    yield f"{stem}{ending}"
+    for number in count(2):
+        yield f"{stem}-{number}{ending}"
 
 
 def _refuse(constant: str) -> None:

@@ -41,9 +41,9 @@ class Traits:
     pointwise: bool
     fingerprint: str | None
     cached: bool
-    volatile: bool
-    in_flight: int
-    chunk: int
+    volatile: bool = False
+    in_flight: int = 1
+    chunk: int = 0
 
     @classmethod
     def of(cls, ranker: Ranker | Retriever, name: str = "") -> Traits:

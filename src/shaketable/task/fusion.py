@@ -17,7 +17,7 @@ from shaketable.edit.vary import Variation
 from shaketable.errors import BadInput
 from shaketable.measure.comparison import compare, starred
 from shaketable.measure.effectiveness import Evaluator, parse
-from shaketable.rank.fusion import METHODS, fuse
+from shaketable.rankers.fusion import METHODS, fuse
 from shaketable.task.changed import Trial, originals, runs_of, settings, values_of
 from shaketable.task.query_variation import varied
 from shaketable.types import Figure, Finding, Result, Run

@@ -22,7 +22,7 @@ from shaketable.measure.comparison import EXPLAINED, Comparison, compare, mean_m
 from shaketable.measure.effectiveness import Evaluator, judged_share, parse
 from shaketable.measure.plane import tsne
 from shaketable.measure.significance import FEWEST_QUERIES
-from shaketable.rank.similarity import judge_for
+from shaketable.rankers.similarity import judge_for
 from shaketable.task.changed import PIPELINE, SETTINGS, Shaken, Trial, runs_of, settings, shake, values_of
 from shaketable.task.sliced import sliced
 from shaketable.types import Example, Figure, Finding, Result
@@ -218,7 +218,7 @@ class QueryVariation:
                     values = Evaluator((recall,), qrels).per_query(run)[recall]
                     ends.append(query_means([v.qid for v in some], list(values.values())))
                 rows.append({"category": category, "depth": depth, **_ends(compare(ends[0], ends[1], bench.seed))})
-        return starred(pd.DataFrame(rows))
+        return starred(pd.DataFrame(rows)) if rows else pd.DataFrame(rows)
 
     def _notes(self, bench: Bench, variations: Sequence[Variation], lacking: Mapping[str, str]) -> list[str]:
         notes = [f"Ranked: {bench.pool}.", SETTINGS]

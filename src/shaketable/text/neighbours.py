@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.errors import BadInput
-from shaketable.files import columns, home, lines, numbers, read_json
+from shaketable.files import home, read_json
+from shaketable.text.vectors import read_vectors
 
-LIMIT, TINY = float(np.finfo(np.float32).max), float(np.finfo(np.float32).tiny)
+TINY = np.finfo(np.float32).tiny
 NAMES = ("counterfitted-neighbors.json", "counter-fitted-vectors.txt", "counter-fitted-vectors.txt.gz")
 
 
@@ -93,18 +94,7 @@ def _read_lists(path: Path) -> Lists:
 
 
 def _read_vectors(path: Path) -> Vectors:
-    rows: dict[str, NDArray[np.float32]] = {}
-    size = 0
-    for at, line in lines(path):
-        word, _, rest = line.partition(" ")
-        try:
-            row = np.array(numbers(columns(rest)))
-        except ValueError as error:
-            raise BadInput("a line is a word and its numbers", path, at) from error
-        size = size or len(row)
-        if not word or not len(row) or len(row) != size or not (np.abs(row) <= LIMIT).all():
-            raise BadInput("every word must have the same count of finite numbers", path, at)
-        rows.setdefault(word, (row / max(np.linalg.norm(row), TINY)).astype(np.float32))
-    if not rows:
-        raise BadInput("holds no vectors", path)
-    return Vectors(list(rows), {word: i for i, word in enumerate(rows)}, np.stack(list(rows.values())))
+    words, rows = read_vectors(path, first=None)
+    rows /= np.maximum(np.abs(rows).max(axis=1, keepdims=True), TINY)  # the square of a large number is infinite
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), TINY)
+    return Vectors(words, {word: i for i, word in enumerate(words)}, rows)

@@ -1,0 +1,61 @@
+"""What the scripts here share: where the data are, and how a page is written.
+
+Each script makes the page of its name: `make evidence PAGE=query-variation` runs `python -m evidence.query_variation`,
+which writes docs/evidence/query-variation.md. Its `cheap_row` computes one line of that page again, which
+tests/test_evidence.py looks up.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from textwrap import fill
+
+from shaketable.files import written_whole
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("SHAKETABLE_DATA") or ROOT.parent / "shared" / "data")
+"""Public collections, which are not part of the project: beside it, or wherever $SHAKETABLE_DATA says."""
+
+
+def page_of(script: str) -> Path:
+    """The page of a script, by the script's file.
+
+    >>> page_of("evidence/query_variation.py").name
+    'query-variation.md'
+    """
+    return ROOT / "docs" / "evidence" / f"{Path(script).stem.replace('_', '-')}.md"
+
+
+def line(cells: Iterable[object]) -> str:
+    """A row of a table."""
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table in Markdown; the first column is text, the others are for numbers."""
+    return "\n".join([line(head), line(["---", *["---:"] * (len(head) - 1)]), *map(line, rows)])
+
+
+def prose(text: str) -> str:
+    """A paragraph, broken at 120 characters."""
+    return fill(" ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False)
+
+
+def need_data(*parts: str) -> None:
+    """End, without failing, where the data are not on this machine: a page stays as it was."""
+    if not (place := DATA.joinpath(*parts)).exists():
+        print(f"skipped: there is no {place}")
+        sys.exit(0)
+
+
+def write_page(script: str, title: str, parts: Iterable[str]) -> None:
+    """Write a script's page: its title, the command that made it, and the parts, with an empty line between them."""
+    page = page_of(script)
+    made = f"Made by `make evidence PAGE={page.stem}`; nothing here was edited by hand."
+    text = "\n\n".join([f"# {title}", made, *(part.strip("\n") for part in parts)]) + "\n"
+    with written_whole(page) as out:
+        out.write(text)
+    print(text)

@@ -1,0 +1,115 @@
+"""Query variations and attacks on three collections: what each method costs lexical rankers and a dense one.
+
+make evidence PAGE=query-variation        (some minutes on two cores)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pandas as pd
+
+from evidence import DATA, line, need_data, prose, table, write_page
+from shaketable.bench import Bench
+from shaketable.data.load import load
+from shaketable.edit.methods import default_methods
+from shaketable.files import home
+from shaketable.registry import RANKERS
+from shaketable.score.road import Road
+from shaketable.score.store import Store
+from shaketable.task.query_attack import NAMES, QueryAttack
+from shaketable.task.query_variation import QueryVariation
+
+COLLECTIONS = ("cranfield", "rag24", "cacm")
+SHOWN = ("bm25", "ql", "rm3", "dense")
+NEIGHBOURS = DATA / "synonyms" / "counterfitted-neighbors.json"
+
+
+def open_bench(name: str, rankers: tuple[str, ...] = SHOWN) -> Bench:
+    """A collection's test queries; scores are kept."""
+    models = {ranker: RANKERS.build(ranker) for ranker in rankers}
+    return Bench(load(DATA / "collections" / name), models, Road(Store(home() / "scores.sqlite")), split="test")
+
+
+def edits() -> tuple[str, ...]:
+    """Every method by rules, those on WordNet and on counter-fitted vectors among them."""
+    os.environ.setdefault("NLTK_DATA", str(DATA / "nltk_data"))
+    vectors = f"word_embed_syn_swap(file={str(NEIGHBOURS)!r})"
+    return tuple(vectors if name == "word_embed_syn_swap" else name for name in default_methods())
+
+
+def short(method: str) -> str:
+    return method.partition("(")[0]
+
+
+def original(bench: Bench) -> list[str]:
+    """What the queries are worth as they are."""
+    means = bench.table("nDCG@10").values.mean(axis=1)
+    return ["", "the original", *(f"{mean:.4f}" for mean in means), "", "", str(len(bench.queries))]
+
+
+def by_method(frame: pd.DataFrame) -> Iterator[list[str]]:
+    """A row for each method: the change for each ranker."""
+    for (category, method), rows in frame.groupby(["category", "method"], sort=False):
+        first = rows.iloc[0]
+        changes = [f"{row['change']:+.4f}{row['']}" for _, row in rows.iterrows()]
+        shares = [f"{first[name]:.0f}" for name in ("valid %", "applies %")]
+        yield [category, short(method), *changes, *shares, str(first["queries"])]
+
+
+def by_category(frame: pd.DataFrame) -> Iterator[list[str]]:
+    """A row for each category: the relative change over valid variations, the whole pipeline / the ranker alone."""
+    for category, rows in frame.groupby("category", sort=False):
+        drops = {key: part.set_index("ranker")["drop % (valid)"] for key, part in rows.groupby("setting", sort=False)}
+        yield [category, *(" / ".join(f"{drop[ranker]:+.1f}" for drop in drops.values()) for ranker in SHOWN)]
+
+
+def attacked(bench: Bench) -> list[list[str]]:
+    """A row for each ranker: what attacks change, with the interval over queries."""
+    frame = QueryAttack().run(bench).tables["query attack"]
+    return [
+        [f"{ranker}, {bench.collection.name}", *(_interval(row) for _, row in rows.iterrows())]
+        for ranker, rows in frame.groupby("ranker", sort=False)
+    ]
+
+
+def _interval(row: pd.Series) -> str:
+    return f"{row['drop %']:+.1f} [{row['drop % low']:+.1f}, {row['drop % high']:+.1f}]"
+
+
+def section(name: str) -> list[str]:
+    bench = open_bench(name)
+    found = QueryVariation(edits=edits(), depths=()).run(bench).tables
+    method = found["by method"]
+    shaken = attacked(bench)
+    print(f"{name} done", flush=True)
+    return [
+        f"## {name}: {len(bench.queries)} queries",
+        table(
+            ("category", "method", *SHOWN, "valid %", "applies %", "queries"),
+            [original(bench), *by_method(method[method["setting"] == "pipeline"])],
+        ),
+        "Relative change over valid variations, in per cent, the whole pipeline / the ranker alone:",
+        table(("category", *SHOWN), by_category(found["by category"])),
+        "Query attack, relative change in per cent with 95 % intervals (five draws, candidates of the original query):",
+        table(("ranker", *NAMES.values()), shaken),
+    ]
+
+
+def main() -> None:
+    need_data("collections")
+    intro = prose("""nDCG@10 of the original queries, and what one variation of each by each method changes (all
+    variations as they are, whole pipeline, top 100; a method that does not apply to a query is measured on those that
+    it does apply to, beside what these have as they are). `*`: paired t-test, p < 0.05 after Holm's correction over
+    methods, rankers and both settings. valid %, applies %: of all queries, by the rules of `Validity`, not by people
+    (see validity.md). dense is MiniLM, which was trained on other data than these.""")
+    write_page(__file__, "Query variations on real collections", [intro, *(p for c in COLLECTIONS for p in section(c))])
+
+
+def cheap_row() -> str:
+    return line(attacked(open_bench("cacm", ("bm25",)))[0])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""One cheap line of each page of docs/evidence is computed again: a page that the code no longer makes is stale."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+from evidence import DATA, ROOT, page_of
+
+SCRIPTS = sorted(path.stem for path in (ROOT / "evidence").glob("[a-z]*.py"))
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"real data is not at {DATA}")
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_line_of_the_page_comes_out_the_same(script):
+    row = import_module(f"evidence.{script}").cheap_row()
+    assert len(row.split()) > 3, "a line that says nothing would be found anywhere"
+    assert row in page_of(script).read_text(encoding="utf-8").splitlines()
+
+
+def test_every_page_has_a_script_and_every_script_a_page():
+    pages = {page.stem for page in (ROOT / "docs" / "evidence").glob("*.md")}
+    assert pages == {page_of(script).stem for script in SCRIPTS}
