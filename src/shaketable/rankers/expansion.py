@@ -130,6 +130,7 @@ class ExpandedRanker:
     base: LexicalRanker
     expander: Expander
     pointwise: ClassVar[bool] = True
+    family: ClassVar[str] = "traditional"
     cached: ClassVar[bool] = False
 
     @property

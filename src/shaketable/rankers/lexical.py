@@ -161,6 +161,7 @@ class LexicalRanker:
     bags: Callable[[Sequence[str]], Bags]
     pointwise: ClassVar[bool] = True
     cached: ClassVar[bool] = False
+    family: ClassVar[str] = "traditional"
 
     @property
     def fingerprint(self) -> str:

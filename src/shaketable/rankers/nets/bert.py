@@ -26,6 +26,7 @@ class CrossEncoder(Net):
     """
 
     kind: ClassVar[str] = "bert"
+    family: ClassVar[str] = "transformer"
 
     def __init__(self, model: Transformer, tokenizer: Any, max_length: int):
         super().__init__()

@@ -35,6 +35,8 @@ class Net(nn.Module, ABC):
 
     kind: ClassVar[str]
     """What saved models and `neural.NETS` call it."""
+    family: ClassVar[str] = "neural"
+    """The class of ranker in paper 004: neural, or transformer where it stands on one."""
 
     @abstractmethod
     def prepare(self, pairs: Sequence[tuple[str, str]]) -> list[Any]:

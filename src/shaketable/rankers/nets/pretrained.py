@@ -19,6 +19,7 @@ from shaketable.rankers.nets.tokens import Pieces
 class PretrainedEncoder(Encoder):
     """An encoder, its tokenizer, and the sizes and choices in which nets of a kind differ."""
 
+    family: ClassVar[str] = "transformer"
     shapes: ClassVar[type[Any]]
     """The frozen dataclass that `shape` is one of."""
 
