@@ -19,25 +19,26 @@ from pathlib import Path
 from typing import Any
 
 from shaketable.data.splits import TEST, TRAIN, Fold, folds, validation_split
-from shaketable.data.trec import write_run
 from shaketable.edit.methods import chosen
 from shaketable.edit.vary import HUMAN, Variation, vary, written
 from shaketable.errors import BadInput, RankerFailed, ShaketableError, UnknownName
-from shaketable.files import home, written_whole
+from shaketable.files import home
 from shaketable.index.inverted import open_index
+from shaketable.learners.plan import Plan
 from shaketable.measure.effectiveness import score_table
 from shaketable.measure.slices import Slices, by_label, by_length, by_quarter
-from shaketable.rank.runfile import RUN
-from shaketable.rank.saved import Saved
-from shaketable.rank.similarity import judge_for
-from shaketable.registry import LEARNERS, RANKERS
+from shaketable.rankers import runfile
+from shaketable.rankers.folder import refuse_taken
+from shaketable.rankers.saved import Saved
+from shaketable.rankers.similarity import judge_for
+from shaketable.registry import EDITS, LEARNERS, RANKERS
 from shaketable.score.executor import Job, Origin, completed
 from shaketable.score.road import Road, Traits
 from shaketable.text.tokens import Tokenizer
-from shaketable.train.plan import Plan
 from shaketable.types import (
     Collection,
     Doc,
+    Edit,
     Learner,
     Model,
     Qrels,
@@ -66,11 +67,11 @@ class Tuned:
 
 @dataclass
 class _Memory:
-    """What benches that look at one collection share: opened rankers, runs by name and depth, variations."""
+    """What benches that differ in depth alone share: opened rankers, runs by name and depth, variations by method."""
 
     rankers: dict[str, Ranker] = field(default_factory=dict)
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)
-    variations: dict[Any, Any] = field(default_factory=dict)
+    variations: dict[tuple[str, int], list[Variation]] = field(default_factory=dict)
     tables: dict[tuple[str, int], ScoreTable] = field(default_factory=dict)
 
 
@@ -86,7 +87,8 @@ class Bench:
     limit: int | None = None
     first_stage: str = "bm25"
     split: str | None = None
-    _memory: _Memory = field(default_factory=_Memory, repr=False)
+    _memory: _Memory = field(default_factory=_Memory, init=False, repr=False)
+    """Not a parameter, so that whoever is `replace`d begins with an empty one."""
 
     def __post_init__(self) -> None:
         if self.depth < 1:
@@ -96,11 +98,13 @@ class Bench:
 
     def cut(self, depth: int) -> Bench:
         """The same bench with shorter lists; whatever is known by content is shared."""
-        return replace(self, depth=depth)
+        short = replace(self, depth=depth)
+        short._memory = self._memory
+        return short
 
     def on(self, collection: Collection, split: str | None = None) -> Bench:
         """The same models on another collection; the road, and so the scores and what was spent, is shared."""
-        return replace(self, collection=collection, split=split, _memory=_Memory())
+        return replace(self, collection=collection, split=split)
 
     @cached_property
     def queries(self) -> Mapping[str, Query]:
@@ -169,23 +173,24 @@ class Bench:
 
         Without edits, all that vary a query and whose resources are there, and the variants that people wrote.
         """
-        key = (tuple(edits), n, tuple(self.queries))
-        if key not in self._memory.variations:
-            self._memory.variations[key] = self._vary(edits, n)
-        variations, lacking = self._memory.variations[key]
-        return list(variations), dict(lacking)
-
-    def _vary(self, edits: Sequence[str], n: int) -> tuple[list[Variation], dict[str, str]]:
         names = [name for name in edits if name != HUMAN]
         wanted, lacking = chosen(names) if names or not edits else ([], {})
-        validity = judge_for(self.collection)
-        variations = vary(self.queries, wanted, n, self.seed, self.vocabulary, validity=validity) if wanted else []
+        variations = self._vary(wanted, n)
         if not edits or HUMAN in edits:
             variants = {qid: texts for qid, texts in self.collection.variants.items() if qid in self.queries}
             variations += written(self.queries, variants)
         if not variations:
             raise BadInput("no edit applies to any of the queries, so there is nothing to compare")
         return variations, lacking
+
+    def _vary(self, edits: Sequence[Edit], n: int) -> list[Variation]:
+        """What the edits make of the queries; an edit's work does not depend on the others, so it is done once."""
+        known = self._memory.variations
+        if new := {spec: edit for edit in edits if ((spec := EDITS.spec(edit)), n) not in known}:
+            judge = judge_for(self.collection)
+            made = vary(self.queries, list(new.values()), n, self.seed, self.vocabulary, validity=judge)
+            known |= {(spec, n): [v for v in made if v.method == spec] for spec in new}
+        return [v for edit in edits for v in known[EDITS.spec(edit), n]]
 
     def ranker(self, name: str) -> Ranker:
         """The ranker of that name, opened once."""
@@ -223,7 +228,7 @@ class Bench:
 
     def first_stage_finds(self, texts: Mapping[str, str]) -> Run:
         """What the first stage finds for query texts of any origin."""
-        return self._search(self.first_stage, texts)
+        return self._search(self._finder, texts)
 
     def answer(self, name: str, texts: Mapping[str, str]) -> Run:
         """The whole pipeline on query texts of any origin: a retriever searches, others re-rank a new first stage."""
@@ -277,25 +282,27 @@ class Bench:
         saved: Saved = model
         return saved
 
-    def fit_folds(self, learner: str | Learner, k: int = 5, *, folder: str | Path, plan: Plan | None = None) -> Saved:
+    def fit_folds(
+        self,
+        learner: str | Learner,
+        k: int = 5,
+        *,
+        folder: str | Path,
+        plan: Plan | None = None,
+        overwrite: bool = False,
+    ) -> Saved:
         """Learn k times, each time without a part of the judged queries; the lists of those parts make one run.
 
-        What is left in the folder is that run, as a ranker whose lists are recorded, and the k models. (Paper 000,
-        section 3.4.1, measures like this.)
+        What is left in the folder is that run, as a ranker whose lists are recorded; the k models are kept as `fit`
+        keeps them. (Paper 000, section 3.4.1, measures like this.)
         """
+        refuse_taken(folder, overwrite=overwrite)
         judged = [qid for qid in self.collection.queries if self.collection.qrels.get(qid)]
         joined: dict[str, Mapping[str, float]] = {}
-        for number, fold in enumerate(folds(judged, k, self.seed)):
-            place = Path(folder) / f"fold-{number + 1}"
-            done = (place / "model.json").is_file()
-            model = (
-                Saved(str(place)) if done else self.fit(learner, fold.train, valid=fold.valid, plan=plan, folder=place)
-            )
-            joined |= self._test_lists(model, fold)
-        write_run({qid: joined[qid] for qid in judged if qid in joined}, Path(folder) / RUN, tag="out-of-fold")
-        about = {"kind": "recorded", "card": {"learner": _spec(learner), "folds": k, "seed": self.seed}}
-        with written_whole(Path(folder) / "model.json") as out:
-            out.write(_json(about))
+        for fold in folds(judged, k, self.seed):
+            joined |= self._test_lists(self.fit(learner, fold.train, valid=fold.valid, plan=plan), fold)
+        card = {"learner": _spec(learner), "folds": k, "seed": self.seed, "train": {"queries": len(judged)}}
+        runfile.save({qid: joined[qid] for qid in judged if qid in joined}, folder, card, overwrite=overwrite)
         return Saved(str(folder))
 
     def tune(
@@ -375,7 +382,7 @@ class Bench:
 
     def remarks(self) -> dict[str, str]:
         """What rankers have to say of their scores: that texts were cut, for example."""
-        said = {name: getattr(self._memory.rankers[name], "remark", "") for name in self._memory.rankers}
+        said = {name: self.road.remark(ranker) for name, ranker in self._memory.rankers.items()}
         kept = self.road.remarks()
         return {name: remark for name, remark in said.items() if remark} | ({"scores": kept[0]} if kept else {})
 
@@ -411,10 +418,21 @@ class Bench:
         """A model of the bench, or the first stage."""
         if name in self.models:
             return self.models[name]
-        if name != self.first_stage:
+        if name != self._finder:
             raise UnknownName("ranker", name, self.models)
         model: Model = RANKERS.build(self.first_stage)
         return model
+
+    @property
+    def _finder(self) -> str:
+        """What the first stage is called: its text, or the ranker of the bench that has this name.
+
+        A ranker that somebody called bm25, and that is another, does not take the place of bm25.
+        """
+        taken = self.models.get(self.first_stage)
+        if taken is None or self.first_stage not in RANKERS or RANKERS.spec(taken) == self.first_stage:
+            return self.first_stage
+        return f"{self.first_stage} (first stage)"
 
     def _search(self, name: str, texts: Mapping[str, str]) -> Run:
         ranker = self.ranker(name)
@@ -428,7 +446,7 @@ class Bench:
         given = self.collection.candidates
         if any(qid in given for qid in qids):
             return given
-        return self._search(self.first_stage, {qid: self.collection.queries[qid].text for qid in qids})
+        return self._search(self._finder, {qid: self.collection.queries[qid].text for qid in qids})
 
     def _place(self, learner: Learner, train: Sequence[str], valid: Sequence[str], plan: Plan | None) -> Path:
         parts = (LEARNERS.spec(learner), plan.fingerprint if plan else "", self.collection.fingerprint)
@@ -482,12 +500,6 @@ def _fitted(
 
 def _spec(learner: str | Learner) -> str:
     return learner if isinstance(learner, str) else LEARNERS.spec(learner)
-
-
-def _json(about: Mapping[str, Any]) -> str:
-    import json
-
-    return json.dumps(about, indent=1) + "\n"
 
 
 def _versions() -> dict[str, str]:

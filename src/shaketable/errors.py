@@ -2,6 +2,7 @@
 
 ShaketableError             exit code 2
 ├── BadInput                a file, a line, a value the user gave
+│   └── Damaged             a file that Shaketable wrote and that is not as it was written
 ├── UnknownName             a name in no catalogue; says which are near
 ├── MissingExtra            a library that an optional extra installs
 ├── RankerFailed            a ranker raised, or returned something that is not scores
@@ -13,12 +14,45 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+QUOTED = 200  # characters of a value that a message repeats
+LONGEST = 1000  # characters of a whole message
+
+
+def quoted(value: object) -> str:
+    """A value as a message repeats it: its `repr`, cut where a reader has seen enough.
+
+    >>> quoted("a b"), len(quoted("x" * 5000))
+    ("'a b'", 200)
+    """
+    if isinstance(value, str | bytes):
+        value = value[:QUOTED]  # with its quotation marks that is too long already
+    try:
+        return cut(repr(value))
+    except ValueError:  # Python writes no number of thousands of digits
+        return f"a very long {type(value).__name__}"
+
+
+def cut(text: str, most: int = QUOTED) -> str:
+    """A text that may go on and on, up to where a reader has seen enough."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 class ShaketableError(Exception):
-    """Base of all errors that are the input's fault, not the program's."""
+    """Base of all errors that are the input's fault, not the program's.
+
+    A message is one line that has an end, whatever it repeats, and any terminal can show it: a character that cannot be
+    printed becomes its escape.
+    """
 
     exit_code = 2
+
+    def __init__(self, message: str):
+        if not message.isprintable():
+            shown = (c if c.isprintable() else repr(c)[1:-1] for c in message[: LONGEST + 1])
+            message = "".join(shown)
+        super().__init__(cut(message, LONGEST))
 
 
 class BadInput(ShaketableError):
@@ -29,8 +63,12 @@ class BadInput(ShaketableError):
     """
 
     def __init__(self, message: str, path: str | Path | None = None, line: int | None = None):
-        place = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+        place = "" if path is None else cut(str(path), LONGEST // 2) + (": " if line is None else f":{line}: ")
         super().__init__(place + message)
+
+
+class Damaged(BadInput):
+    """A file that Shaketable wrote has changed since; whatever can be made again is made again."""
 
 
 class UnknownName(ShaketableError):
@@ -44,7 +82,7 @@ class UnknownName(ShaketableError):
         known = sorted(known)
         near = difflib.get_close_matches(name, known, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}"
-        super().__init__(f"no {kind} is called {name!r}; {hint}")
+        super().__init__(f"no {kind} is called {quoted(name)}; {hint}")
 
 
 class MissingExtra(ShaketableError):
@@ -62,3 +100,27 @@ class NotComparable(ShaketableError):
     """Two results differ in what they were measured on, so their difference means nothing."""
 
     exit_code = 3
+
+
+def check(whose: str, fine: bool, name: str, should_be: str, value: object) -> None:
+    """Refuse a parameter that makes no sense (a NaN is not fine, whatever it is compared with).
+
+    >>> check("bm25", -1 >= 0, "k1", "a number, 0 or more", -1)
+    Traceback (most recent call last):
+    shaketable.errors.BadInput: bm25: k1 should be a number, 0 or more, not -1
+    """
+    if not fine:
+        raise BadInput(f"{whose}: {name} should be {should_be}, not {value!r}")
+
+
+def check_within(whose: str, thing: object, **bounds: tuple[float, float]) -> None:
+    """Refuse parameters of a thing that are not within their bounds, each the least and the most that makes sense.
+
+    >>> from types import SimpleNamespace
+    >>> check_within("prank", SimpleNamespace(epochs=0), epochs=(1, 10_000))
+    Traceback (most recent call last):
+    shaketable.errors.BadInput: prank: epochs should be between 1 and 10,000, not 0
+    """
+    for name, (least, most) in bounds.items():
+        value: Any = getattr(thing, name)
+        check(whose, least <= value <= most, name, f"between {least:,} and {most:,}", value)

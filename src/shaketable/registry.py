@@ -242,9 +242,10 @@ def fits(value: Any, hint: Any) -> bool:
         if len(arguments) == 2 and arguments[1] is Ellipsis:
             return items and all(fits(item, arguments[0]) for item in value)
         return items and len(value) == len(arguments) and all(map(fits, value, arguments))
-    if inspect.isclass(origin or hint):
-        return isinstance(value, origin or hint)
-    return True
+    try:
+        return not inspect.isclass(origin or hint) or isinstance(value, origin or hint)
+    except TypeError:  # a protocol that cannot be asked
+        return True
 
 
 def described(hint: Any) -> str:
@@ -280,44 +281,48 @@ def _shown(value: Any) -> str:
 RANKERS = Catalogue(
     "ranker",
     {
-        "bm25": "shaketable.rank.lexical:BM25",
-        "ql": "shaketable.rank.lexical:QL",
-        "ql_jm": "shaketable.rank.lexical:QLJM",
-        "rm3": "shaketable.rank.feedback:RM3",
-        "http": "shaketable.rank.remote:HTTP",
-        "python": "shaketable.rank.python:Python",
-        "run": "shaketable.rank.runfile:RunFile",
-        "saved": "shaketable.rank.saved:Saved",
-        "dense": "shaketable.rank.neural:Dense",
-        "hf": "shaketable.rank.neural:HF",
-        "st": "shaketable.rank.neural:ST",
+        "bm25": "shaketable.rankers.lexical:BM25",
+        "ql": "shaketable.rankers.lexical:QL",
+        "ql_jm": "shaketable.rankers.lexical:QLJM",
+        "rm3": "shaketable.rankers.feedback:RM3",
+        "doct5query": "shaketable.rankers.expansion:DocT5Query",
+        "http": "shaketable.rankers.remote:HTTP",
+        "python": "shaketable.rankers.python:Python",
+        "run": "shaketable.rankers.runfile:RunFile",
+        "saved": "shaketable.rankers.saved:Saved",
+        "dense": "shaketable.rankers.neural:Dense",
+        "hf": "shaketable.rankers.neural:HF",
+        "st": "shaketable.rankers.neural:ST",
+        "t5": "shaketable.rankers.neural:T5",
     },
     shorthands={
         r"(https?://.+)": "http",
         r"run:(.+)": "run",
         r"hf:(.+)": "hf",
         r"st:(.+)": "st",
+        r"t5:(.+)": "t5",
         rf"({OBJECT})": "python",
         r"([^()]*/[^()]*)": "saved",
     },
 )
 
-LEXICAL = tuple(name for name, row in RANKERS.own.items() if row.startswith("shaketable.rank.lexical:"))
+LEXICAL = tuple(name for name, row in RANKERS.own.items() if row.startswith("shaketable.rankers.lexical:"))
 """The rankers that are formulas: what is learned of them is their parameters."""
 
 LEARNERS = Catalogue(
     "learner",
     {
-        "prank": "shaketable.train.linear:PRank",
-        "ranksvm": "shaketable.train.linear:RankSVM",
-        "adarank": "shaketable.train.linear:AdaRank",
-        "afs": "shaketable.train.linear:AFS",
-        "gbrt": "shaketable.train.boosted:GBRT",
-        "lambdamart": "shaketable.train.lambdamart:LambdaMART",
-        "lexical": "shaketable.train.lexical:LexicalLearner",
+        "prank": "shaketable.learners.linear:PRank",
+        "ranksvm": "shaketable.learners.linear:RankSVM",
+        "adarank": "shaketable.learners.linear:AdaRank",
+        "afs": "shaketable.learners.linear:AFS",
+        "gbrt": "shaketable.learners.boosted:GBRT",
+        "lambdamart": "shaketable.learners.lambdamart:LambdaMART",
+        "lgbm": "shaketable.learners.lgbm:LGBM",
+        "lexical": "shaketable.learners.lexical:LexicalLearner",
     },
     shorthands={rf"((?:{'|'.join(LEXICAL)})(?:\(.*\))?)": "lexical"},
-    modules=("shaketable.train.neural",),  # a class for each net
+    modules=("shaketable.learners.neural",),  # a class for each net
 )
 
 EDITS = Catalogue(

@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 
 from shaketable.chance import draws_for
+from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import ShaketableError
+from shaketable.rankers.python import adapt
 from shaketable.registry import RANKERS, Catalogue
 from shaketable.score.road import ask
 from shaketable.types import (
@@ -81,11 +83,15 @@ SUMMARY = 120
 """Characters that the first line of a docstring has room for in a listing."""
 
 
-def check_ranker(ranker: Ranker, slates: Sequence[Slate] | None = None) -> None:
-    """What every ranker must keep: see `types.Ranker`."""
-    name = getattr(ranker, "name", None)
-    require(isinstance(name, str) and bool(name), f"{ranker!r}: name must be a text, it is {name!r}")
-    name = str(name)
+def check_ranker(thing: Any, slates: Sequence[Slate] | None = None) -> None:
+    """What every ranker must keep: see `types.Ranker`. All that `--ranker module:object` takes will do."""
+    own = getattr(thing, "name", "its own")
+    require(isinstance(own, str) and bool(own), f"{thing!r}: name must be a text, it is {own!r}")
+    try:
+        ranker = adapt(thing, Collection("no documents", MemoryCorpus({}), {}))
+    except ShaketableError as error:
+        raise AssertionError(str(error)) from error
+    name = ranker.name
     pointwise = getattr(ranker, "pointwise", False)
     require(isinstance(pointwise, bool), f"{name}: pointwise must be True, False or absent, it is {pointwise!r}")
     mark = getattr(ranker, "fingerprint", None)

@@ -60,7 +60,18 @@ def test_risk_sensitive_trees(shaketable, letor):
         *("--valid", "vali.txt", "--baseline", "feature:2", "--out", "models/geo"),
     )
     assert ended.code == 0, ended.err
-    assert (letor / "models" / "geo" / "trees.txt").exists()
+    assert len(list((letor / "models" / "geo").glob("*/trees.txt"))) == 1
+
+
+def test_nothing_of_others_is_deleted(shaketable, letor):
+    """Whatever had a file called model.json was once replaced, and all that lay beside it was gone."""
+    for name, text in (("model.json", "{}"), ("thesis.txt", "years of work")):
+        (letor / "p").mkdir(exist_ok=True)
+        (letor / "p" / name).write_text(text)
+    complaint = shaketable("train", "ranksvm", "--letor", "train.txt", "--out", "p").complaint()
+    assert "p: is there already, and is no model that could be replaced" in complaint
+    assert (letor / "p" / "model.json").read_text() == "{}"
+    assert (letor / "p" / "thesis.txt").read_text() == "years of work"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +145,7 @@ def test_features_and_texts_are_not_mixed_up(shaketable, letor, folder):
 
 def test_every_neural_ranker_goes_through_every_task(shaketable, folder, tmp_path):
     pytest.importorskip("torch")
-    from tests.rank.nets.tiny import encoder
+    from tests.rankers.nets.tiny import encoder
 
     (folder / "qrels" / "test.tsv").rename(folder / "qrels" / "train.tsv")
     few = "steps=2, every=2, lists=2, size=3"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shaketable.data.beir import read_beir
 from shaketable.data.corpus import MemoryCorpus
-from shaketable.data.doctor import Finding, examine_collection, examine_run
+from shaketable.data.doctor import Check, examine_collection, examine_run
 from shaketable.types import Collection, Doc, Query
 
 HEALTHY = Collection(
@@ -24,12 +24,12 @@ HEALTHY = Collection(
 )
 
 
-def named(findings: list[Finding], check: str) -> Finding:
+def named(findings: list[Check], check: str) -> Check:
     (finding,) = (f for f in findings if f.check == check)
     return finding
 
 
-def outcome(finding: Finding) -> tuple[str, int, int, tuple[str, ...]]:
+def outcome(finding: Check) -> tuple[str, int, int, tuple[str, ...]]:
     assert bool(finding.advice) == (finding.severity != "ok")
     return finding.severity, finding.count, finding.total, finding.examples
 

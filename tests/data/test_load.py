@@ -155,3 +155,24 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
     with pytest.raises(MissingExtra, match=r"pip install 'shaketable\[data\]'"):
         load("irds:antique/test")
+
+
+def test_ir_datasets_keeps_the_bounds(library: Any, tmp_path: Path) -> None:
+    (tmp_path / "docs.tsv").write_text("d1\ta boat\nd 2\ta train\n")
+    (tmp_path / "qrels").write_text("q1 0 d1 2000000000\n")
+    with pytest.raises(BadInput, match="grade 2000000000 is not a whole number from -127 to 127"):
+        load("irds:toys/test")
+    (tmp_path / "qrels").write_text("q1 0 d1 1\n")
+    (tmp_path / "queries.tsv").write_text("q 1\tboat\n")
+    with pytest.raises(BadInput, match="the query id 'q 1' has ' ' in it"):
+        load("irds:toys/test")
+    (tmp_path / "queries.tsv").write_text("q1\tboat\n")
+    for read in (list, lambda docs: list(docs.items())):
+        with pytest.raises(BadInput, match="the document id 'd 2' has ' ' in it"):
+            read(load("irds:toys/test").docs)
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b"], ids=["long", "NUL"])
+def test_names_that_no_folder_has(name: str) -> None:
+    with pytest.raises(BadInput):
+        load(name)

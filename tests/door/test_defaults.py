@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shaketable.door import audit as door
+from shaketable.extras import has
 from shaketable.files import home
 
 LEXICAL = ["bm25", "ql", "ql_jm", "rm3"]
@@ -12,8 +13,8 @@ LEXICAL = ["bm25", "ql", "ql_jm", "rm3"]
 
 @pytest.fixture
 def installed():
-    for name in door.NEEDED:
-        pytest.importorskip(name)
+    if not has("neural"):
+        pytest.skip("the extra neural is not installed")
 
 
 def chosen(folder):
@@ -23,7 +24,7 @@ def chosen(folder):
 
 
 def test_without_torch_the_lexical_ones(folder, monkeypatch):
-    monkeypatch.setattr(door, "NEEDED", ("no_such_package",))
+    monkeypatch.setattr(door, "has", lambda extra: False)
     names, said = chosen(folder)
     assert names == LEXICAL
     assert "pip install 'shaketable[neural]'" in said

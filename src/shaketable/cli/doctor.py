@@ -10,7 +10,7 @@ import typer
 from shaketable.cli.options import Json
 
 if TYPE_CHECKING:
-    from shaketable.data.doctor import Finding
+    from shaketable.data.doctor import Check
 
 
 def doctor(
@@ -46,7 +46,7 @@ def doctor(
         raise typer.Exit(2)
 
 
-def _examine(path: str | None, qrels: Path | None) -> list[Finding]:
+def _examine(path: str | None, qrels: Path | None) -> list[Check]:
     from shaketable.data.doctor import examine_collection, examine_installation, examine_run
     from shaketable.data.load import load
     from shaketable.data.trec import read_qrels, read_run

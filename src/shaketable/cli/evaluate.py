@@ -18,20 +18,26 @@ def evaluate(
     correction: o.Correction = "holm",
     json_to: o.Json = None,
     csv_to: o.Csv = None,
+    latex_to: o.Latex = None,
+    markdown_to: o.Markdown = None,
+    per_query_to: o.PerQuery = None,
     html_to: o.Html = None,
     seed: o.Seed = 0,
 ) -> None:
     """Effectiveness, variance and risk of runs, or of ready scores."""
     from shaketable.cli.console import emit_json, show
     from shaketable.door.evaluate import evaluate as run_evaluation
-    from shaketable.report.files import write_tables
+    from shaketable.report.files import write_per_query, write_tables
     from shaketable.report.page import write_page
 
     given: Any = {"measures": measure, "baselines": baseline, "alphas": alpha}
     wanted = {name: value for name, value in given.items() if value}
     done = run_evaluation(qrels, run or (), scores=scores, test=test, correction=correction, seed=seed, **wanted)
-    if csv_to:
-        write_tables(csv_to, done.results)
+    for form, folder in (("csv", csv_to), ("latex", latex_to), ("markdown", markdown_to)):
+        if folder:
+            write_tables(folder, done.results, form)
+    if per_query_to:
+        write_per_query(per_query_to, done["effectiveness"])
     if html_to:
         write_page(html_to, done.title, done.facts, done.results, done.provenance)
     if json_to:

@@ -132,4 +132,9 @@ Json = Annotated[
     str | None, typer.Option("--json", help="Write the result as JSON to this file, or '-' for standard output.")
 ]
 Csv = Annotated[Path | None, typer.Option("--csv", help="Write every table as a CSV file into this folder.")]
+Latex = Annotated[Path | None, typer.Option("--latex", help="Write every table for LaTeX into this folder.")]
+Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write every table as Markdown into this folder.")]
+PerQuery = Annotated[
+    Path | None, typer.Option("--per-query", help="Write the values of each query, as trec_eval -q, into this folder.")
+]
 Html = Annotated[Path | None, typer.Option("--html", help="Write a page with tables and plots to this file.")]

@@ -26,10 +26,11 @@ def train(
     preset: o.Preset = None,
     seed: o.Seed = 0,
     overwrite: o.Overwrite = False,
+    html_to: o.Html = None,
     json_to: o.Json = None,
 ) -> None:
     """Train a ranker, from feature files or from a collection; use it as --ranker FOLDER."""
-    from shaketable.cli.console import emit_json, progress, say, show_training
+    from shaketable.cli.console import progress, show_training
     from shaketable.door.train import train as run
 
     files: Any = {"letor": letor, "letor_valid": valid, "letor_test": test}
@@ -49,7 +50,4 @@ def train(
         "seed": seed,
     }
     done = run(learner, data, out, **files, **where, **how, overwrite=overwrite, watch=progress)
-    show_training(done, json_to)
-    say(str(done))
-    if json_to:
-        emit_json(done.json(), json_to)
+    show_training(done, json_to, html_to)

@@ -14,18 +14,16 @@ alone, name it when loading, or take `in_split` of the whole.
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from shaketable.data.bounds import check_grades, check_id, check_ids, wrong_id
 from shaketable.data.corpus import JsonlCorpus, either, record
 from shaketable.data.trec import read_qrels, read_run, write_run
-from shaketable.errors import BadInput, UnknownName
-from shaketable.files import lines, written_whole
+from shaketable.errors import BadInput, UnknownName, quoted
+from shaketable.files import lines, parsed, reading, written_whole, written_whole_folder
 from shaketable.types import Collection, Qrels, Query, Variant
 
 HEADER = "query-id\tcorpus-id\tscore\n"
@@ -36,7 +34,7 @@ def read_beir(folder: Path, split: str | None = None) -> Collection:
     files = _splits(folder / "qrels")
     if split is not None and split not in files:
         if not files:
-            raise BadInput(f"has no judgements in qrels/, so there is no split {split!r}", folder)
+            raise BadInput(f"has no judgements in qrels/, so there is no split {quoted(split)}", folder)
         raise UnknownName("split", split, files)
     qrels, splits = _merged({name: path for name, path in files.items() if split in (None, name)})
     run = _find(folder, "candidates.run")
@@ -73,13 +71,13 @@ def read_variants(path: Path) -> dict[str, tuple[Variant, ...]]:
     """Human-written variants of queries: qid -> variants, in the order of the file."""
     found: dict[str, list[Variant]] = {}
     for number, line in lines(path):
-        try:
-            row = json.loads(line)
-            qid, variant = row["query"], Variant(row["text"], row.get("category", ""))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BadInput("a variant is a JSON object with query, text and category", path, number) from error
+        row = parsed(line, path, number)
+        if not isinstance(row, dict) or not {"query", "text"} <= row.keys():
+            raise BadInput("a variant is a JSON object with query, text and category", path, number)
+        qid, variant = row["query"], Variant(row["text"], row.get("category", ""))
         if not all(isinstance(value, str) for value in (qid, variant.text, variant.category)):
             raise BadInput("query, text and category of a variant are texts", path, number)
+        check_id(qid, "query id", path, number)
         found.setdefault(qid, []).append(variant)
     return {qid: tuple(variants) for qid, variants in found.items()}
 
@@ -90,39 +88,29 @@ def write_beir(collection: Collection, folder: Path) -> None:
     A split is the file of its judgements, so what is in no split goes to "rest" (to "test" if there are no splits at
     all), and a split's unjudged queries are not in it when it is read again.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BadInput("is there already; give the name of a new folder", folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-    try:
+    with written_whole_folder(folder) as draft:
         _write(collection, draft)
-        draft.chmod(0o755)
-        if folder.exists():
-            folder.rmdir()
-        os.replace(draft, folder)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
 
 
 def _write(collection: Collection, folder: Path) -> None:
+    for names in (collection.queries, collection.qrels, collection.variants):
+        check_ids(names, "query id")
     with written_whole(folder / "corpus.jsonl") as out:
         for docno, doc in collection.docs.items():
+            check_id(docno, "document id")
             out.write(_line({"_id": docno, "title": doc.title, "text": doc.body, "url": doc.url}))
     with written_whole(folder / "queries.jsonl") as out:
         for qid, query in collection.queries.items():
             out.write(_line({"_id": qid, "text": query.text, "kind": query.kind, "description": query.description}))
     for name, qids in _all_splits(collection).items():
         if not re.fullmatch(r"\w[\w.+-]*", name):
-            raise BadInput(f"the split {name!r} cannot be the name of a file; use letters, digits and .+-_")
+            raise BadInput(f"the split {quoted(name)} cannot be the name of a file; use letters, digits and .+-_")
         with written_whole(folder / "qrels" / f"{name}.tsv") as out:
             out.write(HEADER)
             for qid in qids:
-                for docno, grade in collection.qrels[qid].items():
-                    for text in (qid, docno):
-                        if not text or re.search(r"[\t\r\n]", text):
-                            raise BadInput(f"the id {text!r} is empty or has a tab or a line end in it")
-                    out.write(f"{qid}\t{docno}\t{int(grade)}\n")
+                check_ids(collection.qrels[qid], "document id")
+                check_grades(collection.qrels[qid].values())
+                out.writelines(f"{qid}\t{docno}\t{int(grade)}\n" for docno, grade in collection.qrels[qid].items())
     if any(collection.variants.values()):
         with written_whole(folder / "variants.jsonl") as out:
             for qid, variants in collection.variants.items():
@@ -159,11 +147,13 @@ def _find(folder: Path, name: str) -> Path | None:
 def _splits(folder: Path) -> dict[str, Path]:
     """The files of judgements by the name of their split: the file's name without its endings."""
     files: dict[str, Path] = {}
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+    with reading(folder):
+        paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    for path in paths:
         if match := re.fullmatch(r"([^.].*)\.(tsv|qrels|txt)(\.gz)?", path.name):
             split = match.group(1)
             if split in files:
-                raise BadInput(f"is the split {split!r}, and so is {files[split].name}; remove one", path)
+                raise BadInput(f"is the split {quoted(split)}, and so is {files[split].name}; remove one", path)
             files[split] = path
     return files
 
@@ -180,8 +170,8 @@ def _merged(files: Mapping[str, Path]) -> tuple[Qrels, dict[str, tuple[str, ...]
             for docno, grade in grades.items():
                 if (known := merged.setdefault(docno, grade)) != grade:
                     raise BadInput(
-                        f"gives document {docno!r} grade {grade} for query {qid!r}, another split {known}; "
-                        f"load one split, such as {split!r}",
+                        f"gives document {quoted(docno)} grade {grade} for query {quoted(qid)}, another split {known}; "
+                        f"load one split, such as {quoted(split)}",
                         path,
                     )
     return qrels, splits
@@ -193,8 +183,10 @@ def _queries(path: Path) -> dict[str, Query]:
     for number, line in lines(path):
         qid, fields = record(line, path, number)
         if (first := places.setdefault(qid, number)) != number:
-            raise BadInput(f"the id {qid!r} is taken; line {first} has it too", path, number)
+            raise BadInput(f"the id {quoted(qid)} is taken; line {first} has it too", path, number)
         queries[qid] = Query(fields["text"], either(fields, "kind"), either(fields, "description"))
+    if (wrong := wrong_id(queries)) is not None:
+        check_id(wrong, "id", path, places[wrong])
     if not queries:
         raise BadInput("holds no queries", path)
     return queries

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import mmap
 import shutil
-import zlib
 from abc import abstractmethod
 from array import array
 from collections.abc import ItemsView, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any
@@ -19,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shaketable.data.bounds import ID, check_id
 from shaketable.data.ids import Ids
-from shaketable.errors import BadInput
-from shaketable.files import home, open_binary, written_whole_binary
+from shaketable.errors import BadInput, cut, quoted
+from shaketable.files import BOM, LONGEST, home, open_binary, parsed, reading, written_whole_binary
 from shaketable.types import Doc
-
-BOM = b"\xef\xbb\xbf"
 
 
 class StreamedCorpus(Mapping[str, Doc]):
@@ -96,7 +93,17 @@ class JsonlCorpus(StreamedCorpus):
     @classmethod
     def read(cls, path: Path) -> JsonlCorpus:
         """Pass over the file once and check every line; a gzipped file is unpacked into the home folder first."""
-        plain = _unpacked(path) if path.suffix == ".gz" else path
+        if path.suffix != ".gz":
+            return cls._read(path, path)
+        plain = _unpacked(path)
+        try:
+            return cls._read(plain, path)
+        except BadInput:
+            plain.unlink(missing_ok=True)
+            raise
+
+    @classmethod
+    def _read(cls, plain: Path, path: Path) -> JsonlCorpus:
         starts, digest = array("q"), blake2b(digest_size=16)
 
         def docnos() -> Iterator[str]:
@@ -110,6 +117,10 @@ class JsonlCorpus(StreamedCorpus):
         except BadInput:
             _refuse_twice(plain, path)
             raise
+        text = ids.blob.tobytes().decode()
+        if " " in text or not text.isprintable() or np.diff(ids.offsets).max(initial=0) > ID:
+            for number, _, _, docno in _entries(plain, path):
+                check_id(docno, "id", path, number)
         if not starts:
             raise BadInput("holds no documents", path)
         starts.append(plain.stat().st_size)
@@ -117,7 +128,7 @@ class JsonlCorpus(StreamedCorpus):
 
     @cached_property
     def _bytes(self) -> mmap.mmap:
-        with self.path.open("rb") as raw:
+        with reading(self.path), self.path.open("rb") as raw:
             return mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ)
 
     def _at(self, number: int) -> tuple[str, Doc]:
@@ -154,29 +165,22 @@ class JsonlCorpus(StreamedCorpus):
 
 def record(line: str, path: Path, number: int | None = None) -> tuple[str, dict[str, Any]]:
     """The id and the fields of one line of a corpus or of queries; whatever is wrong with it is said here."""
-    try:
-        fields = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise BadInput(f"is not JSON ({error.msg}, column {error.colno})", path, number) from error
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"is not JSON that can be read ({error})", path, number) from error
+    fields = parsed(line, path, number)
     if not isinstance(fields, dict):
         raise BadInput('is not an object; write {"_id": ..., "text": ...}', path, number)
-    for name in ("_id", "text"):
-        if name not in fields:
-            there = ", ".join(fields) or "nothing"
-            raise BadInput(f'has no "{name}"; each line needs "_id" and "text", this one has: {there}', path, number)
-    if "\\u" in line and ("\\ud" in line or "\\uD" in line):
-        fields = _without_halves(fields)
+    if "_id" not in fields or "text" not in fields:
+        lacking, there = "text" if "_id" in fields else "_id", cut(json.dumps(", ".join(fields))[1:-1]) or "nothing"
+        raise BadInput(f'has no "{lacking}"; each line needs "_id" and "text", this one has: {there}', path, number)
     name = fields["_id"]
     if isinstance(name, int) and not isinstance(name, bool):
         name = str(name)
     if not isinstance(name, str) or not name:
-        raise BadInput(f'"_id" is {json.dumps(name)}; it must be a string with something in it', path, number)
+        shown = json.dumps(name) if name is None or isinstance(name, str | float | bool) else f"a {type(name).__name__}"
+        raise BadInput(f'"_id" is {shown}; it must be a string with something in it', path, number)
     for key in ("text", "title", "url", "kind", "description"):
         if not isinstance(fields.get(key, ""), str):
             if fields[key] is not None or key == "text":
-                raise BadInput(f'"{key}" of {name!r} is not a string', path, number)
+                raise BadInput(f'"{key}" of {quoted(name)} is not a string', path, number)
             fields[key] = ""
     return name, fields
 
@@ -194,18 +198,13 @@ def _doc(fields: Mapping[str, Any]) -> Doc:
     return Doc(body=fields["text"], title=fields.get("title", ""), url=either(fields, "url"))
 
 
-def _without_halves(fields: dict[str, Any]) -> dict[str, Any]:
-    """Escapes may spell half a character (text cut in an emoji does); no UTF-8 can hold that, so it becomes U+FFFD."""
-    text = json.dumps(fields, ensure_ascii=False)
-    whole: dict[str, Any] = json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
-    return whole
-
-
 def _entries(plain: Path, shown: Path) -> Iterator[tuple[int, int, bytes, str]]:
     """Line number, place in the file, line and docno of each document. Errors name the file that the user knows."""
     start = 0
     with open_binary(plain) as raw:
-        for number, line in enumerate(raw, 1):
+        for number, line in enumerate(iter(partial(raw.readline, LONGEST + 1), b""), 1):
+            if len(line) > LONGEST:
+                raise BadInput(f"has a line of more than {LONGEST:,} bytes", shown, number)
             end = start + len(line)
             if number == 1 and line.startswith(BOM):
                 line, start = line.removeprefix(BOM), len(BOM)
@@ -223,17 +222,14 @@ def _refuse_twice(plain: Path, shown: Path) -> None:
     seen: dict[str, int] = {}
     for number, _, _, docno in _entries(plain, shown):
         if (first := seen.setdefault(docno, number)) != number:
-            raise BadInput(f"the id {docno!r} is taken; line {first} has it too", shown, number)
+            raise BadInput(f"the id {quoted(docno)} is taken; line {first} has it too", shown, number)
 
 
 def _unpacked(path: Path) -> Path:
     """The plain text of a gzipped file, written once, under a name that its compressed bytes decide."""
-    with open_binary(path) as text, path.open("rb") as packed:
+    with open_binary(path) as text, reading(path), path.open("rb") as packed:
         plain = home() / "corpora" / f"{file_digest(packed, lambda: blake2b(digest_size=16)).hexdigest()}.jsonl"
         if not plain.exists():
-            try:
-                with written_whole_binary(plain) as out:
-                    shutil.copyfileobj(text, out, 1 << 20)
-            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-                raise BadInput(f"is not a whole gzip file ({error})", path) from error
+            with written_whole_binary(plain) as out:
+                shutil.copyfileobj(text, out, 1 << 20)
     return plain

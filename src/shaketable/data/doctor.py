@@ -7,23 +7,16 @@ from array import array
 from collections.abc import Iterator, Sequence, ValuesView
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shaketable.extras import CORE, installed, libraries
 from shaketable.files import home
 from shaketable.types import Collection, Corpus, Qrels, Run, ranking
 
 Severity = Literal["error", "warning", "ok"]
-
-LIBRARIES = {
-    "core": ("numpy", "scipy", "pandas", "numba", "ir-measures", "pytrec-eval-terrier", "PyStemmer", "httpx"),
-    "data": ("ir-datasets",),
-    "report": ("altair", "vl-convert-python"),
-}
-"""What each extra brings, by the names packages are installed under."""
 
 EXAMPLES = 3
 TOP = 10
@@ -32,7 +25,7 @@ TOLERATED = 0.05
 
 
 @dataclass(frozen=True)
-class Finding:
+class Check:
     """The outcome of one check: how many of how many, some of them, and what to do.
 
     An error means that the thing examined cannot be used; where everything is in order there is no advice.
@@ -46,38 +39,38 @@ class Finding:
     advice: str = ""
 
 
-def examine_collection(collection: Collection) -> list[Finding]:
+def examine_collection(collection: Collection) -> list[Check]:
     """Check a collection: one pass over the documents, eight bytes of memory for each."""
     return list(_collection(collection))
 
 
-def examine_run(run: Run, qrels: Qrels) -> list[Finding]:
+def examine_run(run: Run, qrels: Qrels) -> list[Check]:
     """Check a run against judgements; without any, check the run by itself."""
     return list(_run(run, qrels))
 
 
-def examine_installation() -> list[Finding]:
+def examine_installation() -> list[Check]:
     """Check this machine: the libraries of each extra, and the folder for caches."""
     return list(_installation())
 
 
-def _installation() -> Iterator[Finding]:
-    for extra, name in ((extra, name) for extra, names in LIBRARIES.items() for name in names):
-        try:
-            yield Finding(f"{name} {version(name)}", "ok", 0, 0)
-        except PackageNotFoundError:
-            advice = f"pip install 'shaketable[{extra}]'" if extra != "core" else "install shaketable again"
-            yield Finding(f"{name} is not installed", "error" if extra == "core" else "warning", 0, 0, (), advice)
+def _installation() -> Iterator[Check]:
+    for extra, name in ((extra, name) for extra, names in libraries().items() for name in names):
+        if number := installed(name):
+            yield Check(f"{name} {number}", "ok", 0, 0)
+        else:
+            advice = f"pip install 'shaketable[{extra}]'" if extra != CORE else "install shaketable again"
+            yield Check(f"{name} is not installed", "error" if extra == CORE else "warning", 0, 0, (), advice)
     try:
         home().mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=home()):
-            yield Finding(f"caches in {home()}", "ok", 0, 0)
+            yield Check(f"caches in {home()}", "ok", 0, 0)
     except OSError as error:
         advice = f"cannot be written ({error.strerror}): set SHAKETABLE_HOME to a folder of your own"
-        yield Finding(f"caches in {home()}", "error", 0, 0, (), advice)
+        yield Check(f"caches in {home()}", "error", 0, 0, (), advice)
 
 
-def _collection(collection: Collection) -> Iterator[Finding]:
+def _collection(collection: Collection) -> Iterator[Check]:
     docs, queries, qrels = collection.docs, collection.queries, collection.qrels
     yield _needed("documents", len(docs), "a collection needs documents")
     yield _needed("queries", len(queries), "a collection needs queries")
@@ -97,7 +90,7 @@ def _collection(collection: Collection) -> Iterator[Finding]:
             yield replace(finding, check=f"candidates: {finding.check}")
 
 
-def _dangling(what: str, lists: Run | Qrels, collection: Collection) -> Iterator[Finding]:
+def _dangling(what: str, lists: Run | Qrels, collection: Collection) -> Iterator[Check]:
     """Ids that judgements or candidates speak of and the collection does not have."""
     if lists:
         qids = [qid for qid in lists if qid not in collection.queries]
@@ -109,7 +102,7 @@ def _dangling(what: str, lists: Run | Qrels, collection: Collection) -> Iterator
         yield _these(f"{what} documents that are unknown", docnos, len(named), advice, fatal=len(docnos) == len(named))
 
 
-def _texts(docs: Corpus) -> Iterator[Finding]:
+def _texts(docs: Corpus) -> Iterator[Check]:
     empty: list[str] = []
     blank = 0
     hashes = array("Q")
@@ -139,7 +132,7 @@ def _repeated(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
     return np.sort(order[again])
 
 
-def _run(run: Run, qrels: Qrels) -> Iterator[Finding]:
+def _run(run: Run, qrels: Qrels) -> Iterator[Check]:
     lists = {qid: _float32(scores.values()) for qid, scores in run.items() if scores}
     total = sum(map(len, lists.values()))
     yield _needed("documents in the run", total, "a run needs lists of documents")
@@ -162,7 +155,7 @@ def _run(run: Run, qrels: Qrels) -> Iterator[Finding]:
         yield from _judged(run, qrels)
 
 
-def _judged(run: Run, qrels: Qrels) -> Iterator[Finding]:
+def _judged(run: Run, qrels: Qrels) -> Iterator[Check]:
     """What a run and judgements have in common, and what not."""
     shared = [qid for qid, scores in run.items() if scores and qid in qrels]
     advice = "the run and the judgements belong to different topics"
@@ -191,12 +184,12 @@ def _tied(scores: NDArray[np.float32]) -> int:
     return int(counts[counts > 1].sum())
 
 
-def _needed(check: str, there: int, advice: str) -> Finding:
+def _needed(check: str, there: int, advice: str) -> Check:
     """What must be there: none of it is an error."""
-    return Finding(check, "ok" if there else "error", there, there, advice="" if there else advice)
+    return Check(check, "ok" if there else "error", there, there, advice="" if there else advice)
 
 
-def _these(check: str, found: Sequence[str], total: int, advice: str, fatal: bool = False) -> Finding:
+def _these(check: str, found: Sequence[str], total: int, advice: str, fatal: bool = False) -> Check:
     return _finding(check, len(found), total, found, advice, fatal=fatal)
 
 
@@ -208,7 +201,7 @@ def _finding(
     advice: str,
     tolerated: float = 0.0,
     fatal: bool = False,
-) -> Finding:
+) -> Check:
     """What should not be there: from none, or a tolerated share, upwards it is a warning; if fatal, an error."""
     severity: Severity = "ok" if count <= tolerated * total else "error" if fatal else "warning"
-    return Finding(check, severity, count, total, tuple(examples[:EXAMPLES]), "" if severity == "ok" else advice)
+    return Check(check, severity, count, total, tuple(examples[:EXAMPLES]), "" if severity == "ok" else advice)

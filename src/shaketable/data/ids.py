@@ -10,7 +10,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, quoted
 
 BLOCK = 8192  # how many strings an iteration decodes at a time
 
@@ -109,7 +109,7 @@ class Ids:
             start = self.hashes.searchsorted(self.hashes[at])
             group = self.take(self.places[start : at + 2])
             if group[-1] in group[:-1]:
-                raise BadInput(f"the id {group[-1]!r} occurs twice; each document needs an id of its own")
+                raise BadInput(f"the id {quoted(group[-1])} occurs twice; each document needs an id of its own")
 
 
 def _digest(text: bytes) -> bytes:

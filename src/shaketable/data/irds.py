@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from shaketable.data.bounds import check_id, check_ids, check_qrels, check_run
 from shaketable.data.corpus import StreamedCorpus
-from shaketable.errors import BadInput, MissingExtra
+from shaketable.errors import BadInput, MissingExtra, quoted
 from shaketable.types import Collection, Doc, Query, fingerprint
 
 BODY = ("text", "body", "abstract", "contents", "passage")
@@ -39,13 +40,13 @@ class IrdsCorpus(StreamedCorpus):
         return _doc(self.store.get(docno))
 
     def __iter__(self) -> Iterator[str]:
-        return (str(doc.doc_id) for doc in self.dataset.docs_iter())
+        return map(_docno, self.dataset.docs_iter())
 
     def __len__(self) -> int:
         return self.count
 
     def pairs(self) -> Iterator[tuple[str, Doc]]:
-        return ((str(doc.doc_id), _doc(doc)) for doc in self.dataset.docs_iter())
+        return ((_docno(doc), _doc(doc)) for doc in self.dataset.docs_iter())
 
 
 def read_irds(name: str, split: str | None = None) -> Collection:
@@ -61,7 +62,7 @@ def read_irds(name: str, split: str | None = None) -> Collection:
     except KeyError as error:
         near = difflib.get_close_matches(full, list(ir_datasets.registry), n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else "https://ir-datasets.com lists the ids"
-        raise BadInput(f"ir_datasets has no collection {full!r}; {hint}") from error
+        raise BadInput(f"ir_datasets has no collection {quoted(full)}; {hint}") from error
     if not (dataset.has_docs() and dataset.has_queries()):
         raise BadInput(f"irds:{full} has no {'queries' if dataset.has_docs() else 'documents'}; choose a part that has")
     try:
@@ -76,11 +77,20 @@ def read_irds(name: str, split: str | None = None) -> Collection:
     except (OSError, RuntimeError, ModuleNotFoundError) as error:
         why = next((part for part in error.args if isinstance(part, str)), type(error).__name__)
         raise BadInput(
-            f"ir_datasets cannot get {full!r} ({why}): it looked in its cache ($IR_DATASETS_HOME or ~/.ir_datasets) "
-            "and on the network; a BEIR folder of the same data will do as well"
+            f"ir_datasets cannot get {quoted(full)} ({why}): it looked in its cache ($IR_DATASETS_HOME or "
+            "~/.ir_datasets) and on the network; a BEIR folder of the same data will do as well"
         ) from error
+    check_ids(queries, "query id")
+    check_qrels(qrels)
+    check_run(candidates)
     splits = {} if split is None else {split: tuple(queries)}
     return Collection(full, docs, queries, qrels, splits, candidates)
+
+
+def _docno(doc: Any) -> str:
+    docno = str(doc.doc_id)
+    check_id(docno, "document id")
+    return docno
 
 
 def _doc(doc: Any) -> Doc:

@@ -21,17 +21,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.errors import BadInput
-from shaketable.files import lines, written_whole
+from shaketable.data.bounds import CELLS, CONTROL, EMPTY, FEATURES, FULL, LABEL, check_id
+from shaketable.errors import BadInput, quoted
+from shaketable.files import columns, lines, numbers, whole_number, written_whole
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MOST = 31  # the largest label: gains are 2^label - 1 and live in 32 bits
+MOST = LABEL  # the largest label: gains are 2^label - 1 and live in 32 bits
 LIMIT = float(np.finfo(np.float32).max) * (1 + 2**-26)  # in few digits the largest comes out a little larger
 BLOCK = 4096  # rows read before they are laid out
-CELLS = re.compile(r"(?:\d+:[^\s:]+\s*)*")
-DOCNO = re.compile(r"\bdocid\s*=\s*(\S+)")
+CELL = re.compile(r"[0-9]+:[!-9;-~]+")
+LINE = re.compile(rf"(?:{CELL.pattern}(?:[ \t]+{CELL.pattern})*)?[ \t]*")
+DOCNO = re.compile(r"\bdocid\s*=\s*([^ \t]+)")
 NAMES = re.compile(r"#\s*features:\s*(.*)")
 
 
@@ -145,12 +147,12 @@ def read_letor(path: str | Path, dims: int | None = None) -> Letor:
     docnos: list[str] = []
     names: tuple[str, ...] = ()
     mine: set[str] = set()  # documents of the query that is being read
-    columns, values, filled = array("q"), array("d"), array("q")
+    places, values, filled = array("q"), array("d"), array("q")
     row: _Row | None = None
-    last, count = "", 0
-    for number, line in lines(path):
-        if line.startswith("#"):
-            if listed := NAMES.match(line):
+    last, count, given, width = "", 0, 0, dims or 0
+    for number, line in lines(path, CONTROL):
+        if line.lstrip().startswith("#"):
+            if listed := NAMES.match(line.lstrip()):
                 names = tuple(listed.group(1).split())
             continue
         row = _row(line, row, path, number)
@@ -158,29 +160,38 @@ def read_letor(path: str | Path, dims: int | None = None) -> Letor:
             raise BadInput(f"has feature {row.columns[-1]}, but there should be {dims} features", path, number)
         if not sizes or row.qid != last:
             if (first := qids.setdefault(row.qid, number)) != number:
-                message = f"query {row.qid!r} began on line {first} and others came between; put its rows together"
-                raise BadInput(message, path, number)
+                began = f"query {quoted(row.qid)} began on line {first}"
+                raise BadInput(f"{began} and others came between; put its rows together", path, number)
             sizes.append(0)
             mine.clear()
             last = row.qid
         sizes[-1] += 1
         docno = row.docno or f"{row.qid}-{sizes[-1]}"
         if docno in mine:
-            raise BadInput(f"query {row.qid!r} has the document {docno!r} twice", path, number)
+            raise BadInput(f"query {quoted(row.qid)} has the document {quoted(docno)} twice", path, number)
         mine.add(docno)
         docnos.append(docno)
         labels.append(row.label)
-        columns.extend(row.columns)
+        places.extend(row.columns)
         values.extend(row.values)
         filled.append(len(row.columns))
         count += 1
+        if row.columns and row.columns[-1] > width:
+            width = row.columns[-1]
+        given += len(row.columns)
+        if count * width > min(CELLS, max(FULL, EMPTY * given)):
+            table = f"a table of {count:,} rows and {width:,} features with {given:,} values in it"
+            raise BadInput(f"makes {table}, which is too large", path, number)
         if count % BLOCK == 0:
-            blocks.append(_dense(columns, values, filled))
-            columns, values, filled = array("q"), array("d"), array("q")
+            blocks.append(_dense(places, values, filled))
+            places, values, filled = array("q"), array("d"), array("q")
     if not count:
         raise BadInput("is empty; LETOR lines were expected", path)
-    blocks.append(_dense(columns, values, filled))
-    width = dims if dims is not None else max(len(names), *(block.shape[1] for block in blocks), 0)
+    blocks.append(_dense(places, values, filled))
+    if dims is None:
+        width = max(width, len(names))
+    if not 1 <= width <= FEATURES:
+        raise BadInput(f"has {width:,} features; there should be 1 to {FEATURES:,}", path)
     if names and len(names) != width:
         raise BadInput(f"names {len(names)} features and has {width}", path)
     features = np.zeros((count, width), np.float32)
@@ -197,10 +208,9 @@ def write_letor(letor: Letor, path: str | Path) -> None:
     """LETOR lines, zeros left out, values with as many digits as tell them apart; `read_letor` gives the same back."""
     path = Path(path)
     for name in letor.qids + letor.docnos + letor.names:
-        if name.split() != [name]:
-            raise BadInput(f"the id {name!r} is empty or has a space in it, which a LETOR file cannot hold", path)
+        check_id(name, "id", path)
     if hashed := next((qid for qid in letor.qids if "#" in qid), None):
-        raise BadInput(f"the query id {hashed!r} has a # in it, where a comment would begin", path)
+        raise BadInput(f"the query id {quoted(hashed)} has a # in it, where a comment would begin", path)
     with written_whole(path) as out:
         if letor.names:
             out.write(f"# features: {' '.join(letor.names)}\n")
@@ -226,43 +236,52 @@ class _Row(NamedTuple):
 def _row(line: str, before: _Row | None, path: Path, number: int) -> _Row:
     """One line, read and checked; most name the same features as the one before, whose numbers are then taken over."""
     body, _, comment = line.partition("#")
-    text, *rest = body.split(None, 2)
+    text, *rest = columns(body, 2)
     try:
-        label = int(text)
+        label = whole_number(text)
     except ValueError:
-        raise BadInput(f"begins with {text!r}; a label, a whole number, was expected", path, number) from None
+        raise BadInput(f"begins with {quoted(text)}; a label, a whole number, was expected", path, number) from None
     if not 0 <= label <= MOST:
-        raise BadInput(f"the label is {label}; labels are 0 to {MOST}, for the gain is 2^label - 1", path, number)
+        message = f"the label is {quoted(label)}; labels are 0 to {MOST}, for the gain is 2^label - 1"
+        raise BadInput(message, path, number)
     if not rest or not rest[0].startswith("qid:") or rest[0] == "qid:":
         raise BadInput("has no query: qid:ID should follow the label", path, number)
+    qid = rest[0].removeprefix("qid:")
+    check_id(qid, "query id", path, number)
     features = rest[1] if len(rest) > 1 else ""
-    if not CELLS.fullmatch(features):
-        wrong = next(cell for cell in features.split() if not CELLS.fullmatch(cell))
-        raise BadInput(f"{wrong!r} is not a feature; number:value was expected", path, number)
+    if not LINE.fullmatch(features):
+        wrong = next((cell for cell in columns(features) if not CELL.fullmatch(cell)), features)
+        raise BadInput(f"{quoted(wrong)} is not a feature; number:value was expected", path, number)
     cells = features.replace(":", " ").split()
     indices = cells[::2]
-    columns = before.columns if before and indices == before.indices else _columns(indices, path, number)
+    places = before.columns if before and indices == before.indices else _columns(indices, path, number)
     try:
-        values = list(map(float, cells[1::2]))
+        values = numbers(cells[1::2])
     except ValueError as error:
-        raise BadInput(f"has a feature that is no number ({error})", path, number) from None
+        raise BadInput(f"has a feature that is no number: {error}", path, number) from None
     if not sum(map(abs, values)) <= LIMIT:  # quicker than one by one, and false for NaN
-        for column, value in zip(columns, values, strict=True):
+        for column, value in zip(places, values, strict=True):
             if not -LIMIT <= value <= LIMIT:
                 raise BadInput(f"feature {column} is {value}, not a finite 32-bit number", path, number)
     named = DOCNO.search(comment) if comment else None
-    return _Row(label, rest[0].removeprefix("qid:"), indices, columns, values, named.group(1) if named else "")
+    docno = named.group(1) if named else ""
+    if docno:
+        check_id(docno, "document id", path, number)
+    return _Row(label, qid, indices, places, values, docno)
 
 
 def _columns(indices: list[str], path: Path, number: int) -> list[int]:
-    columns = list(map(int, indices))
-    if columns and columns[0] < 1:
-        raise BadInput(f"has a feature {columns[0]}; features are numbered from 1", path, number)
-    for left, right in pairwise(columns):
+    """Numbers of features in increasing order, none of them beyond what can be laid out."""
+    if vast := next((text for text in indices if len(text) > 9 or int(text) > FEATURES), None):
+        raise BadInput(f"has a feature {quoted(vast)}; features are numbered to {FEATURES:,}", path, number)
+    found = list(map(int, indices))
+    if found and found[0] < 1:
+        raise BadInput(f"has a feature {found[0]}; features are numbered from 1", path, number)
+    for left, right in pairwise(found):
         if left >= right:
             message = f"feature {right} comes after {left}; features should be in increasing order"
             raise BadInput(message, path, number)
-    return columns
+    return found
 
 
 def _dense(columns: array[int], values: array[float], sizes: array[int]) -> NDArray[np.float32]:

@@ -12,7 +12,8 @@ from shaketable.data.irds import read_irds
 from shaketable.data.sample import read_sample
 from shaketable.data.splits import cut_by_query
 from shaketable.data.trec import read_run
-from shaketable.errors import BadInput, UnknownName
+from shaketable.errors import BadInput, UnknownName, quoted
+from shaketable.files import reading
 from shaketable.types import Collection
 
 SOURCES = {
@@ -65,18 +66,21 @@ def _read(source: str, split: str | None) -> Collection:
     if source.startswith("irds:"):
         return read_irds(source.removeprefix("irds:"), split)
     folder = Path(source)
-    if any((folder / name).is_file() for name in ("corpus.jsonl", "corpus.jsonl.gz")):
-        return read_beir(folder, split)
-    raise BadInput(_unknown(folder))
+    with reading(folder):
+        there = any((folder / name).is_file() for name in ("corpus.jsonl", "corpus.jsonl.gz"))
+        wrong = "" if there else _unknown(folder)
+    if wrong:
+        raise BadInput(wrong)
+    return read_beir(folder, split)
 
 
 def _unknown(path: Path) -> str:
     looked = "a collection is 'sample', 'irds:ID', or a folder with corpus.jsonl, queries.jsonl and qrels/"
     if path.is_dir():
-        return f"the folder {str(path)!r} has no corpus.jsonl; {looked}"
+        return f"the folder {quoted(str(path))} has no corpus.jsonl; {looked}"
     if path.exists():
-        return f"{str(path)!r} is a file; {looked}"
+        return f"{quoted(str(path))} is a file; {looked}"
     beside = [str(path.with_name(p.name)) for p in path.parent.iterdir()] if path.parent.is_dir() and path.name else []
     near = difflib.get_close_matches(str(path), ["sample", *beside], n=3)
     hint = f" (did you mean {' or '.join(near)}?)" if near else ""
-    return f"there is no collection {str(path)!r}{hint}; {looked}"
+    return f"there is no collection {quoted(str(path))}{hint}; {looked}"

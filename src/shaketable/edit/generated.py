@@ -5,7 +5,6 @@ Beams, not sampling: the output depends on the model and the text alone, so the 
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from shaketable.edit.taxonomy import NATURALITY, PARAPHRASING
 from shaketable.errors import BadInput, MissingExtra
+from shaketable.text import door
 from shaketable.text.resources import GENERATORS, model_folder, model_places
 
 if TYPE_CHECKING:
@@ -154,18 +154,14 @@ class Loaded:
 def load(name: str) -> Loaded:
     """A model from a folder, our resources, the cache of Hugging Face, or the hub, whichever has it first."""
     try:
-        from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+        import transformers  # noqa: F401
     except ModuleNotFoundError as error:
         raise MissingExtra("neural", "generating variations with a model") from error
     folder = model_folder(name)
-    source = name if folder is None or folder.name.startswith("models--") else str(folder)
-    offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")  # the library asks only once
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=offline)
-        model = AutoModelForSeq2SeqLM.from_pretrained(source, use_safetensors=True, local_files_only=offline)
-    except Exception as error:  # the libraries below raise whatever they like
+        if folder is None or folder.name.startswith("models--"):
+            folder = door.from_hub(name)
+        return Loaded(name, door.read_generator(folder).eval(), door.read_tokenizer(folder))
+    except BadInput as error:
         looked = ", ".join(map(str, model_places(name)))
-        hub = "the hub may not be asked, for HF_HUB_OFFLINE is set" if offline else "the hub does not give it"
-        reason = str(error).strip().partition("\n")[0]
-        raise BadInput(f"the model {name} cannot be loaded: it is not at {looked}, and {hub} ({reason})") from error
-    return Loaded(name, model.eval(), tokenizer)
+        raise BadInput(f"the model {name} cannot be loaded: looked at {looked}, and on the hub ({error})") from error

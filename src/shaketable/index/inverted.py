@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable import files
+from shaketable.data import arrays
 from shaketable.data.ids import Ids
+from shaketable.errors import BadInput, Damaged
 from shaketable.index.texts import BLOCK, UNKNOWN, Texts, Vocabulary, blocks
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Corpus, fingerprint
 
-FORMAT = 1  # of the files; raise it when they, or the terms of a text, come out differently
+FORMAT = 2  # of the files; raise it when they, or the terms of a text, come out differently
 
 
 class Postings(NamedTuple):
@@ -74,6 +72,8 @@ class Index:
     postings: Postings
     cf: NDArray[np.int64]
     """How often each term occurs."""
+    remark: str = ""
+    """What a reader should know of how this index came about, in a sentence."""
 
     @cached_property
     def df(self) -> NDArray[np.int64]:
@@ -125,13 +125,29 @@ def open_index(corpus: Corpus, tokenizer: Tokenizer) -> Index:
     name = fingerprint(corpus.fingerprint, repr(tokenizer), FORMAT)
     index = _in_use.get(name)
     if index is None:
-        folder = files.home() / "indexes" / name
-        index = load(folder)
-        if index is None:
-            built = build(corpus, tokenizer, name)
-            index = (load(folder) if save(built, folder) else None) or built
-        _in_use[name] = index
+        index = _in_use[name] = _on_disk(corpus, tokenizer, name)
     return index
+
+
+def _on_disk(corpus: Corpus, tokenizer: Tokenizer, name: str) -> Index:
+    """The index in the home folder; what is damaged there is built again."""
+    folder, remark = files.home() / "indexes" / name, ""
+    try:
+        if folder.is_dir():
+            return load(folder)
+    except BadInput as error:
+        if isinstance(error, Damaged):
+            arrays.discard(folder)
+        remark = f"the index was built again, for what was on disk is of no use ({error})"
+    index = build(corpus, tokenizer, name)
+    stayed = folder.exists()  # damaged, and not to be removed
+    try:
+        save(index, folder)
+        index = load(folder, written=not stayed)
+    except (OSError, BadInput) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        remark = remark or f"the index cannot be kept in {folder.parent} ({reason}): it will be built again next time"
+    return replace(index, remark=remark) if remark else index
 
 
 _in_use: WeakValueDictionary[str, Index] = WeakValueDictionary()
@@ -164,54 +180,36 @@ def build(corpus: Corpus, tokenizer: Tokenizer, name: str = "") -> Index:
     return Index(name, tokenizer, Ids.build(docnos[i] for i in order), Ids.build(terms), postings, cf)
 
 
-def save(index: Index, folder: Path) -> bool:
-    """Write an index under this name, whole or not at all; False if it cannot be written. Whoever came first, stays."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".building-"))
-    except OSError:
-        return False
-    try:
-        parts = {"docnos": index.docnos.arrays(), "terms": index.terms.arrays(), "postings": index.postings._asdict()}
-        for part, arrays in parts.items():
-            for name, array in arrays.items():
-                np.save(temporary / f"{part}.{name}.npy", array, allow_pickle=False)
-        np.save(temporary / "cf.npy", index.cf, allow_pickle=False)
-        about = {"fingerprint": index.fingerprint, "tokenizer": asdict(index.tokenizer)}
-        (temporary / "index.json").write_text(json.dumps(about), encoding="utf-8")
-        temporary.chmod(0o755)
-        os.rename(temporary, folder)
-    except OSError:
-        return folder.is_dir()
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return True
+def save(index: Index, folder: Path) -> None:
+    """Write an index under this name, whole or not at all (OSError). Whoever came first, stays."""
+    about = {"fingerprint": index.fingerprint, "tokenizer": asdict(index.tokenizer)}
+    parts: dict[str, Mapping[str, Any]] = {
+        "docnos": index.docnos.arrays(),
+        "terms": index.terms.arrays(),
+        "postings": index.postings._asdict(),
+    }
+    with arrays.kept(folder, about) as writer:
+        for part, held in parts.items():
+            for name, array in held.items():
+                writer.append(f"{part}.{name}", array)
+        writer.append("cf", index.cf)
 
 
-def load(folder: Path) -> Index | None:
-    """The index in a folder, mapped; None if there is none that can be read. A damaged one is removed."""
-    if not folder.is_dir():
-        return None
+def load(folder: Path, *, written: bool = False) -> Index:
+    """The index in a folder, mapped; `Damaged` if it is not as it was written, which may have been just now."""
+    about, found = arrays.load(folder, written=written)
 
     def part(name: str) -> dict[str, Any]:
-        paths = folder.glob(f"{name}.*.npy")
-        return {path.name.split(".")[1]: np.load(path, mmap_mode="r", allow_pickle=False) for path in paths}
+        return {key.removeprefix(name): array for key, array in found.items() if key.startswith(name)}
 
-    try:
-        about = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-        return Index(
-            about["fingerprint"],
-            Tokenizer(**about["tokenizer"]),
-            Ids.from_arrays(part("docnos")),
-            Ids.from_arrays(part("terms")),
-            Postings(**part("postings")),
-            np.load(folder / "cf.npy", mmap_mode="r", allow_pickle=False),
-        )
-    except (FileNotFoundError, EOFError, ValueError, KeyError, TypeError):
-        shutil.rmtree(folder, ignore_errors=True)
-    except OSError:
-        pass  # it may be whole, and readable to others
-    return None
+    return Index(
+        about["fingerprint"],
+        Tokenizer(**about["tokenizer"]),
+        Ids.from_arrays(part("docnos.")),
+        Ids.from_arrays(part("terms.")),
+        Postings(**part("postings.")),
+        found["cf"],
+    )
 
 
 def _starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

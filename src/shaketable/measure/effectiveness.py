@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shaketable.data.bounds import GAIN, check_qrels, check_run
 from shaketable.errors import BadInput, UnknownName
 from shaketable.measure.function import FunctionMeasure
 from shaketable.objects import OBJECT
@@ -167,6 +168,7 @@ class Evaluator:
 
     def per_query(self, run: Run) -> dict[Measure, PerQuery]:
         """measure -> query -> value, for every query of the judgements."""
+        check_run(run)
         _refuse_nan(run)
         found: dict[Measure, PerQuery] = {}
         for part in self._parts:
@@ -175,6 +177,7 @@ class Evaluator:
 
     @cached_property
     def _parts(self) -> list[Part]:
+        check_qrels(self.qrels)
         passes: dict[_Settings, dict[Measure, str]] = {}
         ranked: dict[Measure, Grades] = {}
         others: list[Measure] = []
@@ -414,6 +417,10 @@ def _trec_part(names: Mapping[Measure, str], qrels: Qrels, settings: _Settings) 
     import pytrec_eval
 
     worth = {grade: settings.worth(grade) for grades in qrels.values() for grade in set(grades.values())}
+    if (most := max(worth, key=worth.__getitem__, default=0)) in worth and worth[most] > GAIN:
+        raise BadInput(
+            f"a document of grade {most} gains {worth[most]:,}, more than the {GAIN:,} that can be summed up"
+        )
     judged = {qid: {d: worth[g] for d, g in grades.items()} for qid, grades in qrels.items()}
     # pytrec_eval crashes on a query that has no grade from 0 up, and on an empty list; both are worth 0 anyway
     judged = {qid: grades for qid, grades in judged.items() if max(grades.values(), default=-1) >= 0}

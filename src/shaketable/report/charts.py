@@ -41,6 +41,9 @@ FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 WIDTH = 560
 FEW = 60
 """Up to so many topics or points, each is drawn and named by itself."""
+FEWEST = 20
+"""Queries that a number needs to stand alone; with fewer, their count is shown beside it."""
+LEAST_SPAN = 0.1
 MOST_HINTS = 400
 """Marks that say what they are when the pointer rests on them; more of them would make the page heavy."""
 
@@ -209,7 +212,11 @@ def _roles(figure: Figure, kind: Kind, table: pd.DataFrame) -> pd.DataFrame:
     named = {role: getattr(figure, role) for role in ("x", "y", "color") if getattr(figure, role)}
     if absent := [column for column in named.values() if column not in table.columns]:
         raise BadInput(f"figure {figure.title!r}: table {figure.table!r} has no column {absent[0]!r}")
-    interval = {role: role for role in ("low", "high") if {"low", "high"} <= set(table.columns)}
+    ends = {"low": "low", "high": "high"}
+    wide = {"x_low": f"{figure.x} low", "x_high": f"{figure.x} high"}
+    interval = {role: name for pair in (ends, wide) for role, name in pair.items() if set(pair.values()) <= set(table)}
+    if "queries" in table:
+        interval["n"] = "queries"
     columns = {}
     for role, column in {**named, **interval}.items():
         if role in kind.numbers or role in interval:
@@ -327,11 +334,16 @@ def _profile(plot: Plot) -> Any:
 
 
 def _scatter(plot: Plot) -> Any:
-    """Points: each named beside it where each is a series of its own, else a colour for each series."""
+    """Points: each named beside it where each is a series of its own, else a colour for each series.
+
+    An interval of what goes to the right is drawn as a line through the point.
+    """
     import altair as alt
+    import pandas as pd
 
     frame, height = plot.frame, 340
-    across, up = padded(frame["x"]), padded(frame["y"])
+    ends = [frame[role] for role in ("x_low", "x_high") if role in frame]
+    across, up = (widened(padded(values)) for values in (pd.concat([frame["x"], *ends]).dropna(), frame["y"]))
     axis = alt.Axis(grid=True, domain=False, tickCount=7)
     x = alt.X("x:Q", title=plot.names["x"], scale=alt.Scale(domain=across, nice=False), axis=axis)
     alone = bool(plot.series) and frame["color"].is_unique
@@ -339,6 +351,10 @@ def _scatter(plot: Plot) -> Any:
     color = plot.color(None if alone else alt.Legend()) if few else alt.value(PALETTE[0])
     points = plot.chart(frame).mark_circle(size=60 if len(frame) <= FEW else 24, opacity=0.85)
     layers = [_hinted(points.encode(x=x, y=plot.upwards(domain=up, nice=False), color=color))]
+    if ends:
+        lines = plot.chart(frame).mark_rule(opacity=0.45, aria=False)
+        start = alt.X("x_low:Q", title=plot.names["x"], scale=alt.Scale(domain=across, nice=False), axis=axis)
+        layers.append(lines.encode(x=start, x2="x_high:Q", y=plot.upwards(domain=up, nice=False), color=color))
     if alone and len(frame) <= FEW:
         lefts = (frame["x"] - across[0]) / (across[1] - across[0]) * WIDTH
         tops = (up[1] - frame["y"]) / (up[1] - up[0]) * height
@@ -350,7 +366,10 @@ def _scatter(plot: Plot) -> Any:
 
 
 def _heatmap(plot: Plot) -> Any:
-    """A table of coloured cells with their numbers; the colours are two-sided where numbers are below zero."""
+    """A table of coloured cells with their numbers; the colours are two-sided where numbers are below zero.
+
+    A number that rests on few queries has their count beside it.
+    """
     import altair as alt
 
     frame, values = plot.frame, plot.frame["color"]
@@ -360,7 +379,9 @@ def _heatmap(plot: Plot) -> Any:
     else:
         ramp, high = ONE_SIDED, high if high > low else low + 1
     fills = [mixed(ramp, (value - low) / (high - low)) for value in values]
-    frame = frame.assign(fill=fills, ink=[ink_on(fill) for fill in fills], text=[number(value, 3) for value in values])
+    counts = frame["n"] if "n" in frame else [FEWEST] * len(frame)
+    texts = [number(v, 3) + (f" ({n:.0f})" if n < FEWEST else "") for v, n in zip(values, counts, strict=True)]
+    frame = frame.assign(fill=fills, ink=[ink_on(fill) for fill in fills], text=texts)
     columns, rows = _distinct(frame, "x"), _distinct(frame, "y")
     width = min(90, max(46, WIDTH // len(columns)))
     angle = 0 if max(map(len, columns)) * 6.5 < width else -40
@@ -411,6 +432,19 @@ KINDS = {
     "heatmap": Kind(_heatmap, numbers=("color",), most={"x": 30, "y": 40}),
     "waterfall": Kind(_waterfall, most={"color": 12}),
 }
+
+
+def widened(span: Span) -> Span:
+    """A span of at least a tenth, where it lies between 0 and 1: a difference of a hundredth must not look large.
+
+    >>> tuple(round(end, 3) for end in widened((0.4, 0.42)))
+    (0.36, 0.46)
+    """
+    low, high = span
+    if low < 0 or high > 1 or high - low >= LEAST_SPAN:
+        return span
+    middle = min(max((low + high) / 2, LEAST_SPAN / 2), 1 - LEAST_SPAN / 2)
+    return middle - LEAST_SPAN / 2, middle + LEAST_SPAN / 2
 
 
 def padded(values: Iterable[float], share: float = 0.06) -> Span:

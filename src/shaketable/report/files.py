@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shaketable.errors import BadInput
 from shaketable.files import open_binary, written_whole
 from shaketable.report import harmless, missing
+from shaketable.report.tables import FORMS
 from shaketable.types import Example, Failure, Figure, Finding, Result
 
 if TYPE_CHECKING:
@@ -49,13 +51,30 @@ def write_results(folder: Path, results: Sequence[Result], provenance: Mapping[s
         out.write("\n")
 
 
-def write_tables(folder: Path, results: Sequence[Result]) -> None:
-    """Write each table as a CSV file."""
+def write_tables(folder: Path, results: Sequence[Result], form: str = "csv") -> None:
+    """Write each table as a file: csv, markdown or latex."""
     names = csv_names(results)
     for position, result in enumerate(results):
         for table, frame in result.tables.items():
-            with written_whole(folder / names[position, table]) as out:
-                _for_spreadsheets(frame).to_csv(out, index=False, lineterminator="\n")
+            path = folder / names[position, table]
+            if form == "csv":
+                with written_whole(path) as out:
+                    _for_spreadsheets(frame).to_csv(out, index=False, lineterminator="\n")
+            else:
+                ending, write = FORMS[form]
+                with written_whole(path.with_suffix(ending)) as out:
+                    out.write(write(frame) + "\n")
+
+
+def write_per_query(folder: Path, result: Result) -> None:
+    """The values of each query as `trec_eval -q` prints them, a file for each ranker: measure, query, value."""
+    frame = result.tables["per query"]
+    measures = [name for name in frame.columns if name not in ("ranker", "query")]
+    for ranker, rows in frame.groupby("ranker", sort=False):
+        with written_whole(folder / f"{safe_name(str(ranker))}.eval") as out:
+            for query, *values in rows[["query", *measures]].itertuples(index=False):
+                out.writelines(f"{m:<22}\t{query}\t{v:.4f}\n" for m, v in zip(measures, values, strict=True))
+            out.writelines(f"{m:<22}\tall\t{rows[m].mean():.4f}\n" for m in measures)
 
 
 def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:
@@ -78,14 +97,23 @@ def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:
 
 def csv_names(results: Sequence[Result]) -> dict[tuple[int, str], str]:
     """(position of the result, table) -> the name of its CSV: `<task>-<table>.csv`, safe in any file system."""
-    names: dict[tuple[int, str], str] = {}
+    tables = [(position, result.task, table) for position, result in enumerate(results) for table in result.tables]
+    names = file_names([f"{task}-{table}" for _, task, table in tables], ".csv")
+    return {(position, table): name for (position, _, table), name in zip(tables, names, strict=True)}
+
+
+def file_names(texts: Iterable[str], ending: str) -> list[str]:
+    """A safe file name for each text; those that would be one, if only on a disk without capitals, are numbered.
+
+    >>> file_names(["a/b", "A:b"], ".run")
+    ['a-b.run', 'A-b-2.run']
+    """
+    names: list[str] = []
     taken: set[str] = set()
-    for position, result in enumerate(results):
-        for table in result.tables:
-            stem = safe_name(f"{result.task}-{table}")
-            name = next(name for name in _numbered(stem) if name.casefold() not in taken)
-            taken.add(name.casefold())
-            names[position, table] = name
+    for text in texts:
+        name = next(name for name in _numbered(safe_name(text), ending) if name.casefold() not in taken)
+        taken.add(name.casefold())
+        names.append(name)
     return names
 
 
@@ -207,12 +235,10 @@ def _for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_axis([harmless(str(name)) for name in frame.columns], axis="columns")
 
 
-def _numbered(stem: str) -> Iterator[str]:
-    yield f"{stem}.csv"
-    number = 2
-    while True:
-        yield f"{stem}-{number}.csv"
-        number += 1
+def _numbered(stem: str, ending: str) -> Iterator[str]:
+    yield f"{stem}{ending}"
+    for number in count(2):
+        yield f"{stem}-{number}{ending}"
 
 
 def _refuse(constant: str) -> None:

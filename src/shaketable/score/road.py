@@ -41,9 +41,9 @@ class Traits:
     pointwise: bool
     fingerprint: str | None
     cached: bool
-    volatile: bool
-    in_flight: int
-    chunk: int
+    volatile: bool = False
+    in_flight: int = 1
+    chunk: int = 0
 
     @classmethod
     def of(cls, ranker: Ranker | Retriever, name: str = "") -> Traits:
@@ -121,6 +121,19 @@ class Road:
         values, places = self._walk(_Asked(ranker, traits, origin), Searches(k), queries, kept=True)
         answers = [values[i] for (i,) in places]
         return [None if answer is None else answer.head(k) for answer in answers]
+
+    def remark(self, ranker: Ranker) -> str:
+        """What a ranker says of its scores, or said when those on disk were made: they are no better for being kept."""
+        said = str(getattr(ranker, "remark", "") or "")
+        traits = Traits.of(ranker)
+        if self.store is None or traits.fingerprint is None:
+            return said
+        key = digest(b"remark", *self._names(_Asked(ranker, traits, None)))
+        if said:
+            self.store.put([(key, said.encode())])
+            return said
+        known = self.store.get([key]).get(key)
+        return f"{known.decode()} (when the scores were made)" if known else ""
 
     def remarks(self) -> list[str]:
         """What a reader should know of the answers that were kept."""

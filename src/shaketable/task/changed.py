@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,7 +79,7 @@ class Shaken:
     before: NDArray[np.float64] | None
     after: NDArray[np.float64] | None
 
-    @property
+    @cached_property
     def movements(self) -> list[Movement]:
         """How far each trial's list moved."""
         tops = {key: ranking(scores) for key, scores in self.old.items()}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, quoted
 from shaketable.files import lines
 
 BUNDLED = Path(__file__).with_name("misspellings.txt")
@@ -27,7 +27,7 @@ def read_misspellings(path: Path) -> Misspellings:
             right, _, wrong = item.partition(">")
             slips = tuple(wrong.split(","))
             if not all((right, *slips)) or right in slips or right in table:
-                raise BadInput(f"{item!r} cannot be read: write right>wrong,wrong, each right word once", path, number)
+                raise BadInput(f"{quoted(item)}: write right>wrong,wrong, each right word once", path, number)
             table[right] = slips
     return table
 

@@ -6,7 +6,6 @@ object word -> list of words, nearest first, or as lines of a word and its numbe
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.errors import BadInput
-from shaketable.files import home, lines, open_binary
+from shaketable.files import home, read_json
+from shaketable.text.vectors import read_vectors
 
+TINY = np.finfo(np.float32).tiny
 NAMES = ("counterfitted-neighbors.json", "counter-fitted-vectors.txt", "counter-fitted-vectors.txt.gz")
 
 
@@ -84,31 +85,16 @@ def read_neighbours(path: Path) -> Neighbours:
 
 
 def _read_lists(path: Path) -> Lists:
-    try:
-        with open_binary(path) as raw:
-            words = json.load(raw)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"the file is not JSON ({error})", path) from error
-    if not isinstance(words, dict) or not all(isinstance(near, list) for near in words.values()):
-        raise BadInput("the file must hold one object: each word with the list of its neighbours", path)
+    words = read_json(path)
+    if not isinstance(words, dict) or not all(
+        isinstance(near, list) and all(isinstance(word, str) for word in near) for near in words.values()
+    ):
+        raise BadInput("must hold one object: each word with the list of its neighbours", path)
     return Lists(words)
 
 
 def _read_vectors(path: Path) -> Vectors:
-    words: list[str] = []
-    rows: list[NDArray[np.float32]] = []
-    for number, line in lines(path):
-        word, _, numbers = line.partition(" ")
-        try:
-            row = np.array(numbers.split(), dtype=np.float32)
-        except ValueError as error:
-            raise BadInput("a line is a word and its numbers", path, number) from error
-        if not len(row) or (rows and len(row) != len(rows[0])) or not np.isfinite(row).all():
-            raise BadInput("every word must have the same count of finite numbers", path, number)
-        words.append(word)
-        rows.append(row)
-    if not rows:
-        raise BadInput("the file holds no vectors", path)
-    matrix = np.stack(rows)
-    matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    return Vectors(words, {word: i for i, word in enumerate(words)}, matrix)
+    words, rows = read_vectors(path, first=None)
+    rows /= np.maximum(np.abs(rows).max(axis=1, keepdims=True), TINY)  # the square of a large number is infinite
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), TINY)
+    return Vectors(words, {word: i for i, word in enumerate(words)}, rows)

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, quoted
 from shaketable.files import home
 
 POS = ("noun", "verb", "adj", "adv")
+LARGEST = 256 << 20
+"""Bytes of all files together; WordNet 3.0 has 30 million."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class WordNet:
 
     index: dict[str, dict[bytes, bytes]]
     data: dict[str, bytes]
+    path: Path = field(default=Path("WordNet"), compare=False)
+    """Where it came from, to be named where it turns out to be damaged."""
 
     def synonyms(self, word: str, pos: str | None = None) -> tuple[str, ...]:
         """Words that share a sense with this one: nouns first, then verbs, and frequent senses first in each."""
@@ -37,25 +42,33 @@ class WordNet:
 
     def senses(self, word: str, pos: str | None = None) -> Iterator[tuple[str, ...]]:
         """The words of each sense, in lower case, spaces for underscores."""
-        key = word.replace(" ", "_").encode()
+        key = _key(word)
         for part in POS if pos is None else (pos,):
             line = self.index[part].get(key)
             if line is None:
                 continue
-            fields = line.split()  # pos, senses, pointers, their symbols, senses, tagged senses, offsets
-            for offset in fields[-int(fields[1]) :]:
-                yield self._words(part, int(offset))
+            try:
+                fields = line.split()  # pos, senses, pointers, their symbols, senses, tagged senses, offsets
+                senses = int(fields[1])
+                if not 0 < senses <= len(fields) - 2:
+                    raise ValueError(f"{senses} senses")
+                words = [self._words(part, int(offset)) for offset in fields[-senses:]]
+            except (ValueError, IndexError) as error:  # UnicodeDecodeError is one of them
+                raise BadInput(f"is damaged where the {part} {quoted(word)} should be ({error})", self.path) from error
+            yield from words
 
     def _words(self, pos: str, offset: int) -> tuple[str, ...]:
         data = self.data[pos]
         fields = data[offset : data.index(b"|", offset)].split()  # offset, file, type, words in hex, then word, id, ...
+        if int(fields[0]) != offset:
+            raise ValueError(f"no sense begins at {offset}")
         words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
         return tuple(
             w.decode().partition("(")[0].replace("_", " ").lower() for w in words
         )  # "(a)": place of an adjective
 
     def __contains__(self, word: str) -> bool:
-        key = word.replace(" ", "_").encode()
+        key = _key(word)
         return any(key in words for words in self.index.values())
 
 
@@ -88,13 +101,24 @@ def read_wordnet(path: Path) -> WordNet:
     names = [f"{kind}.{pos}" for kind in ("index", "data") for pos in POS]
     try:
         if path.is_dir():
+            _refuse_vast(sum((path / name).stat().st_size for name in names), path)
             files = {name: (path / name).read_bytes() for name in names}
         else:
             with zipfile.ZipFile(path) as archive:
+                _refuse_vast(sum(archive.getinfo(f"wordnet/{name}").file_size for name in names), path)
                 files = {name: archive.read(f"wordnet/{name}") for name in names}
-    except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise BadInput(f"this is not a whole WordNet ({error})", path) from error
-    return WordNet({pos: _cut(files[f"index.{pos}"]) for pos in POS}, {pos: files[f"data.{pos}"] for pos in POS})
+    except (OSError, KeyError, ValueError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
+        raise BadInput(f"is not a whole WordNet ({error})", path) from error  # RuntimeError: a password is asked for
+    return WordNet({pos: _cut(files[f"index.{pos}"]) for pos in POS}, {pos: files[f"data.{pos}"] for pos in POS}, path)
+
+
+def _refuse_vast(size: int, path: Path) -> None:
+    if size > LARGEST:
+        raise BadInput(f"holds {size:,} bytes; WordNet has far fewer than {LARGEST:,}", path)
+
+
+def _key(word: str) -> bytes:
+    return word.replace(" ", "_").encode("utf-8", "surrogatepass")
 
 
 def _cut(index: bytes) -> dict[bytes, bytes]:

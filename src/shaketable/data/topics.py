@@ -1,0 +1,158 @@
+"""Topics as TREC publishes them: in SGML, whose tags often have no end, or in XML.
+
+    <top> <num> Number: 301 <title> Organized Crime <desc> Description: Identify ... <narr> Narrative: ... </top>
+    <topics> <topic number="1"> <query>...</query> <description>...</description> </topic> </topics>
+
+The title (or query) is what somebody typed; the description is the need in a sentence. XML with a DTD is refused, so no
+entity is ever expanded and no other file is looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from xml.parsers import expat
+from xml.sax.saxutils import unescape
+
+from shaketable.data.bounds import check_id
+from shaketable.errors import BadInput, cut, quoted
+from shaketable.files import BLOCK, lines, open_binary
+from shaketable.types import Query
+
+ID = ("num", "number", "id", "identifier", "qid")
+TEXT = ("title", "query")
+DESCRIPTION = ("desc", "description", "question")
+OTHER = ("narr", "narrative", "head", "dom", "smry", "con", "fac", "def", "nat", "time")
+TOPIC = ("top", "topic")
+"""What tags are called, in whichever format and year; a tag that begins a line may be called anything."""
+
+_FIRST = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:[?!]|(\w+)[\s>])")
+_TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^<>]*>")
+_LABEL = re.compile(r"\s*(?:Number|Topic|Description)\s*:", re.IGNORECASE)
+
+Topics = Iterator[tuple[int, dict[str, str]]]
+"""The line where each topic begins, and what stands under each of its tags."""
+
+
+def marked_up(path: Path) -> bool:
+    """Whether a file of topics begins with a tag."""
+    return _first_tag(path) is not None
+
+
+def read_marked_up(path: Path) -> dict[str, Query]:
+    """Queries from topics in SGML or XML."""
+    topics = _sgml(path) if _first_tag(path) == "top" else _xml(path)
+    queries: dict[str, Query] = {}
+    places: dict[str, int] = {}
+    for number, fields in topics:
+        qid, text = _one(fields, ID), _one(fields, TEXT)
+        if qid is None:
+            raise BadInput("the topic that begins here has no number", path, number)
+        check_id(qid, "query id", path, number)
+        if not text:
+            message = f"topic {quoted(qid)} has neither a title nor a query; it has: {cut(', '.join(fields))}"
+            raise BadInput(message, path, number)
+        if (first := places.setdefault(qid, number)) != number:
+            raise BadInput(f"the id {quoted(qid)} is taken; line {first} has it too", path, number)
+        queries[qid] = Query(text, description=_one(fields, DESCRIPTION) or "")
+    if not queries:
+        raise BadInput("holds no topics", path)
+    return queries
+
+
+def _first_tag(path: Path) -> str | None:
+    with open_binary(path) as raw:
+        match = _FIRST.match(raw.read(1 << 12))
+    return (match[1] or b"").decode().lower() if match else None
+
+
+def _one(fields: dict[str, str], names: Iterable[str]) -> str | None:
+    """The field of the first of these names that the topic has, with single spaces."""
+    return next((" ".join(fields[name].split()) for name in names if name in fields), None)
+
+
+def _sgml(path: Path) -> Topics:
+    known = {*ID, *TEXT, *DESCRIPTION, *OTHER}
+    fields: dict[str, list[str]] | None = None
+    pieces: list[str] = []  # of the field that is being read
+    begun, current = 0, ""
+    for number, line in lines(path):
+        at = 0
+        for tag in _TAG.finditer(line):
+            ends, name = bool(tag[1]), tag[2].lower()
+            pieces.append(line[at : tag.start()])
+            at = tag.end()
+            if name in TOPIC:
+                if ends == (fields is None):
+                    where = "no topic has begun" if ends else "no topic may begin"
+                    raise BadInput(f"{cut(tag[0])} stands where {where}", path, number)
+                if fields is not None:
+                    yield (
+                        begun,
+                        {name: unescape(_LABEL.sub("", "".join(text), count=1)) for name, text in fields.items()},
+                    )
+                fields, pieces, begun, current = None if ends else {}, [], number, ""
+            elif fields is None:
+                raise BadInput(f"{quoted(tag[0])} stands outside any topic", path, number)
+            elif ends:
+                if name == current:
+                    pieces, current = [], ""
+            elif name in known or not line[: tag.start()].strip():
+                if name in fields:
+                    raise BadInput(f"the topic that begins on line {begun} has a second {quoted(tag[0])}", path, number)
+                fields[name] = pieces = []
+                current = name
+            elif current in (*ID, *TEXT, *DESCRIPTION):
+                raise BadInput(f"{quoted(tag[0])} stands in a {current}, which is plain text", path, number)
+        pieces += (line[at:], "\n")
+    if fields is not None:
+        raise BadInput("the topic that begins here has no </top>", path, begun)
+
+
+def _xml(path: Path) -> Topics:
+    topics: list[tuple[int, dict[str, str]]] = []
+    pieces: list[str] = []
+    depth = inside = 0
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+
+    def refuse(*_: object) -> None:
+        raise BadInput(
+            "has a DTD (<!DOCTYPE ...>); remove it: entities are not expanded", path, parser.CurrentLineNumber
+        )
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth, inside
+        depth += 1
+        if not inside and tag.lower() in TOPIC:
+            inside = depth
+            topics.append((parser.CurrentLineNumber, {name.lower(): text for name, text in attributes.items()}))
+        elif inside and depth == inside + 1:
+            pieces.clear()
+
+    def end(tag: str) -> None:
+        nonlocal depth, inside
+        if inside and depth == inside + 1:
+            number, fields = topics[-1]
+            name = tag.lower()
+            if name in fields and name in (*ID, *TEXT, *DESCRIPTION):
+                raise BadInput(f"the topic that begins here has a second <{name[:50]}>", path, number)
+            fields[name] = "".join(pieces)
+        inside = 0 if depth == inside else inside
+        depth -= 1
+
+    parser.StartDoctypeDeclHandler = refuse
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = pieces.append
+    try:
+        with open_binary(path) as raw:
+            while chunk := raw.read(BLOCK):
+                parser.Parse(chunk, False)
+            parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        raise BadInput(f"is not XML ({expat.ErrorString(error.code)})", path, error.lineno) from error
+    except (LookupError, ValueError) as error:
+        raise BadInput(f"is not XML that can be read ({error})", path) from error
+    yield from topics

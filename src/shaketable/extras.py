@@ -1,0 +1,41 @@
+"""The extras of the package, as its own metadata lists them: which libraries each brings, and whether they are here."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.metadata import PackageNotFoundError, requires, version
+
+CORE = "core"
+"""What is installed in any case."""
+MERGED = ("all",)
+"""Extras that only name others."""
+
+
+@cache
+def libraries() -> dict[str, tuple[str, ...]]:
+    """extra -> the names that its libraries are installed under."""
+    brought: dict[str, list[str]] = {CORE: []}
+    for line in requires("shaketable") or ():
+        name = re.match(r"[\w.-]+", line)
+        extra = re.search(r"""extra == ["']([\w-]+)["']""", line)
+        if name and not (extra and extra[1] in MERGED):
+            brought.setdefault(extra[1] if extra else CORE, []).append(name[0])
+    return {extra: tuple(names) for extra, names in brought.items()}
+
+
+def installed(name: str) -> str | None:
+    """The version of a library, None if it is not here."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def has(extra: str) -> bool:
+    """Are all libraries of an extra here?
+
+    >>> has(CORE)
+    True
+    """
+    return all(installed(name) for name in libraries()[extra])

@@ -1,0 +1,57 @@
+"""Vectors of words from text files, as GloVe, word2vec and counter-fitting write them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.errors import BadInput, quoted
+from shaketable.files import lines, numbers
+
+Floats = NDArray[np.float32]
+
+FIRST = 100_000
+"""Words of a file that are kept wherever they occur: files begin with the most frequent words."""
+
+
+def read_vectors(path: Path, wanted: Collection[str] = (), first: int | None = FIRST) -> tuple[tuple[str, ...], Floats]:
+    """Words and their vectors [words, d] from a text file as GloVe and word2vec write it, plain or gzipped.
+
+    A line is a word and its numbers; word2vec's first line, how many words of how many dimensions, is passed over. Kept
+    are the first words (all of them, if that is None) and, of the others, those that are wanted.
+    """
+    rows: dict[str, Floats] = {}
+    dim = 0
+    with np.errstate(over="ignore"):  # a number beyond 32 bits is infinite, and is found to be
+        for at, line in lines(path):
+            word, _, rest = line.rstrip().partition(" ")
+            if at == 1 and word.isdigit() and rest.isdigit():
+                continue
+            try:
+                row = _row(rest)
+            except ValueError as error:
+                raise BadInput(f"a line is a word and its numbers; of {quoted(word)}, {error}", path, at) from None
+            dim = dim or len(row)
+            if len(row) != dim or not dim:
+                message = f"{quoted(word)} has {len(row)} numbers where the words before it have {dim}"
+                raise BadInput(message, path, at)
+            if not np.isfinite(row).all():
+                raise BadInput(f"the vector of {quoted(word)} has numbers that are not finite", path, at)
+            if first is None or len(rows) < first or word in wanted:
+                rows.setdefault(word, row)
+    if not rows:
+        raise BadInput("holds no vectors", path)
+    return tuple(rows), np.stack(list(rows.values()))
+
+
+def _row(text: str) -> Floats:
+    values = text.split(" ") if text else []
+    if not text.isascii() or "_" in text or "\t" in text or "\v" in text or "\f" in text:  # where numpy is not strict
+        return np.array(numbers(values), dtype=np.float32)
+    try:
+        return np.array(values, dtype=np.float32)
+    except ValueError:
+        return np.array(numbers(values), dtype=np.float32)  # which says what is wrong

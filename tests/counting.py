@@ -1,0 +1,104 @@
+"""Things of a user's that write down what they are asked for; their texts are "tests.counting:NAME"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from shaketable.chance import Draws
+from shaketable.rankers import formula
+from shaketable.rankers.lexical import BM25, QL
+from shaketable.rankers.saved import Saved
+from shaketable.types import Collection, Context, Doc, Scores, Slate
+
+Search = tuple[str, int]
+
+
+@dataclass
+class Searcher:
+    """A retriever that searches with another one's index, without a fingerprint: only the road can remember it."""
+
+    name: str
+    inner: Any
+    searches: list[list[Search]]
+    pairs: list[tuple[str, Doc]] = field(default_factory=list)
+
+    def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]:
+        self.searches.append([(query, k) for query in queries])
+        found: list[dict[str, float]] = self.inner.search(queries, k)
+        return found
+
+    def score(self, slates: Sequence[Slate]) -> Sequence[Scores]:
+        self.pairs += [(slate.query, doc) for slate in slates for doc in slate.docs]
+        scores: Sequence[Scores] = self.inner.score(slates)
+        return scores
+
+
+class FirstStage:
+    """BM25 that writes down every search."""
+
+    searches: ClassVar[list[list[Search]]] = []
+
+    def open(self, collection: Collection) -> Searcher:
+        return Searcher("first", BM25().open(collection), self.searches)
+
+
+class Mine:
+    """Query likelihood that writes down every search."""
+
+    searches: ClassVar[list[list[Search]]] = []
+
+    def open(self, collection: Collection) -> Searcher:
+        return Searcher("mine", QL().open(collection), self.searches)
+
+
+def repeated(calls: list[list[Search]]) -> list[Search]:
+    """Searches that were made before, for as many documents or for more."""
+    known: dict[str, int] = {}
+    again = []
+    for call in calls:
+        for query, k in call:
+            if known.get(query, 0) >= k:
+                again.append((query, k))
+            known[query] = max(known.get(query, 0), k)
+    return again
+
+
+@dataclass(frozen=True)
+class Elision:
+    """An edit that takes letters away, and writes down each text that it is shown and what it draws."""
+
+    letters: str = "aeiou"
+
+    applied: ClassVar[list[tuple[str, str, int]]] = []
+    category: ClassVar[str] = "misspelling"
+
+    def apply(self, text: str, draws: Draws, context: Context) -> str | None:
+        self.applied.append((self.letters, text, draws.bits()))
+        places = [match.start() for match in re.finditer(f"[{self.letters}]", text)]
+        if not places:
+            return None
+        place = draws.choice(places)
+        return text[:place] + text[place + 1 :]
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A learner that learns nothing but writes down what it is given; its model is a formula of its own."""
+
+    k1: float = 1.0
+
+    grid: ClassVar[dict[str, tuple[float, ...]]] = {"k1": (0.5, 2.0)}
+    lessons: ClassVar[list[dict[str, Any]]] = []
+
+    def fit(self, collection: Collection, train: Sequence[str], *, folder: str | Path, **given: Any) -> Saved:
+        number = len(self.lessons)
+        kept = ("valid", "seed", "plan", "candidates", "depth")
+        lesson = {"train": tuple(train)} | {name: given[name] for name in kept}
+        self.lessons.append(lesson)
+        card = {"learner": "notebook", "value": -abs(self.k1 - 2.0), "train": {"queries": len(train)}}
+        formula.save(f"bm25(k1={self.k1 + number / 8})", Path(folder), card, overwrite=given["overwrite"])
+        return Saved(str(folder))
