@@ -62,7 +62,7 @@ class Expander:
         """Names all that expansions depend on, beside the text."""
         checkpoints = nets("checkpoints")
         return fingerprint(
-            FORMAT, checkpoints.contents(checkpoints.find(self.model)), self.n, (LIKELIEST, LONGEST, READ)
+            FORMAT, checkpoints.contents(checkpoints.checkpoint_folder(self.model)), self.n, (LIKELIEST, LONGEST, READ)
         )
 
     def expand(self, docs: Sequence[Doc]) -> list[Doc]:
@@ -82,7 +82,7 @@ class Expander:
     @cached_property
     def _sampler(self) -> Sampler:
         checkpoints = nets("checkpoints")
-        path = checkpoints.find(self.model)
+        path = checkpoints.checkpoint_folder(self.model)
         return Sampler(checkpoints.read_t5(path).eval(), checkpoints.read_tokenizer(path))
 
     @cached_property

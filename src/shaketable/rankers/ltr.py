@@ -170,7 +170,7 @@ class FittedModel:
             folders.write(folder, {"kind": "trees", **about}, lambda new: _write(new, text), overwrite=overwrite)
 
 
-def load(folder: str | Path) -> FittedModel:
+def read_model(folder: str | Path) -> FittedModel:
     """The model that `save` wrote."""
     stored = folders.opened(folder)
     about, path = stored.about, stored.folder / folders.MODEL

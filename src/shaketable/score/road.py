@@ -345,7 +345,7 @@ def ask(ranker: Ranker, name: str, slates: list[Slate]) -> list[Scores]:
     return [checked(name, slate, answer) for slate, answer in zip(slates, answers, strict=True)]
 
 
-def find(ranker: Retriever, name: str, queries: list[str], k: int) -> list[Found]:
+def retrieve(ranker: Retriever, name: str, queries: list[str], k: int) -> list[Found]:
     """Call the retriever and check what comes back."""
     where = f" (first query {queries[0]!r})" if queries else ""
     answers = _called(name, f"failed to search for {len(queries)} queries{where}", lambda: ranker.search(queries, k))
@@ -609,7 +609,7 @@ class SearchRequest:
     k: int
 
     def put(self, ranker: Any, name: str) -> list[Answer]:
-        return list(find(ranker, name, self.queries, self.k))
+        return list(retrieve(ranker, name, self.queries, self.k))
 
     def parts(self) -> list[Request]:
         return [SearchRequest([query], self.k) for query in self.queries]

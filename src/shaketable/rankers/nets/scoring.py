@@ -19,7 +19,7 @@ from shaketable.errors import BadInput, RankerFailed
 from shaketable.rankers.nets.dense import BiEncoder
 from shaketable.rankers.nets.memory import Memory
 from shaketable.rankers.nets.net import Encoder, Net
-from shaketable.rankers.nets.vectors import Shelf, load_shelf, open_shelf
+from shaketable.rankers.nets.vectors import Shelf, kept_shelf, open_shelf
 from shaketable.types import Corpus, Scores, Slate, fingerprint
 
 Floats = NDArray[np.float32]
@@ -162,7 +162,7 @@ class DenseRanker(EncoderRanker):
     @cached_property
     def _earlier(self) -> Shelf | None:
         """The vectors of the collection, if a search made them before."""
-        return load_shelf(self._name)
+        return kept_shelf(self._name)
 
     @property
     def _name(self) -> str:
