@@ -18,7 +18,7 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
@@ -44,6 +44,8 @@ except ImportError:  # Windows: no folder is locked there, so none is swept
 
 STAGE = ".building-"
 """How the names of folders begin in which others are built."""
+DRAFT = ".shaketable-"
+"""What stands in the names of files that are being written."""
 LOCK, SEAL = "lock", "checksum"
 PATIENCE = 3600.0  # seconds before a folder without a lock counts as left behind
 
@@ -194,8 +196,11 @@ def whole_number(text: str) -> int:
     Underscores, white space around it and the digits of other scripts are a ValueError.
     """
     if "_" in text or not text.isascii() or text.strip() is not text:
-        raise ValueError(text)
-    return int(text)
+        raise ValueError(f"{quoted(text)} is not a whole number")
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{quoted(text)} is not a whole number") from None
 
 
 def number(text: str) -> float:
@@ -205,12 +210,15 @@ def number(text: str) -> float:
     -0.001
     """
     if "_" in text or not text.isascii() or text.strip() is not text:
-        raise ValueError(text)
-    return float(text)
+        raise ValueError(f"{quoted(text)} is not a number")
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{quoted(text)} is not a number") from None
 
 
 def numbers(texts: Sequence[str]) -> list[float]:
-    """`number` of each text; ValueError has the first that is none."""
+    """`number` of each text; the ValueError names the first that is none."""
     together = "".join(texts)
     if together.isascii() and not together.encode().translate(None, b"+-.0123456789Ee"):
         with suppress(ValueError):
@@ -266,12 +274,16 @@ def written_whole(path: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def written_whole_binary(path: Path) -> Iterator[IO[bytes]]:
-    """A binary file that appears under its name only when the block ends well, and is on the disk by then."""
+    """A binary file that appears under its name only when the block ends well, and is on the disk by then.
+
+    Until then it is a draft beside it, locked; drafts of this file whose processes were killed are removed.
+    """
     with writing(path):
         if path.exists() and not path.is_file():
             raise BadInput(f"is {'a folder' if path.is_dir() else 'no ordinary file'}; name a file to write to", path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:50]}.")
+        _sweep_drafts(path)
+        handle, temporary = _drafted(path)
     try:
         with io.BufferedWriter(_Target(handle, path), 1 << 17) as raw:
             yield raw
@@ -283,9 +295,34 @@ def written_whole_binary(path: Path) -> Iterator[IO[bytes]]:
             os.replace(temporary, path)
             sync(path.parent)
     except BaseException:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _drafted(path: Path) -> tuple[int, Path]:
+    """A new file beside the one that is to be written, with a lock that is held; should it be swept, another one."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=_draft(path))
+        if _free(handle) is not False and _is_at(handle, Path(name)):
+            return handle, Path(name)
+        os.close(handle)
+
+
+def _sweep_drafts(path: Path) -> None:
+    """Remove the drafts of a file that nobody is writing: a lock ends with its process."""
+    begin = _draft(path)
+    with suppress(OSError):
+        for entry in os.scandir(path.parent):
+            if entry.name.startswith(begin) and entry.is_file(follow_symlinks=False):
+                with open(entry.path, "rb+") as draft:
+                    if _free(draft):
+                        os.unlink(entry.path)
+
+
+def _draft(path: Path) -> str:
+    """How the names of the drafts of a file begin."""
+    return f".{path.name[:50]}{DRAFT}"
 
 
 class _Target(io.FileIO):
@@ -303,22 +340,19 @@ class _Target(io.FileIO):
 @contextmanager
 def written_whole_folder(folder: Path) -> Iterator[Path]:
     """A new folder that appears under its name, with what the block wrote into it, only when the block ends well."""
-    with writing(folder):
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise BadInput("is there already; give the name of a new folder", folder)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name[:50]}."))
-    try:
+    with ExitStack() as stack:
+        with writing(folder):
+            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+                raise BadInput("is there already; give the name of a new folder", folder)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            draft = stack.enter_context(staged(folder.parent))
         yield draft
         with writing(folder):
-            draft.chmod(0o755)
+            settle(draft)
             if folder.exists():
                 folder.rmdir()
             os.replace(draft, folder)
             sync(folder.parent)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
 
 
 @contextmanager
@@ -343,13 +377,31 @@ def _claimed(parent: Path) -> tuple[Path, IO[bytes]]:
     while True:
         stage = Path(tempfile.mkdtemp(dir=parent, prefix=STAGE))
         with suppress(FileNotFoundError):
-            lock = (stage / LOCK).open("wb")
+            try:
+                lock = (stage / LOCK).open("wb")
+            except OSError:
+                with suppress(OSError):
+                    stage.rmdir()
+                raise
             if _free(lock) is not False and _is_at(lock, stage / LOCK):
                 return stage, lock
             lock.close()
 
 
-def _free(lock: IO[bytes]) -> bool | None:
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """A block that one process at a time is in: others wait. Where there are no locks, nobody does."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        if fcntl is not None:
+            with suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _free(lock: IO[bytes] | int) -> bool | None:
     """Take a lock: False if another process has it, None if there are no locks here, as on some network disks."""
     if fcntl is None:
         return None
@@ -362,9 +414,9 @@ def _free(lock: IO[bytes]) -> bool | None:
     return True
 
 
-def _is_at(file: IO[bytes], path: Path) -> bool:
+def _is_at(file: IO[bytes] | int, path: Path) -> bool:
     try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+        return os.path.samestat(os.fstat(file if isinstance(file, int) else file.fileno()), path.stat())
     except FileNotFoundError:
         return False
 

@@ -242,9 +242,10 @@ def fits(value: Any, hint: Any) -> bool:
         if len(arguments) == 2 and arguments[1] is Ellipsis:
             return items and all(fits(item, arguments[0]) for item in value)
         return items and len(value) == len(arguments) and all(map(fits, value, arguments))
-    if inspect.isclass(origin or hint):
-        return isinstance(value, origin or hint)
-    return True
+    try:
+        return not inspect.isclass(origin or hint) or isinstance(value, origin or hint)
+    except TypeError:  # a protocol that cannot be asked
+        return True
 
 
 def described(hint: Any) -> str:

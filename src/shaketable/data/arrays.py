@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.errors import BadInput, Damaged
-from shaketable.files import read_sealed, sealed, settle, staged
+from shaketable.files import read_sealed, sealed, settle, staged, sweep
 
 ABOUT = "about.json"
 BLOCK = 1 << 20  # bytes read at a time
@@ -79,6 +79,7 @@ def kept(folder: Path, about: Mapping[str, Any]) -> Iterator[Writer]:
 
 def read_arrays(folder: Path, *, written: bool = False) -> tuple[dict[str, Any], dict[str, Array]]:
     """What the owner said of a folder, and its arrays, mapped. Every byte is checked, unless it was just written."""
+    sweep(folder.parent, home=True)  # whoever was killed after this folder was in its place left another one
     about = read_sealed(folder / ABOUT)
     arrays: dict[str, Any] = about.pop("arrays")
     with ThreadPoolExecutor(THREADS) as pool:

@@ -16,7 +16,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import unescape
 
 from shaketable.data.bounds import check_id
-from shaketable.errors import BadInput, quoted
+from shaketable.errors import BadInput, cut, quoted
 from shaketable.files import BLOCK, lines, open_binary
 from shaketable.types import Query
 
@@ -51,7 +51,7 @@ def read_marked_up(path: Path) -> dict[str, Query]:
             raise BadInput("the topic that begins here has no number", path, number)
         check_id(qid, "query id", path, number)
         if not text:
-            message = f"topic {quoted(qid)} has neither a title nor a query; it has: {', '.join(fields)}"
+            message = f"topic {quoted(qid)} has neither a title nor a query; it has: {cut(', '.join(fields))}"
             raise BadInput(message, path, number)
         if (first := places.setdefault(qid, number)) != number:
             raise BadInput(f"the id {quoted(qid)} is taken; line {first} has it too", path, number)
@@ -74,35 +74,38 @@ def _one(fields: dict[str, str], names: Iterable[str]) -> str | None:
 
 def _sgml(path: Path) -> Topics:
     known = {*ID, *TEXT, *DESCRIPTION, *OTHER}
-    fields: dict[str, str] | None = None
+    fields: dict[str, list[str]] | None = None
+    pieces: list[str] = []  # of the field that is being read
     begun, current = 0, ""
     for number, line in lines(path):
         at = 0
         for tag in _TAG.finditer(line):
             ends, name = bool(tag[1]), tag[2].lower()
-            if fields is not None and current:
-                fields[current] += line[at : tag.start()]
+            pieces.append(line[at : tag.start()])
             at = tag.end()
             if name in TOPIC:
                 if ends == (fields is None):
-                    raise BadInput(
-                        f"{tag[0]} stands where no topic {'has begun' if ends else 'may begin'}", path, number
-                    )
+                    where = "no topic has begun" if ends else "no topic may begin"
+                    raise BadInput(f"{cut(tag[0])} stands where {where}", path, number)
                 if fields is not None:
-                    yield begun, {name: unescape(_LABEL.sub("", text, count=1)) for name, text in fields.items()}
-                fields, begun, current = None if ends else {}, number, ""
+                    yield (
+                        begun,
+                        {name: unescape(_LABEL.sub("", "".join(text), count=1)) for name, text in fields.items()},
+                    )
+                fields, pieces, begun, current = None if ends else {}, [], number, ""
             elif fields is None:
                 raise BadInput(f"{quoted(tag[0])} stands outside any topic", path, number)
             elif ends:
-                current = "" if name == current else current
+                if name == current:
+                    pieces, current = [], ""
             elif name in known or not line[: tag.start()].strip():
                 if name in fields:
                     raise BadInput(f"the topic that begins on line {begun} has a second {quoted(tag[0])}", path, number)
-                fields[name], current = "", name
+                fields[name] = pieces = []
+                current = name
             elif current in (*ID, *TEXT, *DESCRIPTION):
                 raise BadInput(f"{quoted(tag[0])} stands in a {current}, which is plain text", path, number)
-        if fields is not None and current:
-            fields[current] += line[at:] + "\n"
+        pieces += (line[at:], "\n")
     if fields is not None:
         raise BadInput("the topic that begins here has no </top>", path, begun)
 

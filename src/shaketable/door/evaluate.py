@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from shaketable.data.scores import read_scores
-from shaketable.data.trec import read_qrels, read_run
+from shaketable.data.trec import read_qrels, read_run_and_tag
 from shaketable.door.audit import Audit
 from shaketable.door.names import several, split_name, told_apart
 from shaketable.errors import BadInput
@@ -61,23 +61,29 @@ def evaluate(
 def _read(
     qrels: str | Path | Qrels | None, runs: str | Path | Iterable[str | Path] | Mapping[str, str | Path | Run]
 ) -> tuple[Qrels, dict[str, Run], dict[str, str]]:
-    """Judgements, runs by name, and the names by file."""
+    """Judgements, runs by name, and the names by file.
+
+    A run is called as it was told to be, else by its tag where no other has it, else by the part of its path that tells
+    it apart.
+    """
     entries = list(runs.items()) if isinstance(runs, Mapping) else [_entry(text) for text in several(runs)]
     if qrels is None or not entries:
         raise BadInput("give judgements (--qrels) and at least one run (--run), or a table of scores (--scores)")
     judgements = qrels if isinstance(qrels, Mapping) else read_qrels(Path(qrels))
+    read = [(source, "") if isinstance(source, Mapping) else read_run_and_tag(Path(source)) for _, source in entries]
     paths = [Path(source) for name, source in entries if not name and not isinstance(source, Mapping)]
+    tags = [tag for (name, _), (_, tag) in zip(entries, read, strict=True) if not name]
     lists: dict[str, Run] = {}
     files: dict[str, str] = {}
-    for name, source in entries:
-        run = source if isinstance(source, Mapping) else read_run(Path(source))
-        name = told_apart(name or short_name(Path(str(source)), paths), lists)
+    for (given, source), (run, tag) in zip(entries, read, strict=True):
+        own = tag if tag and tags.count(tag) == 1 else ""
+        name = told_apart(given or own or short_name(Path(str(source)), paths), lists)
         lists[name] = run
         if not isinstance(source, Mapping):
             files[str(source)] = name
         if not run.keys() & judgements.keys():
-            where = f"run {name}" if isinstance(source, Mapping) else source
-            raise BadInput("none of its queries is judged; do the query ids match?", where)
+            where = None if isinstance(source, Mapping) else source
+            raise BadInput(f"run {name}: none of its queries is judged; do the query ids match?", where)
     return judgements, lists, files
 
 

@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.data.letor import Letor
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, check, check_within
 from shaketable.learners.baselines import Baselines
 from shaketable.learners.fit import FeatureLearner, Fit, refuse_nothing_to_learn
-from shaketable.learners.linear import check
 from shaketable.learners.ndcg import NDCG
 from shaketable.rankers.ltr import Trees, import_lightgbm
 
 Floats = NDArray[np.float64]
+MOST = 1_000_000
+BOUNDS = {"trees": (1, MOST), "leaves": (2, 131_072), "min_docs": (1, 2**31 - 1), "early_stop": (0, MOST)}
+"""What LightGBM takes."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,13 @@ class GBRT(FeatureLearner):
     early_stop: int = 100
     truncation: int = 10
 
+    def __post_init__(self) -> None:
+        check_within("gbrt", self, **BOUNDS, truncation=(1, MOST))
+        check("gbrt", 0 < self.learning_rate <= 1, "learning_rate", "above 0 and not above 1", self.learning_rate)
+
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """Grow trees; keep as many as do best on the validation queries."""
         refuse_nothing_to_learn(train)
-        check("gbrt", self.trees >= 1, "trees", "1 or more", self.trees)
-        check("gbrt", self.leaves >= 2, "leaves", "2 or more", self.leaves)
-        check("gbrt", 0 < self.learning_rate <= 1, "learning_rate", "above 0 and not above 1", self.learning_rate)
         parameters = {
             "objective": "regression",
             "num_leaves": self.leaves,
@@ -90,7 +93,7 @@ def grow(
             callbacks=callbacks,
         )
     except lightgbm.basic.LightGBMError as error:
-        useless = "no feature of these rows can tell documents apart; more rows, or features that vary, are needed"
+        useless = f"no trees grow on these {sets[0].rows} rows; more rows, or features that vary, are needed"
         raise BadInput(f"{useless} (LightGBM: {' '.join(str(error).split())})", sets[0].source or None) from error
     best = booster.best_iteration if booster.best_iteration > 0 else booster.current_iteration()
     columns = {name: curve["measure"] for name, curve in curves.items()}

@@ -21,11 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.data.letor import Letor
-from shaketable.errors import BadInput, UnknownName
+from shaketable.errors import BadInput, UnknownName, check, check_within
 from shaketable.learners.baselines import Baselines
-from shaketable.learners.boosted import grow
+from shaketable.learners.boosted import BOUNDS, grow
 from shaketable.learners.fit import FeatureLearner, Fit, refuse_nothing_to_learn
-from shaketable.learners.linear import check
 from shaketable.learners.ndcg import NDCG
 from shaketable.measure import NOISE
 from shaketable.measure.risk import expected, geo_risk, penalised, standardised, t_risk, u_risk
@@ -214,7 +213,6 @@ class LambdaMART(FeatureLearner):
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """Grow trees on the training queries; keep as many as do best on the validation queries."""
         refuse_nothing_to_learn(train)
-        self._check()
         sets = [data for data in (train, valid) if data is not None]
         goals = [self.prepared(data, baselines) for data in sets]
 
@@ -225,7 +223,7 @@ class LambdaMART(FeatureLearner):
             parameters = self.parameters(seed) | {"objective": derivatives(goals[0], pool)}
             return grow(sets, measure, parameters, self.trees, self.early_stop)
 
-    def _check(self) -> None:
+    def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
             raise UnknownName("objective", self.objective, OBJECTIVES)
         if self.spread not in ("sd", "se"):
@@ -233,8 +231,9 @@ class LambdaMART(FeatureLearner):
         check("lambdamart", 0 <= self.alpha < np.inf, "alpha", "a number from 0 up", self.alpha)
         if self.objective == "ndcg" and self.alpha > 0:
             raise BadInput(f"plain LambdaMART has no alpha ({self.alpha:g}); name a risk-sensitive objective with it")
-        for name, least in (("trees", 1), ("leaves", 2), ("min_docs", 1), ("early_stop", 0)):
-            check("lambdamart", getattr(self, name) >= least, name, f"{least} or more", getattr(self, name))
+        check_within("lambdamart", self, **BOUNDS)
+        fine = self.truncation is None or self.truncation >= 1
+        check("lambdamart", fine, "truncation", "1 or more, or None for whole lists", self.truncation)
         for name in ("learning_rate", "subsample", "columns"):
             value = getattr(self, name)
             check("lambdamart", 0 < value <= 1, name, "above 0 and not above 1", value)

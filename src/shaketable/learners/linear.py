@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shaketable.chance import rng_for
 from shaketable.data.letor import Letor
-from shaketable.errors import BadInput
+from shaketable.errors import check, check_within
 from shaketable.learners.baselines import Baselines
 from shaketable.learners.fit import FeatureLearner, Fit, refuse_nothing_to_learn
 from shaketable.learners.ndcg import NDCG
@@ -22,6 +22,8 @@ from shaketable.rankers.ltr import Linear
 
 Floats = NDArray[np.float64]
 Grid = Mapping[str, Sequence[Any]]
+MOST = 1_000_000
+"""Rounds, epochs and places of a list that nobody wants more of."""
 
 
 class Watch:
@@ -71,12 +73,14 @@ class PRank(FeatureLearner):
     average: bool = True
     truncation: int = 10
 
+    def __post_init__(self) -> None:
+        check_within("prank", self, epochs=(1, MOST), truncation=(1, MOST))
+
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """As many passes as asked for; the best one counts."""
         from shaketable.learners.descent import prank
 
         refuse_nothing_to_learn(train)
-        check("prank", self.epochs >= 1, "epochs", "1 or more", self.epochs)
         watch = Watch(train, valid, self.truncation)
         weights, thresholds, total = np.zeros(train.dims), np.zeros(int(train.labels.max())), np.zeros(train.dims)
         for epoch in range(1, self.epochs + 1):
@@ -115,12 +119,15 @@ class RankSVM(FeatureLearner):
     svm_rank: bool = False
     truncation: int = 10
 
+    def __post_init__(self) -> None:
+        check("ranksvm", 1e-12 <= self.C <= 1e12, "C", "a number above 0, between 1e-12 and 1e12", self.C)
+        check_within("ranksvm", self, truncation=(1, MOST))
+
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """Find the one minimum; the seed plays no part in it."""
         from scipy.optimize import minimize
 
         refuse_nothing_to_learn(train)
-        check("ranksvm", 0 < self.C < np.inf, "C", "a number above 0", self.C)
         cost = self.C / train.queries if self.svm_rank else self.C
         loss, weights = PairLoss(train, cost), np.zeros(train.dims)
         # The gradient is a sum over pairs, so what counts as zero depends on how many there are.
@@ -212,11 +219,12 @@ class AdaRank(FeatureLearner):
     repeats: int = 5
     truncation: int = 10
 
+    def __post_init__(self) -> None:
+        check_within("adarank", self, rounds=(1, MOST), repeats=(1, MOST), truncation=(1, MOST))
+
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """Add features until rounds or features run out; the best round counts."""
         refuse_nothing_to_learn(train)
-        for name in ("rounds", "repeats"):
-            check("adarank", getattr(self, name) >= 1, name, "1 or more", getattr(self, name))
         telling = train.select(np.flatnonzero(train.telling))
         measure = NDCG(telling, self.truncation)
         alone = np.array([measure.of(column) for column in telling.features.T])
@@ -257,10 +265,12 @@ class AFS(FeatureLearner):
     gain: float = 0.001
     truncation: int = 10
 
+    def __post_init__(self) -> None:
+        check_within("afs", self, features=(1, MOST), gain=(0, 1), truncation=(1, MOST))
+
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
         """Choose features until none adds enough; the best set of them counts."""
         refuse_nothing_to_learn(train)
-        check("afs", self.features >= 1, "features", "1 or more", self.features)
         climb = Climb(train.select(np.flatnonzero(train.telling)), self.truncation)
         watch = Watch(train, valid, self.truncation)
         for _ in range(min(self.features, train.dims)):
@@ -312,9 +322,3 @@ class Climb:
 
     def _mean(self, scores: Floats) -> float:
         return float(self._measure.of(scores).mean())
-
-
-def check(learner: str, fine: bool, name: str, should_be: str, value: object) -> None:
-    """Refuse a setting that makes no sense."""
-    if not fine:
-        raise BadInput(f"{learner}: {name} should be {should_be}, not {value!r}")

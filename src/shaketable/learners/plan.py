@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b, file_digest
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -86,6 +86,7 @@ def _found(collection: Collection, finder: str, qids: Sequence[str], depth: int)
     return {qid: one.head(depth) for qid, one in zip(qids, retrieve(ranker, finder, texts, depth), strict=True)}
 
 
+@runtime_checkable
 class Lists(Protocol):
     """Where lists come from: for nets as a source of lists of texts, for learners from features as labels of rows."""
 

@@ -15,9 +15,10 @@ from typing import ClassVar
 
 from shaketable.data.corpus import StreamedCorpus
 from shaketable.edit.expand import EXPANDER, LIKELIEST, LONGEST, READ, Sampler, appended
+from shaketable.errors import check
 from shaketable.files import home
 from shaketable.index.texts import blocks
-from shaketable.rankers.lexical import BM25, QL, QLJM, LexicalRanker, check
+from shaketable.rankers.lexical import BM25, QL, QLJM, LexicalRanker
 from shaketable.rankers.neural import _nets as nets
 from shaketable.registry import RANKERS
 from shaketable.score.store import Store
@@ -129,6 +130,7 @@ class ExpandedRanker:
     base: LexicalRanker
     expander: Expander
     pointwise: ClassVar[bool] = True
+    family: ClassVar[str] = "traditional"
     cached: ClassVar[bool] = False
 
     @property

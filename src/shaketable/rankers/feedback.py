@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shaketable.errors import check
 from shaketable.index.inverted import Bags
-from shaketable.rankers.lexical import BM25, QL, QLJM, Floats, LexicalRanker, check
+from shaketable.rankers.lexical import BM25, QL, QLJM, Floats, LexicalRanker
 from shaketable.registry import RANKERS
 from shaketable.types import Collection, Corpus
 

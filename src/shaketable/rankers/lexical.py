@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, check
 from shaketable.index.inverted import Bags, open_index
 from shaketable.index.search import Curve, Scorer, Stats
 from shaketable.registry import RANKERS
@@ -161,6 +161,7 @@ class LexicalRanker:
     bags: Callable[[Sequence[str]], Bags]
     pointwise: ClassVar[bool] = True
     cached: ClassVar[bool] = False
+    family: ClassVar[str] = "traditional"
 
     @property
     def fingerprint(self) -> str:
@@ -185,9 +186,3 @@ class LexicalRanker:
             docnos = iter(self.scorer.index.docnos.take(np.concatenate([docs for docs, _ in answers])))
             runs += ({docno: s for s, docno in zip(scores.tolist(), docnos, strict=False)} for _, scores in answers)
         return runs
-
-
-def check(ranker: str, fine: bool, name: str, should_be: str, value: object) -> None:
-    """Refuse a parameter that makes no sense (a NaN is not fine, whatever it is compared with)."""
-    if not fine:
-        raise BadInput(f"{ranker}: {name} should be {should_be}, not {value!r}")

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -204,6 +204,7 @@ class FittedRanker:
     model: FittedModel
     extractor: Extractor
     _rows: dict[tuple[str, Doc], Floats] = field(default_factory=dict, repr=False)
+    family: ClassVar[str] = "learned from features"
 
     @property
     def pointwise(self) -> bool:

@@ -14,8 +14,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from shaketable.errors import MissingExtra, UnknownName
-from shaketable.rankers.lexical import check
+from shaketable.errors import MissingExtra, UnknownName, check
 from shaketable.rankers.nets.shapes import BertShape, DenseShape, MonoT5Shape
 from shaketable.registry import RANKERS
 from shaketable.types import Collection, Ranker, fingerprint

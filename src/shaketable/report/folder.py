@@ -2,9 +2,9 @@
 
     manifest.json    the names of the files that are ours, with their sizes and checksums
 
-New files are written beside the old ones first. Then the manifest names old and new ones, the old report and results
-go, the others are swapped, and the manifest names what is left: whatever stops the program, no new table ever stands
-beside an old report, and the next audit knows which files are ours.
+New files are written beside the old ones first. Then the manifest names old and new ones, the old ones go, report and
+results first, the new ones come, report and results last, and the manifest names what is left: whatever stops the
+program, no new file ever stands beside an old one, and the next audit knows which files are ours.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from hashlib import blake2b, file_digest
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from shaketable.errors import BadInput
-from shaketable.files import written_whole
+from shaketable.files import alone, sync, writing, written_whole
 
 MANIFEST = "manifest.json"
 SCHEMA = "shaketable.manifest/1"
 STAGING = ".shaketable-new-"
-FIRST_GONE = ("report.html", "results.json")
-"""What an old audit is read by: it is removed before anything else changes."""
+READ_BY = ("report.html", "results.json")
+"""What an audit is read by: it goes before all others and comes after them."""
 
 
 def check_writable(folder: Path) -> None:
@@ -40,47 +40,82 @@ def check_writable(folder: Path) -> None:
             pass
     except OSError as error:
         raise BadInput(f"cannot be written to ({error.strerror}); name another folder", folder) from error
-    _refuse_foreign(folder, (MANIFEST, *FIRST_GONE), _ours(folder))
+    _refuse_foreign(folder, (MANIFEST, *READ_BY), _ours(folder))
 
 
 def replace_files(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Put the files that `fill` writes into the folder, in the place of those that an earlier call put there."""
+    """Put the files that `fill` writes into the folder, in the place of those that an earlier call put there.
+
+    Of two that do so at the same time, one waits for the other.
+    """
     check_writable(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    for left in folder.glob(f"{STAGING}*"):  # by a program that was killed
-        shutil.rmtree(left, ignore_errors=True)
-    try:
-        staging = Path(tempfile.mkdtemp(dir=folder, prefix=STAGING))
-        try:
-            fill(staging)
-            _swap(folder, staging)
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
-    except OSError as error:
-        raise BadInput(f"cannot be written ({error.strerror or error})", folder) from error
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with alone(folder):
+            for left in folder.glob(f"{STAGING}*"):  # by a program that was killed
+                shutil.rmtree(left, ignore_errors=True)
+            staging = Path(tempfile.mkdtemp(dir=folder, prefix=STAGING))
+            try:
+                (staging / "new").mkdir()
+                fill(staging / "new")
+                _swap(folder, staging)
+            finally:
+                shutil.rmtree(staging, ignore_errors=True)
 
 
 def _swap(folder: Path, staging: Path) -> None:
-    new = {path.relative_to(staging).as_posix(): path for path in sorted(staging.rglob("*")) if path.is_file()}
+    """All that needs room on the disk is written first; then only names change, and change back should one fail."""
+    inside = {path.relative_to(staging / "new").as_posix(): path for path in sorted((staging / "new").rglob("*"))}
+    new = {name: path for name, path in inside.items() if path.is_file()}
     ours = _ours(folder)
     _refuse_foreign(folder, new, ours)
     about = {name: {"bytes": path.stat().st_size, "blake2b": _checksum(path)} for name, path in new.items()}
-    _write_manifest(folder, {name: {} for name in ours} | about)
-    for name in FIRST_GONE:
-        if name in ours:
-            (folder / name).unlink(missing_ok=True)
-    for name in sorted(ours - new.keys() - {MANIFEST}):
-        (folder / name).unlink(missing_ok=True)
-        with suppress(OSError):  # a folder of ours that is empty now; one with other files stays
-            (folder / name).parent.rmdir() if (folder / name).parent != folder else None
-    for name in sorted(new, key=lambda name: (name in FIRST_GONE, name)):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        os.replace(new[name], folder / name)
-    _write_manifest(folder, about)
+    old = {name: staging / "old" / name for name in ours - {MANIFEST} if (folder / name).is_file()}
+    for place in old.values():
+        place.parent.mkdir(parents=True, exist_ok=True)
+    _write_manifest(staging / "both.json", {name: {} for name in ours} | about)
+    _write_manifest(staging / "last.json", about)
+    with ExitStack() as undo:
+        if MANIFEST in ours:
+            shutil.copyfile(folder / MANIFEST, staging / "was.json")
+            undo.callback(os.replace, staging / "was.json", folder / MANIFEST)
+        else:
+            undo.callback(os.unlink, folder / MANIFEST)
+        os.replace(staging / "both.json", folder / MANIFEST)
+        for name in sorted(old, key=_last):
+            _moved(folder / name, old[name], undo)
+        for name in sorted(new, key=_last, reverse=True):
+            _moved(new[name], folder / name, undo)
+        os.replace(staging / "last.json", folder / MANIFEST)
+        undo.pop_all()
+    for name in old:
+        _remove_empty((folder / name).parent, folder)
+    for place in {folder, *((folder / name).parent for name in new)}:
+        sync(place)
 
 
-def _write_manifest(folder: Path, about: Mapping[str, Any]) -> None:
-    with written_whole(folder / MANIFEST) as out:
+def _last(name: str) -> tuple[bool, str]:
+    """What an audit is read by comes last, and goes first."""
+    return name not in READ_BY, name
+
+
+def _moved(source: Path, target: Path, undo: ExitStack) -> None:
+    if not target.parent.exists():
+        target.parent.mkdir(parents=True)
+        undo.callback(_remove_empty, target.parent)
+    os.replace(source, target)
+    undo.callback(os.replace, target, source)
+
+
+def _remove_empty(place: Path, but: Path | None = None) -> None:
+    """Remove a folder of ours that is empty now; one with other files stays."""
+    if place != but:
+        with suppress(OSError):
+            place.rmdir()
+
+
+def _write_manifest(path: Path, about: Mapping[str, Any]) -> None:
+    with written_whole(path) as out:
         json.dump({"schema": SCHEMA, "files": dict(about)}, out, indent=1)
 
 

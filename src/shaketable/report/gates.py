@@ -71,6 +71,6 @@ def verdicts(gates: Sequence[Gate], results: Iterable[Result]) -> list[Verdict]:
         if not named:
             raise UnknownName("finding", gate.key, {f"{one.ranker}.{one.name}" for one in findings})
         # two tasks may have found the same number
-        once = {(one.ranker, one.name, one.value, one.against, one.where): one for one in reversed(named)}
+        once = {(one.ranker, one.name, one.value, one.where): one for one in reversed(named)}
         outcomes += [Verdict(gate, one) for one in reversed(once.values())]
     return outcomes

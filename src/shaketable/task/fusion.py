@@ -14,7 +14,7 @@ import numpy as np
 
 from shaketable.edit.taxonomy import KEEPING
 from shaketable.edit.vary import Variation
-from shaketable.errors import BadInput
+from shaketable.errors import check_within
 from shaketable.measure.comparison import compare, starred
 from shaketable.measure.effectiveness import Evaluator, parse
 from shaketable.rankers.fusion import METHODS, fuse
@@ -48,8 +48,7 @@ class Fusion:
     needs_scoring: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.n < 1:
-            raise BadInput(f"fusion: n should be 1 or more, not {self.n}")
+        check_within("fusion", self, n=(1, 10_000))
 
     def run(self, bench: Bench) -> Result:
         import pandas as pd

@@ -27,6 +27,7 @@ class CrossEncoder(Net):
     """
 
     kind: ClassVar[str] = "bert"
+    family: ClassVar[str] = "transformer"
     shapes: ClassVar[type[BertShape]] = BertShape
 
     def __init__(self, model: Transformer, tokenizer: Any, max_length: int):

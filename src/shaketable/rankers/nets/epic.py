@@ -127,15 +127,17 @@ class EPIC(PretrainedEncoder):
     def _largest(self, states: Tensor) -> Tensor:
         """max_j of the pieces of one text: [t, h] -> [v].
 
-        A gradient flows to the piece that wins and to no other, so which one wins is found without, and what every
-        piece has to say is not kept for the way back.
+        A gradient flows to the piece that wins and to no other, so where there are gradients the winners are found
+        without them first, and what every piece has to say is not kept for the way back.
         """
         if not len(states):
             return states.new_zeros(self.embedding().num_embeddings)
         logits = self.encoder.logits(states)  # [t, v]
         importance = activated(self.text_importance(self.dropout(states)))  # [t, 1]
+        if not torch.is_grad_enabled():
+            return (activated(logits) * importance).amax(0)
         with torch.no_grad():
-            winners = (activated(logits) * importance).argmax(0)  # [v]
+            winners = (activated(logits) * importance).max(0).indices  # [v]
         return activated(logits.gather(0, winners[None])[0]) * importance[winners, 0]
 
     def config(self) -> dict[str, Any]:

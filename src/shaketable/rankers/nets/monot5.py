@@ -32,6 +32,8 @@ ANSWERS = "true", "false"
 class OnT5(Net):
     """What nets on a T5 share: the model, its tokenizer, and how many pieces of a text are read."""
 
+    family: ClassVar[str] = "transformer"
+
     def __init__(self, model: Transformer, tokenizer: Any, max_length: int):
         super().__init__()
         self.model = model

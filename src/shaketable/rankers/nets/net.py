@@ -37,6 +37,8 @@ class Net(nn.Module, ABC):
     """What saved models call it, and the learner that trains it; the net's module has the same name."""
     shapes: ClassVar[type[Any]]
     """The dataclass in `nets.shapes` that has its sizes and choices, and their defaults."""
+    family: ClassVar[str] = "neural"
+    """The class of ranker in paper 004: neural, or transformer where it stands on one."""
 
     @abstractmethod
     def prepare(self, pairs: Sequence[tuple[str, str]]) -> list[Any]:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from torch import nn
 
@@ -18,6 +18,8 @@ from shaketable.rankers.nets.tokens import Pieces
 
 class PretrainedEncoder(Encoder):
     """An encoder, its tokenizer, and the sizes and choices in which nets of a kind differ."""
+
+    family: ClassVar[str] = "transformer"
 
     def __init__(self, encoder: Transformer, tokenizer: Any, shape: Any):
         super().__init__()

@@ -44,6 +44,11 @@ class NeuralRanker:
     truncated: int = 0
     pointwise: ClassVar[bool] = True
 
+    @property
+    def family(self) -> str:
+        """The class of ranker."""
+        return self.net.family
+
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise BadInput(f"{self.name}: precision should be {' or '.join(PRECISIONS)}, not {self.precision!r}")

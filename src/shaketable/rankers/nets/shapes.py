@@ -118,8 +118,9 @@ class DenseShape:
 class EPICShape:
     """How much is read, special tokens included (0: all that the model can), and how much of a text's vector is kept.
 
-    A text has some weight on every piece, for a(x) > 0. With `keep` only its largest entries stay: each entry that goes
-    is at most the smallest one that stays, so a score falls by no more than that times Σ_v q[v].
+    A text has some weight on every piece, for a(x) > 0. With `keep` only its largest entries stay (the paper keeps
+    1,000): each entry that goes is at most the smallest one that stays, so a score falls by no more than that times
+    Σ_v q[v]. That is little only where training has made most entries small: before it, they are nearly alike.
     """
 
     max_length: int = PIECES

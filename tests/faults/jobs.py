@@ -1,0 +1,180 @@
+"""What is done while the disk fails: tiny jobs, each with what was there before."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from shaketable.cli import main
+
+TREES = {
+    "d01": "the oak is a hardwood tree with lobed leaves",
+    "d02": "a pine keeps its needles all winter",
+    "d03": "willow bark was chewed against pain",
+    "d04": "oak timber was used for ships",
+    "d05": "the winter was long and the ships stayed home",
+    "d06": "larch needles turn yellow and fall in autumn",
+    "d07": "the leaves of the birch are eaten by goats",
+    "d08": "yew wood made the best bows for archers",
+    "d09": "bark of the cork oak is cut every nine years",
+    "d10": "maple sap is boiled down to syrup in spring",
+    "d11": "an elm may live for several hundred years",
+    "d12": "ash wood is tough and used for handles",
+}
+QUERIES = {
+    "q1": ("oak tree leaves", {"d01": 2, "d04": 1, "d07": 0}),
+    "q2": ("needles in winter", {"d02": 2, "d06": 1, "d05": 0}),
+    "q3": ("bark for pain", {"d03": 2, "d09": 0}),
+    "q4": ("wood for bows", {"d08": 2, "d12": 1}),
+    "q5": ("syrup in spring", {"d10": 2, "d05": 0}),
+    "q6": ("how many years does an elm live", {"d11": 2, "d09": 1}),
+}
+SPLITS = {"train": ("q1", "q2", "q3"), "dev": ("q4",), "test": ("q5", "q6")}
+
+
+def collection(folder: Path, packed: bool = False) -> None:
+    """A BEIR folder of a dozen documents."""
+    (folder / "qrels").mkdir(parents=True)
+    text = "".join(json.dumps({"_id": docno, "text": body}) + "\n" for docno, body in TREES.items())
+    if packed:
+        (folder / "corpus.jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+    else:
+        (folder / "corpus.jsonl").write_text(text)
+    rows = [{"_id": qid, "text": body} for qid, (body, _) in QUERIES.items()]
+    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for split, qids in SPLITS.items():
+        grades = [f"{qid}\t{docno}\t{grade}\n" for qid in qids for docno, grade in QUERIES[qid][1].items()]
+        (folder / "qrels" / f"{split}.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(grades))
+
+
+Command = Sequence[str] | Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command, or a function, that runs in a folder which holds what `before` left there.
+
+    `sites` is how many places it changed the disk from when this was last looked at; `group` is the folder whose
+    files are all old or all new; `needs` is a library without which it cannot be done.
+    """
+
+    name: str
+    command: Command
+    sites: int
+    before: tuple[Command, ...] = ()
+    group: str = ""
+    needs: str = ""
+
+    def prepare(self) -> None:
+        """Make what is there before, in the current folder."""
+        collection(Path("trees"))
+        for command in self.before:
+            do(command)
+
+
+def do(command: Command) -> None:
+    """A command as the command line runs it; it must end well."""
+    if callable(command):
+        command()
+        return
+    try:
+        main(list(command))
+    except SystemExit as end:
+        assert not end.code, (command, end.code)
+
+
+def packed() -> None:
+    collection(Path("packed"), packed=True)
+
+
+def own_notes() -> None:
+    Path("out").mkdir(exist_ok=True)
+    (Path("out") / "notes.txt").write_text("mine\n")
+
+
+def damaged() -> None:
+    """What was kept is there, and is no longer what it was."""
+    (index,) = Path("home/indexes").iterdir()
+    part = index / "postings.docs.bin"
+    part.write_bytes(part.read_bytes()[:-4] + b"\xff\xff\xff\x7f")
+    for ending in ("-wal", "-shm"):
+        Path(f"home/scores.sqlite{ending}").unlink(missing_ok=True)
+    whole = bytearray(Path("home/scores.sqlite").read_bytes())
+    whole[:4096] = b"\xa5" * 4096
+    Path("home/scores.sqlite").write_bytes(whole)
+
+
+def vectors() -> None:
+    """The vectors of a collection, by an encoder that counts letters."""
+    from shaketable.data.load import load
+    from shaketable.rankers.nets.vectors import open_shelf
+
+    def encode(texts: Sequence[str]) -> list[np.ndarray]:
+        return [np.bincount([ord(c) % 16 for c in text], minlength=16).astype(np.float32)[None] for text in texts]
+
+    shelf = open_shelf(load("trees").docs, "letters", encode)
+    lists = shelf.search(np.concatenate(encode(["oak tree", "pine"])), 3)
+    assert [len(found) for found in lists] == [3, 3]
+
+
+def another_collection() -> None:
+    """A collection that is written as a folder, and rows of features as a file."""
+    from shaketable.data.beir import write_beir
+    from shaketable.data.load import load
+
+    if Path("copy").is_dir():
+        shutil.rmtree("copy")  # in a folder of its own, or not at all
+    write_beir(load("trees"), Path("copy"))
+
+
+AUDIT = ("audit", "--data", "trees", "--ranker", "bm25", "--ranker", "mine=tests.toys:Overlap", "--depth", "5")
+SCORES = "".join(f"t{i},{0.1 + i % 3 / 10:.2f},{0.2 + i % 4 / 10:.2f}\n" for i in range(12))
+
+
+def scores() -> None:
+    Path("scores.csv").write_text("topic,a,b\n" + SCORES)
+
+
+def older_files() -> None:
+    """What an evaluation of other scores left."""
+    Path("older.csv").write_text("topic,a,b\n" + SCORES.replace("0.20", "0.25"))
+    do(("evaluate", "--scores", "older.csv", *EVALUATED))
+
+
+EVALUATED = ("--csv", "csv", "--markdown", "md", "--latex", "tex", "--html", "page.html", "--json", "all.json")
+EVALUATED += ("--per-query", "each")
+NET = ("train", "dssm(steps=4, every=2, lists=2, size=3, layers=(8, 4))", "--data", "trees", "--depth", "5")
+TREE_MODEL = ("train", "gbrt(trees=2, leaves=3)", "--data", "trees", "--depth", "5", "--out", "model", "--overwrite")
+LINEAR = ("train", "prank", "--data", "trees", "--depth", "5", "--out", "model", "--overwrite")
+
+JOBS = (
+    Job("audit", (*AUDIT, "--task", "variance", "--task", "agreement", "--out", "out", "--json", "all.json"), 1),
+    Job(
+        "audit over an older one",
+        (*AUDIT, "--task", "variance", "--task", "agreement", "--out", "out"),
+        1,
+        before=((*AUDIT, "--task", "variance", "--task", "risk", "--seed", "3", "--out", "out"), own_notes),
+        group="out",
+    ),
+    Job("audit on damaged caches", (*AUDIT, "--task", "agreement", "--out", "out"), 1, before=(
+        ("rank", "--data", "trees", "--ranker", "ql", "--out", "a.run"), damaged)),
+    Job("train a linear model", LINEAR, 1),
+    Job("train trees over a linear model", TREE_MODEL, 1, before=(LINEAR,), group="model", needs="lightgbm"),
+    Job("train in folds", (*LINEAR, "--folds", "2"), 1),
+    Job("train a net", (*NET, "--out", "model", "--overwrite"), 1, needs="torch"),
+    Job("train a net over a linear model", (*NET, "--out", "model", "--overwrite"), 1, before=(LINEAR,), group="model",
+        needs="torch"),
+    Job("rank a packed collection", ("rank", "--data", "packed", "--ranker", "bm25", "--out", "runs/a.run.gz"), 1,
+        before=(packed,)),
+    Job("vectors", vectors, 1),
+    Job("vary", ("vary", "trees", "--method", "char_attack", "--out", "vary/v.tsv", "--json", "v.json"), 1),
+    Job("evaluate over older files", ("evaluate", "--scores", "scores.csv", *EVALUATED), 1,
+        before=(scores, older_files)),
+    Job("write a collection", another_collection, 1),
+)  # fmt: skip

@@ -1,0 +1,334 @@
+"""Jobs under faults, each in a forked process: everything is imported and compiled once, before.
+
+    python -m tests.faults.stage FOLDER [--every] [--job NAME]...
+
+One fault of each mode at each distinct site of a job, or with --every at each single call. After the fault the job is
+done again without one. A line of JSON for each job, and one for each fault, tells what came of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.faults.injector import Injector, Site
+from tests.faults.jobs import JOBS, Job, do
+
+MODES = ("kill", "full", "read-only")
+TIMES = re.compile(r"(seconds|spent|\b[0-9.]+ s\b).*")
+NUMBERED = re.compile(r"(files-[0-9a-f]{16})-[0-9]+")
+"""A second folder of one content, where the first was in use."""
+TABLES = (".csv", ".run", ".gz", ".tsv", ".eval", ".tex", ".md", ".txt", ".safetensors", ".bin")
+"""What must be the same to the byte wherever a job ends well."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended."""
+
+    status: int
+    said: str
+
+    @property
+    def killed(self) -> bool:
+        return os.WIFSIGNALED(self.status) and os.WTERMSIG(self.status) == signal.SIGKILL
+
+    @property
+    def code(self) -> int | None:
+        return os.WEXITSTATUS(self.status) if os.WIFEXITED(self.status) else None
+
+    @property
+    def sentences(self) -> list[str]:
+        return [line for line in self.said.splitlines() if line.startswith("shaketable: ")]
+
+
+def run(job: Job, folder: Path, injector: Injector | None = None, note: Path | None = None) -> Ended:
+    """Do a job in a process of its own, in a folder that has what it needs."""
+    said = folder.parent / f"{folder.name}.said"
+    if (child := os.fork()) == 0:
+        code = 99
+        try:
+            _enter(folder, said)
+            if injector:
+                injector.install()
+            try:
+                _called(job.command) if callable(job.command) else _main(job.command)
+                code = 0
+            except SystemExit as end:
+                code = end.code if isinstance(end.code, int) else 0
+            if note and injector:
+                note.write_text(json.dumps({"calls": [vars(s) for s in injector.calls], "hasty": injector.hasty}))
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            with suppress(Exception):
+                sys.stderr.flush()
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    return Ended(status, said.read_text(errors="replace"))
+
+
+def _main(words: Sequence[str]) -> None:
+    from shaketable.cli import main
+
+    main(list(words))
+
+
+def _called(function: Callable[[], None]) -> None:
+    """A function ends as a command does."""
+    from shaketable.errors import ShaketableError
+
+    try:
+        function()
+    except ShaketableError as error:
+        print(f"shaketable: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+def _enter(folder: Path, said: Path) -> None:
+    os.chdir(folder)
+    os.environ["SHAKETABLE_HOME"] = str(folder / "home")
+    handle = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    for stream in (1, 2):
+        os.dup2(handle, stream)
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = open(2, "w", closefd=False, buffering=1)  # noqa: SIM115
+    sys.argv[1:] = ["job"]  # an audit writes down how it was called
+
+
+def snapshot(folder: Path) -> dict[str, Any]:
+    """All that lies in a folder, by name: what it says, but for times and what was spent."""
+    place = re.compile(re.escape(str(folder.parent)) + r"/[\w-]+")  # wherever it was made
+    return {
+        NUMBERED.sub(r"\1", path.relative_to(folder).as_posix()): _content(path, place)
+        for path in sorted(folder.rglob("*"))
+        if not path.name.endswith(("-wal", "-shm")) and ".damaged-" not in path.name
+    }
+
+
+def _content(path: Path, place: re.Pattern[str]) -> Any:
+    if path.is_dir():
+        return "folder"
+    if path.suffix == ".sqlite":
+        with sqlite3.connect(path) as db:
+            rows = sorted(db.execute("SELECT key, value FROM answers"))
+        db.close()
+        return hashlib.sha256(repr(rows).encode()).hexdigest()
+    raw = path.read_bytes()
+    if path.suffix in (".json", ".html"):
+        return _timeless(path.name, NUMBERED.sub(r"\1", place.sub("", raw.decode())))
+    return hashlib.sha256(raw).hexdigest()
+
+
+def _timeless(name: str, text: str) -> Any:
+    if name.endswith(".html"):
+        return hashlib.sha256(TIMES.sub("", text).encode()).hexdigest()
+    return json.loads(text, object_hook=_without_times)
+
+
+def _without_times(entry: dict[str, Any]) -> dict[str, Any]:
+    for name in ("seconds", "spent", "checksum", "blake2b", "bytes"):
+        entry.pop(name, None)
+    return entry
+
+
+def leftovers(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+    """What lies about that nobody wanted."""
+    return [name for name in found if name not in wanted and any(part.startswith(".") for part in name.split("/"))]
+
+
+def mixed(found: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any], group: str) -> list[str]:
+    """Files of a group that are neither all old nor all new, where somebody would read them as one.
+
+    A model is read by its model.json, and files that this does not list are nobody's. An audit is read by its report
+    and its results; while these are away, the others may be a part of the old ones or a part of the new ones.
+    """
+    ours = {name for name in old.keys() | new.keys() if name.startswith(f"{group}/") and old.get(name) != new.get(name)}
+    ours = {name for name in ours if "folder" not in (old.get(name), new.get(name))} - {f"{group}/manifest.json"}
+    if not ours or any(all(found.get(name) == side.get(name) for name in ours) for side in (old, new)):
+        return []
+    there = ours & found.keys()
+    sides = [side for side in (old, new) if all(side.get(name) == found[name] for name in there)]
+    if (model := f"{group}/model.json") in found:
+        sides = [side for side in (old, new) if side.get(model) == found[model]]
+        return [] if any(all(found.get(n) == side[n] for n in ours & side.keys()) for side in sides) else sorted(there)
+    read_by = there & {f"{group}/report.html", f"{group}/results.json"}
+    return sorted(there) if read_by or not sides else []
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A fault, and all that is needed to say what should have come of it."""
+
+    job: Job
+    mode: str
+    at: int
+    site: Site
+    template: Path
+    old: Mapping[str, Any]
+    new: Mapping[str, Any]
+    folder: Path
+
+    def wrong(self) -> Iterator[str]:
+        """What is not as promised, in words."""
+        shutil.copytree(self.template, self.folder)
+        ended = run(self.job, self.folder, Injector(self.folder, self.mode, self.at))
+        found = snapshot(self.folder)
+        yield from self._ending(ended, found)
+        yield from (f"a mixture: {name}" for name in mixed(found, self.old, self.new, self.job.group or "?"))
+        yield from (f"neither old nor new: {name}" for name in self._strange(found))
+        again = run(self.job, self.folder)
+        if again.code != 0:
+            yield f"done again, it ends with {again.code}: {again.said[-400:]}"
+            return
+        found = snapshot(self.folder)
+        for name in sorted(found.keys() | self.new.keys()):
+            if found.get(name) != self.new.get(name):
+                yield f"done again, {name} is {'not there' if name not in found else 'another one' if name in self.new else 'left over'}"
+
+    def _ending(self, ended: Ended, found: Mapping[str, Any]) -> Iterator[str]:
+        if "Traceback" in ended.said:
+            yield f"a traceback: {ended.said[-600:]}"
+        if self.mode == "kill":
+            if not ended.killed:
+                yield f"it was not killed (status {ended.status})"
+        elif ended.code == 0:
+            for name in self.new:
+                if name.endswith(TABLES) and not name.startswith("home/") and found.get(name) != self.new[name]:
+                    yield f"it ended well, and {name} is not as it should be"
+        elif ended.code != 2 or len(ended.sentences) != 1 or ended.said.splitlines()[-1] != ended.sentences[0]:
+            yield f"it ended with {ended.code}: {ended.said[-400:]}"
+        if self.mode == "full" and self.site.call not in ("unlink", "rmdir", "rename"):
+            yield from (f"left behind: {name}" for name in leftovers(found, self.new))
+
+    def _strange(self, found: Mapping[str, Any]) -> Iterator[str]:
+        """Files under a name of their own that are neither what was there nor what was to come."""
+        for name, content in found.items():
+            hidden = any(part.startswith(".") for part in name.split("/"))
+            known = [side[name] for side in (self.old, self.new) if name in side]
+            if known and not hidden and name.endswith(TABLES) and content not in known:
+                yield name
+
+
+def prepared(job: Job, root: Path) -> tuple[Path, dict[str, Any], dict[str, Any], list[Site], list[str]]:
+    """What was there before, what is to come, where the disk is changed on the way, and what was named too soon."""
+    template, whole, note = root / "before", root / "whole", root / "note.json"
+    template.mkdir(parents=True)
+    job_before = Job("prepare", job.prepare, 0)
+    ended = run(job_before, template)
+    assert ended.code == 0, (job.name, ended.said)
+    shutil.copytree(template, whole)
+    ended = run(job, whole, Injector(whole), note)
+    assert ended.code == 0, (job.name, ended.said)
+    told = json.loads(note.read_text())
+    return template, snapshot(template), snapshot(whole), [Site(**call) for call in told["calls"]], told["hasty"]
+
+
+def chosen(calls: Sequence[Site], every: bool) -> list[int]:
+    """The numbers of the calls to break: of each site the first, or all."""
+    first: dict[Site, int] = {}
+    for number, site in enumerate(calls, 1):
+        first.setdefault(site, number)
+    return list(range(1, len(calls) + 1)) if every else sorted(first.values())
+
+
+def forked(work: Sequence[Callable[[], Any]], hands: int) -> Iterator[Any]:
+    """What each piece of work returns, some of them at a time, each in a process of its own."""
+    waiting = list(enumerate(work))
+    under_way: dict[int, tuple[int, int]] = {}
+    while waiting or under_way:
+        while waiting and len(under_way) < hands:
+            place, piece = waiting.pop(0)
+            reading, writing = os.pipe()
+            if (child := os.fork()) == 0:
+                os.close(reading)
+                try:
+                    answer = json.dumps({"answer": piece()})
+                except BaseException:
+                    answer = json.dumps({"error": traceback.format_exc()})
+                with os.fdopen(writing, "w") as out:
+                    out.write(answer)
+                os._exit(0)
+            os.close(writing)
+            under_way[child] = (place, reading)
+        child, _ = os.wait()
+        _, reading = under_way.pop(child)
+        with os.fdopen(reading) as told:
+            answer = json.loads(told.read() or "{}")
+        if "answer" not in answer:
+            raise RuntimeError(answer.get("error", "a process died"))
+        yield answer["answer"]
+
+
+def warm(jobs: Sequence[Job], root: Path) -> None:
+    """Import and compile all that jobs need, here, so that no fork has to."""
+    import contextlib
+
+    sys.modules["vl_convert"] = None  # type: ignore[assignment]  # threads of its own, which no fork has; no plots
+    with suppress(ImportError):
+        import torch
+
+        torch.set_num_threads(1)
+    here = os.getcwd()
+    for number, job in enumerate(jobs):
+        (folder := root / f"warm-{number}").mkdir(parents=True)
+        os.chdir(folder)
+        os.environ["SHAKETABLE_HOME"] = str(folder / "home")
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+            job.prepare()
+            do(job.command)
+        os.chdir(here)
+    shutil.rmtree(root)
+    gc.collect()
+    gc.freeze()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--every", action="store_true", help="break every single call")
+    parser.add_argument("--job", action="append", help="only this job")
+    parser.add_argument("--hands", type=int, default=os.cpu_count() or 1)
+    arguments = parser.parse_args()
+    root = arguments.folder.resolve()
+    jobs = [job for job in JOBS if not arguments.job or job.name in arguments.job]
+    warm(jobs, root / "warm")
+    for number, job in enumerate(jobs):
+        template, old, new, calls, hasty = prepared(job, root / f"job-{number}")
+        sites = sorted({str(site) for site in calls})
+        trials = [
+            Trial(job, mode, at, calls[at - 1], template, old, new, root / f"job-{number}" / f"{mode}-{at}")
+            for at in chosen(calls, arguments.every)
+            for mode in MODES
+        ]
+        print(
+            json.dumps({"job": job.name, "calls": len(calls), "sites": sites, "trials": len(trials), "hasty": hasty}),
+            flush=True,
+        )
+        for told in forked([lambda trial=trial: _told(trial) for trial in trials], arguments.hands):
+            print(json.dumps(told), flush=True)
+        shutil.rmtree(root / f"job-{number}")
+
+
+def _told(trial: Trial) -> dict[str, Any]:
+    wrong = list(trial.wrong())
+    shutil.rmtree(trial.folder, ignore_errors=True)
+    return {"job": trial.job.name, "mode": trial.mode, "at": trial.at, "site": str(trial.site), "wrong": wrong}
+
+
+if __name__ == "__main__":
+    main()
