@@ -63,7 +63,7 @@ VALUES = (
 def rows() -> Iterator[tuple[Catalogue, str, dataclasses.Field[Any]]]:
     for catalogue in CATALOGUES:
         for name in catalogue:
-            for field in dataclasses.fields(catalogue.load(name)):
+            for field in dataclasses.fields(catalogue.class_of(name)):
                 if field.init:
                     yield catalogue, name, field
 
@@ -88,7 +88,7 @@ def read(value: str) -> Any:
 def hint(catalogue: Catalogue, name: str, field: str) -> Any:
     from shaketable.registry import _hints
 
-    return _hints(catalogue.load(name))[field]
+    return _hints(catalogue.class_of(name))[field]
 
 
 def refused(catalogue: Catalogue, text: str) -> None:
@@ -111,7 +111,7 @@ def test_every_parameter_without_a_default_is_known_here():
         for name in catalogue:
             needed = {
                 field.name
-                for field in dataclasses.fields(catalogue.load(name))
+                for field in dataclasses.fields(catalogue.class_of(name))
                 if field.init and field.default is field.default_factory
             }
             assert needed == NEEDED.get(name, {}).keys(), f"{catalogue.kind} {name}"
@@ -205,9 +205,9 @@ def learner_rows(neural: bool) -> list[tuple[str, str]]:
     words = {field.name for field in dataclasses.fields(WordLearner)}
     chosen = []
     for catalogue, name, field in ROWS:
-        if catalogue is not LEARNERS or issubclass(catalogue.load(name), NeuralLearner) is not neural:
+        if catalogue is not LEARNERS or issubclass(catalogue.class_of(name), NeuralLearner) is not neural:
             continue
-        if name != "knrm" and field.name in (words if issubclass(catalogue.load(name), WordLearner) else shared):
+        if name != "knrm" and field.name in (words if issubclass(catalogue.class_of(name), WordLearner) else shared):
             continue
         chosen.append((name, field.name))
     return chosen
