@@ -57,7 +57,7 @@ class Catalogue:
         others = {point.name: point.value for point in entry_points(group=f"shaketable.{self.kind}s")}
         return others | rows
 
-    def load(self, name: str) -> type[Any]:
+    def class_of(self, name: str) -> type[Any]:
         """The class behind a name."""
         if target := self.own.get(name):
             return _class(target)
@@ -67,7 +67,7 @@ class Catalogue:
 
     def summary(self, name: str) -> str:
         """The first line of the class's docstring."""
-        return (self.load(name).__doc__ or "").strip().partition("\n")[0]
+        return (self.class_of(name).__doc__ or "").strip().partition("\n")[0]
 
     def build(self, text: str) -> Any:
         """The object that a text describes; `spec` is its inverse."""
@@ -84,7 +84,7 @@ class Catalogue:
             return self._value(ast.parse(text, mode="eval").body, text)
         except (SyntaxError, ValueError) as error:
             if near := re.match(r"\w+", text):
-                self.load(near.group())
+                self.class_of(near.group())
             raise self._unreadable(text) from error
         except (RecursionError, MemoryError) as error:
             raise BadInput(f"the {self.kind} {text[:60]!r}... is nested too deeply to be read") from error
@@ -141,7 +141,7 @@ class Catalogue:
             return self._value(node, text)
 
     def _make(self, name: str, args: list[Any], named: dict[str, Any], text: str) -> Any:
-        make = self.load(name)
+        make = self.class_of(name)
         if not dataclasses.is_dataclass(make):  # a class of somebody else's
             return _called(make, args, named, f"{self.kind} {name}")
         known = [f.name for f in dataclasses.fields(make) if f.init]
@@ -166,7 +166,7 @@ class Catalogue:
         if inspect.isclass(thing):
             thing = _called(thing, [], {}, text)
         if inspect.isroutine(thing) and self.function:
-            return self.load(self.function)(text)
+            return self.class_of(self.function)(text)
         return thing
 
     def _unreadable(self, text: str) -> BadInput:

@@ -92,7 +92,7 @@ def test_listing_loads_no_torch():
 def test_presets_say_how_much_is_read():
     """Whatever a default becomes, a preset stays what it is."""
     for name in LEARNERS:
-        learner = LEARNERS.load(name)
+        learner = LEARNERS.class_of(name)
         for preset in getattr(learner, "presets", {}).values():
             lengths = {f.name for f in fields(learner) if f.name.endswith("_length")}
             assert lengths <= preset.keys(), name

@@ -71,7 +71,7 @@ def chosen(names: Sequence[str] = (), categories: Sequence[str] = ()) -> tuple[l
 def _of_category(category: str) -> tuple[str, ...]:
     if category not in CATEGORIES:
         raise UnknownName("category", category, CATEGORIES)
-    names = tuple(name for name in _variations() if EDITS.load(name).category == category)
+    names = tuple(name for name in _variations() if EDITS.class_of(name).category == category)
     if not names:
         raise BadInput(
             f"no method makes variations of the category {category!r}; name an edit, or bring a file of them"
@@ -82,7 +82,7 @@ def _of_category(category: str) -> tuple[str, ...]:
 def _variations() -> Iterator[str]:
     """The edits that are no attacks and need no parameter."""
     for name in EDITS:
-        fields = dataclasses.fields(EDITS.load(name))
+        fields = dataclasses.fields(EDITS.class_of(name))
         optional = all(f.default is not f.default_factory for f in fields if f.init)  # both are MISSING where it is not
         if optional and name not in ATTACKS:
             yield name
