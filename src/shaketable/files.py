@@ -294,7 +294,7 @@ class _Target(io.FileIO):
 
 @contextmanager
 def written_whole_folder(folder: Path) -> Iterator[Path]:
-    """A new folder that appears under its name, with what the block wrote into it, only when the block ends well."""
+    """A new folder that appears under its name only when the block that fills it ends well; by then it is on the disk."""
     with writing(folder):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise BadInput("is there already; give the name of a new folder", folder)
@@ -303,6 +303,8 @@ def written_whole_folder(folder: Path) -> Iterator[Path]:
     try:
         yield draft
         with writing(folder):
+            for path in (*draft.rglob("*"), draft):
+                _sync(path)
             draft.chmod(0o755)
             if folder.exists():
                 folder.rmdir()
@@ -313,10 +315,10 @@ def written_whole_folder(folder: Path) -> Iterator[Path]:
         raise
 
 
-def _sync(folder: Path) -> None:
-    """Bring the names in a folder to the disk, where the system lets a folder be opened."""
+def _sync(path: Path) -> None:
+    """Bring a file, or the names in a folder, to the disk, where the system lets it be opened for that."""
     with suppress(PermissionError):
-        handle = os.open(folder, os.O_RDONLY)
+        handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
