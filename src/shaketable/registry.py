@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from shaketable.errors import BadInput, ShaketableError, UnknownName
+from shaketable.errors import BadInput, UnknownName, users_code
 from shaketable.objects import OBJECT, located
 
 LONGEST = 10_000
@@ -132,7 +132,9 @@ class Catalogue:
 
     def _parameter(self, node: ast.expr, text: str) -> Any:
         try:
-            return ast.literal_eval(node)
+            value = ast.literal_eval(node)
+            repr(value)  # a ValueError of a number that Python reads in hexadecimal, and will not write
+            return value
         except (ValueError, TypeError):
             if isinstance(node, ast.Tuple | ast.List):
                 return tuple(self._parameter(item, text) for item in node.elts)
@@ -183,12 +185,8 @@ def _class(target: str) -> type[Any]:
 
 
 def _called(make: Any, args: Sequence[Any], named: Mapping[str, Any], what: str) -> Any:
-    try:
+    with users_code(f"{what} cannot be made with these parameters"):
         return make(*args, **named)
-    except ShaketableError:
-        raise
-    except Exception as error:
-        raise BadInput(f"{what} cannot be made with these parameters ({type(error).__name__}: {error})") from error
 
 
 def _parameters(thing: Any) -> dict[str, Any]:

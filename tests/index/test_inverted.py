@@ -181,7 +181,7 @@ def test_rankers_tell_of_a_damaged_index(home: Path) -> None:
     for model in (BM25(), QL(), RM3()):
         flip(folder / "cf.bin")
         gc.collect()
-        assert "built again" in model.open(collection).remark
+        assert "built again" in model.open(collection).notice
     gc.collect()
     assert BM25().open(collection).search(["boat"], 2) == before
 

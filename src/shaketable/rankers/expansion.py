@@ -138,9 +138,9 @@ class ExpandedRanker:
         return fingerprint(self.name, self.base.fingerprint)
 
     @property
-    def remark(self) -> str:
+    def notice(self) -> str:
         """What became of an index that was damaged."""
-        return self.base.remark
+        return self.base.notice
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         docs = iter(self.expander.expand([doc for slate in slates for doc in slate.docs]))

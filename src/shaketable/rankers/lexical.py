@@ -168,7 +168,7 @@ class LexicalRanker:
         return fingerprint(self.name, self.scorer.index.fingerprint)
 
     @property
-    def remark(self) -> str:
+    def notice(self) -> str:
         """What became of an index that was damaged."""
         return self.scorer.index.remark
 

@@ -215,7 +215,7 @@ class FittedRanker:
         return fingerprint(self.model.fingerprint, self.extractor.fingerprint)
 
     @property
-    def remark(self) -> str:
+    def notice(self) -> str:
         """What became of an index that was damaged."""
         return "; ".join(filter(None, dict.fromkeys(self.extractor.remarks)))
 

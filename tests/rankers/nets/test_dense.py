@@ -183,10 +183,10 @@ def test_damaged_vectors_are_made_again_and_this_is_said(tmp_path, home, harm):
     assert [doc.tolist() for doc in scored.score(SLATES)] == [doc.tolist() for doc in ranker(net).score(SLATES)]
     again = ranker(net)
     assert again.search(["oak"], 5) == found
-    assert again.remark.startswith("the vectors of the collection were made again, for those on disk were damaged (")
+    assert again.notice.startswith("the vectors of the collection were made again, for those on disk were damaged (")
     third = ranker(net)
     assert third.search(["oak"], 5) == found
-    assert third.remark == ""
+    assert third.notice == ""
 
 
 FULL = """

@@ -31,6 +31,9 @@ WINDOW = 4096  # texts that are tokenised, sorted and scored at a time
 VECTORS = 1 << 30  # bytes of vectors and texts that are remembered
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
+NOISE = {"float32": 1e-6, "bfloat16": 2**-8, "float16": 2**-11}
+"""How far a score lies from itself in another batch, as a share of its size: measured for float32."""
+
 
 @dataclass(eq=False)
 class NeuralRanker:
@@ -55,6 +58,11 @@ class NeuralRanker:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.budget = TOKENS[self.device.type]
         self.net.eval().to(self.device)
+
+    @property
+    def noise(self) -> float:
+        """Texts of other lengths in a batch change what sums are made in, and so the last digits of a score."""
+        return NOISE[self.precision]
 
     @property
     def remark(self) -> str:
@@ -169,10 +177,10 @@ class DenseRanker(EncoderRanker):
         return fingerprint(self.fingerprint, self.corpus.fingerprint)
 
     @property
-    def remark(self) -> str:
-        """What a reader of the scores should know."""
+    def notice(self) -> str:
+        """What became of vectors that were damaged."""
         shelf: Shelf | None = self.__dict__.get("shelf")
-        return "; ".join(filter(None, (super().remark, shelf.remark if shelf else "")))
+        return shelf.remark if shelf else ""
 
     def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]:
         """The k documents whose vectors are nearest: exact, over the whole collection."""
