@@ -6,16 +6,18 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from shaketable.bench import Bench
+from shaketable.chance import draws_for
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.door.names import named_models
 from shaketable.errors import BadInput, ShaketableError, UnknownName
 from shaketable.learners.neural import OBJECTIVES, NeuralLearner, WordLearner
 from shaketable.learners.plan import LISTS
 from shaketable.registry import EDITS, LEARNERS, MEASURES, RANKERS, TASKS, Catalogue, fits
-from shaketable.types import Collection, Doc, Query
+from shaketable.types import ChangeMeasure, Collection, Context, Doc, Query, SpreadMeasure
 from tests.toys import text
 
 CATALOGUES = (RANKERS, LEARNERS, EDITS, MEASURES, TASKS, LISTS, OBJECTIVES)
@@ -26,6 +28,7 @@ NEEDED = {
     "saved": {"path": "'folder/model'"},
     "hf": {"name": "'some/model'"},
     "st": {"name": "'some/model'"},
+    "t5": {"name": "'some/model'"},
     "lexical": {"ranker": "'bm25'"},
     "function": {"target": "'tests.toys:text'"},
     "teacher": {"ranker": "'bm25'"},
@@ -209,7 +212,8 @@ def learner_rows(neural: bool) -> list[tuple[str, str]]:
             continue
         if name != "knrm" and field.name in (words if issubclass(catalogue.class_of(name), WordLearner) else shared):
             continue
-        chosen.append((name, field.name))
+        if field.name != "checkpoint":  # which may be looked for on a hub
+            chosen.append((name, field.name))
     return chosen
 
 
@@ -247,7 +251,16 @@ def test_a_neural_learner_that_was_built_learns_or_says_why_not(tmp_path, checkp
     import torch
 
     few = {"steps": 2, "every": 1, "lists": 2, "size": 3, "dim": 4, "layers": (4, 2), "local": 2, "distributed": 2}
-    few |= {"filters": 2, "query_length": 4, "text_length": 16, "max_length": 16, "checkpoint": checkpoint}
+    few |= {
+        "pretrain": 1,
+        "adapt": 1,
+        "pairs": 2,
+        "filters": 2,
+        "query_length": 4,
+        "text_length": 16,
+        "max_length": 16,
+        "checkpoint": checkpoint,
+    }
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -261,3 +274,72 @@ def test_a_neural_learner_that_was_built_learns_or_says_why_not(tmp_path, checkp
                 learned(learner, tmp_path / str(number))
     finally:
         torch.set_num_threads(threads)
+
+
+def objective_rows() -> list[tuple[str, str]]:
+    return [(name, field.name) for catalogue, name, field in ROWS if catalogue is OBJECTIVES]
+
+
+@pytest.mark.parametrize(("name", "field"), objective_rows(), ids=lambda value: value)
+def test_an_objective_that_was_built_teaches_or_says_why_not(tmp_path, name, field):
+    pytest.importorskip("torch")
+    few = {"steps": 2, "every": 1, "lists": 2, "size": 3, "dim": 4}
+    for number, (objective, _) in enumerate(built(OBJECTIVES, name, field)):
+        learner = dataclasses.replace(LEARNERS.build("knrm"), objective=objective, **few)
+        learned(learner, tmp_path / str(number))
+
+
+EDIT_ROWS = [
+    (name, field.name)
+    for catalogue, name, field in ROWS
+    if catalogue is EDITS and not hasattr(catalogue.class_of(name), "model")  # which may be looked for on a hub
+]
+
+
+@pytest.mark.parametrize(("name", "field"), EDIT_ROWS, ids=lambda value: value)
+def test_an_edit_that_was_built_edits_or_says_why_not(name, field):
+    for _, edit in built(EDITS, name, field):
+        for query in ("", "tea", "how to bake good bread", "ab " * 30):
+            try:
+                changed = edit.apply(query, draws_for(0, query), Context(query, query, ("oak", "elm")))
+            except ShaketableError as error:
+                one_sentence(error)
+            else:
+                assert changed is None or changed.split() != query.split()
+
+
+MEASURE_ROWS = [(name, field.name) for catalogue, name, field in ROWS if catalogue is MEASURES]
+
+
+@pytest.mark.parametrize(("name", "field"), MEASURE_ROWS, ids=lambda value: value)
+def test_a_measure_that_was_built_measures_or_says_why_not(name, field):
+    for _, measure in built(MEASURES, name, field):
+        try:
+            if isinstance(measure, ChangeMeasure):
+                value = measure.between(["a", "b", "c"], ["c", "a", "d"])
+            elif isinstance(measure, SpreadMeasure):
+                value = float(measure.over(np.array([0.1, 0.5, 0.9])))
+            else:
+                value = measure.value({"a": 1}, ["a", "b"])
+        except ShaketableError as error:
+            one_sentence(error)
+        else:
+            assert not np.isinf(value), "NaN where there is nothing to measure"
+
+
+MODEL_ROWS = [
+    (name, field.name)
+    for catalogue, name, field in ROWS
+    if catalogue is RANKERS and name not in ("http", "dense", "hf", "st", "t5", "doct5query")
+]
+
+
+@pytest.mark.parametrize(("name", "field"), MODEL_ROWS, ids=lambda value: value)
+def test_a_ranker_that_was_built_ranks_or_says_why_not(name, field):
+    for _, model in built(RANKERS, name, field):
+        try:
+            run = Bench(trees(2), {"x": model}, depth=10).run("x")
+        except ShaketableError as error:
+            one_sentence(error)
+        else:
+            assert run

@@ -59,5 +59,5 @@ def test_the_validation_queries_choose_the_round():
 def test_nothing_to_learn_and_bad_settings():
     with pytest.raises(BadInput, match="no order to learn"):
         AdaRank().fit_rows(nothing_to_learn(), None, seed=0)
-    with pytest.raises(BadInput, match="adarank: repeats should be 1 or more, not 0"):
+    with pytest.raises(BadInput, match="adarank: repeats should be between 1 and 1,000,000, not 0"):
         AdaRank(repeats=0).fit_rows(planted(), None, seed=0)

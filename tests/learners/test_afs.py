@@ -57,5 +57,5 @@ def test_the_validation_queries_choose_the_set():
 def test_nothing_to_learn_and_bad_settings():
     with pytest.raises(BadInput, match="no order to learn"):
         AFS().fit_rows(nothing_to_learn(), None, seed=0)
-    with pytest.raises(BadInput, match="afs: features should be 1 or more, not 0"):
+    with pytest.raises(BadInput, match="afs: features should be between 1 and 1,000,000, not 0"):
         AFS(features=0).fit_rows(planted(), None, seed=0)

@@ -42,5 +42,5 @@ def test_the_same_seed_gives_the_same_trees():
 def test_nothing_to_learn_and_bad_settings():
     with pytest.raises(BadInput, match="no order to learn"):
         GBRT().fit_rows(nothing_to_learn(), None, seed=0)
-    with pytest.raises(BadInput, match="gbrt: leaves should be 2 or more, not 1"):
+    with pytest.raises(BadInput, match="gbrt: leaves should be between 2 and 131,072, not 1"):
         GBRT(leaves=1).fit_rows(planted(), None, seed=0)

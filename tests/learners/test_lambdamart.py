@@ -183,17 +183,8 @@ def test_the_spread_is_that_before_the_first_tree_or_as_jforests_had_it():
 @pytest.mark.parametrize(
     ("learner", "baselines", "says"),
     [
-        (LambdaMART("geo"), ONE, "georisk"),
         (LambdaMART("u-cro", 1.0), None, "needs a baseline"),
         (LambdaMART("u-cro", 1.0), TWO, "compares with one baseline and there are 2"),
-        (LambdaMART("u-cro", -1.0), ONE, "alpha"),
-        (LambdaMART("u-cro", math.nan), ONE, "alpha"),
-        (LambdaMART("ndcg", 1.0), ONE, "no alpha"),
-        (LambdaMART("t-faro", 1.0, spread="range"), ONE, "spread"),
-        (LambdaMART(leaves=1), None, "leaves"),
-        (LambdaMART(trees=0), None, "trees"),
-        (LambdaMART(subsample=0.0), None, "subsample"),
-        (LambdaMART(truncation=0), None, "1 at least"),
         (LambdaMART("u-cro", 1.0), Baselines({"f": by_feature(9)}), "feature 9"),
     ],
 )
@@ -202,9 +193,28 @@ def test_what_cannot_be_trained_is_refused_in_a_sentence(learner, baselines, say
         learner.fit_rows(made(0, 10), None, 1, baselines)
 
 
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"objective": "geo"}, "georisk"),
+        ({"objective": "u-cro", "alpha": -1.0}, "alpha"),
+        ({"objective": "u-cro", "alpha": math.nan}, "alpha"),
+        ({"objective": "ndcg", "alpha": 1.0}, "no alpha"),
+        ({"objective": "t-faro", "alpha": 1.0, "spread": "range"}, "spread"),
+        ({"leaves": 1}, "leaves"),
+        ({"trees": 0}, "trees"),
+        ({"subsample": 0.0}, "subsample"),
+        ({"truncation": 0}, "1 or more, or None"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_at_once(settings, says):
+    with pytest.raises(ShaketableError, match=says):
+        LambdaMART(**settings)
+
+
 def test_an_unknown_objective_is_an_unknown_name():
     with pytest.raises(UnknownName):
-        LambdaMART("risk").fit_rows(made(0, 10), None, 1)
+        LambdaMART("risk")
 
 
 def test_nothing_to_learn_is_refused():
@@ -251,5 +261,5 @@ def test_features_that_tell_nothing_apart_are_one_sentence():
     """LightGBM keeps no feature that is the same everywhere, and fails a check of its own where none is left."""
     labels, starts = np.array([1, 0, 0, 2]), np.array([0, 2, 4])
     data = Letor(np.full((4, 1), 3, np.float32), labels, starts, ("q1", "q2"), ("a", "b", "c", "d"))
-    with pytest.raises(BadInput, match=r"no feature of these rows can tell documents apart.*\(LightGBM: Check failed"):
-        LambdaMART(trees=2).fit(data, None, seed=0)
+    with pytest.raises(BadInput, match=r"no trees grow on these 4 rows.*no feature tells them apart \(LightGBM"):
+        LambdaMART(trees=2).fit_rows(data, None, seed=0)

@@ -224,7 +224,7 @@ def test_candidates_of_the_collection_are_used(tmp_path):
         ({}, ["q1"], [], "too few to learn from and to validate on"),
         ({}, QIDS, ["q10"], "no query of those to validate on has judgements"),
         ({"objective": "hing"}, QIDS, [], "did you mean hinge"),
-        ({"steps": 0}, QIDS, [], "steps=0 makes no sense"),
+        ({"steps": 0}, QIDS, [], "knrm: steps should be between 1 and 10,000,000, not 0"),
         ({"vectors": "nowhere.txt"}, QIDS, [], "nowhere.txt: there is no such file"),
         ({"start": "nowhere"}, QIDS, [], "no saved model"),
         ({"teacher": "bm52"}, QIDS, [], "did you mean bm25"),

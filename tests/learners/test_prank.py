@@ -95,5 +95,5 @@ def test_it_stops_when_nothing_is_wrong():
 def test_nothing_to_learn_and_bad_settings():
     with pytest.raises(BadInput, match="no order to learn"):
         PRank().fit_rows(nothing_to_learn(), None, seed=0)
-    with pytest.raises(BadInput, match="prank: epochs should be 1 or more, not 0"):
+    with pytest.raises(BadInput, match="prank: epochs should be between 1 and 1,000,000, not 0"):
         PRank(epochs=0).fit_rows(planted(), None, seed=0)

@@ -93,7 +93,7 @@ def grow(
             callbacks=callbacks,
         )
     except lightgbm.basic.LightGBMError as error:
-        useless = f"no trees grow on these {sets[0].rows} rows; more rows, or features that vary, are needed"
+        useless = f"no trees grow on these {sets[0].rows} rows: they are too few, or no feature tells them apart"
         raise BadInput(f"{useless} (LightGBM: {' '.join(str(error).split())})", sets[0].source or None) from error
     best = booster.best_iteration if booster.best_iteration > 0 else booster.current_iteration()
     columns = {name: curve["measure"] for name, curve in curves.items()}

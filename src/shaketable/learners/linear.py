@@ -120,7 +120,7 @@ class RankSVM(FeatureLearner):
     truncation: int = 10
 
     def __post_init__(self) -> None:
-        check("ranksvm", 1e-12 <= self.C <= 1e12, "C", "a number above 0, between 1e-12 and 1e12", self.C)
+        check("ranksvm", 1e-12 <= self.C <= 1e12, "C", "a number between 1e-12 and 1e12", self.C)
         check_within("ranksvm", self, truncation=(1, MOST))
 
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from shaketable import registry
 from shaketable.chance import draws_for
-from shaketable.errors import BadInput, MissingExtra, UnknownName
+from shaketable.errors import BadInput, MissingExtra, UnknownName, check, check_within
 from shaketable.learners.plan import Judgements, Lessons, Plan, Teacher
 from shaketable.rankers.folder import refuse_taken
 from shaketable.rankers.nets.shapes import (
@@ -66,6 +66,21 @@ WORDS_READ = {"query_length": 32, "text_length": 512}
 """Words that are read of a query and of a text, where the paper does not tell."""
 
 
+BOUNDS: Mapping[str, tuple[float, float]] = {
+    **dict.fromkeys(("steps", "every", "patience"), (1, 10_000_000)),
+    **dict.fromkeys(("sentences", "pretrain", "adapt", "keep"), (0, 10_000_000)),
+    **dict.fromkeys(("lr", "pretrain_lr"), (1e-12, 10)),
+    **dict.fromkeys(("lists", "pairs"), (1, 10_000)),
+    "size": (2, 10_000),  # one text has no order
+    **dict.fromkeys(("dim", "bins", "hidden", "filters", "local", "distributed"), (1, 10_000)),
+    **dict.fromkeys(("query_length", "text_length"), (1, 100_000)),
+    "kernels": (2, 1000),
+    "sigma": (1e-6, 1000),
+    "grams": (1, 100),
+}
+"""The least and the most that makes sense of a setting, whichever net has it."""
+
+
 def _everywhere(**settings: Any) -> Presets:
     """Settings that paper 000 has for all of its collections."""
     return dict.fromkeys(("robust04", "mq2007", "msmarco"), settings)
@@ -102,6 +117,12 @@ class NeuralLearner(ABC):
     teacher: str = ""
     sentences: int = 0
     start: str = ""
+
+    def __post_init__(self) -> None:
+        check_within(self.kind, self, **{name: ends for name, ends in BOUNDS.items() if hasattr(self, name)})
+        longest = getattr(self, "max_length", 0)
+        fine = longest == 0 or 8 <= longest <= 100_000
+        check(self.kind, fine, "max_length", "between 8 and 100,000, or 0 for the model's own", longest)
 
     def preset(self, name: str) -> Self:
         """The settings of paper 000 for one of its collections (robust04, mq2007, msmarco), and how much is read."""
@@ -231,6 +252,11 @@ class DSSM(DSSMShape, NeuralLearner):
     }
 
     stopwords: str = "english"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        fine = bool(self.layers) and all(1 <= size <= 100_000 for size in self.layers)
+        check("dssm", fine, "layers", "one or more sizes between 1 and 100,000", self.layers)
 
     def net(self, collection: Collection) -> Net:
         dssm = _torch("shaketable.rankers.nets.dssm")
