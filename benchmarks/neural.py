@@ -33,8 +33,9 @@ from shaketable.data.corpus import MemoryCorpus
 from shaketable.learners.seq2seq import vocabulary_of
 from shaketable.rankers.nets import checkpoints, colbert, dense, epic
 from shaketable.rankers.nets.bert import CrossEncoder
+from shaketable.rankers.nets.monot5 import MonoT5
 from shaketable.rankers.nets.scoring import TOKENS, batches, ranker_of
-from shaketable.rankers.nets.t5 import MonoT5
+from shaketable.rankers.nets.shapes import BertShape, ColBERTShape, DenseShape, EPICShape
 from shaketable.registry import LEARNERS
 from shaketable.types import Collection, Doc, Slate
 
@@ -63,15 +64,15 @@ def cross_encoder(chunks: int, size: int) -> None:
     queries, texts = passages(chunks * size)
     texts = texts[: chunks * size]
     torch.manual_seed(0)
-    net = CrossEncoder.pretrained("minilm", fresh=True)
+    net = CrossEncoder.pretrained("minilm", BertShape(max_length=0), fresh=True)
     ranker = ranker_of("bert(minilm)", "benchmark", net, MemoryCorpus({}))
-    bare_net = CrossEncoder.pretrained("minilm", fresh=True).eval()
+    bare_net = CrossEncoder.pretrained("minilm", BertShape(max_length=0), fresh=True).eval()
     contestants = {"shaketable": lambda pairs: ranker.score([Slate(q, (Doc(t),)) for q, t in pairs])}
     if find_spec("sentence_transformers"):
         from sentence_transformers import CrossEncoder as Peer
 
         with checkpoints.quiet():
-            peer = Peer(str(checkpoints.find("minilm")), num_labels=1, max_length=512)
+            peer = Peer(str(checkpoints.checkpoint_folder("minilm")), num_labels=1, max_length=512)
         contestants["CrossEncoder.predict"] = lambda pairs: peer.predict(pairs, show_progress_bar=False)
 
     def bare(ready) -> None:
@@ -162,7 +163,7 @@ def mono_t5(rounds: int, size: int) -> None:
 
 def epic_texts(rounds: int, size: int) -> None:
     _, texts = passages(rounds * size)
-    net, bare_net = (epic.EPIC.pretrained("minilm", epic.Shape(192)).eval() for _ in range(2))
+    net, bare_net = (epic.EPIC.pretrained("minilm", EPICShape(192)).eval() for _ in range(2))
     ranker = ranker_of("epic", "benchmark", net, MemoryCorpus({}))
 
     def bare(some):
@@ -239,8 +240,8 @@ def main() -> None:
     epic_texts(*((4, 32) if quick else (10, 128)))
     small(*((10, 20) if quick else (100, 100)))
     sizes = (10, 10, 20, 64) if quick else (100, 10, 100, 512)
-    audit("dense", dense.BiEncoder.pretrained("minilm", dense.Shape(256)), *sizes)
-    audit("colbert", colbert.ColBERT.pretrained("minilm", colbert.Shape()), *sizes)
+    audit("dense", dense.BiEncoder.pretrained("minilm", DenseShape(max_length=256)), *sizes)
+    audit("colbert", colbert.ColBERT.pretrained("minilm", ColBERTShape()), *sizes)
 
 
 if __name__ == "__main__":

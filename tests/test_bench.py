@@ -307,7 +307,7 @@ class TestTune:
 
     @pytest.mark.parametrize("ranker", ["bm25", "ql"])
     def test_a_formula(self, ranker, monkeypatch):
-        cls = RANKERS.load(ranker)
+        cls = RANKERS.class_of(ranker)
         grid = {name: values[:: max(1, len(values) // 3)] for name, values in cls.grid.items()}
         monkeypatch.setattr(cls, "grid", grid)
         collection = trees()

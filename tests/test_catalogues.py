@@ -66,7 +66,7 @@ VALUES = (
 def rows() -> Iterator[tuple[Catalogue, str, dataclasses.Field[Any]]]:
     for catalogue in CATALOGUES:
         for name in catalogue:
-            for field in dataclasses.fields(catalogue.load(name)):
+            for field in dataclasses.fields(catalogue.class_of(name)):
                 if field.init:
                     yield catalogue, name, field
 
@@ -91,7 +91,7 @@ def read(value: str) -> Any:
 def hint(catalogue: Catalogue, name: str, field: str) -> Any:
     from shaketable.registry import _hints
 
-    return _hints(catalogue.load(name))[field]
+    return _hints(catalogue.class_of(name))[field]
 
 
 def refused(catalogue: Catalogue, text: str) -> None:
@@ -114,7 +114,7 @@ def test_every_parameter_without_a_default_is_known_here():
         for name in catalogue:
             needed = {
                 field.name
-                for field in dataclasses.fields(catalogue.load(name))
+                for field in dataclasses.fields(catalogue.class_of(name))
                 if field.init and field.default is field.default_factory
             }
             assert needed == NEEDED.get(name, {}).keys(), f"{catalogue.kind} {name}"
@@ -208,9 +208,9 @@ def learner_rows(neural: bool) -> list[tuple[str, str]]:
     words = {field.name for field in dataclasses.fields(WordLearner)}
     chosen = []
     for catalogue, name, field in ROWS:
-        if catalogue is not LEARNERS or issubclass(catalogue.load(name), NeuralLearner) is not neural:
+        if catalogue is not LEARNERS or issubclass(catalogue.class_of(name), NeuralLearner) is not neural:
             continue
-        if name != "knrm" and field.name in (words if issubclass(catalogue.load(name), WordLearner) else shared):
+        if name != "knrm" and field.name in (words if issubclass(catalogue.class_of(name), WordLearner) else shared):
             continue
         if field.name != "checkpoint":  # which may be looked for on a hub
             chosen.append((name, field.name))
@@ -292,7 +292,7 @@ def test_an_objective_that_was_built_teaches_or_says_why_not(tmp_path, name, fie
 EDIT_ROWS = [
     (name, field.name)
     for catalogue, name, field in ROWS
-    if catalogue is EDITS and not hasattr(catalogue.load(name), "model")  # which may be looked for on a hub
+    if catalogue is EDITS and not hasattr(catalogue.class_of(name), "model")  # which may be looked for on a hub
 ]
 
 

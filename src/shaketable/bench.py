@@ -11,6 +11,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -21,7 +22,7 @@ from typing import Any
 from shaketable.data.splits import TEST, TRAIN, Fold, folds, validation_split
 from shaketable.edit.methods import chosen
 from shaketable.edit.vary import HUMAN, Variation, vary, written
-from shaketable.errors import BadInput, RankerFailed, ShaketableError, UnknownName
+from shaketable.errors import BadInput, RankerFailed, ShaketableError, UnknownName, users_code
 from shaketable.files import home
 from shaketable.index.inverted import open_index
 from shaketable.learners.plan import Plan
@@ -195,7 +196,10 @@ class Bench:
     def ranker(self, name: str) -> Ranker:
         """The ranker of that name, opened once."""
         if name not in self._memory.rankers:
-            self._memory.rankers[name] = self._model(name).open(self.collection)
+            model = self._model(name)
+            ours = type(model).__module__.startswith("shaketable.")  # then an error is ours too
+            with nullcontext() if ours else users_code(f"ranker {name} cannot be opened"):
+                self._memory.rankers[name] = model.open(self.collection)
         return self._memory.rankers[name]
 
     def run(self, name: str) -> Run:
@@ -384,7 +388,7 @@ class Bench:
         """What rankers have to say of their scores: that texts were cut, for example."""
         said = {name: self.road.remark(ranker) for name, ranker in self._memory.rankers.items()}
         kept = self.road.remarks()
-        return {name: remark for name, remark in said.items() if remark} | ({"scores": kept[0]} if kept else {})
+        return {name: remark for name, remark in said.items() if remark} | ({"scores": "; ".join(kept)} if kept else {})
 
     def provenance(self) -> dict[str, Any]:
         """All that a result depends on, and what it cost, in pairs of a query and a document."""

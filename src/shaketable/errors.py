@@ -12,7 +12,8 @@ ShaketableError             exit code 2
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,23 @@ class ShaketableError(Exception):
             shown = (c if c.isprintable() else repr(c)[1:-1] for c in message[: LONGEST + 1])
             message = "".join(shown)
         super().__init__(cut(message, LONGEST))
+
+
+@contextmanager
+def users_code(
+    what: str, kind: type[ShaketableError] | None = None, passing: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    """A block that runs code of a user's: whatever it raises, an attempt to end the program included, is a sentence.
+
+    A plain KeyboardInterrupt passes: it is somebody at the keyboard, and a subclass of it is the code's own. So does
+    what the caller has a better sentence for.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, (ShaketableError, *passing)) or type(error) is KeyboardInterrupt:
+            raise
+        raise (kind or BadInput)(f"{what} ({type(error).__name__}: {error})") from error
 
 
 class BadInput(ShaketableError):

@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-from shaketable.errors import BadInput, ShaketableError
+from shaketable.errors import BadInput, users_code
 
 OBJECT = r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*(?:\(.*\))?"
 """How such a text looks."""
@@ -30,13 +30,12 @@ def located(target: str) -> Any:
     if not {"", os.getcwd()} & set(sys.path):  # a console script, unlike `python -m`, does not look here by itself
         sys.path.insert(0, os.getcwd())
     try:
-        thing: Any = importlib.import_module(module)
+        with users_code(f"{target}: importing {module} failed", passing=(ModuleNotFoundError,)):
+            thing: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name and f"{module}.".startswith(f"{error.name}."):
             raise BadInput(f"{target}: there is no module {error.name!r} in {os.getcwd()} or installed") from error
         raise BadInput(f"{target}: importing {module} failed: {error}") from error
-    except (Exception, SystemExit) as error:
-        raise BadInput(f"{target}: importing {module} failed: {type(error).__name__}: {error}") from error
     for part in path.split("."):
         if not hasattr(thing, part):
             public = [known for known in dir(thing) if not known.startswith("_")]
@@ -48,12 +47,8 @@ def located(target: str) -> Any:
 
 def _call(thing: Any, target: str) -> Any:
     args, named = _literals(target)
-    try:
+    with users_code(f"{target} cannot be made with these parameters"):
         return thing(*args, **named)
-    except ShaketableError:
-        raise
-    except Exception as error:
-        raise BadInput(f"{target} cannot be made with these parameters ({type(error).__name__}: {error})") from error
 
 
 def _literals(target: str) -> tuple[list[Any], dict[str, Any]]:

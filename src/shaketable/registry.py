@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from shaketable.errors import BadInput, ShaketableError, UnknownName
+from shaketable.errors import BadInput, UnknownName, users_code
 from shaketable.objects import OBJECT, located
 
 LONGEST = 10_000
@@ -57,7 +57,7 @@ class Catalogue:
         others = {point.name: point.value for point in entry_points(group=f"shaketable.{self.kind}s")}
         return others | rows
 
-    def load(self, name: str) -> type[Any]:
+    def class_of(self, name: str) -> type[Any]:
         """The class behind a name."""
         if target := self.own.get(name):
             return _class(target)
@@ -68,7 +68,7 @@ class Catalogue:
     def summary(self, name: str) -> str:
         """The first line of the class's docstring, or why a row of another package cannot be had."""
         try:
-            return (self.load(name).__doc__ or "").strip().partition("\n")[0]
+            return (self.class_of(name).__doc__ or "").strip().partition("\n")[0]
         except BadInput as error:
             return str(error)
 
@@ -87,7 +87,7 @@ class Catalogue:
             return self._value(ast.parse(text, mode="eval").body, text)
         except (SyntaxError, ValueError) as error:
             if near := re.match(r"\w+(?![\w.:])", text):
-                self.load(near.group())
+                self.class_of(near.group())
             raise self._unreadable(text) from error
         except (RecursionError, MemoryError) as error:
             raise BadInput(f"the {self.kind} {text[:60]!r}... is nested too deeply to be read") from error
@@ -140,14 +140,16 @@ class Catalogue:
 
     def _parameter(self, node: ast.expr, text: str) -> Any:
         try:
-            return ast.literal_eval(node)
+            value = ast.literal_eval(node)
+            repr(value)  # a ValueError of a number that Python reads in hexadecimal, and will not write
+            return value
         except (ValueError, TypeError):
             if isinstance(node, ast.Tuple | ast.List):
                 return tuple(self._parameter(item, text) for item in node.elts)
             return self._value(node, text)
 
     def _make(self, name: str, args: list[Any], named: dict[str, Any], text: str) -> Any:
-        make = self.load(name)
+        make = self.class_of(name)
         if not dataclasses.is_dataclass(make):  # a class of somebody else's
             return _called(make, args, named, f"{self.kind} {name}")
         known = [f.name for f in dataclasses.fields(make) if f.init]
@@ -172,7 +174,7 @@ class Catalogue:
         if inspect.isclass(thing):
             thing = _called(thing, [], {}, text)
         if inspect.isroutine(thing) and self.function:
-            return self.load(self.function)(text)
+            return self.class_of(self.function)(text)
         return thing
 
     def _unreadable(self, text: str) -> BadInput:
@@ -191,12 +193,8 @@ def _class(target: str) -> type[Any]:
 
 
 def _called(make: Any, args: Sequence[Any], named: Mapping[str, Any], what: str) -> Any:
-    try:
+    with users_code(f"{what} cannot be made with these parameters"):
         return make(*args, **named)
-    except ShaketableError:
-        raise
-    except Exception as error:
-        raise BadInput(f"{what} cannot be made with these parameters ({type(error).__name__}: {error})") from error
 
 
 def _parameters(thing: Any) -> dict[str, Any]:

@@ -271,7 +271,7 @@ def check_catalogue(catalogue: Catalogue) -> None:
     for name in catalogue:
         label = f"{catalogue.kind} {name}"
         try:
-            cls = catalogue.load(name)
+            cls = catalogue.class_of(name)
         except Exception as error:
             raise AssertionError(f"{label}: {catalogue.rows[name]} must be importable, it raised {error!r}") from error
         _check_value(cls, label)

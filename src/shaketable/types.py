@@ -113,7 +113,7 @@ class Collection:
 class Ranker(Protocol):
     """Scores slates: one array for each, one number for each document, higher is better.
 
-    These attributes are optional (`score.road.Traits` reads all but the last two, of which `Bench.remarks` reads one
+    These attributes are optional (`score.road.Traits` reads all but the last three, of which `Road.remark` reads two
     and tables of means by class the other):
       pointwise    True if a text's score depends on (query, text) alone. A wrong True corrupts results, a wrong
                    False only costs time, so absent means False.
@@ -123,8 +123,11 @@ class Ranker(Protocol):
                    after a few of them were asked for again and came out the same.
       in_flight    how many chunks it takes at the same time, each in a thread; absent means one.
       chunk        pairs that it is asked for at once; each chunk is kept when it is answered.
+      noise        how far a score may lie from itself when it is asked for in other company, as a share of its size
+                   (which is 1 at least); documents that lie no further apart tie. Absent means 0.
       family       the class of ranker, such as traditional, neural or transformer.
-      remark       what a reader of the scores should know by now, in a sentence; "" if nothing.
+      remark       what a reader of the scores should know by now, in a sentence; "" if nothing. Kept with the scores.
+      notice       what is to be known of this process alone, such as an index that could not be kept; "" if nothing.
     """
 
     @property

@@ -15,7 +15,7 @@ pytest.importorskip("transformers")
 from shaketable.chance import draws_for
 from shaketable.edit import expand
 from shaketable.edit.expand import AddQueries, Sampler, _Drawn
-from shaketable.edit.generated import load
+from shaketable.edit.generated import open_generator
 from shaketable.testing import check_edit
 from shaketable.types import Context
 from tests.rankers.nets import tiny
@@ -32,12 +32,12 @@ def folder(tmp_path_factory) -> Path:
 def short(monkeypatch):
     """Random models never come to an end by themselves."""
     monkeypatch.setattr(expand, "LONGEST", 8)
-    load.cache_clear()
+    open_generator.cache_clear()
 
 
 @pytest.fixture
 def sampler(folder) -> Sampler:
-    loaded = load(str(folder))
+    loaded = open_generator(str(folder))
     return Sampler(loaded.model, loaded.tokenizer)
 
 

@@ -87,9 +87,8 @@ class Injector:
             if isinstance(flags, int) and flags & WRITING and self._is_ours(path):
                 self._point("open", path)
         elif event in NAMES:
-            if event in ("os.mkdir", "os.chmod") or not isinstance(arguments[-1], int) or arguments[-1] == -1:
-                if not self._is_ours(arguments[0]):
-                    return
+            if not (self._is_ours(arguments[0]) or _is_relative(event, arguments)):
+                return
             if event == "os.rename":
                 self._look(arguments[0], arguments[1])
             self._point(NAMES[event], arguments[0])
@@ -169,6 +168,11 @@ class Injector:
                 return Site(name.removeprefix(PACKAGE), frame.f_lineno, call)
             frame = frame.f_back
         return None
+
+
+def _is_relative(event: str, arguments: tuple[Any, ...]) -> bool:
+    """Is this a name in a folder that is open? `shutil.rmtree` works like that, on folders that were counted."""
+    return event in ("os.remove", "os.rmdir") and arguments[-1] != -1
 
 
 def _files(path: Path) -> Iterator[Path]:

@@ -29,7 +29,8 @@ from tests.faults.injector import Injector, Site
 from tests.faults.jobs import JOBS, Job, do
 
 MODES = ("kill", "full", "read-only")
-TIMES = re.compile(r"(seconds|spent|\b[0-9.]+ s\b).*")
+PASSING = re.compile(r".*(seconds|spent|built again|damaged).*")
+"""Lines of a page that are of one process alone: what it cost, and what it had to repair."""
 NUMBERED = re.compile(r"(files-[0-9a-f]{16})-[0-9]+")
 """A second folder of one content, where the first was in use."""
 TABLES = (".csv", ".run", ".gz", ".tsv", ".eval", ".tex", ".md", ".txt", ".safetensors", ".bin")
@@ -58,7 +59,14 @@ class Ended:
 
 def run(job: Job, folder: Path, injector: Injector | None = None, note: Path | None = None) -> Ended:
     """Do a job in a process of its own, in a folder that has what it needs."""
-    said = folder.parent / f"{folder.name}.said"
+    return begin(job, folder, injector, note)()
+
+
+def begin(
+    job: Job, folder: Path, injector: Injector | None = None, note: Path | None = None, name: str = ""
+) -> Callable[[], Ended]:
+    """Begin a job; what is returned waits for its end."""
+    said = folder.parent / f"{name or folder.name}.said"
     if (child := os.fork()) == 0:
         code = 99
         try:
@@ -78,8 +86,12 @@ def run(job: Job, folder: Path, injector: Injector | None = None, note: Path | N
             with suppress(Exception):
                 sys.stderr.flush()
             os._exit(code)
-    _, status = os.waitpid(child, 0)
-    return Ended(status, said.read_text(errors="replace"))
+
+    def end() -> Ended:
+        _, status = os.waitpid(child, 0)
+        return Ended(status, said.read_text(errors="replace"))
+
+    return end
 
 
 def _main(words: Sequence[str]) -> None:
@@ -124,9 +136,13 @@ def _content(path: Path, place: re.Pattern[str]) -> Any:
     if path.is_dir():
         return "folder"
     if path.suffix == ".sqlite":
-        with sqlite3.connect(path) as db:
+        db = sqlite3.connect(path)
+        try:
             rows = sorted(db.execute("SELECT key, value FROM answers"))
-        db.close()
+        except sqlite3.DatabaseError as error:
+            return str(error)
+        finally:
+            db.close()
         return hashlib.sha256(repr(rows).encode()).hexdigest()
     raw = path.read_bytes()
     if path.suffix in (".json", ".html"):
@@ -136,12 +152,12 @@ def _content(path: Path, place: re.Pattern[str]) -> Any:
 
 def _timeless(name: str, text: str) -> Any:
     if name.endswith(".html"):
-        return hashlib.sha256(TIMES.sub("", text).encode()).hexdigest()
+        return hashlib.sha256(PASSING.sub("", text).encode()).hexdigest()
     return json.loads(text, object_hook=_without_times)
 
 
 def _without_times(entry: dict[str, Any]) -> dict[str, Any]:
-    for name in ("seconds", "spent", "checksum", "blake2b", "bytes"):
+    for name in ("seconds", "spent", "checksum", "blake2b", "bytes", "remarks"):
         entry.pop(name, None)
     return entry
 
@@ -196,9 +212,10 @@ class Trial:
             yield f"done again, it ends with {again.code}: {again.said[-400:]}"
             return
         found = snapshot(self.folder)
-        for name in sorted(found.keys() | self.new.keys()):
+        for name in sorted((found.keys() | self.new.keys()) - {*self.job.varies}):
             if found.get(name) != self.new.get(name):
-                yield f"done again, {name} is {'not there' if name not in found else 'another one' if name in self.new else 'left over'}"
+                known = "another one" if name in self.new else "left over"
+                yield f"done again, {name} is {known if name in found else 'not there'}"
 
     def _ending(self, ended: Ended, found: Mapping[str, Any]) -> Iterator[str]:
         if "Traceback" in ended.said:
@@ -289,12 +306,21 @@ def warm(jobs: Sequence[Job], root: Path) -> None:
         os.chdir(folder)
         os.environ["SHAKETABLE_HOME"] = str(folder / "home")
         with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+            _forget()
             job.prepare()
             do(job.command)
         os.chdir(here)
     shutil.rmtree(root)
+    _forget()
     gc.collect()
     gc.freeze()
+
+
+def _forget() -> None:
+    """A process that begins knows of no index."""
+    from shaketable.index import inverted
+
+    inverted._in_use.clear()
 
 
 def main() -> None:

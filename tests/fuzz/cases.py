@@ -34,6 +34,11 @@ class Target:
     """Whether byte order marks, other line ends and gzip change nothing."""
 
 
+def of_text(parse: Callable[[str], object]) -> Callable[[Path], object]:
+    """A reader of a file out of one of a text: for what people write on a command line."""
+    return lambda path: parse(path.read_bytes().decode("utf-8", "surrogateescape"))
+
+
 class Hung(BaseException):
     """Not an Exception, so that no reader takes it for a problem of its input."""
 

@@ -10,6 +10,8 @@ from shaketable.chance import Draws
 
 Damage = Callable[[bytes, Draws], bytes]
 
+LARGEST = 1 << 20
+
 NUMBERS = (
     "0", "-1", "127", "128", "-128", "32", "300000000", "2000000000", "3000000000", "9223372036854775807",
     "-9223372036854775808", "18446744073709551616", "1e38", "1e39", "1e308", "1e309", "-1e999", "nan", "inf",
@@ -87,14 +89,19 @@ def _swap_lines(rows: list[bytes], at: int, draws: Draws) -> None:
     rows[at], rows[other] = rows[other], rows[at]
 
 
+def _times(piece: bytes, draws: Draws, most: int) -> int:
+    """How often to repeat something, so that damage upon damage does not fill the memory."""
+    return 1 + draws.below(max(1, min(most, LARGEST // (1 + len(piece)))))
+
+
 def _long_line(rows: list[bytes], at: int, draws: Draws) -> None:
-    rows[at] = rows[at] * (1 + draws.below(500))
+    rows[at] *= _times(rows[at], draws, 500)
 
 
 def _long_word(rows: list[bytes], at: int, draws: Draws) -> None:
     words = rows[at].split(b" ")
     place = draws.below(len(words))
-    words[place] *= 1 + draws.below(3000)
+    words[place] *= _times(words[place], draws, 3000)
     rows[at] = b" ".join(words)
 
 
@@ -109,7 +116,7 @@ def _drop_word(rows: list[bytes], at: int, draws: Draws) -> None:
 
 
 def _repeat_line(rows: list[bytes], at: int, draws: Draws) -> None:
-    rows[at:at] = [rows[at]] * (1 + draws.below(300))
+    rows[at:at] = [rows[at]] * _times(rows[at], draws, 300)
 
 
 def nest(data: bytes, draws: Draws) -> bytes:

@@ -16,6 +16,7 @@ from shaketable.data.corpus import JsonlCorpus
 from shaketable.data.letor import read_letor, write_letor
 from shaketable.data.scores import read_scores
 from shaketable.data.trec import read_qrels, read_run_and_tag, read_topics, write_qrels, write_run
+from shaketable.files import parsed
 from shaketable.measure.effectiveness import Evaluator, parse
 from shaketable.text.misspellings import read_misspellings
 from shaketable.text.neighbours import _read_lists, _read_vectors
@@ -23,15 +24,15 @@ from shaketable.text.thesaurus import read_thesaurus
 from shaketable.text.vectors import read_vectors
 from shaketable.text.wordnet import read_wordnet
 from tests.fuzz import grammars
-from tests.fuzz.cases import Target
+from tests.fuzz.cases import Target, of_text
 
 HALF = re.compile(r"(?<!\\)(?:\\\\)*\\ud[89a-f]")  # as `repr` writes it
 MEASURES = tuple(map(parse, ("AP", "nDCG@10", "RR@10", "P@5", "Bpref", "SetF", "Judged@10")))
 
 
 def _names_are_ids(*names: str) -> None:
-    for name in names:
-        assert not wrong_with(name), name
+    for each in names:
+        assert not wrong_with(each), each
 
 
 def _texts(value: object) -> object:
@@ -160,5 +161,6 @@ TARGETS = {
         Target("wordnet", grammars.wordnet, _wordnet, text=False),
         Target("folder", grammars.folder, _folder),
         Target("judged run", grammars.judged_run, _evaluated),
+        Target("JSON", grammars.neighbour_lists, of_text(lambda text: parsed(text, Path("x"))), "x.json", text=False),
     )
 }

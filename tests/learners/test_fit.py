@@ -21,7 +21,7 @@ from shaketable.learners.lambdamart import LambdaMART
 from shaketable.learners.linear import AdaRank, PRank, RankSVM
 from shaketable.learners.ndcg import NDCG
 from shaketable.rankers.features import NAMES
-from shaketable.rankers.ltr import FittedModel, Linear, load
+from shaketable.rankers.ltr import FittedModel, Linear, read_model
 from shaketable.types import Collection, Doc, Query, ScoreTable, Slate
 from tests.learners.lists import letor, nothing_to_learn, planted
 from tests.toys import text
@@ -88,7 +88,7 @@ def test_a_model_learned_from_rows_ranks_texts_as_it_ranks_rows(collection, tmp_
     data = features_of(collection)
     model = learn(RankSVM(C=0.1), data, seed=0)
     model.save(tmp_path / "model")
-    ranker = load(tmp_path / "model").open(collection)
+    ranker = read_model(tmp_path / "model").open(collection)
     slates = [
         Slate(collection.queries[qid].text, tuple(collection.docs[d] for d in docnos)) for qid, docnos in lists(data)
     ]

@@ -261,7 +261,5 @@ def test_features_that_tell_nothing_apart_are_one_sentence():
     """LightGBM keeps no feature that is the same everywhere, and fails a check of its own where none is left."""
     labels, starts = np.array([1, 0, 0, 2]), np.array([0, 2, 4])
     data = Letor(np.full((4, 1), 3, np.float32), labels, starts, ("q1", "q2"), ("a", "b", "c", "d"))
-    with pytest.raises(
-        BadInput, match=r"no trees grow on these 4 rows.*no feature tells them apart \(LightGBM: Check failed"
-    ):
+    with pytest.raises(BadInput, match=r"no trees grow on these 4 rows.*no feature tells them apart \(LightGBM"):
         LambdaMART(trees=2).fit_rows(data, None, seed=0)

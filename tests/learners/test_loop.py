@@ -24,6 +24,17 @@ from shaketable.learners.losses import Softmax
 from shaketable.learners.samples import Sample
 from shaketable.rankers.nets import conv_knrm, drmm, dssm, duet, knrm
 from shaketable.rankers.nets.net import Net
+from shaketable.rankers.nets.shapes import (
+    BertShape,
+    ColBERTShape,
+    ConvKNRMShape,
+    DRMMShape,
+    DSSMShape,
+    DuetShape,
+    EPICShape,
+    KNRMShape,
+    MonoT5Shape,
+)
 from shaketable.rankers.nets.words import Vocabulary, letter_trigrams
 from shaketable.text.tokens import Tokenizer
 from tests.toys import WORDS, text
@@ -31,7 +42,7 @@ from tests.toys import WORDS, text
 TOKENIZER = Tokenizer(stemmer="none")
 VOCABULARY = Vocabulary(tuple(WORDS), TOKENIZER)
 TRIGRAMS = Vocabulary(tuple(sorted({t for word in WORDS for t in letter_trigrams(word)})), TOKENIZER)
-DUET = duet.Shape(filters=8, local=8, distributed=8, pool=2, query_length=4, text_length=10)
+DUET = DuetShape(filters=8, local=8, distributed=8, pool=2, query_length=4, text_length=10)
 SCHEDULE = Schedule(steps=12, lists=2, lr=0.05, every=3)
 
 
@@ -64,11 +75,11 @@ class TenQueries:
 def small_net(kind: str = "knrm") -> Net:
     torch.manual_seed(1)
     if kind == "dssm":
-        return dssm.DSSM(TRIGRAMS, dssm.Shape((16, 16, 8)))
+        return dssm.DSSM(TRIGRAMS, DSSMShape((16, 16, 8)))
     return {
-        "drmm": lambda: drmm.DRMM(VOCABULARY, 8, drmm.Shape()),
-        "knrm": lambda: knrm.KNRM(VOCABULARY, 8, knrm.Shape()),
-        "conv_knrm": lambda: conv_knrm.ConvKNRM(VOCABULARY, 8, conv_knrm.Shape(filters=8)),
+        "drmm": lambda: drmm.DRMM(VOCABULARY, 8, DRMMShape()),
+        "knrm": lambda: knrm.KNRM(VOCABULARY, 8, KNRMShape()),
+        "conv_knrm": lambda: conv_knrm.ConvKNRM(VOCABULARY, 8, ConvKNRMShape(filters=8)),
         "duet": lambda: duet.Duet(VOCABULARY, 8, DUET),
         "duet on trigrams": lambda: duet.Duet(TRIGRAMS, 0, replace(DUET, input="trigrams")),
     }[kind]()
@@ -100,18 +111,18 @@ def same(left: dict[str, torch.Tensor], right: dict[str, torch.Tensor]) -> bool:
 
 
 def pretrained(kind: str, folder: Path) -> Net:
-    from shaketable.rankers.nets import bert, colbert, epic, t5
+    from shaketable.rankers.nets import bert, colbert, epic, monot5
     from tests.rankers.nets import tiny
     from tests.rankers.nets.tiny import encoder, masked
 
     if kind == "epic":
-        return epic.EPIC.pretrained(str(masked(folder)), epic.Shape(32))
+        return epic.EPIC.pretrained(str(masked(folder)), EPICShape(max_length=32))
     if kind == "monot5":
-        return t5.MonoT5.pretrained(str(tiny.t5(folder)), 48)
+        return monot5.MonoT5.pretrained(str(tiny.t5(folder)), MonoT5Shape(max_length=48))
     checkpoint = str(encoder(folder))
     if kind == "bert":
-        return bert.CrossEncoder.pretrained(checkpoint, 32, fresh=True)
-    return colbert.ColBERT.pretrained(checkpoint, colbert.Shape(16, 8, 32))
+        return bert.CrossEncoder.pretrained(checkpoint, BertShape(max_length=32), fresh=True)
+    return colbert.ColBERT.pretrained(checkpoint, ColBERTShape(dim=16, query_length=8, text_length=32))
 
 
 SMALL = ["dssm", "drmm", "knrm", "conv_knrm", "duet", "duet on trigrams"]
@@ -305,10 +316,10 @@ def test_best_weights_that_are_gone_are_named(tmp_path):
 def test_weights_of_another_size_are_named(tmp_path):
     training(tmp_path).run()
     torch.manual_seed(1)
-    larger = knrm.KNRM(VOCABULARY, 9, knrm.Shape())
+    larger = knrm.KNRM(VOCABULARY, 9, KNRMShape())
     with pytest.raises(BadInput, match=r"another net: words.weight is \[\d+, 8\], and should be \[\d+, 9\]; remove"):
         training(tmp_path, net=larger).run()
-    more = knrm.KNRM(VOCABULARY, 8, knrm.Shape())
+    more = knrm.KNRM(VOCABULARY, 8, KNRMShape())
     more.extra = torch.nn.Parameter(torch.zeros(2))
     with pytest.raises(BadInput, match=r"another net: extra is absent, and should be \[2\]"):
         training(tmp_path, net=more).run()

@@ -26,7 +26,8 @@ from shaketable.learners.losses import (
     scored,
 )
 from shaketable.learners.samples import Sample
-from shaketable.rankers.nets.knrm import KNRM, Shape
+from shaketable.rankers.nets.knrm import KNRM
+from shaketable.rankers.nets.shapes import KNRMShape
 from shaketable.rankers.nets.words import Vocabulary
 from shaketable.text.tokens import Tokenizer
 
@@ -180,7 +181,7 @@ def test_margins_of_a_teacher_are_met_up_to_a_constant():
 
 def test_scores_of_lists_stand_where_their_texts_stand():
     torch.manual_seed(0)
-    net = KNRM(Vocabulary(("oak", "elm"), Tokenizer()), 3, Shape())
+    net = KNRM(Vocabulary(("oak", "elm"), Tokenizer()), 3, KNRMShape())
     samples = [Sample("1", "oak", ("oak", "elm", "oak elm"), (2.0, 0.0, 1.0)), Sample("2", "elm", ("elm",), (3.0,))]
     scores, labels, kept = scored(net, samples)
     alone = [net(**net.collate(net.prepare([(s.query, text)]))).item() for s in samples for text in s.texts]

@@ -92,7 +92,7 @@ def test_listing_loads_no_torch():
 def test_presets_say_how_much_is_read():
     """Whatever a default becomes, a preset stays what it is."""
     for name in LEARNERS:
-        learner = LEARNERS.load(name)
+        learner = LEARNERS.class_of(name)
         for preset in getattr(learner, "presets", {}).values():
             lengths = {f.name for f in fields(learner) if f.name.endswith("_length")}
             assert lengths <= preset.keys(), name
@@ -129,25 +129,25 @@ def test_a_learner_leaves_a_model_that_ranks(tmp_path, kind):
     assert (card["train"], card["valid"]) == ({"queries": 8, "lists": 8}, {"queries": 2, "measure": "nDCG@10"})
     assert [row["step"] for row in card["history"]] == [0, 3, 6]
     assert card["value"] == max(row["valid"] for row in card["history"])
-    assert card["parameters"] == sum(p.numel() for p in saving.load(tmp_path / "model").parameters())
+    assert card["parameters"] == sum(p.numel() for p in saving.read_net(tmp_path / "model").parameters())
     (scores,) = model.open(collection).score([Slate("oak elm", (Doc("oak"), Doc("")))])
     assert np.isfinite(scores).all()
 
 
 def test_vectors_of_a_file_are_taken_and_stay(tmp_path, vectors):
     small("knrm", vectors, lr=0.1).fit(trees(), QIDS, folder=tmp_path / "model")
-    net = saving.load(tmp_path / "model")
+    net = saving.read_net(tmp_path / "model")
     rows = [list(map(float, line.split()[1:])) for line in Path(vectors).read_text().splitlines()]
     assert net.vocabulary.words == tuple(WORDS)
     torch.testing.assert_close(net.words.weight[1:], torch.tensor(rows))
     small("knrm", vectors, lr=0.1, frozen=False).fit(trees(), QIDS, folder=tmp_path / "moved")
-    assert not torch.equal(saving.load(tmp_path / "moved").words.weight, net.words.weight)
+    assert not torch.equal(saving.read_net(tmp_path / "moved").words.weight, net.words.weight)
 
 
 def test_frozen_vectors_are_frozen_for_whoever_goes_on_with_them(tmp_path, vectors):
     small("knrm", vectors).fit(trees(), QIDS, folder=tmp_path / "first")
     small("knrm", start=str(tmp_path / "first"), lr=0.1).fit(trees(), QIDS, folder=tmp_path / "second")
-    first, second = saving.load(tmp_path / "first"), saving.load(tmp_path / "second")
+    first, second = saving.read_net(tmp_path / "first"), saving.read_net(tmp_path / "second")
     assert torch.equal(first.words.weight, second.words.weight)
     assert not torch.equal(first.combine.weight, second.combine.weight)
 
@@ -194,7 +194,7 @@ def test_one_begins_where_another_ended(tmp_path):
     small("knrm", teacher="bm25").fit(trees(), QIDS, folder=tmp_path / "weak")
     learner = small("knrm", start=str(tmp_path / "weak"), steps=1, lr=1e-9)
     learner.fit(trees(), QIDS, folder=tmp_path / "model")
-    first, second = (saving.load(tmp_path / name).state_dict() for name in ("weak", "model"))
+    first, second = (saving.read_net(tmp_path / name).state_dict() for name in ("weak", "model"))
     for name in first:
         torch.testing.assert_close(first[name], second[name], atol=1e-6, rtol=0)
     with pytest.raises(BadInput, match="is a model of the kind knrm; drmm cannot begin with it"):
@@ -249,7 +249,7 @@ def test_a_finished_model_is_not_written_over_unless_it_may_be(tmp_path):
     (tmp_path / "model" / "test.run").write_text("precious")
     small("dssm").fit(trees(), QIDS, folder=tmp_path / "model", overwrite=True)
     assert saving.mark(tmp_path / "model") != before
-    assert saving.load(tmp_path / "model").kind == "dssm"
+    assert saving.read_net(tmp_path / "model").kind == "dssm"
     assert sorted(path.name for path in (tmp_path / "model").iterdir())[1:] == ["model.json", "test.run"]
 
 

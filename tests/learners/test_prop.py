@@ -204,12 +204,12 @@ def leaning() -> MemoryCorpus:
     return MemoryCorpus({f"{i:02}": Doc(" ".join(rng.choice(WORDS, 110, p=often / often.sum()))) for i in range(40)})
 
 
-SETTINGS = Pretraining(max_length=32, steps=80, adapt=20, lists=6, lr=5e-3, every=40)
+SETTINGS = Pretraining("minilm", max_length=32, steps=80, adapt=20, lists=6, lr=5e-3, every=40)
 
 
 def told_apart(folder, corpus) -> float:
     """How often the better set has the higher score, in pairs of another seed."""
-    net = saving.load(folder).eval()
+    net = saving.read_net(folder).eval()
     source = WordSets(corpus, seed=9)
     samples = [source.draw(number, turn) for number in range(len(source)) for turn in range(3)]
     pairs = [(words, sample.query) for sample in samples for words in sample.texts]

@@ -21,7 +21,7 @@ from shaketable.chance import draws_for
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.edit import expand
 from shaketable.edit.expand import AddQueries
-from shaketable.edit.generated import DescToTitle, Paraphrase, load
+from shaketable.edit.generated import DescToTitle, Paraphrase, open_generator
 from shaketable.errors import BadInput
 from shaketable.learners import seq2seq
 from shaketable.learners.loop import WORK
@@ -40,9 +40,9 @@ from shaketable.learners.seq2seq import (
     vocabulary_of,
     writing,
 )
+from shaketable.learners.writer import Writer
 from shaketable.rankers.expansion import DocT5Query
 from shaketable.rankers.nets import checkpoints
-from shaketable.rankers.nets.writer import Writer
 from shaketable.rankers.neural import T5
 from shaketable.types import Collection, Context, Doc, Query, Slate
 from tests.rankers.nets import tiny
@@ -58,7 +58,7 @@ def alone(monkeypatch) -> Iterator[None]:
     monkeypatch.setattr(expand, "LONGEST", 8)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    load.cache_clear()
+    open_generator.cache_clear()
     yield
     torch.set_num_threads(threads)
 
@@ -113,7 +113,7 @@ def test_a_task_is_learned_and_a_control_learns_nothing(tmp_path):
     right = {}
     for control in (False, True):
         folder = replace(SMALL, epochs=12, batch=8, lr=5e-3).fit(pairs, tmp_path / str(control), control=control)
-        loaded = load(str(folder))
+        loaded = open_generator(str(folder))
         inputs = loaded.tokenizer([pair.source for pair in asked], return_tensors="pt", padding=True)
         output = loaded.model.generate(**inputs, max_length=8, do_sample=False)
         written = loaded.tokenizer.batch_decode(output, skip_special_tokens=True)

@@ -16,6 +16,7 @@ from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import Damaged
 from shaketable.index.inverted import open_index
 from shaketable.rankers.ltr import FittedModel, Linear, Trees
+from shaketable.rankers.nets.shapes import BertShape, KNRMShape
 from shaketable.rankers.saved import Saved
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Collection, Doc, Query
@@ -78,7 +79,7 @@ def words(home: Path) -> tuple[Path, Look]:
     from shaketable.rankers.nets.words import Vocabulary
 
     torch.manual_seed(0)
-    net = knrm.KNRM(Vocabulary(tuple(WORDS), Tokenizer(stemmer="none")), 4, knrm.Shape())
+    net = knrm.KNRM(Vocabulary(tuple(WORDS), Tokenizer(stemmer="none")), 4, KNRMShape())
     FittedNet(net, {"seed": 1}).save(home / "knrm")
     return scored(home / "knrm")
 
@@ -89,7 +90,9 @@ def encoder(home: Path) -> tuple[Path, Look]:
     from shaketable.rankers.nets.saving import FittedNet
     from tests.rankers.nets import tiny
 
-    FittedNet(CrossEncoder.pretrained(str(tiny.bert(home / "tiny")), 32), {"seed": 1}).save(home / "bert")
+    FittedNet(CrossEncoder.pretrained(str(tiny.bert(home / "tiny")), BertShape(max_length=32)), {"seed": 1}).save(
+        home / "bert"
+    )
     return scored(home / "bert")
 
 

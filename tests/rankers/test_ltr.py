@@ -14,7 +14,7 @@ from shaketable.data.letor import Letor
 from shaketable.errors import BadInput, Damaged, MissingExtra
 from shaketable.files import read_sealed, sealed
 from shaketable.rankers.features import NAMES
-from shaketable.rankers.ltr import FittedModel, Linear, Trees, load
+from shaketable.rankers.ltr import FittedModel, Linear, Trees, read_model
 from shaketable.rankers.saved import Saved
 from shaketable.testing import check_model, check_ranker
 from shaketable.types import Collection, Doc, Query, Slate
@@ -135,7 +135,7 @@ def test_names_must_fit_the_weights():
 def test_linear_models_come_back_as_they_were(tmp_path):
     model = replace(BM25_AND_LENGTH, predictor=Linear((1 / 3, -1e-300)), card={"seed": 3, "history": [{"train": 0.5}]})
     model.save(tmp_path / "deep" / "model")
-    again = load(tmp_path / "deep" / "model")
+    again = read_model(tmp_path / "deep" / "model")
     assert again == model
     assert again.card == model.card
     assert again.fingerprint == model.fingerprint
@@ -149,7 +149,7 @@ def test_trees_come_back_as_they_were(tmp_path, trees):
     model.save(tmp_path / "model")
     files, about = sorted(path.relative_to(tmp_path / "model") for path in (tmp_path / "model").rglob("*.*"))
     assert (files.name, about.name) == ("trees.txt", "model.json")
-    again = load(tmp_path / "model")
+    again = read_model(tmp_path / "model")
     assert again == model
     assert (again.predictor.predict(features) == expected).all()
 
@@ -189,7 +189,7 @@ def test_a_folder_that_makes_no_sense_is_refused(tmp_path, change, complaint):
     change(about)
     path.write_text(sealed(about))
     with pytest.raises(BadInput, match=complaint):
-        load(tmp_path / "model")
+        read_model(tmp_path / "model")
 
 
 def test_a_weight_that_was_changed_by_hand_is_refused(tmp_path, collection):
@@ -205,7 +205,7 @@ def test_a_folder_may_be_written_down_in_another_way(tmp_path):
     BM25_AND_LENGTH.save(tmp_path / "model")
     path = tmp_path / "model" / "model.json"
     path.write_text(json.dumps(json.loads(path.read_text()), sort_keys=True))
-    assert load(tmp_path / "model") == BM25_AND_LENGTH
+    assert read_model(tmp_path / "model") == BM25_AND_LENGTH
 
 
 def test_other_folders_are_refused(tmp_path, collection):
@@ -213,10 +213,10 @@ def test_other_folders_are_refused(tmp_path, collection):
         Saved(str(tmp_path)).open(collection)
     (tmp_path / "model.json").write_text("[")
     with pytest.raises(Damaged, match="is not JSON that can be read"):
-        load(tmp_path)
+        read_model(tmp_path)
     (tmp_path / "model.json").write_text("[]")
     with pytest.raises(Damaged, match="has no checksum"):
-        load(tmp_path)
+        read_model(tmp_path)
 
 
 def test_trees_that_were_changed_are_refused(tmp_path, trees):
@@ -225,17 +225,17 @@ def test_trees_that_were_changed_are_refused(tmp_path, trees):
     text = path.read_text()
     path.write_text(text.replace("left_child=1", "left_child=0"))
     with pytest.raises(Damaged, match=r"trees\.txt: is not as it was written: it was damaged, or changed by hand"):
-        load(tmp_path / "model")
+        read_model(tmp_path / "model")
     path.unlink()
     with pytest.raises(Damaged, match=r"trees\.txt: cannot be read \(No such file or directory\); train the model"):
-        load(tmp_path / "model")
+        read_model(tmp_path / "model")
 
 
 def test_without_lightgbm_trees_name_their_extra(tmp_path, trees, monkeypatch):
     FittedModel(trees[0], normalisation="none").save(tmp_path / "model")
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.raises(MissingExtra, match=r"shaketable\[ltr\]"):
-        load(tmp_path / "model")
+        read_model(tmp_path / "model")
 
 
 def test_an_opened_folder_is_called_by_its_path(tmp_path, collection):

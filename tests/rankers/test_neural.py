@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -9,8 +10,8 @@ import numpy as np
 import pytest
 
 from shaketable.data.corpus import MemoryCorpus
-from shaketable.errors import BadInput, MissingExtra
-from shaketable.rankers.neural import HF, NETS, ST, Dense, Trained
+from shaketable.errors import BadInput, MissingExtra, UnknownName
+from shaketable.rankers.neural import HF, ST, Dense, Trained, net_class
 from shaketable.registry import Catalogue
 from shaketable.testing import check_model, check_ranker, check_retriever
 from shaketable.types import Collection, Doc, Query, Retriever, Slate
@@ -70,9 +71,16 @@ def test_importing_loads_no_torch():
     assert done.stdout.strip() == "set()"
 
 
-def test_nets_say_by_themselves_what_they_are_called():
+@pytest.mark.parametrize(
+    "kind", ["knmr", "tokens", "net", "shapes", "", "__init__", "..saved", "nets.knrm", "os", "KNRM"]
+)
+def test_a_kind_that_is_no_net_is_refused_and_the_kinds_are_told(kind):
     pytest.importorskip("torch")
-    assert {name: NETS.load(name).kind for name in NETS} == {name: name for name in NETS}
+    with pytest.raises(
+        UnknownName, match=r"no neural model is called .*(did you mean .*knrm|there are: bert, col)"
+    ) as told:
+        net_class(kind)
+    assert not {"tokens", "writer", "saving"} & set(re.findall(r"\w+", str(told.value).partition(";")[2]))
 
 
 def test_the_real_model_keeps_the_contracts(dense):

@@ -27,7 +27,7 @@ MODEL = learn(TEXTS)
 
 def found(query: str, text: str) -> dict[str, float]:
     one = np.zeros(1, np.int64)
-    phrases = PhraseReader.of(MODEL).find([query], one, [Doc(text)], one)
+    phrases = PhraseReader.of(MODEL).phrases([query], one, [Doc(text)], one)
     return {name: float(values[0]) for name, values in vars(phrases).items()}
 
 
@@ -112,7 +112,7 @@ some_words = st.lists(st.sampled_from(["the", "red", "boat", "tea", "of", "zeppe
 def test_agrees_with_tuples(pairs):
     queries, docs = [" ".join(query) for query, _ in pairs], [Doc(" ".join(text)) for _, text in pairs]
     every = np.arange(len(pairs))
-    together = PhraseReader.of(MODEL).find(queries, every, docs, every)
+    together = PhraseReader.of(MODEL).phrases(queries, every, docs, every)
     for number, (query, text) in enumerate(pairs):
         row = {name: float(values[number]) for name, values in vars(together).items()}
         assert row == pytest.approx(plainly(query, text), abs=1e-5)

@@ -27,7 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(0)
     except OSError as error:
         _end(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
-    except Exception as error:
+    except SystemExit:  # not ours: `app` returns its code, and only code of the user's leaves like this
+        _end("code that you named tried to end the program", 2)
+    except BaseException as error:
         if hasattr(error, "format_message"):  # what typer says of words that it cannot parse
             error.show()  # type: ignore[attr-defined]
             sys.exit(2)
@@ -42,7 +44,7 @@ def _end(sentence: str, code: int) -> None:
     sys.exit(code)
 
 
-def _noted(error: Exception) -> str:
+def _noted(error: BaseException) -> str:
     """Where the traceback was written, for whoever is going to repair it."""
     import tempfile
     import traceback

@@ -77,7 +77,7 @@ def kept(folder: Path, about: Mapping[str, Any]) -> Iterator[Writer]:
                 raise
 
 
-def load(folder: Path, *, written: bool = False) -> tuple[dict[str, Any], dict[str, Array]]:
+def read_arrays(folder: Path, *, written: bool = False) -> tuple[dict[str, Any], dict[str, Array]]:
     """What the owner said of a folder, and its arrays, mapped. Every byte is checked, unless it was just written."""
     sweep(folder.parent, home=True)  # whoever was killed after this folder was in its place left another one
     about = read_sealed(folder / ABOUT)

@@ -83,7 +83,7 @@ def _read(
             files[str(source)] = name
         if not run.keys() & judgements.keys():
             where = None if isinstance(source, Mapping) else source
-            raise BadInput(f"run {name}: none of its queries is judged; do the query ids match?", where)
+            raise BadInput(f"none of its queries is judged (the run is called {name}); do the query ids match?", where)
     return judgements, lists, files
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shaketable.chance import rng_for
-from shaketable.edit.generated import load
+from shaketable.edit.generated import open_generator
 
 if TYPE_CHECKING:
     from shaketable.chance import Draws
@@ -42,7 +42,7 @@ class AddQueries:
 
     def apply_many(self, texts: Sequence[str], draws: Sequence[Draws], contexts: Sequence[Context]) -> list[str | None]:
         """All texts at once."""
-        loaded = load(self.model)
+        loaded = open_generator(self.model)
         found = Sampler(loaded.model, loaded.tokenizer).queries(texts, self.n)
         return [appended(text, some) if some else None for text, some in zip(texts, found, strict=True)]
 

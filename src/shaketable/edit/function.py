@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from shaketable.chance import Draws
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, users_code
 from shaketable.objects import located
 from shaketable.types import Context
 
@@ -25,7 +25,8 @@ class FunctionEdit:
 
     def apply(self, text: str, draws: Draws, context: Context) -> str | None:
         """What the function makes of the text."""
-        changed = self._function(text, draws)
+        with users_code(f"{self.target} failed on {text!r}"):
+            changed = self._function(text, draws)
         if changed is not None and not isinstance(changed, str):
             raise BadInput(f"{self.target}: an edit gives a text or None, not {changed!r}")
         return changed if changed and changed.split() and changed.split() != text.split() else None

@@ -85,7 +85,7 @@ def _of_category(category: str) -> tuple[str, ...]:
 
 def _category(name: str) -> str:
     try:
-        return str(EDITS.load(name).category)
+        return str(EDITS.class_of(name).category)
     except BadInput:
         return ""
 
@@ -94,7 +94,7 @@ def _variations() -> Iterator[str]:
     """The edits that are no attacks and need no parameter."""
     for name in EDITS:
         try:
-            edit = EDITS.load(name)
+            edit = EDITS.class_of(name)
         except BadInput:  # of another package; whoever builds it learns why it cannot be had
             yield name
             continue

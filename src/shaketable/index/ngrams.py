@@ -20,7 +20,7 @@ def open_ngrams(corpus: Corpus, order: int = 3, tokenizer: Tokenizer | None = No
     folder, remark = files.home() / "ngrams" / name, ""
     try:
         if folder.is_dir():
-            return load(folder)
+            return read_ngrams(folder)
     except BadInput as error:
         if isinstance(error, Damaged):
             arrays.discard(folder)
@@ -28,7 +28,7 @@ def open_ngrams(corpus: Corpus, order: int = 3, tokenizer: Tokenizer | None = No
     model = learn((doc.text for _, doc in corpus.items()), order, tokenizer, words, name)
     try:
         save(model, folder)
-        model = load(folder)
+        model = read_ngrams(folder)
     except (OSError, BadInput) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         remark = remark or f"the language model cannot be kept in {folder.parent} ({reason}): it will be made again"
@@ -45,8 +45,8 @@ def save(model: NGrams, folder: Path) -> None:
                 writer.append(f"{n}.{part}", values)
 
 
-def load(folder: Path) -> NGrams:
+def read_ngrams(folder: Path) -> NGrams:
     """The model in a folder, mapped; `Damaged` if it is not as it was written."""
-    about, found = arrays.load(folder)
+    about, found = arrays.read_arrays(folder)
     tables = tuple(Table(*(found[f"{n}.{part}"] for part in Table._fields)) for n in range(1, about["order"] + 1))
     return NGrams(about["fingerprint"], Tokenizer(**about["tokenizer"]), found["known"], tables)

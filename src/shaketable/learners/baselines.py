@@ -115,7 +115,7 @@ def _named(text: str, collection: Collection | None) -> dict[str, System]:
     if kind == "run" and value:
         return {text: by_run(read_run(Path(value)), value)}
     if kind == "model" and value:
-        return {text: by_model(ltr.load(value))}
+        return {text: by_model(ltr.read_model(value))}
     if kind == "scores" and value:
         table = read_scores(Path(value))
         return {f"{text}:{system}": by_table(table, system) for system in table.systems}

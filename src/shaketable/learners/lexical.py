@@ -17,7 +17,7 @@ from shaketable.measure.effectiveness import score_table
 from shaketable.rankers import formula
 from shaketable.rankers.saved import Saved
 from shaketable.registry import RANKERS
-from shaketable.score.road import ask, find
+from shaketable.score.road import ask, retrieve
 from shaketable.types import Collection, Model, Run, Slate, Watch, ranking, unwatched
 
 
@@ -108,6 +108,6 @@ class LexicalLearner:
             for qid, docnos, scores in zip(judged, lists, answers, strict=True):
                 run[qid] = dict(zip(docnos, scores.tolist(), strict=True))
         else:
-            run = {q: f.head(depth) for q, f in zip(judged, find(ranker, self.ranker, texts, depth), strict=True)}
+            run = {q: f.head(depth) for q, f in zip(judged, retrieve(ranker, self.ranker, texts, depth), strict=True)}
         qrels = {qid: collection.qrels[qid] for qid in judged}
         return float(score_table(self.measure, qrels, {self.ranker: run}).values.mean())

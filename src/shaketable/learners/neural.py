@@ -26,7 +26,19 @@ from shaketable.chance import draws_for
 from shaketable.errors import BadInput, MissingExtra, UnknownName, check, check_within
 from shaketable.learners.plan import Judgements, Lessons, Plan, Teacher
 from shaketable.rankers.folder import refuse_taken
-from shaketable.rankers.neural import NETS
+from shaketable.rankers.nets.shapes import (
+    BertShape,
+    ColBERTShape,
+    ConvKNRMShape,
+    DenseShape,
+    DRMMShape,
+    DSSMShape,
+    DuetShape,
+    EPICShape,
+    KNRMShape,
+    MonoT5Shape,
+)
+from shaketable.rankers.neural import net_class
 from shaketable.rankers.saved import Saved
 from shaketable.registry import Catalogue
 from shaketable.text.tokens import Tokenizer
@@ -182,15 +194,16 @@ class NeuralLearner(ABC):
         """What a card should say besides settings and outcome."""
         return {}
 
-    def _shape(self, shape: type[Any]) -> Any:
+    def _shape(self) -> Any:
         """The net's own settings among these fields."""
-        return shape(**{f.name: getattr(self, f.name) for f in fields(shape) if hasattr(self, f.name)})
+        shape = net_class(self.kind).shapes
+        return shape(**{f.name: getattr(self, f.name) for f in fields(shape)})
 
     def _begin(self, collection: Collection, seed: int) -> Net:
         import torch
 
         if self.start:
-            net: Net = _torch("shaketable.rankers.nets.saving").load(Path(self.start))
+            net: Net = _torch("shaketable.rankers.nets.saving").read_net(Path(self.start))
             if net.kind != self.kind:
                 raise BadInput(f"is a model of the kind {net.kind}; {self.kind} cannot begin with it", self.start)
             return net
@@ -206,7 +219,6 @@ class WordLearner(NeuralLearner):
     vectors       a text file as GloVe and word2vec write it; without one, vectors of `dim` numbers are learned
     frozen        vectors from a file stay as they are
     stopwords, stemmer    as in `Tokenizer`; files of vectors have words, not stems
-    query_length, text_length    words that are read
     """
 
     vectors: str = ""
@@ -214,24 +226,22 @@ class WordLearner(NeuralLearner):
     dim: int = 50
     stopwords: str = "english"
     stemmer: str = "none"
-    query_length: int = 32
-    text_length: int = 512
 
     def net(self, collection: Collection) -> Net:
         words = _torch("shaketable.rankers.nets.words")
+        make: Any = net_class(self.kind)
         tokenizer = Tokenizer(stopwords=self.stopwords, stemmer=self.stemmer)
-        shape = self._shape(_torch(f"shaketable.rankers.nets.{self.kind}").Shape)
         found = words.words_of(collection.docs, tokenizer)
         if not self.vectors:
-            return cast("Net", NETS.load(self.kind)(words.Vocabulary(found, tokenizer), self.dim, shape))
+            return cast("Net", make(words.Vocabulary(found, tokenizer), self.dim, self._shape()))
         known, rows = words.read_vectors(Path(self.vectors), set(found))
-        net = NETS.load(self.kind)(words.Vocabulary(known, tokenizer), rows.shape[1], shape)
+        net = make(words.Vocabulary(known, tokenizer), rows.shape[1], self._shape())
         net.take(rows, self.frozen)
         return cast("Net", net)
 
 
 @dataclass(frozen=True)
-class DSSM(NeuralLearner):
+class DSSM(DSSMShape, NeuralLearner):
     """DSSM: the cosine of what a small network makes of the letter trigrams of query and text (Huang 2013)."""
 
     kind: ClassVar[str] = "dssm"
@@ -241,7 +251,6 @@ class DSSM(NeuralLearner):
         "msmarco": {"layers": (300, 300, 128)},
     }
 
-    layers: tuple[int, ...] = (100, 100, 50)
     stopwords: str = "english"
 
     def __post_init__(self) -> None:
@@ -252,11 +261,11 @@ class DSSM(NeuralLearner):
     def net(self, collection: Collection) -> Net:
         dssm = _torch("shaketable.rankers.nets.dssm")
         vocabulary = dssm.trigrams_of(collection.docs, Tokenizer(stopwords=self.stopwords, stemmer="none"))
-        return cast("Net", dssm.DSSM(vocabulary, self._shape(dssm.Shape)))
+        return cast("Net", dssm.DSSM(vocabulary, self._shape()))
 
 
 @dataclass(frozen=True)
-class DRMM(WordLearner):
+class DRMM(DRMMShape, WordLearner):
     """DRMM: histograms of how like a text's words are to each word of the query, and a gate (Guo 2016)."""
 
     kind: ClassVar[str] = "drmm"
@@ -266,38 +275,29 @@ class DRMM(WordLearner):
         "msmarco": WORDS_READ | {"bins": 30, "hidden": 10, "objective": "hinge"},
     }
 
-    bins: int = 30
-    hidden: int = 5
     lr: float = 2e-2
 
 
 @dataclass(frozen=True)
-class KNRM(WordLearner):
+class KNRM(KNRMShape, WordLearner):
     """K-NRM: soft counts of like words at several degrees of likeness (Xiong 2017)."""
 
     kind: ClassVar[str] = "knrm"
     presets: ClassVar[Presets] = _everywhere(kernels=11, sigma=0.1, **WORDS_READ)
 
-    kernels: int = 11
-    sigma: float = 0.1
     lr: float = 5e-3
 
 
 @dataclass(frozen=True)
-class ConvKNRM(WordLearner):
+class ConvKNRM(ConvKNRMShape, WordLearner):
     """Conv-KNRM: soft counts of like n-grams of words (Dai 2018)."""
 
     kind: ClassVar[str] = "conv_knrm"
     presets: ClassVar[Presets] = _everywhere(grams=3, filters=128, kernels=11, sigma=0.1, **WORDS_READ)
 
-    grams: int = 3
-    filters: int = 128
-    kernels: int = 11
-    sigma: float = 0.1
-
 
 @dataclass(frozen=True)
-class Duet(WordLearner):
+class Duet(DuetShape, WordLearner):
     """Duet: a network on exact matches and one on the meanings of query and text, added (Mitra 2017).
 
     input="trigrams" has the second one read words by their letters, as the paper does; then there are no vectors.
@@ -310,13 +310,6 @@ class Duet(WordLearner):
         "msmarco": {"filters": 32, "local": 32, "distributed": 32, "query_length": 16, "text_length": 256},
     }
 
-    filters: int = 10
-    local: int = 30
-    distributed: int = 699
-    query_length: int = 16
-    text_length: int = 256
-    input: str = "words"
-
     def net(self, collection: Collection) -> Net:
         if self.input == "words":
             return super().net(collection)
@@ -324,7 +317,7 @@ class Duet(WordLearner):
             raise BadInput(f"duet: input={self.input!r} reads words by their letters, so leave out vectors")
         dssm, duet = _torch("shaketable.rankers.nets.dssm"), _torch("shaketable.rankers.nets.duet")
         tokenizer = Tokenizer(stopwords=self.stopwords, stemmer=self.stemmer)
-        return cast("Net", duet.Duet(dssm.trigrams_of(collection.docs, tokenizer), 0, self._shape(duet.Shape)))
+        return cast("Net", duet.Duet(dssm.trigrams_of(collection.docs, tokenizer), 0, self._shape()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -340,9 +333,13 @@ class EncoderLearner(NeuralLearner):
     every: int = 100
     patience: int = 2
 
+    def net(self, collection: Collection) -> Net:
+        make: Any = net_class(self.kind)
+        return cast("Net", make.pretrained(self.checkpoint, self._shape()))
+
 
 @dataclass(frozen=True, kw_only=True)
-class Bert(EncoderLearner):
+class Bert(BertShape, EncoderLearner):
     """monoBERT: a pretrained encoder reads query and text together (Nogueira, Cho 2019).
 
     `max_length` counts the pieces of both, special tokens included; what is beyond is not read.
@@ -351,49 +348,34 @@ class Bert(EncoderLearner):
     kind: ClassVar[str] = "bert"
     presets: ClassVar[Presets] = _everywhere(objective="bce", lr=3e-5, max_length=512)
 
-    max_length: int = 192
-
     def net(self, collection: Collection) -> Net:
         nets = _torch("shaketable.rankers.nets.bert")
-        return cast("Net", nets.CrossEncoder.pretrained(self.checkpoint, self.max_length, fresh=True))
+        return cast("Net", nets.CrossEncoder.pretrained(self.checkpoint, self._shape(), fresh=True))
 
 
 @dataclass(frozen=True, kw_only=True)
-class ColBERT(EncoderLearner):
+class ColBERT(ColBERTShape, EncoderLearner):
     """ColBERT: a pretrained encoder's vectors of tokens; each of the query's finds its nearest (Khattab 2020)."""
 
     kind: ClassVar[str] = "colbert"
     presets: ClassVar[Presets] = _everywhere(objective="ranknet", lr=3e-6, query_length=32, text_length=180)
     grid: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": (3e-6,)}
 
-    dim: int = 128
-    query_length: int = 32
-    text_length: int = 180
     steps: int = 200
-
-    def net(self, collection: Collection) -> Net:
-        nets = _torch("shaketable.rankers.nets.colbert")
-        return cast("Net", nets.ColBERT.pretrained(self.checkpoint, self._shape(nets.Shape)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dense(EncoderLearner):
+class Dense(DenseShape, EncoderLearner):
     """A bi-encoder: the cosine of a pretrained encoder's vectors of query and text (Reimers, Gurevych 2019)."""
 
     kind: ClassVar[str] = "dense"
 
-    max_length: int = 192
-    pooling: str = "mean"
     objective: str = "softmax(temperature=0.05)"
     lr: float = 2e-5
 
-    def net(self, collection: Collection) -> Net:
-        nets = _torch("shaketable.rankers.nets.dense")
-        return cast("Net", nets.BiEncoder.pretrained(self.checkpoint, self._shape(nets.Shape)))
-
 
 @dataclass(frozen=True, kw_only=True)
-class EPIC(EncoderLearner):
+class EPIC(EPICShape, EncoderLearner):
     """EPIC: query and text as weights over the vocabulary, by a masked language model's head (MacAvaney 2020).
 
     A checkpoint without such a head, MiniLM for one, gets one that is tied to its pieces (`rankers.nets.masked`).
@@ -402,29 +384,18 @@ class EPIC(EncoderLearner):
 
     kind: ClassVar[str] = "epic"
 
-    max_length: int = 192
-    keep: int = 0
     steps: int = 200
-
-    def net(self, collection: Collection) -> Net:
-        nets = _torch("shaketable.rankers.nets.epic")
-        return cast("Net", nets.EPIC.pretrained(self.checkpoint, self._shape(nets.Shape)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class MonoT5(EncoderLearner):
+class MonoT5(MonoT5Shape, EncoderLearner):
     """monoT5: a T5 learns to answer true or false to a query and a text (Nogueira 2020)."""
 
     kind: ClassVar[str] = "monot5"
 
     checkpoint: str = field(default="google-t5/t5-base", kw_only=False)
-    max_length: int = 192
     objective: str = "likelihood"
     lr: float = 3e-4
-
-    def net(self, collection: Collection) -> Net:
-        nets = _torch("shaketable.rankers.nets.t5")
-        return cast("Net", nets.MonoT5.pretrained(self.checkpoint, self.max_length))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -453,7 +424,7 @@ class PROP(Bert):
         return super().fit(collection, train, watch=watch, **how)
 
     def net(self, collection: Collection) -> Net:
-        return cast("Net", _torch("shaketable.rankers.nets.saving").load(self._pretrained(collection)))
+        return cast("Net", _torch("shaketable.rankers.nets.saving").read_net(self._pretrained(collection)))
 
     def remarks(self, collection: Collection) -> dict[str, Any]:
         return {"pretraining": _torch("shaketable.rankers.nets.saving").read(self._pretrained(collection))["card"]}

@@ -20,7 +20,7 @@ from shaketable.errors import BadInput
 from shaketable.learners.baselines import Baselines, files_of, read_baselines
 from shaketable.learners.samples import Judged, Shuffled, Source, Taught, candidate_lists, sentence_lists, teach
 from shaketable.registry import RANKERS, Catalogue
-from shaketable.score.road import find
+from shaketable.score.road import retrieve
 from shaketable.types import Collection, Qrels, Ranker, Retriever, Run, fingerprint, ranking
 
 FIRST_STAGE = "bm25"
@@ -83,7 +83,7 @@ def _found(collection: Collection, finder: str, qids: Sequence[str], depth: int)
     if not isinstance(ranker, Retriever):
         raise BadInput(f"{finder} cannot search a collection, so it cannot find texts to learn from; bm25 can")
     texts = [collection.queries[qid].text for qid in qids]
-    return {qid: one.head(depth) for qid, one in zip(qids, find(ranker, finder, texts, depth), strict=True)}
+    return {qid: one.head(depth) for qid, one in zip(qids, retrieve(ranker, finder, texts, depth), strict=True)}
 
 
 @runtime_checkable

@@ -39,6 +39,7 @@ from shaketable.rankers.folder import MODEL
 from shaketable.rankers.nets import checkpoints, saving
 from shaketable.rankers.nets.bert import CrossEncoder
 from shaketable.rankers.nets.masked import Masked
+from shaketable.rankers.nets.shapes import BertShape
 from shaketable.rankers.nets.tokens import Tokens, cut
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Corpus, Watch, fingerprint, unwatched
@@ -66,12 +67,12 @@ HELD = 64  # pairs that are not learned from, to choose the weights by
 class Pretraining:
     """The settings. A checkpoint without a head for masked words has `adapt` steps on masked words alone before."""
 
-    checkpoint: str = "minilm"
-    max_length: int = 192
-    steps: int = 600
-    adapt: int = 300
-    lists: int = 8
-    lr: float = 2e-5
+    checkpoint: str
+    max_length: int
+    steps: int
+    adapt: int
+    lists: int
+    lr: float
     every: int = 100
 
 
@@ -81,7 +82,7 @@ def pretrained(corpus: Corpus, settings: Pretraining, watch: Watch = unwatched, 
     It lies in the home folder under a name that tells texts, checkpoint and settings. If one was cut off there, it goes
     on. A control is told at random which set is the better one.
     """
-    mark = checkpoints.contents(checkpoints.find(settings.checkpoint))
+    mark = checkpoints.contents(checkpoints.checkpoint_folder(settings.checkpoint))
     named = {name: value for name, value in asdict(settings).items() if name != "checkpoint"}
     name = fingerprint("prop", FORMAT, corpus.fingerprint, mark, sorted(named.items()), control)
     folder = home() / "pretrained" / name
@@ -137,8 +138,9 @@ class PROP(nn.Module):
     @classmethod
     def pretrained(cls, checkpoint: str, max_length: int) -> Self:
         """From a checkpoint: its encoder once, its head for masked words or a tied one, and a fresh head to rank."""
-        path = checkpoints.find(checkpoint)
-        ranker, masked = CrossEncoder.pretrained(checkpoint, max_length, fresh=True), Masked.pretrained(path)
+        path = checkpoints.checkpoint_folder(checkpoint)
+        ranker = CrossEncoder.pretrained(checkpoint, BertShape(max_length=max_length), fresh=True)
+        masked = Masked.pretrained(path)
         if ranker.tokenizer.mask_token_id is None:
             raise BadInput("has no [MASK] in its vocabulary, so no words can be masked", path)
         encoder = ranker.model.base_model

@@ -5,7 +5,6 @@ A list is a function of seed, query and pass, so training may stop anywhere and 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,6 +15,7 @@ import numpy as np
 from shaketable.chance import Draws, draws_for
 from shaketable.errors import BadInput
 from shaketable.score.road import ask
+from shaketable.text.sentences import split_sentences
 from shaketable.types import Collection, Corpus, Doc, Ranker, Retriever, Run, Slate, ranking
 
 
@@ -200,12 +200,3 @@ def search(finder: Ranker, queries: Mapping[str, str], depth: int) -> Run:
     if not isinstance(finder, Retriever):
         raise BadInput(f"{finder.name} cannot search a collection, so it cannot find texts to learn from; bm25 can")
     return dict(zip(queries, finder.search(list(queries.values()), depth), strict=True))
-
-
-def split_sentences(text: str) -> list[str]:
-    """Cut after . ! ? where a space and no small letter follows.
-
-    >>> split_sentences("It shook, e.g. twice. Was it safe? Yes.")
-    ['It shook, e.g. twice.', 'Was it safe?', 'Yes.']
-    """
-    return [part for part in re.split(r"(?<=[.!?])\s+(?![a-z])", text.strip()) if part]

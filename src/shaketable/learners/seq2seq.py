@@ -27,8 +27,8 @@ from shaketable.types import Collection, Run, Watch, unwatched
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from shaketable.learners.writer import Writer
     from shaketable.rankers.nets.net import Net
-    from shaketable.rankers.nets.writer import Writer
 
 CARD = "card.json"
 TOPICS = (
@@ -105,7 +105,7 @@ class Seq2Seq:
             dealt = draws_for(seed, "shuffled targets").shuffled([pair.target for pair in pairs])
             pairs = [Pair(pair.source, other) for pair, other in zip(pairs, dealt, strict=True)]
         learned, held = self._apart(pairs, seed)
-        start = checkpoints.contents(checkpoints.find(self.checkpoint)) if self.checkpoint else ""
+        start = checkpoints.contents(checkpoints.checkpoint_folder(self.checkpoint)) if self.checkpoint else ""
         net = self._begin(pairs, seed)
         steps = ceil(len(learned) / self.batch)
         schedule = loop.Schedule(
@@ -136,9 +136,9 @@ class Seq2Seq:
     def _begin(self, pairs: Sequence[Pair], seed: int) -> Writer:
         import torch
 
-        checkpoints, writer = _torch("shaketable.rankers.nets.checkpoints"), _torch("shaketable.rankers.nets.writer")
+        checkpoints, writer = _torch("shaketable.rankers.nets.checkpoints"), _torch("shaketable.learners.writer")
         if self.checkpoint:
-            path = checkpoints.find(self.checkpoint)
+            path = checkpoints.checkpoint_folder(self.checkpoint)
             model, tokenizer = checkpoints.read_t5(path), checkpoints.read_tokenizer(path)
             checkpoints.check_vocabulary(path, tokenizer, model)
         else:

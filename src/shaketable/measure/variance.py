@@ -159,7 +159,8 @@ def below_initial(initial: ArrayLike, new: ArrayLike) -> float:
     >>> below_initial([0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.2, 0.4])
     25.0
     """
-    return float(100 * (_difference(initial, new) < 0).mean())
+    worse = _difference(initial, new) < 0
+    return float(100 * worse.sum() / worse.size)
 
 
 def mean_variance_correlation(means: ArrayLike, variances: ArrayLike) -> float:

@@ -62,7 +62,7 @@ class Expander:
         """Names all that expansions depend on, beside the text."""
         checkpoints = nets("checkpoints")
         return fingerprint(
-            FORMAT, checkpoints.contents(checkpoints.find(self.model)), self.n, (LIKELIEST, LONGEST, READ)
+            FORMAT, checkpoints.contents(checkpoints.checkpoint_folder(self.model)), self.n, (LIKELIEST, LONGEST, READ)
         )
 
     def expand(self, docs: Sequence[Doc]) -> list[Doc]:
@@ -82,7 +82,7 @@ class Expander:
     @cached_property
     def _sampler(self) -> Sampler:
         checkpoints = nets("checkpoints")
-        path = checkpoints.find(self.model)
+        path = checkpoints.checkpoint_folder(self.model)
         return Sampler(checkpoints.read_t5(path).eval(), checkpoints.read_tokenizer(path))
 
     @cached_property
@@ -130,6 +130,7 @@ class ExpandedRanker:
     base: LexicalRanker
     expander: Expander
     pointwise: ClassVar[bool] = True
+    family: ClassVar[str] = "traditional"
     cached: ClassVar[bool] = False
 
     @property
@@ -137,9 +138,9 @@ class ExpandedRanker:
         return fingerprint(self.name, self.base.fingerprint)
 
     @property
-    def remark(self) -> str:
+    def notice(self) -> str:
         """What became of an index that was damaged."""
-        return self.base.remark
+        return self.base.notice
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         docs = iter(self.expander.expand([doc for slate in slates for doc in slate.docs]))

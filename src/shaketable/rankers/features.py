@@ -238,14 +238,14 @@ class Extractor:
                 for feature in named.keys() & FEATURES.keys():
                     rows[:, named[feature]] = FEATURES[feature](found)
             if self.phrases and named.keys() & ORDERED.keys():
-                phrases = self.phrases.find(queries, owners, list(map(part, docs)), texts)
+                phrases = self.phrases.phrases(queries, owners, list(map(part, docs)), texts)
                 for feature in named.keys() & ORDERED.keys():
                     rows[:, named[feature]] = ORDERED[feature](phrases)
         return rows
 
     def _match(self, index: Index, bags: Bags, owners: Ints, docs: Sequence[Doc], texts: Ints) -> Matches:
         """Look for the terms of query owners[p] in docs[texts[p]], for every pair p."""
-        from shaketable.rankers.matches import find
+        from shaketable.rankers.matches import count_matches
 
         queries = len(bags.starts) - 1
         asked = np.repeat(np.arange(queries), np.diff(bags.starts))
@@ -258,7 +258,7 @@ class Extractor:
         starts = self.reader.texts.starts
         most = int(np.diff(first)[owners].sum())
         pairs, places, tf = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most)
-        found = find(self.reader.texts.tokens, starts, first, terms, owners, held, pairs, places, tf)
+        found = count_matches(self.reader.texts.tokens, starts, first, terms, owners, held, pairs, places, tf)
         places = places[:found]
         return Matches(
             stats=Stats(max(1, len(index.docnos)), max(1, index.size)),

@@ -161,13 +161,14 @@ class LexicalRanker:
     bags: Callable[[Sequence[str]], Bags]
     pointwise: ClassVar[bool] = True
     cached: ClassVar[bool] = False
+    family: ClassVar[str] = "traditional"
 
     @property
     def fingerprint(self) -> str:
         return fingerprint(self.name, self.scorer.index.fingerprint)
 
     @property
-    def remark(self) -> str:
+    def notice(self) -> str:
         """What became of an index that was damaged."""
         return self.scorer.index.remark
 

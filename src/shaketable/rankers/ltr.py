@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,7 +170,7 @@ class FittedModel:
             folders.write(folder, {"kind": "trees", **about}, lambda new: _write(new, text), overwrite=overwrite)
 
 
-def load(folder: str | Path) -> FittedModel:
+def read_model(folder: str | Path) -> FittedModel:
     """The model that `save` wrote."""
     stored = folders.opened(folder)
     about, path = stored.about, stored.folder / folders.MODEL
@@ -204,6 +204,7 @@ class FittedRanker:
     model: FittedModel
     extractor: Extractor
     _rows: dict[tuple[str, Doc], Floats] = field(default_factory=dict, repr=False)
+    family: ClassVar[str] = "learned from features"
 
     @property
     def pointwise(self) -> bool:
@@ -214,7 +215,7 @@ class FittedRanker:
         return fingerprint(self.model.fingerprint, self.extractor.fingerprint)
 
     @property
-    def remark(self) -> str:
+    def notice(self) -> str:
         """What became of an index that was damaged."""
         return "; ".join(filter(None, dict.fromkeys(self.extractor.remarks)))
 

@@ -12,7 +12,7 @@ Array = NDArray[Any]
 
 
 @compiled
-def find(
+def count_matches(
     tokens: Array, starts: Array, first: Array, terms: Array, owners: Array, texts: Array, pairs: Array, places: Array,
     counts: Array,
 ) -> int:  # fmt: skip

@@ -7,31 +7,38 @@ so these are learners, in `train`.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
 
-from shaketable.errors import MissingExtra, check
-from shaketable.registry import RANKERS, Catalogue
+from shaketable.errors import MissingExtra, UnknownName, check
+from shaketable.rankers.nets.shapes import BertShape, DenseShape, MonoT5Shape
+from shaketable.registry import RANKERS
 from shaketable.types import Collection, Ranker, fingerprint
 
-NETS = Catalogue(
-    "neural model",
-    {
-        "bert": "shaketable.rankers.nets.bert:CrossEncoder",
-        "colbert": "shaketable.rankers.nets.colbert:ColBERT",
-        "dense": "shaketable.rankers.nets.dense:BiEncoder",
-        "monot5": "shaketable.rankers.nets.t5:MonoT5",
-        "epic": "shaketable.rankers.nets.epic:EPIC",
-        "dssm": "shaketable.rankers.nets.dssm:DSSM",
-        "drmm": "shaketable.rankers.nets.drmm:DRMM",
-        "knrm": "shaketable.rankers.nets.knrm:KNRM",
-        "conv_knrm": "shaketable.rankers.nets.conv_knrm:ConvKNRM",
-        "duet": "shaketable.rankers.nets.duet:Duet",
-    },
-)
-"""The kinds of saved nets."""
+if TYPE_CHECKING:
+    from shaketable.rankers.nets.net import Net
+
+KIND = r"[a-z][a-z0-9_]*"
+"""How a kind of net is spelled: the name of a module, and nothing that leads out of the folder of nets."""
+
+
+def net_class(kind: str) -> type[Net]:
+    """The class of the nets of a kind: the one in the module `rankers.nets.KIND` that calls itself so."""
+    known = [module.name for module in iter_modules([str(Path(__file__).with_name("nets"))])]
+    if re.fullmatch(KIND, kind) and kind in known and (found := _net_in(kind)):
+        return found
+    raise UnknownName("neural model", kind, filter(_net_in, known))
+
+
+def _net_in(module: str) -> type[Net] | None:
+    """The net in a module of `rankers.nets` that is called as the module is; most modules there have none."""
+    net: type[Net] = _nets("net").Net
+    classes = (thing for thing in vars(_nets(module)).values() if isinstance(thing, type) and issubclass(thing, net))
+    return next((one for one in classes if vars(one).get("kind") == module), None)
 
 
 @dataclass(frozen=True)
@@ -46,15 +53,15 @@ class Dense:
 
     checkpoint: str = "minilm"
     max_length: int = 256
-    pooling: str = "mean"
+    pooling: str = DenseShape.pooling
     precision: str = "float32"
 
     def __post_init__(self) -> None:
         _check_length("dense", self.max_length)
 
     def open(self, collection: Collection) -> Ranker:
-        path, dense = _found(self.checkpoint), _nets("dense")
-        net = dense.BiEncoder.pretrained(str(path), dense.Shape(self.max_length, self.pooling))
+        path, dense = _folder(self.checkpoint), _nets("dense")
+        net = dense.BiEncoder.pretrained(str(path), DenseShape(max_length=self.max_length, pooling=self.pooling))
         return _opened(self, path, net, collection)
 
 
@@ -66,7 +73,7 @@ class ST:
     precision: str = "float32"
 
     def open(self, collection: Collection) -> Ranker:
-        path, dense = _found(self.name), _nets("dense")
+        path, dense = _folder(self.name), _nets("dense")
         return _opened(self, path, dense.BiEncoder.pretrained(str(path), dense.described(path)), collection)
 
 
@@ -85,8 +92,9 @@ class HF:
         _check_length("hf", self.max_length)
 
     def open(self, collection: Collection) -> Ranker:
-        path = _found(self.name)
-        return _opened(self, path, _nets("bert").CrossEncoder.pretrained(str(path), self.max_length), collection)
+        path = _folder(self.name)
+        net = _nets("bert").CrossEncoder.pretrained(str(path), BertShape(max_length=self.max_length))
+        return _opened(self, path, net, collection)
 
 
 @dataclass(frozen=True)
@@ -107,8 +115,9 @@ class T5:
         check("t5", fine, "max_length", "16 or more", self.max_length)
 
     def open(self, collection: Collection) -> Ranker:
-        path = _found(self.name)
-        return _opened(self, path, _nets("t5").MonoT5.pretrained(str(path), self.max_length), collection)
+        path = _folder(self.name)
+        net = _nets("monot5").MonoT5.pretrained(str(path), MonoT5Shape(max_length=self.max_length))
+        return _opened(self, path, net, collection)
 
 
 @dataclass(frozen=True)
@@ -120,7 +129,7 @@ class Trained:
 
     def open(self, collection: Collection) -> Ranker:
         saving, folder = _nets("saving"), Path(self.folder)
-        net, mark = saving.load(folder), saving.mark(folder)
+        net, mark = saving.read_net(folder), saving.mark(folder)
         ranker: Ranker = _nets("scoring").ranker_of(self.folder, mark, net, collection.docs, self.precision)
         return ranker
 
@@ -130,13 +139,8 @@ class Trained:
         return about
 
 
-def load(folder: Path) -> Trained:
-    """The saved neural model in a folder."""
-    return Trained(str(folder))
-
-
-def _found(checkpoint: str) -> Path:
-    path: Path = _nets("checkpoints").find(checkpoint)
+def _folder(checkpoint: str) -> Path:
+    path: Path = _nets("checkpoints").checkpoint_folder(checkpoint)
     return path
 
 

@@ -65,7 +65,7 @@ class PhraseReader:
     def of(cls, model: NGrams) -> PhraseReader:
         return cls(model, Reader(model.tokenizer))
 
-    def find(self, queries: Sequence[str], owners: Ints, docs: Sequence[Doc], texts: Ints) -> Phrases:
+    def phrases(self, queries: Sequence[str], owners: Ints, docs: Sequence[Doc], texts: Ints) -> Phrases:
         """What docs[texts[p]] has of query owners[p], for every pair p."""
         from shaketable.rankers import runs
 
@@ -82,7 +82,7 @@ class PhraseReader:
         content &= ~plain
         pairs = len(owners)
         outs = np.zeros((len(runs.COLUMNS), pairs))
-        runs.find(
+        runs.fill_phrases(
             self.reader.texts.tokens, self.reader.texts.starts, first, terms, plain, content, numbers != UNKNOWN,
             self._spans(numbers, first), owners, held, outs,
         )  # fmt: skip

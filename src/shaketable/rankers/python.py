@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from shaketable.errors import BadInput, RankerFailed
+from shaketable.errors import BadInput, RankerFailed, users_code
 from shaketable.objects import located
 from shaketable.score.road import checked
 from shaketable.types import Collection, Ranker, Scores, Slate
@@ -47,16 +47,13 @@ def adapt(thing: Any, collection: Collection, name: str = "") -> Ranker:
     """
     name = name or getattr(thing, "__name__", type(thing).__name__)
     if inspect.isclass(thing):
-        try:
+        with users_code(f"{name}: a class must be usable without arguments, or name an instance of it instead"):
             thing = thing()
-        except Exception as error:
-            raise BadInput(
-                f"{name}: a class must be usable without arguments ({error}); name an instance of it instead"
-            ) from error
     if isinstance(thing, Ranker) and isinstance(thing.name, str) and takes(thing.score, 1):
         return thing
     if callable(getattr(thing, "open", None)) and not hasattr(thing, "score"):
-        opened: Ranker = thing.open(collection)
+        with users_code(f"ranker {name} cannot be opened"):
+            opened: Ranker = thing.open(collection)
         return opened
     for shape in SHAPES:
         method = getattr(thing, shape.method, None) if shape.method else thing
@@ -67,6 +64,7 @@ def adapt(thing: Any, collection: Collection, name: str = "") -> Ranker:
                 pointwise=getattr(thing, "pointwise", shape.pointwise) is True,
                 fingerprint=_own(thing),
                 cached=getattr(thing, "cached", True) is not False,
+                noise=getattr(thing, "noise", 0.0),
             )
     accepted = ", ".join(shape.reads for shape in SHAPES)
     raise BadInput(f"{name} is {type(thing).__name__}, not a ranker; it may have {accepted}, or open(collection)")
@@ -89,6 +87,7 @@ class Adapted:
     pointwise: bool = False
     fingerprint: str | None = None
     cached: bool = True
+    noise: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from shaketable.index.kernels import compiled
 
 Array = NDArray[Any]
 COLUMNS = ("covered", "phrases", "logs", "mass", "longest", "neighbours", "missing")
-"""The rows of what `find` fills."""
+"""The rows of what `fill_phrases` fills."""
 
 
 @compiled
-def find(
+def fill_phrases(
     tokens: Array, starts: Array, first: Array, terms: Array, plain: Array, content: Array, known: Array, spans: Array,
     owners: Array, texts: Array, outs: Array,
 ) -> None:  # fmt: skip

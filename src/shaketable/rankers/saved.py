@@ -25,7 +25,7 @@ class Saved:
             opened: Ranker = KINDS[kind].open_folder(self.path, collection)
             return opened
         if kind in ltr.KINDS:
-            return replace(ltr.load(self.path).open(collection), name=self.path)
+            return replace(ltr.read_model(self.path).open(collection), name=self.path)
         return neural.Trained(self.path).open(collection)
 
     def card(self) -> dict[str, Any]:

@@ -18,10 +18,10 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from shaketable.errors import BadInput, RankerFailed, ShaketableError
+from shaketable.errors import BadInput, RankerFailed, ShaketableError, users_code
 from shaketable.score.executor import Executor, Here, Job, Origin, Threads, completed
 from shaketable.score.store import Store
-from shaketable.types import Doc, Failure, Ranker, Retriever, Scores, Slate, Watch, unwatched
+from shaketable.types import Doc, Failure, Ranker, Retriever, Scores, Slate, Watch, ranking, unwatched
 
 Unit = TypeVar("Unit")
 Answer = Any
@@ -44,18 +44,21 @@ class Traits:
     volatile: bool = False
     in_flight: int = 1
     chunk: int = 0
+    noise: float = 0.0
 
     @classmethod
     def of(cls, ranker: Ranker | Retriever, name: str = "") -> Traits:
-        return cls(
-            name=name or str(getattr(ranker, "name", type(ranker).__name__)),
-            pointwise=getattr(ranker, "pointwise", False) is True,
-            fingerprint=getattr(ranker, "fingerprint", None),
-            cached=getattr(ranker, "cached", True) is not False,
-            volatile=getattr(ranker, "volatile", False) is True,
-            in_flight=int(getattr(ranker, "in_flight", 1)),
-            chunk=int(getattr(ranker, "chunk", 0)),
-        )
+        with users_code(f"ranker {name or type(ranker).__name__} cannot say what it is"):
+            return cls(
+                name=name or str(getattr(ranker, "name", type(ranker).__name__)),
+                pointwise=getattr(ranker, "pointwise", False) is True,
+                fingerprint=getattr(ranker, "fingerprint", None),
+                cached=getattr(ranker, "cached", True) is not False,
+                volatile=getattr(ranker, "volatile", False) is True,
+                in_flight=int(getattr(ranker, "in_flight", 1)),
+                chunk=int(getattr(ranker, "chunk", 0)),
+                noise=float(getattr(ranker, "noise", 0.0)),
+            )
 
 
 @dataclass
@@ -108,7 +111,8 @@ class Road:
         traits = Traits.of(ranker, name)
         way: Way[Any] = Pairs(self._digest) if traits.pointwise and traits.cached else Slates(self._digest)
         values, places = self._walk(_Asked(ranker, traits, origin), way, slates, kept=traits.cached)
-        return [way.assemble([values[i] for i in place]) for place in places]
+        answers = [way.assemble([values[i] for i in place]) for place in places]
+        return [settled(answer, traits.noise) for answer in answers] if traits.noise else answers
 
     def search(
         self, ranker: Retriever, queries: Sequence[str], k: int, name: str = "", origin: Origin | None = None
@@ -120,10 +124,17 @@ class Road:
         traits = Traits.of(ranker, name)
         values, places = self._walk(_Asked(ranker, traits, origin), Searches(k), queries, kept=True)
         answers = [values[i] for (i,) in places]
-        return [None if answer is None else answer.head(k) for answer in answers]
+        return [None if answer is None else answer.head(k, traits.noise) for answer in answers]
 
     def remark(self, ranker: Ranker) -> str:
-        """What a ranker says of its scores, or said when those on disk were made: they are no better for being kept."""
+        """What a ranker says of its scores, or said when those on disk were made: they are no better for being kept.
+
+        A notice is of this process alone, and not kept.
+        """
+        texts = self._remark(ranker), str(getattr(ranker, "notice", "") or "")
+        return "; ".join(filter(None, texts))
+
+    def _remark(self, ranker: Ranker) -> str:
         said = str(getattr(ranker, "remark", "") or "")
         traits = Traits.of(ranker)
         if self.store is None or traits.fingerprint is None:
@@ -345,23 +356,19 @@ def ask(ranker: Ranker, name: str, slates: list[Slate]) -> list[Scores]:
     return [checked(name, slate, answer) for slate, answer in zip(slates, answers, strict=True)]
 
 
-def find(ranker: Retriever, name: str, queries: list[str], k: int) -> list[Found]:
+def retrieve(ranker: Retriever, name: str, queries: list[str], k: int) -> list[Found]:
     """Call the retriever and check what comes back."""
     where = f" (first query {queries[0]!r})" if queries else ""
-    answers = _called(name, f"failed to search for {len(queries)} queries{where}", lambda: ranker.search(queries, k))
+    what = f"failed to search for {len(queries)} queries{where}"
+    answers = _called(name, what, lambda: list(ranker.search(queries, k)))
     if len(answers) != len(queries):
         raise RankerFailed(f"ranker {name} returned {len(answers)} lists for {len(queries)} queries")
     return [_checked_list(name, query, answer, k) for query, answer in zip(queries, answers, strict=True)]
 
 
 def _called(name: str, what: str, call: Callable[[], list[Any]]) -> list[Any]:
-    """What the call returns. Whatever it raises, an attempt to end the program included, is the ranker's failure."""
-    try:
+    with users_code(f"ranker {name} {what}", RankerFailed):
         return call()
-    except (ShaketableError, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        raise RankerFailed(f"ranker {name} {what}: {error!r}") from error
 
 
 def _checked_list(name: str, query: str, answer: Any, k: int) -> Found:
@@ -373,15 +380,13 @@ def _checked_list(name: str, query: str, answer: Any, k: int) -> Found:
 
 def checked(name: str, slate: Slate, answer: Any) -> Scores:
     """The answer for one slate as float64, or an error that says what is wrong with it."""
-    if getattr(answer, "requires_grad", False):  # a torch tensor that numpy will not read as it is
-        answer = answer.detach()
-    try:
+    with users_code(f"ranker {name}, query {slate.query!r}: scores are not numbers", RankerFailed):
+        if getattr(answer, "requires_grad", False):  # a torch tensor that numpy will not read as it is
+            answer = answer.detach()
         array = np.asarray(answer)
         if np.iscomplexobj(array):
             raise ValueError("they are complex")
         scores = array.astype(np.float64)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise RankerFailed(f"ranker {name}, query {slate.query!r}: scores are not numbers ({error})") from error
     if scores.shape != (len(slate.docs),):
         raise RankerFailed(
             f"ranker {name}, query {slate.query!r}: scores of shape {scores.shape} for {len(slate.docs)} documents"
@@ -392,6 +397,25 @@ def checked(name: str, slate: Slate, answer: Any) -> Scores:
             f"ranker {name}, query {slate.query!r}: score {scores[at]} for the text {slate.docs[at].text[:60]!r}"
         )
     return scores
+
+
+def settled(scores: Scores | None, noise: float) -> Any:
+    """The scores of a list without differences that mean nothing: neighbours within the noise get one score.
+
+    >>> settled(np.array([1.0, 2.0, 1.0000001, 0.5]), 1e-6).tolist()
+    [1.0000001, 2.0, 1.0000001, 0.5]
+
+    Neighbours in the order of scores are one if they lie no further apart than `noise` times the score, or times 1
+    where it is smaller. They get the highest of their scores, so that docnos decide, as they do wherever scores tie.
+    """
+    if scores is None or not len(scores):
+        return scores
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    first = np.concatenate(([True], ranked[:-1] - ranked[1:] > noise * np.maximum(1.0, np.abs(ranked[:-1]))))
+    same = np.empty_like(scores)
+    same[order] = ranked[first][np.cumsum(first) - 1]
+    return same
 
 
 def chunks(items: list[int], weights: list[int], size: int) -> Iterator[list[int]]:
@@ -546,8 +570,11 @@ class Found:
     docnos: tuple[str, ...]
     scores: Scores
 
-    def head(self, k: int) -> dict[str, float]:
-        return dict(islice(zip(self.docnos, self.scores.tolist(), strict=True), k))
+    def head(self, k: int, noise: float = 0.0) -> dict[str, float]:
+        if not noise:
+            return dict(islice(zip(self.docnos, self.scores.tolist(), strict=True), k))
+        scores = dict(zip(self.docnos[:k], settled(self.scores[:k], noise).tolist(), strict=True))
+        return {docno: scores[docno] for docno in ranking(scores)}
 
 
 @dataclass(frozen=True)
@@ -609,7 +636,7 @@ class SearchRequest:
     k: int
 
     def put(self, ranker: Any, name: str) -> list[Answer]:
-        return list(find(ranker, name, self.queries, self.k))
+        return list(retrieve(ranker, name, self.queries, self.k))
 
     def parts(self) -> list[Request]:
         return [SearchRequest([query], self.k) for query in self.queries]

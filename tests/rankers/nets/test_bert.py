@@ -12,6 +12,7 @@ from shaketable.errors import BadInput
 from shaketable.rankers.nets.bert import CrossEncoder
 from shaketable.rankers.nets.checkpoints import quiet
 from shaketable.rankers.nets.scoring import ranker_of
+from shaketable.rankers.nets.shapes import BertShape
 from shaketable.testing import check_ranker
 from tests.rankers.nets import tiny
 from tests.rankers.nets.tiny import SLATES
@@ -59,21 +60,21 @@ def flat(arrays):
 @pytest.mark.parametrize(("logits", "logit"), [(1, one), (2, odds)], ids=["one logit", "two logits"])
 def test_agrees_with_transformers(tmp_path, logits, logit):
     folder = tiny.bert(tmp_path, logits)
-    scores = flat(ranker(CrossEncoder.pretrained(str(folder))).score(SLATES))
+    scores = flat(ranker(CrossEncoder.pretrained(str(folder), BertShape(max_length=0))).score(SLATES))
     assert scores == pytest.approx(directly(folder, PAIRS, 64, logit), abs=1e-5)
     assert np.ptp(scores) > 0.01
 
 
 def test_agrees_with_transformers_on_a_vocabulary_of_bytes(tmp_path):
     folder = tiny.roberta(tmp_path)
-    net = CrossEncoder.pretrained(str(folder))
+    net = CrossEncoder.pretrained(str(folder), BertShape(max_length=0))
     assert net.max_length == 62  # positions count from 2 on
     assert flat(ranker(net).score(SLATES)) == pytest.approx(directly(folder, PAIRS, 62, one), abs=1e-5)
 
 
 def test_agrees_with_transformers_on_real_weights(minilm):
     torch.manual_seed(7)
-    net = CrossEncoder.pretrained("minilm", fresh=True).eval()
+    net = CrossEncoder.pretrained("minilm", BertShape(max_length=0), fresh=True).eval()
     with torch.inference_mode():
         ours = net(**net.collate(net.prepare(REAL))).numpy()
     assert ours == pytest.approx(directly(minilm, REAL, 512, one, num_labels=1), abs=1e-5)
@@ -82,7 +83,7 @@ def test_agrees_with_transformers_on_real_weights(minilm):
 @pytest.mark.parametrize("make", [tiny.bert, tiny.roberta])
 @pytest.mark.parametrize("limit", [16, 17, 40])
 def test_tokens_are_those_of_the_tokenizer(tmp_path, make, limit):
-    net = CrossEncoder.pretrained(str(make(tmp_path)), limit)
+    net = CrossEncoder.pretrained(str(make(tmp_path)), BertShape(max_length=limit))
     long = [("oak elm " * n, "fir, yew " * m) for n in (0, 1, 4, 30) for m in (0, 1, 5, 40)]
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)
     for (query, text), row in zip(long, net.prepare(long), strict=True):
@@ -93,7 +94,7 @@ def test_tokens_are_those_of_the_tokenizer(tmp_path, make, limit):
 
 
 def test_truncated_texts_are_counted(tmp_path):
-    opened = ranker(CrossEncoder.pretrained(str(tiny.bert(tmp_path))))
+    opened = ranker(CrossEncoder.pretrained(str(tiny.bert(tmp_path)), BertShape(max_length=0)))
     opened.score(SLATES)
     assert opened.truncated == 1
     opened.score(SLATES)
@@ -102,21 +103,21 @@ def test_truncated_texts_are_counted(tmp_path):
 
 
 def test_keeps_the_contract(tmp_path):
-    check_ranker(ranker(CrossEncoder.pretrained(str(tiny.bert(tmp_path)))))
+    check_ranker(ranker(CrossEncoder.pretrained(str(tiny.bert(tmp_path)), BertShape(max_length=0))))
 
 
 def test_gradients_reach_every_parameter_and_the_word_embeddings(tmp_path):
-    net = CrossEncoder.pretrained(str(tiny.encoder(tmp_path)), fresh=True).train()
+    net = CrossEncoder.pretrained(str(tiny.encoder(tmp_path)), BertShape(max_length=0), fresh=True).train()
     net(**net.collate(net.prepare(PAIRS))).sum().backward()
     assert all(weight.grad is not None for weight in net.parameters())
     assert net.embedding().weight.grad.abs().sum() > 0
 
 
 def test_a_fresh_head_has_one_logit_whatever_the_checkpoint_had(tmp_path):
-    net = CrossEncoder.pretrained(str(tiny.encoder(tmp_path)), fresh=True)
+    net = CrossEncoder.pretrained(str(tiny.encoder(tmp_path)), BertShape(max_length=0), fresh=True)
     assert net.model.classifier.weight.shape == (1, 32)
 
 
 def test_a_limit_beyond_the_positions_is_refused(tmp_path):
     with pytest.raises(BadInput, match="reads 64 tokens at most; max_length=65 is more"):
-        CrossEncoder.pretrained(str(tiny.bert(tmp_path)), 65)
+        CrossEncoder.pretrained(str(tiny.bert(tmp_path)), BertShape(max_length=65))

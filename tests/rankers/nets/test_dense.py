@@ -15,8 +15,9 @@ from shaketable.errors import BadInput
 from shaketable.rankers.nets import dense
 from shaketable.rankers.nets import vectors as shelves
 from shaketable.rankers.nets.checkpoints import quiet
-from shaketable.rankers.nets.dense import BiEncoder, Shape, described
+from shaketable.rankers.nets.dense import BiEncoder, described
 from shaketable.rankers.nets.scoring import ranker_of
+from shaketable.rankers.nets.shapes import DenseShape
 from shaketable.rankers.nets.vectors import Shelf
 from shaketable.testing import check_ranker, check_retriever
 from shaketable.types import Doc, ranking
@@ -64,7 +65,7 @@ POOLS = {
 @pytest.mark.parametrize("pooling", dense.POOLINGS)
 def test_agrees_with_transformers(tmp_path, pooling):
     folder = tiny.encoder(tmp_path)
-    net = BiEncoder.pretrained(str(folder), Shape(24, pooling))
+    net = BiEncoder.pretrained(str(folder), DenseShape(max_length=24, pooling=pooling))
     expected = directly(folder, SLATES, 24, POOLS[pooling])
     assert np.concatenate(ranker(net).score(SLATES)) == pytest.approx(expected, abs=1e-5)
     pairs = [(slate.query, doc.text) for slate in SLATES for doc in slate.docs]
@@ -72,13 +73,13 @@ def test_agrees_with_transformers(tmp_path, pooling):
 
 
 def test_agrees_with_transformers_on_real_weights(minilm):
-    net = BiEncoder.pretrained("minilm", Shape(256))
+    net = BiEncoder.pretrained("minilm", DenseShape(max_length=256))
     expected = directly(minilm, SLATES, 256, POOLS["mean"])
     assert np.concatenate(ranker(net).score(SLATES)) == pytest.approx(expected, abs=1e-5)
 
 
 def test_reads_the_files_of_sentence_transformers(minilm):
-    assert described(minilm) == Shape(max_length=256, pooling="mean", cosine=True)
+    assert described(minilm) == DenseShape(max_length=256, pooling="mean", cosine=True)
 
 
 @pytest.mark.parametrize("pooling", [{"pooling_mode_cls_token": True}, {"pooling_mode": "cls"}], ids=["old", "new"])
@@ -86,7 +87,7 @@ def test_pooling_and_prompts_are_those_of_the_files(tmp_path, pooling):
     prompts = {"query": "fir: ", "document": "elm: "}
     folder = tiny.sentence_transformer(tmp_path, pooling, prompts=prompts)
     net = BiEncoder.pretrained(str(folder), described(folder))
-    assert net.shape == Shape(64, "cls", True, "fir: ", "elm: ")
+    assert net.shape == DenseShape(max_length=64, pooling="cls", cosine=True, query_prompt="fir: ", text_prompt="elm: ")
     expected = directly(folder, SLATES, 64, POOLS["cls"], "fir: ", "elm: ")
     assert np.concatenate(ranker(net).score(SLATES)) == pytest.approx(expected, abs=1e-5)
 
@@ -129,11 +130,11 @@ def test_other_layers_and_no_layers_are_refused(tmp_path):
 
 def test_an_unknown_pooling_is_refused(tmp_path):
     with pytest.raises(BadInput, match="there is no pooling 'median'; there are mean, cls, lasttoken, max"):
-        BiEncoder.pretrained(str(tiny.encoder(tmp_path)), Shape(pooling="median"))
+        BiEncoder.pretrained(str(tiny.encoder(tmp_path)), DenseShape(max_length=0, pooling="median"))
 
 
 def test_search_is_exact_and_ties_go_to_the_higher_docno(tmp_path):
-    opened = ranker(BiEncoder.pretrained(str(tiny.encoder(tmp_path)), Shape()))
+    opened = ranker(BiEncoder.pretrained(str(tiny.encoder(tmp_path)), DenseShape(max_length=0)))
     queries = [text(i, 2) for i in range(5)]
     vectors = {docno: opened.encode_texts([doc.text])[0][0].astype(np.float64) for docno, doc in DOCS.items()}
     for query, found in zip(queries, opened.search(queries, 12), strict=True):
@@ -144,7 +145,7 @@ def test_search_is_exact_and_ties_go_to_the_higher_docno(tmp_path):
 
 
 def test_scores_of_search_are_scores_of_slates(tmp_path):
-    opened = ranker(BiEncoder.pretrained(str(tiny.encoder(tmp_path)), Shape()))
+    opened = ranker(BiEncoder.pretrained(str(tiny.encoder(tmp_path)), DenseShape(max_length=0)))
     (found,) = opened.search(["oak elm"], 41)
     (scores,) = opened.score([type(SLATES[0])("oak elm", tuple(DOCS[docno] for docno in found))])
     assert scores == pytest.approx(list(found.values()), abs=1e-6)
@@ -152,7 +153,7 @@ def test_scores_of_search_are_scores_of_slates(tmp_path):
 
 
 def test_vectors_are_made_once_and_kept(tmp_path, home):
-    net = BiEncoder.pretrained(str(tiny.encoder(tmp_path / "net")), Shape())
+    net = BiEncoder.pretrained(str(tiny.encoder(tmp_path / "net")), DenseShape(max_length=0))
     first = ranker(net)
     found = first.search(["oak"], 5)
     second = ranker(net)
@@ -174,7 +175,7 @@ def test_vectors_are_made_once_and_kept(tmp_path, home):
     ],
 )
 def test_damaged_vectors_are_made_again_and_this_is_said(tmp_path, home, harm):
-    net = BiEncoder.pretrained(str(tiny.encoder(tmp_path / "net")), Shape())
+    net = BiEncoder.pretrained(str(tiny.encoder(tmp_path / "net")), DenseShape(max_length=0))
     found = ranker(net).search(["oak"], 5)
     (folder,) = (home / "vectors").iterdir()
     harm(folder)
@@ -182,10 +183,10 @@ def test_damaged_vectors_are_made_again_and_this_is_said(tmp_path, home, harm):
     assert [doc.tolist() for doc in scored.score(SLATES)] == [doc.tolist() for doc in ranker(net).score(SLATES)]
     again = ranker(net)
     assert again.search(["oak"], 5) == found
-    assert again.remark.startswith("the vectors of the collection were made again, for those on disk were damaged (")
+    assert again.notice.startswith("the vectors of the collection were made again, for those on disk were damaged (")
     third = ranker(net)
     assert third.search(["oak"], 5) == found
-    assert third.remark == ""
+    assert third.notice == ""
 
 
 FULL = """
@@ -243,18 +244,20 @@ def test_modules_lie_inside_of_the_folder(tmp_path):
 
 
 def test_a_collection_without_documents_has_nothing_to_find(tmp_path):
-    assert ranker(BiEncoder.pretrained(str(tiny.encoder(tmp_path)), Shape()), MemoryCorpus({})).search(["a"], 5) == [{}]
+    assert ranker(BiEncoder.pretrained(str(tiny.encoder(tmp_path)), DenseShape(max_length=0)), MemoryCorpus({})).search(
+        ["a"], 5
+    ) == [{}]
 
 
 def test_a_search_for_nothing_is_refused(tmp_path):
     with pytest.raises(BadInput, match="the best 0 documents"):
-        ranker(BiEncoder.pretrained(str(tiny.encoder(tmp_path)), Shape())).search(["a"], 0)
+        ranker(BiEncoder.pretrained(str(tiny.encoder(tmp_path)), DenseShape(max_length=0))).search(["a"], 0)
 
 
 def test_vectors_that_cannot_be_kept(tmp_path, home):
     home.write_text("a file where the folder should be")
     with pytest.raises(BadInput, match="the vectors of the collection cannot be kept"):
-        ranker(BiEncoder.pretrained(str(tiny.encoder(tmp_path)), Shape())).search(["a"], 1)
+        ranker(BiEncoder.pretrained(str(tiny.encoder(tmp_path)), DenseShape(max_length=0))).search(["a"], 1)
 
 
 def test_many_equal_vectors_and_blocks_are_searched_exactly(monkeypatch):
@@ -276,13 +279,13 @@ def test_many_equal_vectors_and_blocks_are_searched_exactly(monkeypatch):
 
 
 def test_keeps_the_contracts(tmp_path):
-    opened = ranker(BiEncoder.pretrained(str(tiny.encoder(tmp_path)), Shape()))
+    opened = ranker(BiEncoder.pretrained(str(tiny.encoder(tmp_path)), DenseShape(max_length=0)))
     check_ranker(opened)
     check_retriever(opened, ["oak", "elm and fir", "willow"])
 
 
 def test_gradients_reach_every_parameter_and_the_word_embeddings(tmp_path):
-    net = BiEncoder.pretrained(str(tiny.encoder(tmp_path)), Shape()).train()
+    net = BiEncoder.pretrained(str(tiny.encoder(tmp_path)), DenseShape(max_length=0)).train()
     net(**net.collate(net.prepare([("oak", "an oak, a fir"), ("elm tree", "ash")]))).sum().backward()
     assert all(weight.grad is not None for weight in net.parameters())
     assert net.embedding().weight.grad.abs().sum() > 0

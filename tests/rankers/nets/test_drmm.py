@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from shaketable.rankers.nets.drmm import DRMM, Shape, log_counts
+from shaketable.rankers.nets.drmm import DRMM, log_counts
+from shaketable.rankers.nets.shapes import DRMMShape
 from shaketable.rankers.nets.words import Vocabulary
 from shaketable.text.tokens import Tokenizer
 
 
 def toy() -> DRMM:
     """oak (1, 0), elm (0, 2), fir (0.6, 0.8), ash (-1, 0)."""
-    net = DRMM(Vocabulary(("oak", "elm", "fir", "ash"), Tokenizer(stemmer="none")), 2, Shape())
+    net = DRMM(Vocabulary(("oak", "elm", "fir", "ash"), Tokenizer(stemmer="none")), 2, DRMMShape())
     net.take(np.array([[1, 0], [0, 2], [0.6, 0.8], [-1, 0]], np.float32), frozen=True)
     return net.eval()
 

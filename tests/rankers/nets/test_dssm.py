@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from shaketable.data.corpus import MemoryCorpus
-from shaketable.rankers.nets.dssm import DSSM, Shape, trigrams_of
+from shaketable.rankers.nets.dssm import DSSM, trigrams_of
+from shaketable.rankers.nets.shapes import DSSMShape
 from shaketable.rankers.nets.words import Vocabulary
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Doc
@@ -19,7 +20,7 @@ TOKENIZER = Tokenizer(stopwords="none", stemmer="none")
 
 def toy() -> DSSM:
     torch.manual_seed(2)
-    net = DSSM(Vocabulary(("#ca", "cat", "at#", "#at"), TOKENIZER), Shape((5, 4, 3)))
+    net = DSSM(Vocabulary(("#ca", "cat", "at#", "#at"), TOKENIZER), DSSMShape((5, 4, 3)))
     with torch.no_grad():
         net.bias.normal_()
     return net.eval()

@@ -9,15 +9,16 @@ import pytest
 import torch
 
 from shaketable.errors import BadInput
-from shaketable.rankers.nets.duet import Duet, Shape
+from shaketable.rankers.nets.duet import Duet
+from shaketable.rankers.nets.shapes import DuetShape
 from shaketable.rankers.nets.words import Vocabulary, letter_trigrams, same_words
 from shaketable.text.tokens import Tokenizer
 from tests.toys import WORDS
 
-SHAPE = Shape(filters=3, local=4, distributed=5, pool=2, query_length=4, text_length=8)
+SHAPE = DuetShape(filters=3, local=4, distributed=5, pool=2, query_length=4, text_length=8)
 
 
-def toy(shape: Shape = SHAPE) -> Duet:
+def toy(shape: DuetShape = SHAPE) -> Duet:
     torch.manual_seed(5)
     return Duet(Vocabulary(tuple(WORDS), Tokenizer(stemmer="none")), 6, shape).eval()
 
@@ -71,7 +72,7 @@ def test_the_distributed_network_by_hand():
     assert net(**batch).item() == pytest.approx(expected + net.locally(**batch).item(), abs=1e-6)
 
 
-def spelled(shape: Shape = SHAPE) -> Duet:
+def spelled(shape: DuetShape = SHAPE) -> Duet:
     torch.manual_seed(5)
     known = tuple(sorted({trigram for word in WORDS for trigram in letter_trigrams(word)}))
     return Duet(Vocabulary(known, Tokenizer(stemmer="none")), 0, replace(shape, input="trigrams")).eval()
@@ -147,7 +148,7 @@ def test_on_trigrams_gradients_reach_every_parameter_and_batches_do_not_show():
 
 def test_another_input_is_refused():
     with pytest.raises(BadInput, match="input should be words or trigrams, not 'letters'"):
-        toy(Shape(input="letters"))
+        toy(DuetShape(input="letters"))
 
 
 def test_parameters():
@@ -158,4 +159,4 @@ def test_parameters():
 
 def test_what_is_too_short_to_read_is_refused():
     with pytest.raises(BadInput, match="a query of 3 words and a text of 10"):
-        toy(Shape(query_length=2))
+        toy(DuetShape(query_length=2))

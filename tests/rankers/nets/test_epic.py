@@ -13,8 +13,9 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import BadInput
 from shaketable.rankers.nets.checkpoints import quiet
-from shaketable.rankers.nets.epic import EPIC, Shape
+from shaketable.rankers.nets.epic import EPIC
 from shaketable.rankers.nets.scoring import compare, ranker_of
+from shaketable.rankers.nets.shapes import EPICShape
 from shaketable.testing import check_ranker
 from shaketable.types import Doc, Slate
 from tests.rankers.nets import tiny
@@ -23,9 +24,9 @@ from tests.rankers.nets.tiny import SLATES
 PAIRS = [(slate.query, doc.text) for slate in SLATES for doc in slate.docs]
 
 
-def made(tmp_path, shape: Shape | None = None, kind: str = "bert") -> EPIC:
+def made(tmp_path, shape: EPICShape | None = None, kind: str = "bert") -> EPIC:
     torch.manual_seed(3)
-    return EPIC.pretrained(str(tiny.masked(tmp_path, kind)), shape or Shape())
+    return EPIC.pretrained(str(tiny.masked(tmp_path, kind)), shape or EPICShape(max_length=0))
 
 
 def ranker(net):
@@ -105,7 +106,7 @@ def test_nothing_said_and_nothing_asked_have_no_weight(tmp_path):
 
 
 def test_only_the_largest_entries_are_kept_and_the_error_is_bounded(tmp_path):
-    whole, pruned = ranker(made(tmp_path / "a")), ranker(made(tmp_path / "b", Shape(keep=9)))
+    whole, pruned = ranker(made(tmp_path / "a")), ranker(made(tmp_path / "b", EPICShape(max_length=0, keep=9)))
     query = "willow by an oak, old yew"
     (asked,) = whole.encode_queries([query])
     docs = tuple(Doc(text) for _, text in PAIRS if text)
@@ -143,7 +144,7 @@ def test_gradients_reach_every_parameter_and_the_word_embeddings(tmp_path):
 
 
 def test_truncation_and_what_is_read(tmp_path):
-    net = made(tmp_path, Shape(max_length=10))
+    net = made(tmp_path, EPICShape(max_length=10))
     short, long = net.prepare_texts(["oak elm", "oak " * 30])
     assert (short.length, list(short.pieces), short.truncated) == (4, [1, 2], False)
     assert (long.length, list(long.pieces), long.truncated) == (10, list(range(1, 9)), True)
@@ -156,12 +157,12 @@ def test_keeps_the_contract(tmp_path, kind):
 
 
 def test_keeps_the_contract_on_a_bare_encoder(tmp_path):
-    check_ranker(ranker(EPIC.pretrained(str(tiny.encoder(tmp_path)), Shape())))
+    check_ranker(ranker(EPIC.pretrained(str(tiny.encoder(tmp_path)), EPICShape(max_length=0))))
 
 
 def test_what_makes_no_sense_is_refused(tmp_path):
     with pytest.raises(BadInput, match="keep should be 0"):
-        made(tmp_path, Shape(keep=-1))
+        made(tmp_path, EPICShape(max_length=0, keep=-1))
 
 
 def test_a_query_of_few_pieces_is_compared_on_these_alone():

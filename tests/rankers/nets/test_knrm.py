@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from shaketable.rankers.nets.knrm import KNRM, Kernels, Shape
+from shaketable.rankers.nets.knrm import KNRM, Kernels
+from shaketable.rankers.nets.shapes import KNRMShape
 from shaketable.rankers.nets.words import Vocabulary
 from shaketable.text.tokens import Tokenizer
 
@@ -18,7 +19,7 @@ SIGMA = [0.1] * 10 + [0.001]
 
 def toy() -> KNRM:
     """oak (1, 0), elm (0, 1), fir (0.6, 0.8): the cosine of oak and fir is 0.6."""
-    net = KNRM(Vocabulary(("oak", "elm", "fir"), Tokenizer(stemmer="none")), 2, Shape())
+    net = KNRM(Vocabulary(("oak", "elm", "fir"), Tokenizer(stemmer="none")), 2, KNRMShape())
     net.take(np.array([[1, 0], [0, 2], [0.6, 0.8]], np.float32), frozen=True)
     return net
 

@@ -14,15 +14,14 @@ from shaketable.files import read_sealed, sealed
 from shaketable.rankers.nets import knrm, saving
 from shaketable.rankers.nets.bert import CrossEncoder
 from shaketable.rankers.nets.colbert import ColBERT
-from shaketable.rankers.nets.colbert import Shape as Late
-from shaketable.rankers.nets.dense import BiEncoder, Shape
+from shaketable.rankers.nets.dense import BiEncoder
 from shaketable.rankers.nets.epic import EPIC
-from shaketable.rankers.nets.epic import Shape as Wide
+from shaketable.rankers.nets.monot5 import MonoT5
 from shaketable.rankers.nets.saving import FittedNet
 from shaketable.rankers.nets.scoring import ranker_of
-from shaketable.rankers.nets.t5 import MonoT5
+from shaketable.rankers.nets.shapes import BertShape, ColBERTShape, DenseShape, EPICShape, KNRMShape, MonoT5Shape
 from shaketable.rankers.nets.words import Vocabulary
-from shaketable.rankers.neural import Trained, load
+from shaketable.rankers.neural import Trained
 from shaketable.testing import check_model
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Collection, Doc, Query
@@ -33,15 +32,19 @@ DOCS = MemoryCorpus({"a": Doc("an old oak"), "b": Doc("pine"), "c": Doc("elm, fi
 COLLECTION = Collection("trees", DOCS, {"1": Query("oak"), "2": Query("fir tree")})
 
 NETS = {
-    "bert": lambda folder: CrossEncoder.pretrained(str(tiny.encoder(folder)), 40, fresh=True),
-    "hf": lambda folder: CrossEncoder.pretrained(str(tiny.bert(folder, logits=2))),
-    "roberta": lambda folder: CrossEncoder.pretrained(str(tiny.roberta(folder))),
-    "colbert": lambda folder: ColBERT.pretrained(str(tiny.encoder(folder)), Late(8, 12, 20)),
-    "dense": lambda folder: BiEncoder.pretrained(str(tiny.encoder(folder)), Shape(30, "cls", query_prompt="oak: ")),
-    "epic": lambda folder: EPIC.pretrained(str(tiny.masked(folder)), Wide(30, keep=20)),
-    "epic on a bare encoder": lambda folder: EPIC.pretrained(str(tiny.encoder(folder)), Wide(30)),
-    "t5": lambda folder: MonoT5.pretrained(str(tiny.t5(folder)), 40),
-    "untied t5": lambda folder: MonoT5.pretrained(str(tiny.t5(folder, tied=False))),
+    "bert": lambda folder: CrossEncoder.pretrained(str(tiny.encoder(folder)), BertShape(max_length=40), fresh=True),
+    "hf": lambda folder: CrossEncoder.pretrained(str(tiny.bert(folder, logits=2)), BertShape(max_length=0)),
+    "roberta": lambda folder: CrossEncoder.pretrained(str(tiny.roberta(folder)), BertShape(max_length=0)),
+    "colbert": lambda folder: ColBERT.pretrained(
+        str(tiny.encoder(folder)), ColBERTShape(dim=8, query_length=12, text_length=20)
+    ),
+    "dense": lambda folder: BiEncoder.pretrained(
+        str(tiny.encoder(folder)), DenseShape(max_length=30, pooling="cls", query_prompt="oak: ")
+    ),
+    "epic": lambda folder: EPIC.pretrained(str(tiny.masked(folder)), EPICShape(max_length=30, keep=20)),
+    "epic on a bare encoder": lambda folder: EPIC.pretrained(str(tiny.encoder(folder)), EPICShape(max_length=30)),
+    "t5": lambda folder: MonoT5.pretrained(str(tiny.t5(folder)), MonoT5Shape(max_length=40)),
+    "untied t5": lambda folder: MonoT5.pretrained(str(tiny.t5(folder, tied=False)), MonoT5Shape()),
 }
 
 
@@ -50,7 +53,7 @@ def test_a_saved_net_scores_as_it_did(tmp_path, kind):
     net = NETS[kind](tmp_path / "checkpoint")
     FittedNet(net, {"steps": 3}).save(tmp_path / "model")
     expected = ranker_of("before", "mark", net, DOCS).score(SLATES)
-    model = load(tmp_path / "model")
+    model = Trained(str(tmp_path / "model"))
     for a, b in zip(expected, model.open(COLLECTION).score(SLATES), strict=True):
         assert a.tolist() == b.tolist()
     check_model(model, COLLECTION)
@@ -80,7 +83,7 @@ def test_weights_with_two_names_are_written_once_and_stay_tied(tmp_path):
     folder = saved(tmp_path, "epic")
     with safe_open(weights_of(folder), "pt") as file:
         names = set(file.keys())
-    net = saving.load(folder)
+    net = saving.read_net(folder)
     table, head = net.embedding().weight, net.encoder.model.get_output_embeddings().weight
     assert table is head
     assert len(names) == len(list(net.named_parameters())) < len(net.state_dict())
@@ -96,7 +99,7 @@ def test_the_fingerprint_follows_weights_and_settings_but_not_the_card(tmp_path)
     changed(folder, config=config)
     shorter = saving.mark(folder)
     assert shorter != before
-    net = saving.load(folder)
+    net = saving.read_net(folder)
     net.embedding().weight.data += 0.1
     FittedNet(net, {}).save(folder, overwrite=True)
     assert len({before, shorter, saving.mark(folder)}) == 3
@@ -104,7 +107,7 @@ def test_the_fingerprint_follows_weights_and_settings_but_not_the_card(tmp_path)
 
 
 def test_gradients_may_flow_after_loading(tmp_path):
-    net = saving.load(saved(tmp_path))
+    net = saving.read_net(saved(tmp_path))
     net(**net.collate(net.prepare([("oak", "an oak")]))).sum().backward()
     assert np.abs(net.embedding().weight.grad.numpy()).sum() > 0
 
@@ -114,17 +117,17 @@ def test_folders_that_hold_no_saved_model(tmp_path):
         Trained(str(tmp_path)).open(COLLECTION)
     (tmp_path / "model.json").write_text("{")
     with pytest.raises(Damaged, match=r"model.json: is not JSON"):
-        saving.load(tmp_path)
+        saving.read_net(tmp_path)
     about = {"schema": "shaketable.model/2", "kind": "bert", "config": {}, "place": "", "files": {}}
     (tmp_path / "model.json").write_text(sealed(about | {"schema": "shaketable.model/1"}))
     with pytest.raises(BadInput, match=r"is no saved model of this version \(shaketable.model/2\)"):
-        saving.load(tmp_path)
+        saving.read_net(tmp_path)
     (tmp_path / "model.json").write_text(sealed(about | {"kind": "bret"}))
     with pytest.raises(UnknownName, match="no neural model is called 'bret'; did you mean bert"):
-        saving.load(tmp_path)
+        saving.read_net(tmp_path)
     (tmp_path / "model.json").write_text(sealed(about))
     with pytest.raises(BadInput, match=r"describes no model that can be made \(KeyError\('model'\)\)"):
-        saving.load(tmp_path)
+        saving.read_net(tmp_path)
 
 
 def test_weights_that_are_absent_or_broken(tmp_path):
@@ -134,19 +137,19 @@ def test_weights_that_are_absent_or_broken(tmp_path):
     content[-7] ^= 1
     weights.write_bytes(content)
     with pytest.raises(Damaged, match=r"weights.safetensors: is not as it was written: it was damaged, or changed by"):
-        saving.load(folder)
+        saving.read_net(folder)
     weights.unlink()
     with pytest.raises(
         Damaged, match=r"weights.safetensors: cannot be read \(No such file or directory\); train the mo"
     ):
-        saving.load(folder)
+        saving.read_net(folder)
 
 
 def test_no_file_comes_among_those_of_a_model(tmp_path):
     folder = saved(tmp_path)
     (weights_of(folder).parent / "added_tokens.json").write_text('{"oak": 3}')
     with pytest.raises(Damaged, match=r"added_tokens.json: is not among the files that were written; remove it"):
-        saving.load(folder)
+        saving.read_net(folder)
 
 
 def test_weights_of_another_model(tmp_path):
@@ -154,11 +157,11 @@ def test_weights_of_another_model(tmp_path):
     about = read_sealed(other / "model.json")
     changed(folder, place=f"../other/model/{about['place']}", files=about["files"])
     with pytest.raises(BadInput, match="has a list of files that cannot be"):
-        saving.load(folder)
+        saving.read_net(folder)
     (other / about["place"]).rename(folder / about["place"])
     changed(folder, place=about["place"], files=about["files"])
     with pytest.raises(BadInput, match=r"weights.safetensors: does not hold the weights that .*model.json describes"):
-        saving.load(folder)
+        saving.read_net(folder)
 
 
 @pytest.mark.parametrize(
@@ -180,14 +183,14 @@ def test_a_folder_cannot_run_code_or_take_all_memory(tmp_path, where, changes, s
     config = saving.read(folder)["config"]
     changed(folder, config=config | {where: config[where] | changes})
     with pytest.raises(BadInput, match=sentence):
-        saving.load(folder)
+        saving.read_net(folder)
 
 
 def test_a_net_on_words_cannot_take_all_memory(tmp_path):
     folder = tmp_path / "model"
-    FittedNet(knrm.KNRM(Vocabulary(("oak", "elm"), Tokenizer()), 4, knrm.Shape()), {}).save(folder)
+    FittedNet(knrm.KNRM(Vocabulary(("oak", "elm"), Tokenizer()), 4, KNRMShape()), {}).save(folder)
     config = saving.read(folder)["config"]
     for dim in (10**6, 10**12, "x", -3):
         changed(folder, config=config | {"dim": dim})
         with pytest.raises(BadInput, match=r"does not hold the weights|describes no model that can be made"):
-            saving.load(folder)
+            saving.read_net(folder)

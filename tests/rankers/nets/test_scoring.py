@@ -15,10 +15,10 @@ from shaketable.errors import BadInput, RankerFailed
 from shaketable.rankers.nets import scoring
 from shaketable.rankers.nets.bert import CrossEncoder
 from shaketable.rankers.nets.colbert import ColBERT
-from shaketable.rankers.nets.colbert import Shape as Late
-from shaketable.rankers.nets.dense import BiEncoder, Shape
+from shaketable.rankers.nets.dense import BiEncoder
 from shaketable.rankers.nets.memory import Memory
 from shaketable.rankers.nets.scoring import DenseRanker, EncoderRanker, NeuralRanker, batches, ranker_of, windows
+from shaketable.rankers.nets.shapes import BertShape, ColBERTShape, DenseShape
 from shaketable.types import Doc, Slate
 from tests.rankers.nets import tiny
 from tests.toys import slates, text
@@ -28,9 +28,11 @@ MIXED = [Slate(text(q, 2), tuple(Doc(text(d, 1 + (7 * d) % 45)) for d in range(q
 
 def nets(folder):
     return {
-        "bert": CrossEncoder.pretrained(str(tiny.bert(folder / "bert"))),
-        "colbert": ColBERT.pretrained(str(tiny.encoder(folder / "encoder")), Late(8, 12, 40)),
-        "dense": BiEncoder.pretrained(str(folder / "encoder"), Shape()),
+        "bert": CrossEncoder.pretrained(str(tiny.bert(folder / "bert")), BertShape(max_length=0)),
+        "colbert": ColBERT.pretrained(
+            str(tiny.encoder(folder / "encoder")), ColBERTShape(dim=8, query_length=12, text_length=40)
+        ),
+        "dense": BiEncoder.pretrained(str(folder / "encoder"), DenseShape(max_length=0)),
     }
 
 
@@ -79,7 +81,10 @@ def test_what_stands_in_a_batch_does_not_show_on_real_weights(minilm):
     torch.manual_seed(1)
     lake = "A lake is a body of water surrounded by land, often fed by a river. "
     pairs = Slate("what is a lake", tuple(Doc(lake * n) for n in (0, 1, 2, 3, 7, 12)))
-    for net in (CrossEncoder.pretrained("minilm", fresh=True), ColBERT.pretrained("minilm", Late())):
+    for net in (
+        CrossEncoder.pretrained("minilm", BertShape(max_length=0), fresh=True),
+        ColBERT.pretrained("minilm", ColBERTShape()),
+    ):
         whole, single = (ranker_of("minilm", "mark", net, MemoryCorpus({})) for _ in range(2))
         single.budget = 1
         same(net.kind, whole.score([pairs]), single.score([pairs]))

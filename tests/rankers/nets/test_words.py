@@ -16,8 +16,9 @@ from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import BadInput
 from shaketable.rankers.nets import conv_knrm, drmm, dssm, duet, knrm
 from shaketable.rankers.nets.net import Net
-from shaketable.rankers.nets.saving import FittedNet, load
+from shaketable.rankers.nets.saving import FittedNet, read_net
 from shaketable.rankers.nets.scoring import ranker_of
+from shaketable.rankers.nets.shapes import ConvKNRMShape, DRMMShape, DSSMShape, DuetShape, KNRMShape
 from shaketable.rankers.nets.words import Vocabulary, letter_trigrams, read_vectors, same_words, words_of
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Doc, Slate
@@ -27,12 +28,12 @@ TOKENIZER = Tokenizer(stemmer="none")
 VOCABULARY = Vocabulary(tuple(WORDS), TOKENIZER)
 DOCS = MemoryCorpus({str(i): Doc(text(i)) for i in range(20)})
 MAKERS: dict[str, Callable[[], Net]] = {
-    "dssm": lambda: dssm.DSSM(dssm.trigrams_of(DOCS, TOKENIZER), dssm.Shape((8, 6, 4))),
-    "drmm": lambda: drmm.DRMM(VOCABULARY, 6, drmm.Shape(text_length=12)),
-    "knrm": lambda: knrm.KNRM(VOCABULARY, 6, knrm.Shape(text_length=12)),
-    "conv_knrm": lambda: conv_knrm.ConvKNRM(VOCABULARY, 6, conv_knrm.Shape(filters=5, text_length=12)),
+    "dssm": lambda: dssm.DSSM(dssm.trigrams_of(DOCS, TOKENIZER), DSSMShape((8, 6, 4))),
+    "drmm": lambda: drmm.DRMM(VOCABULARY, 6, DRMMShape(text_length=12)),
+    "knrm": lambda: knrm.KNRM(VOCABULARY, 6, KNRMShape(text_length=12)),
+    "conv_knrm": lambda: conv_knrm.ConvKNRM(VOCABULARY, 6, ConvKNRMShape(filters=5, text_length=12)),
     "duet": lambda: duet.Duet(
-        VOCABULARY, 6, duet.Shape(filters=3, local=4, distributed=5, pool=3, query_length=4, text_length=12)
+        VOCABULARY, 6, DuetShape(filters=3, local=4, distributed=5, pool=3, query_length=4, text_length=12)
     ),
 }
 PAIRS = [
@@ -87,7 +88,7 @@ def test_gradients_reach_words_through_the_door(net):
 
 def test_saved_and_loaded_it_scores_the_same(net, tmp_path):
     FittedNet(net, {}).save(tmp_path / "model")
-    other = load(tmp_path / "model").eval()
+    other = read_net(tmp_path / "model").eval()
     assert type(other) is type(net)
     assert torch.equal(scores(net, PAIRS), scores(other, PAIRS))
     files = sorted(path.name for path in (tmp_path / "model").rglob("*.*"))

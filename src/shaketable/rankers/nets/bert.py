@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from shaketable.rankers.nets import checkpoints
 from shaketable.rankers.nets.checkpoints import Transformer
 from shaketable.rankers.nets.net import Net
+from shaketable.rankers.nets.shapes import BertShape
 from shaketable.rankers.nets.tokens import Frame, Pieces, Tokens, attended, padded
 
 
@@ -26,6 +27,8 @@ class CrossEncoder(Net):
     """
 
     kind: ClassVar[str] = "bert"
+    family: ClassVar[str] = "transformer"
+    shapes: ClassVar[type[BertShape]] = BertShape
 
     def __init__(self, model: Transformer, tokenizer: Any, max_length: int):
         super().__init__()
@@ -36,12 +39,12 @@ class CrossEncoder(Net):
         self._frame = Frame.of(tokenizer, texts=2)
 
     @classmethod
-    def pretrained(cls, checkpoint: str, max_length: int = 0, fresh: bool = False) -> Self:
-        """From a checkpoint, with its own head, or with a `fresh` one to be trained; 0 is the model's own limit."""
-        path = checkpoints.find(checkpoint)
+    def pretrained(cls, checkpoint: str, shape: BertShape, fresh: bool = False) -> Self:
+        """From a checkpoint, with its own head, or with a `fresh` one to be trained."""
+        path = checkpoints.checkpoint_folder(checkpoint)
         model, tokenizer = checkpoints.read_classifier(path, fresh), checkpoints.read_tokenizer(path)
         checkpoints.check_vocabulary(path, tokenizer, model)
-        return cls(model, tokenizer, checkpoints.longest_input(path, tokenizer, model, max_length))
+        return cls(model, tokenizer, checkpoints.longest_input(path, tokenizer, model, shape.max_length))
 
     def prepare(self, pairs: Sequence[tuple[str, str]]) -> list[Tokens]:
         queries, texts = self._pieces([query for query, _ in pairs]), self._pieces([text for _, text in pairs])

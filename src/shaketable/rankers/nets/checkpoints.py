@@ -26,7 +26,7 @@ SHORTEST = 8
 """Tokens that every ranker reads at least."""
 
 
-def find(name: str) -> Path:
+def checkpoint_folder(name: str) -> Path:
     """The folder of a checkpoint: "minilm", a folder, a name in our resources or the hub's cache, or one to fetch."""
     if name == "minilm":
         spec = find_spec(MINILM)

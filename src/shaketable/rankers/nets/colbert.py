@@ -26,19 +26,11 @@ from shaketable.rankers.nets import checkpoints
 from shaketable.rankers.nets.checkpoints import Transformer
 from shaketable.rankers.nets.net import Vectors
 from shaketable.rankers.nets.pretrained import PretrainedEncoder
+from shaketable.rankers.nets.shapes import ColBERTShape
 from shaketable.rankers.nets.tokens import Ids, attended, cut, padded
 
 QUERY, TEXT = "[unused0]", "[unused1]"
 """The tokens that stand for [Q] and [D]."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Sizes: of the vectors, and of what is read, special tokens included."""
-
-    dim: int = 128
-    query_length: int = 32
-    text_length: int = 180
 
 
 @dataclass(frozen=True)
@@ -62,17 +54,17 @@ class ColBERT(PretrainedEncoder):
     """
 
     kind: ClassVar[str] = "colbert"
-    shapes = Shape
-    shape: Shape
+    shapes: ClassVar[type[ColBERTShape]] = ColBERTShape
+    shape: ColBERTShape
 
-    def __init__(self, encoder: Transformer, tokenizer: Any, shape: Shape):
+    def __init__(self, encoder: Transformer, tokenizer: Any, shape: ColBERTShape):
         super().__init__(encoder, tokenizer, shape)
         self.linear = nn.Linear(encoder.config.hidden_size, shape.dim, bias=False)
         self._query_mark, self._text_mark = tokenizer.convert_tokens_to_ids([QUERY, TEXT])
         self._punctuation = np.unique(np.concatenate(self.pieces(list(string.punctuation))))
 
     @classmethod
-    def fitted(cls, shape: Shape, path: Path, tokenizer: Any, encoder: Transformer) -> Shape:
+    def fitted(cls, shape: ColBERTShape, path: Path, tokenizer: Any, encoder: Transformer) -> ColBERTShape:
         needed = {QUERY, TEXT, tokenizer.mask_token, tokenizer.cls_token, tokenizer.sep_token}
         if not needed <= tokenizer.get_vocab().keys():
             raise BadInput(f"has no {QUERY}, {TEXT} and [MASK] in its vocabulary; ColBERT needs one like BERT's", path)

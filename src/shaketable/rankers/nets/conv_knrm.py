@@ -10,7 +10,6 @@ An n-gram that begins near the end of a text runs into zeros.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
@@ -19,30 +18,18 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
 from shaketable.rankers.nets.knrm import Kernels
+from shaketable.rankers.nets.shapes import ConvKNRMShape
 from shaketable.rankers.nets.words import OnWords, Vocabulary
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The longest n-gram, filters, kernels; and how much is read, in words."""
-
-    grams: int = 3
-    filters: int = 128
-    kernels: int = 11
-    sigma: float = 0.1
-    exact: float = 0.001
-    query_length: int = 32
-    text_length: int = 512
 
 
 class ConvKNRM(OnWords):
     """A kernel-pooling ranker on n-grams of words."""
 
     kind: ClassVar[str] = "conv_knrm"
-    shapes = Shape
-    shape: Shape
+    shapes: ClassVar[type[ConvKNRMShape]] = ConvKNRMShape
+    shape: ConvKNRMShape
 
-    def __init__(self, vocabulary: Vocabulary, dim: int, shape: Shape):
+    def __init__(self, vocabulary: Vocabulary, dim: int, shape: ConvKNRMShape):
         super().__init__(vocabulary, dim, shape)
         self.convolutions = nn.ModuleList(nn.Conv1d(dim, shape.filters, h) for h in range(1, shape.grams + 1))
         self.kernels = Kernels(shape.kernels, shape.sigma, shape.exact)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from shaketable.rankers.nets import checkpoints
 from shaketable.rankers.nets.checkpoints import Transformer
 from shaketable.rankers.nets.net import Vectors
 from shaketable.rankers.nets.pretrained import PretrainedEncoder
+from shaketable.rankers.nets.shapes import DenseShape
 from shaketable.rankers.nets.tokens import Frame, Tokens, attended, padded
 from shaketable.text.door import inside
 
@@ -56,30 +57,19 @@ POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 sentence-transformers has for them."""
 
 
-@dataclass(frozen=True)
-class Shape:
-    """How texts become vectors: how much is read, what the vector is made of, what is put before a text."""
-
-    max_length: int = 0
-    pooling: str = "mean"
-    cosine: bool = True
-    query_prompt: str = ""
-    text_prompt: str = ""
-
-
 class BiEncoder(PretrainedEncoder):
     """A transformer whose token states are pooled into one vector."""
 
     kind: ClassVar[str] = "dense"
-    shapes = Shape
-    shape: Shape
+    shapes: ClassVar[type[DenseShape]] = DenseShape
+    shape: DenseShape
 
-    def __init__(self, encoder: Transformer, tokenizer: Any, shape: Shape):
+    def __init__(self, encoder: Transformer, tokenizer: Any, shape: DenseShape):
         super().__init__(encoder, tokenizer, shape)
         self._frame = Frame.of(tokenizer, texts=1)
 
     @classmethod
-    def fitted(cls, shape: Shape, path: Path, tokenizer: Any, encoder: Transformer) -> Shape:
+    def fitted(cls, shape: DenseShape, path: Path, tokenizer: Any, encoder: Transformer) -> DenseShape:
         if shape.pooling not in POOLINGS:
             raise BadInput(f"there is no pooling {shape.pooling!r}; there are {', '.join(POOLINGS)}")
         return replace(shape, max_length=checkpoints.longest_input(path, tokenizer, encoder, shape.max_length))
@@ -106,7 +96,7 @@ class BiEncoder(PretrainedEncoder):
         return Vectors(vectors[:, None, :], torch.ones(len(vectors), 1, dtype=torch.bool, device=vectors.device))
 
 
-def described(path: Path) -> Shape:
+def described(path: Path) -> DenseShape:
     """What the files of a sentence-transformers model say; whatever else they ask for is refused, not left out."""
     try:
         return _described(path)
@@ -114,7 +104,7 @@ def described(path: Path) -> Shape:
         raise BadInput(f"has files of sentence-transformers that make no sense ({error!r})", path) from error
 
 
-def _described(path: Path) -> Shape:
+def _described(path: Path) -> DenseShape:
     rows = _json(path / "modules.json")
     modules = {str(row["type"]).rpartition(".")[2]: inside(path, row["path"]) for row in rows}
     if not modules:
@@ -137,7 +127,7 @@ def _described(path: Path) -> Shape:
     length = reading.get("max_seq_length") or 0
     if not isinstance(length, int):
         raise TypeError(f"max_seq_length {length!r}")
-    return Shape(
+    return DenseShape(
         max_length=length,
         pooling=mode,
         cosine=similarity == "cosine" or "Normalize" in modules,

@@ -11,33 +11,23 @@ Guo, Fan, Ai, Croft. A deep relevance matching model for ad-hoc retrieval. CIKM 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from shaketable.rankers.nets.shapes import DRMMShape
 from shaketable.rankers.nets.words import OnWords, Vocabulary
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Sizes: of the histogram and the hidden layer, and of what is read, in words."""
-
-    bins: int = 30
-    hidden: int = 5
-    query_length: int = 32
-    text_length: int = 512
 
 
 class DRMM(OnWords):
     """A deep relevance matching model. Counting has no gradient: word vectors learn through the gate alone."""
 
     kind: ClassVar[str] = "drmm"
-    shapes = Shape
-    shape: Shape
+    shapes: ClassVar[type[DRMMShape]] = DRMMShape
+    shape: DRMMShape
 
-    def __init__(self, vocabulary: Vocabulary, dim: int, shape: Shape):
+    def __init__(self, vocabulary: Vocabulary, dim: int, shape: DRMMShape):
         super().__init__(vocabulary, dim, shape)
         self.matching = nn.Sequential(
             nn.Linear(shape.bins, shape.hidden), nn.Tanh(), nn.Linear(shape.hidden, 1), nn.Tanh()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from shaketable.rankers.nets.net import Encoder, Vectors
+from shaketable.rankers.nets.shapes import DSSMShape
 from shaketable.rankers.nets.tokens import padded
 from shaketable.rankers.nets.words import Floats, Ids, Vocabulary, letter_trigrams, most_frequent
 from shaketable.text.tokens import Tokenizer
@@ -32,14 +33,6 @@ from shaketable.types import Corpus
 
 TRIGRAMS = 30_000
 """How many there are at most; rarer ones share a row."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Sizes of the layers."""
-
-    layers: tuple[int, ...] = (100, 100, 50)
-    gamma: float = 10.0
 
 
 class Bag(NamedTuple):
@@ -58,8 +51,9 @@ class DSSM(Encoder):
     """A deep structured semantic model. The first layer is a table: row t is column t of W_1."""
 
     kind: ClassVar[str] = "dssm"
+    shapes: ClassVar[type[DSSMShape]] = DSSMShape
 
-    def __init__(self, vocabulary: Vocabulary, shape: Shape):
+    def __init__(self, vocabulary: Vocabulary, shape: DSSMShape):
         super().__init__()
         self.vocabulary = vocabulary
         self.shape = shape
@@ -109,7 +103,7 @@ class DSSM(Encoder):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], folder: Path) -> Self:
-        return cls(Vocabulary.read(folder), Shape(tuple(config["layers"]), config["gamma"]))
+        return cls(Vocabulary.read(folder), DSSMShape(tuple(config["layers"]), gamma=config["gamma"]))
 
     def save_vocabulary(self, folder: Path) -> None:
         self.vocabulary.write(folder)

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 from zlib import crc32
 
@@ -29,29 +28,11 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from shaketable.errors import BadInput
+from shaketable.rankers.nets.shapes import DuetShape
 from shaketable.rankers.nets.words import Floats, Ids, OnWords, Vocabulary, letter_trigrams, same_words
 from shaketable.text.tokens import Memo
 
 INPUTS = "words", "trigrams"
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Filters of both networks, their hidden layers, the pooling window; and how much is read, in words."""
-
-    filters: int = 10
-    local: int = 30
-    distributed: int = 699
-    pool: int = 8
-    dropout: float = 0.5
-    query_length: int = 16
-    text_length: int = 256
-    input: str = "words"
-
-    @property
-    def pools(self) -> int:
-        """Windows of the text that are left after convolution and pooling."""
-        return (self.text_length - 2) // self.pool
 
 
 class Letters(NamedTuple):
@@ -85,10 +66,10 @@ class Duet(OnWords):
     """
 
     kind: ClassVar[str] = "duet"
-    shapes = Shape
-    shape: Shape
+    shapes: ClassVar[type[DuetShape]] = DuetShape
+    shape: DuetShape
 
-    def __init__(self, vocabulary: Vocabulary, dim: int, shape: Shape):
+    def __init__(self, vocabulary: Vocabulary, dim: int, shape: DuetShape):
         if shape.query_length < 3 or shape.pools < 1:
             raise BadInput(f"duet: a query of 3 words and a text of {shape.pool + 2} are the least it can read")
         if shape.input not in INPUTS:

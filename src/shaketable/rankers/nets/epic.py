@@ -30,20 +30,8 @@ from shaketable.rankers.nets.checkpoints import Transformer
 from shaketable.rankers.nets.masked import Masked
 from shaketable.rankers.nets.net import Vectors
 from shaketable.rankers.nets.pretrained import PretrainedEncoder
+from shaketable.rankers.nets.shapes import EPICShape
 from shaketable.rankers.nets.tokens import Frame, Ids, attended, padded
-
-
-@dataclass(frozen=True)
-class Shape:
-    """How much is read, special tokens included (0: all that the model can), and how much of a text's vector is kept.
-
-    A text has some weight on every piece, for a(x) > 0. With `keep` only its largest entries stay: each entry that goes
-    is at most the smallest one that stays, so a score falls by no more than that times Σ_v q[v].
-    """
-
-    max_length: int = 0
-    keep: int = 0
-    dropout: float = 0.1
 
 
 @dataclass(frozen=True)
@@ -64,11 +52,11 @@ class EPIC(PretrainedEncoder):
     """A masked language model and three heads: how much a piece of a query, a piece of a text, and a text matter."""
 
     kind: ClassVar[str] = "epic"
-    shapes = Shape
+    shapes: ClassVar[type[EPICShape]] = EPICShape
     encoder: Masked
-    shape: Shape
+    shape: EPICShape
 
-    def __init__(self, encoder: Masked, tokenizer: Any, shape: Shape):
+    def __init__(self, encoder: Masked, tokenizer: Any, shape: EPICShape):
         super().__init__(encoder, tokenizer, shape)
         size = encoder.config.hidden_size
         self.query_importance = nn.Linear(size, 1)
@@ -78,14 +66,14 @@ class EPIC(PretrainedEncoder):
         self._frame = Frame.of(tokenizer, texts=1)
 
     @classmethod
-    def pretrained(cls, checkpoint: str, shape: Shape) -> Self:
-        path = checkpoints.find(checkpoint)
+    def pretrained(cls, checkpoint: str, shape: EPICShape) -> Self:
+        path = checkpoints.checkpoint_folder(checkpoint)
         encoder, tokenizer = Masked.pretrained(path), checkpoints.read_tokenizer(path)
         checkpoints.check_vocabulary(path, tokenizer, encoder)
         return cls(encoder, tokenizer, cls.fitted(shape, path, tokenizer, encoder))
 
     @classmethod
-    def fitted(cls, shape: Shape, path: Path, tokenizer: Any, encoder: Transformer) -> Shape:
+    def fitted(cls, shape: EPICShape, path: Path, tokenizer: Any, encoder: Transformer) -> EPICShape:
         if shape.keep < 0:
             raise BadInput(f"epic: keep should be 0, for all of a vector, or how many entries; not {shape.keep}")
         if not len(Frame.of(tokenizer, texts=1).marks[0]):
@@ -158,7 +146,7 @@ class EPIC(PretrainedEncoder):
     @classmethod
     def from_config(cls, config: Mapping[str, Any], folder: Path) -> Self:
         encoder = Masked.blank(config["encoder"])
-        return cls(encoder, checkpoints.read_tokenizer(folder), Shape(**config["shape"]))
+        return cls(encoder, checkpoints.read_tokenizer(folder), EPICShape(**config["shape"]))
 
 
 def activated(values: Tensor) -> Tensor:

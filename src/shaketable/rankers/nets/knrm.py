@@ -12,28 +12,17 @@ texts tie, so it is left out (as in OpenNIR). Tenths bring φ to the order of 1;
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from shaketable.rankers.nets.shapes import KNRMShape
 from shaketable.rankers.nets.words import OnWords, Vocabulary
 
 EPSILON = 1e-6
 FAR = -1000.0
 """The cosine of padding: no kernel is anywhere near."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Kernels, one of them for exact matches; and how much is read, in words."""
-
-    kernels: int = 11
-    sigma: float = 0.1
-    exact: float = 0.001
-    query_length: int = 32
-    text_length: int = 512
 
 
 class Kernels(nn.Module):
@@ -60,10 +49,10 @@ class KNRM(OnWords):
     """A kernel-pooling ranker on the vectors of words."""
 
     kind: ClassVar[str] = "knrm"
-    shapes = Shape
-    shape: Shape
+    shapes: ClassVar[type[KNRMShape]] = KNRMShape
+    shape: KNRMShape
 
-    def __init__(self, vocabulary: Vocabulary, dim: int, shape: Shape):
+    def __init__(self, vocabulary: Vocabulary, dim: int, shape: KNRMShape):
         super().__init__(vocabulary, dim, shape)
         self.kernels = Kernels(shape.kernels, shape.sigma, shape.exact)
         self.combine = nn.Linear(shape.kernels, 1)

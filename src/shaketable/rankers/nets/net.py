@@ -29,12 +29,16 @@ class Net(nn.Module, ABC):
 
         net(**net.collate(net.prepare(pairs)))  ->  [n]
 
-    A net is made by its own constructor, or by `nets.saving.load` from `config`, what `save_vocabulary` wrote, and the
-    weights. An empty query and an empty text have a score like any other.
+    A net is made by its own constructor, or by `nets.saving.read_net` from `config`, what `save_vocabulary` wrote, and
+    the weights. An empty query and an empty text have a score like any other.
     """
 
     kind: ClassVar[str]
-    """What saved models and `neural.NETS` call it."""
+    """What saved models call it, and the learner that trains it; the net's module has the same name."""
+    shapes: ClassVar[type[Any]]
+    """The dataclass in `nets.shapes` that has its sizes and choices, and their defaults."""
+    family: ClassVar[str] = "neural"
+    """The class of ranker in paper 004: neural, or transformer where it stands on one."""
 
     @abstractmethod
     def prepare(self, pairs: Sequence[tuple[str, str]]) -> list[Any]:

@@ -19,8 +19,7 @@ from shaketable.rankers.nets.tokens import Pieces
 class PretrainedEncoder(Encoder):
     """An encoder, its tokenizer, and the sizes and choices in which nets of a kind differ."""
 
-    shapes: ClassVar[type[Any]]
-    """The frozen dataclass that `shape` is one of."""
+    family: ClassVar[str] = "transformer"
 
     def __init__(self, encoder: Transformer, tokenizer: Any, shape: Any):
         super().__init__()
@@ -32,7 +31,7 @@ class PretrainedEncoder(Encoder):
     @classmethod
     def pretrained(cls, checkpoint: str, shape: Any) -> Self:
         """From a checkpoint; what it does not hold is fresh."""
-        path = checkpoints.find(checkpoint)
+        path = checkpoints.checkpoint_folder(checkpoint)
         encoder, tokenizer = checkpoints.read_encoder(path), checkpoints.read_tokenizer(path)
         checkpoints.check_vocabulary(path, tokenizer, encoder)
         return cls(encoder, tokenizer, cls.fitted(shape, path, tokenizer, encoder))

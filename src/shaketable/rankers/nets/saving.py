@@ -18,7 +18,7 @@ from safetensors.torch import save as to_bytes
 from shaketable.errors import BadInput
 from shaketable.rankers import folder as folders
 from shaketable.rankers.nets.net import Net
-from shaketable.rankers.neural import NETS
+from shaketable.rankers.neural import net_class
 from shaketable.text.door import first_line
 from shaketable.types import fingerprint
 
@@ -46,16 +46,16 @@ class FittedNet:
         (folder / WEIGHTS).write_bytes(to_bytes(weights))
 
 
-def load(folder: str | Path) -> Net:
+def read_net(folder: str | Path) -> Net:
     """The net in a folder."""
     stored = folders.opened(folder)
     about, path, weights = stored.about, stored.folder / folders.MODEL, stored.files / WEIGHTS
     try:
-        make, config = NETS.load(about["kind"]).from_config, about["config"]
+        make, config = net_class(about["kind"]).from_config, about["config"]
         _refuse_large(config)
         with torch.device("meta"):  # sizes are compared before any memory is asked for
             _refuse_others(make(config, stored.files), weights)
-        net: Net = make(config, stored.files)
+        net = make(config, stored.files)
         net.load_state_dict(load_file(weights), strict=False)
     except BadInput as error:
         raise BadInput(f"describes no model that can be made ({error})", path) from error

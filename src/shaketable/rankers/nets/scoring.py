@@ -19,7 +19,7 @@ from shaketable.errors import BadInput, RankerFailed
 from shaketable.rankers.nets.dense import BiEncoder
 from shaketable.rankers.nets.memory import Memory
 from shaketable.rankers.nets.net import Encoder, Net
-from shaketable.rankers.nets.vectors import Shelf, load_shelf, open_shelf
+from shaketable.rankers.nets.vectors import Shelf, kept_shelf, open_shelf
 from shaketable.types import Corpus, Scores, Slate, fingerprint
 
 Floats = NDArray[np.float32]
@@ -30,6 +30,9 @@ TOKENS = {"cpu": 4096, "cuda": 65536}
 WINDOW = 4096  # texts that are tokenised, sorted and scored at a time
 VECTORS = 1 << 30  # bytes of vectors and texts that are remembered
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+NOISE = {"float32": 1e-6, "bfloat16": 2**-8, "float16": 2**-11}
+"""How far a score lies from itself in another batch, as a share of its size: measured for float32."""
 
 
 @dataclass(eq=False)
@@ -44,12 +47,22 @@ class NeuralRanker:
     truncated: int = 0
     pointwise: ClassVar[bool] = True
 
+    @property
+    def family(self) -> str:
+        """The class of ranker."""
+        return self.net.family
+
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise BadInput(f"{self.name}: precision should be {' or '.join(PRECISIONS)}, not {self.precision!r}")
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.budget = TOKENS[self.device.type]
         self.net.eval().to(self.device)
+
+    @property
+    def noise(self) -> float:
+        """Texts of other lengths in a batch change what sums are made in, and so the last digits of a score."""
+        return NOISE[self.precision]
 
     @property
     def remark(self) -> str:
@@ -157,17 +170,17 @@ class DenseRanker(EncoderRanker):
     @cached_property
     def _earlier(self) -> Shelf | None:
         """The vectors of the collection, if a search made them before."""
-        return load_shelf(self._name)
+        return kept_shelf(self._name)
 
     @property
     def _name(self) -> str:
         return fingerprint(self.fingerprint, self.corpus.fingerprint)
 
     @property
-    def remark(self) -> str:
-        """What a reader of the scores should know."""
+    def notice(self) -> str:
+        """What became of vectors that were damaged."""
         shelf: Shelf | None = self.__dict__.get("shelf")
-        return "; ".join(filter(None, (super().remark, shelf.remark if shelf else "")))
+        return shelf.remark if shelf else ""
 
     def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]:
         """The k documents whose vectors are nearest: exact, over the whole collection."""

@@ -78,23 +78,23 @@ def open_shelf(corpus: Corpus, name: str, encode: Encode) -> Shelf:
     folder, remark = _folder(name), ""
     try:
         if folder.is_dir():
-            return load(folder)
+            return read_shelf(folder)
     except Damaged as error:
         arrays.discard(folder)
         remark = f"the vectors of the collection were made again, for those on disk were damaged ({error})"
     stayed = folder.exists()  # damaged, and not to be removed
     try:
         build(corpus, folder, encode)
-        return replace(load(folder, written=not stayed), remark=remark)
+        return replace(read_shelf(folder, written=not stayed), remark=remark)
     except OSError as error:
         raise BadInput(f"the vectors of the collection cannot be kept ({error.strerror})", folder) from error
 
 
-def load_shelf(name: str) -> Shelf | None:
+def kept_shelf(name: str) -> Shelf | None:
     """The vectors on disk, if they are there and can be read."""
     folder = _folder(name)
     try:
-        return load(folder) if folder.is_dir() else None
+        return read_shelf(folder) if folder.is_dir() else None
     except BadInput:
         return None  # whoever searches makes them again, and says so
 
@@ -120,9 +120,9 @@ def build(corpus: Corpus, folder: Path, encode: Encode) -> None:
         writer.append("places", np.array(places, np.int64)[order])
 
 
-def load(folder: Path, *, written: bool = False) -> Shelf:
+def read_shelf(folder: Path, *, written: bool = False) -> Shelf:
     """The vectors in a folder, mapped; `Damaged` if they are not as they were written, which may have been just now."""
-    _, found = arrays.load(folder, written=written)
+    _, found = arrays.read_arrays(folder, written=written)
 
     def ids(name: str) -> Ids:
         return Ids.from_arrays({key: found[f"{name}.{key}"] for key in ("blob", "offsets", "hashes", "places")})

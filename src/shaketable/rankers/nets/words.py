@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 from zlib import crc32
 
 import numpy as np
@@ -26,6 +26,7 @@ from shaketable.errors import BadInput
 from shaketable.files import read_json, written_whole
 from shaketable.rankers.nets.memory import Memory
 from shaketable.rankers.nets.net import Net
+from shaketable.rankers.nets.shapes import WordsRead
 from shaketable.rankers.nets.tokens import padded
 from shaketable.text.tokens import Tokenizer
 from shaketable.text.vectors import FIRST
@@ -129,10 +130,7 @@ class OnWords(Net):
     `forward` of a subclass is given numbers of words, 0 where there is none: query [n, q], text [n, t].
     """
 
-    shapes: ClassVar[type[Any]]
-    """The frozen dataclass that `shape` is one of; it has `query_length` and `text_length`."""
-
-    def __init__(self, vocabulary: Vocabulary, dim: int, shape: Any):
+    def __init__(self, vocabulary: Vocabulary, dim: int, shape: WordsRead):
         super().__init__()
         self.vocabulary = vocabulary
         self.shape = shape

@@ -19,7 +19,7 @@ import numpy as np
 from torch import Tensor
 
 from shaketable.rankers.nets.checkpoints import Transformer
-from shaketable.rankers.nets.t5 import OnT5
+from shaketable.rankers.nets.monot5 import OnT5
 from shaketable.rankers.nets.tokens import Ids, attended, padded
 
 NOTHING = -100

@@ -12,8 +12,9 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import BadInput
 from shaketable.rankers.nets.checkpoints import quiet
+from shaketable.rankers.nets.monot5 import MonoT5
 from shaketable.rankers.nets.scoring import ranker_of
-from shaketable.rankers.nets.t5 import MonoT5
+from shaketable.rankers.nets.shapes import MonoT5Shape
 from shaketable.rankers.neural import T5
 from shaketable.registry import RANKERS
 from shaketable.testing import check_model, check_ranker
@@ -57,14 +58,14 @@ def ranker(net):
 @pytest.mark.parametrize("limit", [512, 40])
 def test_agrees_with_transformers(tmp_path, tied, limit):
     folder = tiny.t5(tmp_path, tied=tied)
-    scores = np.concatenate(ranker(MonoT5.pretrained(str(folder), limit)).score(SLATES))
+    scores = np.concatenate(ranker(MonoT5.pretrained(str(folder), MonoT5Shape(max_length=limit))).score(SLATES))
     assert scores == pytest.approx(directly(folder, PAIRS, limit), abs=1e-5)
     assert np.ptp(scores) > 0.01
     assert (scores < 0).all()
 
 
 def test_sure_answers_do_not_tie(tmp_path):
-    net = MonoT5.pretrained(str(tiny.t5(tmp_path, tied=False)))
+    net = MonoT5.pretrained(str(tiny.t5(tmp_path, tied=False)), MonoT5Shape())
     with torch.no_grad():
         net.model.lm_head.weight[net._answers[0]] *= 80
         scores = net(**net.collate(net.prepare([("oak", f"oak {word}") for word in ("elm", "fir", "yew", "ash")])))
@@ -73,7 +74,7 @@ def test_sure_answers_do_not_tie(tmp_path):
 
 
 def test_pieces_of_the_parts_are_those_of_the_prompt(tmp_path):
-    net = MonoT5.pretrained(str(tiny.t5(tmp_path)))
+    net = MonoT5.pretrained(str(tiny.t5(tmp_path)), MonoT5Shape())
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)
     for (query, text), row in zip(PAIRS, net.prepare(PAIRS), strict=True):
         assert row.ids.tolist() == tokenizer(f"Query: {query} Document: {text} Relevant:")["input_ids"]
@@ -82,7 +83,7 @@ def test_pieces_of_the_parts_are_those_of_the_prompt(tmp_path):
 
 @pytest.mark.parametrize("limit", [24, 25, 40])
 def test_the_prompt_is_never_cut(tmp_path, limit):
-    net = MonoT5.pretrained(str(tiny.t5(tmp_path)), limit)
+    net = MonoT5.pretrained(str(tiny.t5(tmp_path)), MonoT5Shape(max_length=limit))
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)
     for query, text in [("oak elm", "fir yew " * 40), ("oak " * 90, "fir"), ("oak " * 90, "fir yew " * 40)]:
         (row,) = net.prepare([(query, text)])
@@ -95,11 +96,11 @@ def test_the_prompt_is_never_cut(tmp_path, limit):
 
 
 def test_keeps_the_contract(tmp_path):
-    check_ranker(ranker(MonoT5.pretrained(str(tiny.t5(tmp_path)))))
+    check_ranker(ranker(MonoT5.pretrained(str(tiny.t5(tmp_path)), MonoT5Shape())))
 
 
 def test_gradients_reach_every_parameter_and_the_word_embeddings(tmp_path):
-    net = MonoT5.pretrained(str(tiny.t5(tmp_path))).train()
+    net = MonoT5.pretrained(str(tiny.t5(tmp_path)), MonoT5Shape()).train()
     net(**net.collate(net.prepare(PAIRS))).sum().backward()
     without = {name for name, weight in net.named_parameters() if weight.grad is None}
     assert without == set()
@@ -117,13 +118,13 @@ def test_the_ranker_by_its_name(tmp_path):
 
 def test_what_is_no_monot5_is_refused(tmp_path):
     with pytest.raises(BadInput, match="is a bert model; one of the T5 family is needed"):
-        MonoT5.pretrained(str(tiny.encoder(tmp_path / "bert")))
+        MonoT5.pretrained(str(tiny.encoder(tmp_path / "bert")), MonoT5Shape())
     with pytest.raises(BadInput, match="leaves no room for a query and a text in max_length=8"):
-        MonoT5.pretrained(str(tiny.t5(tmp_path / "t5")), 8)
+        MonoT5.pretrained(str(tiny.t5(tmp_path / "t5")), MonoT5Shape(max_length=8))
     with pytest.raises(BadInput, match="max_length should be 16 or more, not 0"):
         T5("somewhere", max_length=0)
     with pytest.raises(BadInput, match="no checkpoint that transformers can read"):
-        MonoT5.pretrained(str(tmp_path))
+        MonoT5.pretrained(str(tmp_path), MonoT5Shape())
     folder = tiny.t5(tmp_path / "strange")
     about = json.loads((folder / "tokenizer.json").read_text())
     about["model"]["vocab"] = [
@@ -131,4 +132,4 @@ def test_what_is_no_monot5_is_refused(tmp_path):
     ]
     tiny.write(folder / "tokenizer.json", about)
     with pytest.raises(BadInput, match="begins true and false with the same piece"):
-        MonoT5.pretrained(str(folder))
+        MonoT5.pretrained(str(folder), MonoT5Shape())

@@ -22,16 +22,17 @@ from shaketable.errors import BadInput
 from shaketable.rankers.nets import checkpoints
 from shaketable.rankers.nets.checkpoints import Transformer
 from shaketable.rankers.nets.net import Net
+from shaketable.rankers.nets.shapes import MonoT5Shape
 from shaketable.rankers.nets.tokens import Pieces, Tokens, attended, cut, padded
 
 PROMPT = "Query:", "Document:", "Relevant:"
 ANSWERS = "true", "false"
-LENGTH = 512
-"""Pieces that are read, prompt included. T5 knows no positions, only distances, so more can be asked for."""
 
 
 class OnT5(Net):
     """What nets on a T5 share: the model, its tokenizer, and how many pieces of a text are read."""
+
+    family: ClassVar[str] = "transformer"
 
     def __init__(self, model: Transformer, tokenizer: Any, max_length: int):
         super().__init__()
@@ -64,6 +65,7 @@ class MonoT5(OnT5):
     """
 
     kind: ClassVar[str] = "monot5"
+    shapes: ClassVar[type[MonoT5Shape]] = MonoT5Shape
 
     def __init__(self, model: Transformer, tokenizer: Any, max_length: int):
         super().__init__(model, tokenizer, max_length)
@@ -73,16 +75,16 @@ class MonoT5(OnT5):
         self._answers = [int(pieces[0]) for pieces in self.pieces(ANSWERS)]
 
     @classmethod
-    def pretrained(cls, checkpoint: str, max_length: int = LENGTH) -> Self:
+    def pretrained(cls, checkpoint: str, shape: MonoT5Shape) -> Self:
         """From a checkpoint of the T5 family."""
-        path = checkpoints.find(checkpoint)
+        path = checkpoints.checkpoint_folder(checkpoint)
         model, tokenizer = checkpoints.read_t5(path), checkpoints.read_tokenizer(path)
         checkpoints.check_vocabulary(path, tokenizer, model)
-        net = cls(model, tokenizer, max_length)
+        net = cls(model, tokenizer, shape.max_length)
         if len(set(net._answers)) < 2:
             raise BadInput("has a tokenizer that begins true and false with the same piece", path)
         if net._room < 2:
-            raise BadInput(f"the prompt leaves no room for a query and a text in max_length={max_length}", path)
+            raise BadInput(f"the prompt leaves no room for a query and a text in max_length={shape.max_length}", path)
         return net
 
     def prepare(self, pairs: Sequence[tuple[str, str]]) -> list[Tokens]:
