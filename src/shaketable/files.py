@@ -294,7 +294,7 @@ class _Target(io.FileIO):
 
 @contextmanager
 def written_whole_folder(folder: Path) -> Iterator[Path]:
-    """A new folder that appears under its name only when the block that fills it ends well; by then it is on the disk."""
+    """A new folder that appears under its name only when the block that fills it ends well, whole and on the disk."""
     with writing(folder):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise BadInput("is there already; give the name of a new folder", folder)
