@@ -88,7 +88,7 @@ def _sgml(rows: Rows, path: Path) -> Topics:
     pieces: list[str] = []  # of the field that is being read
     begun, current = 0, ""
     for number, line in rows:
-        at = 0
+        at, indent = 0, len(line) - len(line.lstrip())
         for tag in _TAG.finditer(line):
             ends, name = bool(tag[1]), tag[2].lower()
             pieces.append(line[at : tag.start()])
@@ -108,7 +108,7 @@ def _sgml(rows: Rows, path: Path) -> Topics:
             elif ends:
                 if name == current:
                     pieces, current = [], ""
-            elif name in known or not line[: tag.start()].strip():
+            elif name in known or tag.start() == indent:
                 if name in fields:
                     raise BadInput(f"the topic that begins on line {begun} has a second {quoted(tag[0])}", path, number)
                 fields[name] = pieces = []
