@@ -66,8 +66,11 @@ class Catalogue:
         return _class(self.rows[name])
 
     def summary(self, name: str) -> str:
-        """The first line of the class's docstring."""
-        return (self.class_of(name).__doc__ or "").strip().partition("\n")[0]
+        """The first line of the class's docstring, or why a row of another package cannot be had."""
+        try:
+            return (self.class_of(name).__doc__ or "").strip().partition("\n")[0]
+        except BadInput as error:
+            return str(error)
 
     def build(self, text: str) -> Any:
         """The object that a text describes; `spec` is its inverse."""
@@ -83,7 +86,7 @@ class Catalogue:
         try:
             return self._value(ast.parse(text, mode="eval").body, text)
         except (SyntaxError, ValueError) as error:
-            if near := re.match(r"\w+", text):
+            if near := re.match(r"\w+(?![\w.:])", text):
                 self.class_of(near.group())
             raise self._unreadable(text) from error
         except (RecursionError, MemoryError) as error:
@@ -104,6 +107,8 @@ class Catalogue:
 
     def _short(self, name: str, thing: Any) -> str | None:
         """The shorthand for a thing whose first parameter is all there is to say."""
+        if not dataclasses.is_dataclass(thing):
+            return None
         first = getattr(thing, dataclasses.fields(thing)[0].name)
         for pattern, stands_for in self.shorthands.items():
             text = pattern.partition("(")[0] + str(first)
@@ -114,11 +119,14 @@ class Catalogue:
         return None
 
     def _literal(self, value: Any) -> str:
-        if dataclasses.is_dataclass(value):
+        if dataclasses.is_dataclass(value) and not inspect.isclass(value):
             return self.spec(value)
         if isinstance(value, tuple):
             return f"({', '.join(map(self._literal, value))}{',' if len(value) == 1 else ''})"
-        return repr(value)
+        if inspect.isroutine(value) or inspect.isclass(value):
+            return f"{value.__module__}:{value.__qualname__}"
+        text = repr(value)
+        return self.spec(value) if " at 0x" in text else text  # where it is in memory tells nobody anything
 
     def _value(self, node: ast.expr, text: str) -> Any:
         match node:
@@ -199,7 +207,14 @@ def _parameters(thing: Any) -> dict[str, Any]:
         except (TypeError, ValueError):
             return {}
         values = ((p.name, getattr(thing, p.name, p.default), p.default) for p in taken)
-    return {name: value for name, value, default in values if value != default}
+    return {name: value for name, value, default in values if not _same(value, default)}
+
+
+def _same(value: Any, default: Any) -> bool:
+    try:
+        return bool(value == default)
+    except Exception:  # arrays have many answers
+        return value is default
 
 
 def _default(f: dataclasses.Field[Any]) -> Any:

@@ -28,6 +28,9 @@ class LexicalLearner:
     ranker: str
     measure: str = "AP"
 
+    def __post_init__(self) -> None:
+        RANKERS.build(self.ranker)
+
     @property
     def grid(self) -> Mapping[str, Sequence[Any]]:
         values: Mapping[str, Sequence[Any]] = getattr(RANKERS.build(self.ranker), "grid", {})
