@@ -111,7 +111,7 @@ def test_settling_is_small_keeps_the_order_and_is_done_once(scores, noise):
     order = np.argsort(-given_scores, kind="stable")
     assert (np.diff(same[order]) <= 0).all()
     distinct = -np.unique(-same)
-    assert (distinct[:-1] - distinct[1:] > noise * np.maximum(1, np.abs(distinct[1:])) * (1 - 1e-9)).all()
+    assert (distinct[:-1] - distinct[1:] > noise * np.maximum(1, np.abs(distinct[:-1])) * (1 - 1e-9)).all()
     assert set(same.tolist()) <= set(scores)
     np.testing.assert_array_equal(settled(same, noise), same)
     np.testing.assert_array_equal(settled(given_scores, 0.0), given_scores)
