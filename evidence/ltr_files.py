@@ -235,4 +235,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except BadInput as error:
+        sys.exit(str(error))

@@ -7,6 +7,7 @@ import pytest
 
 from shaketable.errors import BadInput
 from shaketable.train.boosted import GBRT
+from shaketable.train.lambdamart import LambdaMART
 from tests.train.lists import nothing_to_learn, planted
 
 lightgbm = pytest.importorskip("lightgbm")
@@ -33,6 +34,19 @@ def test_validation_queries_say_how_many_trees_are_kept():
     assert len(values) == fit.best + 10
     assert fit.predictor.text.count("Tree=") == fit.best
     assert fit.importance[:2].sum() > fit.importance[2:].sum()
+
+
+@pytest.mark.parametrize("learner", [GBRT(min_docs=300), LambdaMART(min_docs=300)])
+def test_leaves_that_need_more_rows_than_there_are_are_refused(learner):
+    with pytest.raises(BadInput, match=r"480 rows with min_docs = 300 or more on each side; take a smaller min_docs"):
+        learner.fit(planted(), None, seed=0)
+
+
+def test_features_that_never_vary_are_refused():
+    data = planted()
+    data.features[:] = 1.0
+    with pytest.raises(BadInput, match="features that are not constant"):
+        SMALL.fit(data, None, seed=0)
 
 
 def test_the_same_seed_gives_the_same_trees():

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.data.letor import Letor
+from shaketable.errors import BadInput
 from shaketable.rank.ltr import Trees, import_lightgbm
 from shaketable.train.fit import Baselines, Fit, refuse_nothing_to_learn
 from shaketable.train.linear import check
@@ -70,7 +71,8 @@ def grow(
     `measure` is given the number of a set, 0 or 1, and the scores of its rows.
     """
     lightgbm = import_lightgbm()
-    settings = FIXED | dict(parameters)
+    settings: dict[str, Any] = FIXED | dict(parameters)
+    _refuse_stumps(sets[0], settings["min_data_in_leaf"])
     data = lightgbm.Dataset(sets[0].features, sets[0].labels, group=sets[0].sizes, params=settings)
     held = [lightgbm.Dataset(s.features, s.labels, data, group=s.sizes, params=settings) for s in sets[1:]]
     curves: dict[str, dict[str, list[float]]] = {}
@@ -93,6 +95,18 @@ def grow(
     ]
     importance = np.asarray(booster.feature_importance("gain", iteration=best), dtype=np.float64)
     return Fit(Trees(booster.model_to_string(num_iteration=best)), history, best, importance)
+
+
+def _refuse_stumps(data: Letor, least: int) -> None:
+    """A tree needs a feature with a value that has `least` rows on either side; else it would be a leaf alone."""
+
+    def parts(column: NDArray[np.float32]) -> bool:
+        low, high = np.partition(column, (least - 1, data.rows - least))[[least - 1, data.rows - least]]
+        return bool(low < high)
+
+    if data.rows < 2 * least or not any(parts(column) for column in data.features.T):
+        message = f"no feature parts the {data.rows} rows with min_docs = {least} or more on each side"
+        raise BadInput(f"{message}; take a smaller min_docs, or features that are not constant", data.source or None)
 
 
 FIXED = {
