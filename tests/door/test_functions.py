@@ -63,7 +63,10 @@ class TestEvaluate:
             ({}, "give judgements"),
             ({"qrels": QRELS}, "give judgements"),
             ({"runs": {"a": GOOD}}, "give judgements"),
-            ({"qrels": QRELS, "runs": {"a": {"q7": {"d1": 1.0}}}}, r"none of its queries is judged \(the run is called a\)"),
+            (
+                {"qrels": QRELS, "runs": {"a": {"q7": {"d1": 1.0}}}},
+                r"none of its queries is judged \(the run is called a\)",
+            ),
             ({"qrels": QRELS, "runs": {"a": GOOD}, "scores": "x.csv"}, "a table of scores stands alone"),
             ({"scores": "x.csv", "measures": ["AP"]}, "measures are for runs"),
             ({"qrels": QRELS, "runs": {"a": GOOD}, "measures": ["nDGC@10"]}, "did you mean ndcg"),
