@@ -29,7 +29,7 @@ from shaketable.learners.plan import Plan
 from shaketable.measure.effectiveness import score_table
 from shaketable.measure.slices import Slices, by_label, by_length, by_quarter
 from shaketable.rankers import runfile
-from shaketable.rankers.folder import refuse_taken
+from shaketable.rankers.folder import refuse_taken, tidy
 from shaketable.rankers.saved import Saved
 from shaketable.rankers.similarity import judge_for
 from shaketable.registry import EDITS, LEARNERS, RANKERS
@@ -278,6 +278,7 @@ class Bench:
         qids, judges = self.parts(train, valid)
         place = Path(folder) if folder is not None else self._place(how, qids, judges, plan)
         if folder is None and (place / "model.json").is_file():
+            tidy(place)
             return Saved(str(place))
         candidates = self._candidates_of([*qids, *judges])
         arguments = (how, qids, judges, self.seed, plan, candidates, place, self.depth, self.road.watch, overwrite)
@@ -361,8 +362,16 @@ class Bench:
                     "or learn in folds with --folds 5"
                 )
             raise UnknownName("split", absent[0], splits)
-        qids = splits[train] if isinstance(train, str) else tuple(train)
-        return tuple(qids), tuple(splits[valid] if isinstance(valid, str) else valid)
+        return self._known(train), self._known(valid)
+
+    def _known(self, part: str | Sequence[str]) -> tuple[str, ...]:
+        """Ids of queries: of a split, whose judgements may name some that nobody wrote down, or as they are given."""
+        known = self.collection.queries
+        if isinstance(part, str):
+            return tuple(qid for qid in self.collection.splits[part] if qid in known)
+        if strange := [qid for qid in part if qid not in known]:
+            raise BadInput(f"collection {self.collection.name}: no query is called {strange[0]!r}")
+        return tuple(part)
 
     def origin(self, name: str) -> Origin | None:
         """The texts from which another process can open a ranker; None if it lives in this process only."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from shaketable.data import topics
 from shaketable.data.trec import read_topics
 from shaketable.errors import BadInput
 from shaketable.types import Query
@@ -81,11 +82,11 @@ def test_xml(tmp_path: Path, name: str, change) -> None:  # type: ignore[no-unty
     }
 
 
-def test_xml_says_how_it_is_encoded(tmp_path: Path) -> None:
-    text = (
-        '<?xml version="1.0" encoding="iso-8859-1"?><topics><topic number="1"><query>caf\xe9</query></topic></topics>'
-    )
-    assert read_topics(file(tmp_path, text.encode("latin-1"))) == {"1": Query("café")}
+def test_xml_is_utf8_whatever_it_says(tmp_path: Path) -> None:
+    text = '<?xml version="1.0" encoding="iso-8859-1"?><topics><topic number="1"><query>café</query></topic></topics>'
+    assert read_topics(file(tmp_path, text)) == {"1": Query("café")}
+    with pytest.raises(BadInput, match="is not UTF-8 text"):
+        read_topics(file(tmp_path, text.encode("latin-1")))
 
 
 def test_ids_that_look_like_tags_stay_lines_of_a_table(tmp_path: Path) -> None:
@@ -115,9 +116,9 @@ FILE = '<!DOCTYPE t [<!ENTITY f SYSTEM "file:///etc/passwd">]><t><topic number="
             "<t><topic number='1'><query>a</query></topic>\n<topic number='1'><query>a</query></topic></t>",
             ":2: the id '1'",
         ),
-        ('<?xml version="1.0" encoding="no-such"?><t/>', "is not XML"),
-        ("<topics><topic number='1'><query>a\0</query></topic></topics>", ":1: is not XML"),
-        (b"<topics><topic number='1'><query>caf\xe9</query></topic></topics>", ":1: is not XML"),
+        ("<topics>\n\n<topic number='1'>\n\n&</topic></topics>", ":5: is not XML"),
+        ("<topics><topic number='1'><query>a\0</query></topic></topics>", ":1: has the control character"),
+        ("<topics><topic number='1'><query>a\x01</query></topic></topics>", ":1: is not XML"),
         ("<top>\n<num> 1\n<title> x\n", ":1: the topic that begins here has no </top>"),
         ("<top>\n<num> 1\n<top>\n", ":3: <top> stands where no topic may begin"),
         ("<top>\n<num> 1\n<title> x\n</top>\n</top>", ":5: </top> stands where no topic has begun"),
@@ -146,4 +147,11 @@ def test_one_sentence(tmp_path: Path, text: str | bytes, says: str) -> None:
 )
 def test_what_never_ends_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(BadInput):
+        read_topics(file(tmp_path, text))
+
+
+@pytest.mark.parametrize("text", [SGML, XML], ids=["sgml", "xml"])
+def test_more_than_topics_ever_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(topics, "LONGEST", 100)
+    with pytest.raises(BadInput, match="has more than 100 characters, which is too much for topics"):
         read_topics(file(tmp_path, text))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import math
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,6 +97,7 @@ def test_a_document_twice_below_comments(tmp_path: Path) -> None:
         read_run(file(tmp_path, "# x\nq Q0 d 1 3 t\n# y\nq Q0 d 2 2 t\n"))
 
 
+TOPIC = "<top><num> Number: 1 <title> a </top>"
 QRELS = {"q1": {"d#1": 2, "d2": 0}, "q2": {"d#1": -1}}
 
 
@@ -198,6 +201,19 @@ def test_missing_empty_folder_and_broken(tmp_path: Path, read: Callable[[Path], 
     (tmp_path / "a.gz").write_bytes(b"no gzip")
     with pytest.raises(BadInput, match="is not a whole gzip file"):
         read(tmp_path / "a.gz")
+
+
+@pytest.mark.parametrize(
+    ("read", "text"), [(read_run, RUN), (read_qrels, "# x\nq1 0 d1 1\n"), (read_topics, "1\ta\n"), (read_topics, TOPIC)]
+)
+def test_what_comes_through_a_pipe_is_read_once(tmp_path: Path, read: Callable[[Path], Any], text: str) -> None:
+    """As `--run <(zcat a.gz)` hands it over: there is no second time."""
+    expected = read(file(tmp_path, text))
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(text,))
+    writer.start()
+    assert read(tmp_path / "pipe") == expected
+    writer.join()
 
 
 def test_written_ranks_follow_the_ranking(tmp_path: Path) -> None:

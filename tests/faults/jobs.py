@@ -67,7 +67,7 @@ class Job:
 
     name: str
     command: Command
-    sites: int
+    sites: int = 0
     before: tuple[Command, ...] = ()
     group: str = ""
     needs: str = ""
@@ -127,7 +127,7 @@ def vectors() -> None:
 
 
 def another_collection() -> None:
-    """A collection that is written as a folder, and rows of features as a file."""
+    """A collection that is written as a folder."""
     from shaketable.data.beir import write_beir
     from shaketable.data.load import load
 
@@ -152,32 +152,43 @@ def older_files() -> None:
 
 EVALUATED = ("--csv", "csv", "--markdown", "md", "--latex", "tex", "--html", "page.html", "--json", "all.json")
 EVALUATED += ("--per-query", "each")
-NET = ("train", "dssm(steps=4, every=2, lists=2, size=3, layers=(8, 4))", "--data", "trees", "--depth", "5")
-TREE_MODEL = ("train", "gbrt(trees=2, leaves=3)", "--data", "trees", "--depth", "5", "--out", "model", "--overwrite")
-LINEAR = ("train", "prank", "--data", "trees", "--depth", "5", "--out", "model", "--overwrite")
+MODEL = ("--data", "trees", "--depth", "5", "--out", "model", "--overwrite")
+LINEAR = ("train", "prank", *MODEL)
+TREES_MODEL = ("train", "gbrt(trees=2, leaves=3)", *MODEL)
+NET = ("train", "dssm(steps=4, every=2, lists=2, size=3, layers=(8, 4))", *MODEL)
+
+TWO_TASKS = ("--task", "variance", "--task", "agreement", "--out", "out")
+OLDER_AUDIT = (*AUDIT, "--task", "variance", "--task", "risk", "--seed", "3", "--out", "out")
+RANKED = ("rank", "--data", "trees", "--ranker", "ql", "--out", "a.run")
 
 JOBS = (
-    Job("audit", (*AUDIT, "--task", "variance", "--task", "agreement", "--out", "out", "--json", "all.json"), 1),
+    Job("audit", (*AUDIT, *TWO_TASKS, "--json", "all.json"), sites=25),
+    Job("audit over an older one", (*AUDIT, *TWO_TASKS), sites=20, before=(OLDER_AUDIT, own_notes), group="out"),
     Job(
-        "audit over an older one",
-        (*AUDIT, "--task", "variance", "--task", "agreement", "--out", "out"),
-        1,
-        before=((*AUDIT, "--task", "variance", "--task", "risk", "--seed", "3", "--out", "out"), own_notes),
-        group="out",
+        "audit on damaged caches",
+        (*AUDIT, "--task", "agreement", "--out", "out"),
+        sites=29,
+        before=(RANKED, damaged),
+        varies=("out/report.html",),
     ),
-    Job("audit on damaged caches", (*AUDIT, "--task", "agreement", "--out", "out"), 1, before=(
-        ("rank", "--data", "trees", "--ranker", "ql", "--out", "a.run"), damaged), varies=("out/report.html",)),
-    Job("train a linear model", LINEAR, 1),
-    Job("train trees over a linear model", TREE_MODEL, 1, before=(LINEAR,), group="model", needs="lightgbm"),
-    Job("train in folds", (*LINEAR, "--folds", "3"), 1),
-    Job("train a net", (*NET, "--out", "model", "--overwrite"), 1, needs="torch"),
-    Job("train a net over a linear model", (*NET, "--out", "model", "--overwrite"), 1, before=(LINEAR,), group="model",
-        needs="torch"),
-    Job("rank a packed collection", ("rank", "--data", "packed", "--ranker", "bm25", "--out", "runs/a.run.gz"), 1,
-        before=(packed,)),
-    Job("vectors", vectors, 1),
-    Job("vary", ("vary", "trees", "--method", "char_attack", "--out", "vary/v.tsv", "--json", "v.json"), 1),
-    Job("evaluate over older files", ("evaluate", "--scores", "scores.csv", *EVALUATED), 1,
-        before=(scores, older_files)),
-    Job("write a collection", another_collection, 1),
-)  # fmt: skip
+    Job("train a linear model", LINEAR, sites=20),
+    Job("train trees over a linear model", TREES_MODEL, sites=18, before=(LINEAR,), group="model", needs="lightgbm"),
+    Job("train in folds", (*LINEAR, "--folds", "3"), sites=21),
+    Job("train a net", NET, sites=24, needs="torch"),
+    Job("train a net over a linear model", NET, sites=20, before=(LINEAR,), group="model", needs="torch"),
+    Job(
+        "rank a packed collection",
+        ("rank", "--data", "packed", "--ranker", "bm25", "--out", "runs/a.run.gz"),
+        sites=17,
+        before=(packed,),
+    ),
+    Job("vectors", vectors, sites=16),
+    Job("vary", ("vary", "trees", "--method", "char_attack", "--out", "vary/v.tsv", "--json", "v.json"), sites=7),
+    Job(
+        "evaluate over older files",
+        ("evaluate", "--scores", "scores.csv", *EVALUATED),
+        sites=7,
+        before=(scores, older_files),
+    ),
+    Job("write a collection", another_collection, sites=13),
+)

@@ -2,8 +2,8 @@
 
     python -m tests.faults.stage FOLDER [--every] [--job NAME]...
 
-One fault of each mode at each distinct site of a job, or with --every at each single call. After the fault the job is
-done again without one. A line of JSON for each job, and one for each fault, tells what came of it.
+One fault of each mode at each distinct site, or with --every at each single call. After the fault the job is done
+again without one. A line of JSON for each job, and one for each fault, tells what came of it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import signal
 import sqlite3
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -241,54 +242,77 @@ class Trial:
                 yield name
 
 
-def prepared(job: Job, root: Path) -> tuple[Path, dict[str, Any], dict[str, Any], list[Site], list[str]]:
-    """What was there before, what is to come, where the disk is changed on the way, and what was named too soon."""
-    template, whole, note = root / "before", root / "whole", root / "note.json"
-    template.mkdir(parents=True)
-    job_before = Job("prepare", job.prepare, 0)
-    ended = run(job_before, template)
-    assert ended.code == 0, (job.name, ended.said)
-    shutil.copytree(template, whole)
-    ended = run(job, whole, Injector(whole), note)
-    assert ended.code == 0, (job.name, ended.said)
-    told = json.loads(note.read_text())
-    return template, snapshot(template), snapshot(whole), [Site(**call) for call in told["calls"]], told["hasty"]
+@dataclass(frozen=True)
+class Prepared:
+    """A job, what was there before, what is to come, and where the disk is changed on the way."""
+
+    job: Job
+    root: Path
+    old: Mapping[str, Any]
+    new: Mapping[str, Any]
+    calls: Sequence[Site]
+    hasty: Sequence[str]
+
+    @classmethod
+    def of(cls, job: Job, root: Path) -> Prepared:
+        template, whole, note = root / "before", root / "whole", root / "note.json"
+        template.mkdir(parents=True)
+        ended = run(Job("prepare", job.prepare), template)
+        assert ended.code == 0, (job.name, ended.said)
+        shutil.copytree(template, whole)
+        ended = run(job, whole, Injector(whole), note)
+        assert ended.code == 0, (job.name, ended.said)
+        told = json.loads(note.read_text())
+        calls = [Site(**call) for call in told["calls"]]
+        return cls(job, root, snapshot(template), snapshot(whole), calls, told["hasty"])
+
+    def first(self) -> dict[Site, int]:
+        """The number of the first call from each site."""
+        numbers: dict[Site, int] = {}
+        for number, site in enumerate(self.calls, 1):
+            numbers.setdefault(site, number)
+        return numbers
+
+    def trials(self, numbers: Iterable[int]) -> list[Trial]:
+        return [
+            Trial(self.job, mode, at, self.calls[at - 1], self.root / "before", self.old, self.new,
+                  self.root / f"{mode}-{at}")
+            for at in numbers
+            for mode in MODES
+        ]  # fmt: skip
 
 
-def chosen(calls: Sequence[Site], every: bool) -> list[int]:
-    """The numbers of the calls to break: of each site the first, or all."""
-    first: dict[Site, int] = {}
-    for number, site in enumerate(calls, 1):
-        first.setdefault(site, number)
-    return list(range(1, len(calls) + 1)) if every else sorted(first.values())
+def chosen(jobs: Sequence[Prepared], every: bool) -> Iterator[Trial]:
+    """A fault of each mode at every call; or at each site once, and once more in jobs that replace something."""
+    seen: set[Site] = set()
+    for one in jobs:
+        if every:
+            yield from one.trials(range(1, len(one.calls) + 1))
+        else:
+            yield from one.trials(n for site, n in one.first().items() if one.job.group or site not in seen)
+        seen |= set(one.calls)
 
 
-def forked(work: Sequence[Callable[[], Any]], hands: int) -> Iterator[Any]:
-    """What each piece of work returns, some of them at a time, each in a process of its own."""
-    waiting = list(enumerate(work))
-    under_way: dict[int, tuple[int, int]] = {}
-    while waiting or under_way:
-        while waiting and len(under_way) < hands:
-            place, piece = waiting.pop(0)
-            reading, writing = os.pipe()
-            if (child := os.fork()) == 0:
-                os.close(reading)
-                try:
-                    answer = json.dumps({"answer": piece()})
-                except BaseException:
-                    answer = json.dumps({"error": traceback.format_exc()})
-                with os.fdopen(writing, "w") as out:
-                    out.write(answer)
-                os._exit(0)
-            os.close(writing)
-            under_way[child] = (place, reading)
-        child, _ = os.wait()
-        _, reading = under_way.pop(child)
-        with os.fdopen(reading) as told:
-            answer = json.loads(told.read() or "{}")
-        if "answer" not in answer:
-            raise RuntimeError(answer.get("error", "a process died"))
-        yield answer["answer"]
+def shared(trials: Sequence[Trial], root: Path, hands: int) -> Iterator[str]:
+    """What came of the trials, a line for each; several processes do them."""
+    children = {}
+    for hand in range(hands):
+        notes = root / f"told-{hand}"
+        if (child := os.fork()) == 0:
+            with notes.open("w") as out:
+                for trial in trials[hand::hands]:
+                    try:
+                        wrong = list(trial.wrong())
+                    except Exception:
+                        wrong = [traceback.format_exc()]
+                    shutil.rmtree(trial.folder, ignore_errors=True)
+                    told = {"job": trial.job.name, "mode": trial.mode, "at": trial.at, "site": str(trial.site)}
+                    out.write(json.dumps(told | {"wrong": wrong}) + "\n")
+            os._exit(0)
+        children[child] = notes
+    for child, notes in children.items():
+        os.waitpid(child, 0)
+        yield from notes.read_text().splitlines()
 
 
 def warm(jobs: Sequence[Job], root: Path) -> None:
@@ -331,29 +355,17 @@ def main() -> None:
     parser.add_argument("--hands", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
     root = arguments.folder.resolve()
-    jobs = [job for job in JOBS if not arguments.job or job.name in arguments.job]
+    wanted = [job for job in JOBS if not arguments.job or job.name in arguments.job]
+    jobs = [job for job in wanted if not job.needs or find_spec(job.needs)]
     warm(jobs, root / "warm")
-    for number, job in enumerate(jobs):
-        template, old, new, calls, hasty = prepared(job, root / f"job-{number}")
-        sites = sorted({str(site) for site in calls})
-        trials = [
-            Trial(job, mode, at, calls[at - 1], template, old, new, root / f"job-{number}" / f"{mode}-{at}")
-            for at in chosen(calls, arguments.every)
-            for mode in MODES
-        ]
+    ready = [Prepared.of(job, root / f"job-{number}") for number, job in enumerate(jobs)]
+    for one in ready:
+        sites = sorted(map(str, one.first()))
         print(
-            json.dumps({"job": job.name, "calls": len(calls), "sites": sites, "trials": len(trials), "hasty": hasty}),
-            flush=True,
+            json.dumps({"job": one.job.name, "calls": len(one.calls), "sites": sites, "hasty": one.hasty}), flush=True
         )
-        for told in forked([lambda trial=trial: _told(trial) for trial in trials], arguments.hands):
-            print(json.dumps(told), flush=True)
-        shutil.rmtree(root / f"job-{number}")
-
-
-def _told(trial: Trial) -> dict[str, Any]:
-    wrong = list(trial.wrong())
-    shutil.rmtree(trial.folder, ignore_errors=True)
-    return {"job": trial.job.name, "mode": trial.mode, "at": trial.at, "site": str(trial.site), "wrong": wrong}
+    for line in shared(list(chosen(ready, arguments.every)), root, arguments.hands):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

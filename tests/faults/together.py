@@ -22,7 +22,7 @@ OTHER = ("--task", "variance", "--task", "risk", "--depth", "4")
 
 
 def audit(words: tuple[str, ...], out: str) -> Job:
-    return Job(out, (*AUDIT, *words, "--out", out), 0)
+    return Job(out, (*AUDIT, *words, "--out", out))
 
 
 def below(found: Mapping[str, Any], out: str) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def main() -> None:
     warm([*apart], root / "warm")
     template = root / "before"
     template.mkdir(parents=True)
-    assert run(Job("prepare", apart[0].prepare, 0), template).code == 0
+    assert run(Job("prepare", apart[0].prepare), template).code == 0
     whole = []
     for number, job in enumerate(apart):
         shutil.copytree(template, folder := root / f"alone-{number}")

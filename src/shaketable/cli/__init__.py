@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
 INTERNAL = 70
 """The exit code of a mistake of ours (EX_SOFTWARE): never 1, which says that a gate failed."""
@@ -17,30 +19,51 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     try:
         code = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        sys.stdout.flush()  # here, and not after all is over, where nobody can say that the disk is full
     except ShaketableError as error:
         _end(str(error), error.exit_code)
     except KeyboardInterrupt:
         _end("stopped; finished scores are kept, run it again to go on", 130)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; keep the interpreter from complaining at exit.
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
-        sys.exit(0)
+    except BrokenPipeError:  # whoever read our output has seen enough
+        _leave(0)
     except OSError as error:
         _end(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
     except SystemExit:  # not ours: `app` returns its code, and only code of the user's leaves like this
         _end("code that you named tried to end the program", 2)
     except BaseException as error:
         if hasattr(error, "format_message"):  # what typer says of words that it cannot parse
-            error.show()  # type: ignore[attr-defined]
-            sys.exit(2)
+            _show(error)
+            _leave(2)
         _end(f"a mistake of ours ({type(error).__name__}); {_noted(error)}", INTERNAL)
-    sys.exit(code if isinstance(code, int) else 0)
+    _leave(code if isinstance(code, int) else 0)
+
+
+def _show(error: Any) -> None:
+    """What typer says, without what a terminal would obey."""
+    from io import StringIO
+
+    from shaketable.report import clean
+
+    error.show(said := StringIO())
+    with suppress(OSError):
+        print(clean(said.getvalue()), end="", file=sys.stderr)
 
 
 def _end(sentence: str, code: int) -> None:
     from shaketable.cli.console import say
 
-    say(f"shaketable: {sentence}")
+    with suppress(OSError):  # there may be no room for it either
+        say(f"shaketable: {sentence}")
+    _leave(code)
+
+
+def _leave(code: int) -> None:
+    """Exit with this code; what can no longer be written must not make the interpreter exit with another."""
+    for name in ("stdout", "stderr"):
+        try:
+            getattr(sys, name).flush()
+        except OSError:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     sys.exit(code)
 
 

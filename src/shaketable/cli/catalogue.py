@@ -33,13 +33,16 @@ def list_(
     if json_to:
         emit_json({"schema": "shaketable.list/1", "kind": kind.value, "rows": rows}, json_to)
         return
+    from rich.markup import escape
     from rich.table import Table
+
+    from shaketable.report import cell
 
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(no_wrap=True, style="bold")
     table.add_column()
     for name, summary in rows.items():
-        table.add_row(name.replace("[", r"\["), summary.replace("[", r"\["))
+        table.add_row(escape(cell(name)), escape(cell(summary)))
     stdout().print(table)
 
 

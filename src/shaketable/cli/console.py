@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from shaketable.files import written_whole
-from shaketable.report import cell, clean
+from shaketable.report import cell, clean, escaped
 
 if TYPE_CHECKING:
     from shaketable.door.audit import Audit
@@ -25,8 +25,8 @@ def stdout(json_target: str | None = None) -> Console:
 
 
 def say(message: str) -> None:
-    """A remark on stderr, without what a terminal would obey: attackers write some of the texts."""
-    print(clean(message), file=sys.stderr)
+    """A remark on stderr, on one line, without what a terminal would obey: attackers write some of the texts."""
+    print(" ".join(clean(message).splitlines()), file=sys.stderr)
 
 
 def show(done: Audit, json_target: str | None) -> None:
@@ -75,7 +75,7 @@ def show_training(done: Training, json_target: str | None, page: Path | None) ->
 
 def emit_json(data: Mapping[str, Any], target: str) -> None:
     """Strict JSON to a file, whole or not at all, or to stdout."""
-    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
+    text = escaped(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False))
     if target == "-":
         print(text)
         return

@@ -20,7 +20,7 @@ from shaketable.edit.vary import Variation
 from shaketable.errors import BadInput
 from shaketable.files import written_whole
 from shaketable.rankers.similarity import judge_for
-from shaketable.report import harmless
+from shaketable.report import escaped, harmless
 from shaketable.types import Collection, Edit, Query
 
 COLUMNS = ("qid", "method", "category", "text", "original", "valid", "why")
@@ -105,4 +105,4 @@ def write_variations(variations: Iterable[Variation], out: str | Path) -> None:
         for variation in variations:
             row = {column: getattr(variation, column) for column in COLUMNS}
             cells = (harmless(" ".join(str(value).split())) for value in row.values())
-            stream.write("\t".join(cells) + "\n" if tsv else json.dumps(row, ensure_ascii=False) + "\n")
+            stream.write("\t".join(cells) + "\n" if tsv else escaped(json.dumps(row, ensure_ascii=False)) + "\n")

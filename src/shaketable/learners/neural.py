@@ -75,8 +75,11 @@ BOUNDS: Mapping[str, tuple[float, float]] = {
     **dict.fromkeys(("dim", "bins", "hidden", "filters", "local", "distributed"), (1, 10_000)),
     **dict.fromkeys(("query_length", "text_length"), (1, 100_000)),
     "kernels": (2, 1000),
-    "sigma": (1e-6, 1000),
+    **dict.fromkeys(("sigma", "exact"), (1e-6, 1000)),
     "grams": (1, 100),
+    "pool": (1, 10_000),
+    "dropout": (0, 0.99),
+    "gamma": (1e-6, 1_000_000),
 }
 """The least and the most that makes sense of a setting, whichever net has it."""
 

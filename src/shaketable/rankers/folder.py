@@ -136,7 +136,7 @@ def write(folder: str | Path, about: Mapping[str, Any], fill: Fill | None = None
 
 
 def _replace(folder: Path, about: Mapping[str, Any], fill: Fill | None, overwrite: bool) -> None:
-    _sweep(folder)
+    tidy(folder)
     with staged(folder) as new:
         stage = new.parent
         if fill:
@@ -173,7 +173,7 @@ def _retire(old: Stored, stage: Path) -> None:
             (old.files / name).unlink(missing_ok=True)
 
 
-def _sweep(folder: Path) -> None:
+def tidy(folder: Path) -> None:
     """Remove what writers that were killed left behind, unless one that lives may need it."""
     if not sweep(folder):
         return

@@ -31,13 +31,22 @@ def clean(text: str) -> str:
     return _UNSHOWABLE.sub("\ufffd", text)
 
 
+def escaped(text: str) -> str:
+    """JSON whose strings show what `clean` would replace as escapes: nothing is lost, and a terminal obeys nothing.
+
+    >>> escaped('{"a": "\x9b"}')
+    '{"a": "\\u009b"}'
+    """
+    return _UNSHOWABLE.sub(lambda sign: f"\\u{ord(sign.group()):04x}", text)
+
+
 def harmless(text: str) -> str:
     """A text for a spreadsheet, which runs a cell that starts like a formula: such a one is marked as text.
 
     >>> harmless("=1+1"), harmless("-12.5 %")
     ("'=1+1", '-12.5 %')
     """
-    formula = re.match(r"[=+\-@\t\r]", text) and not re.fullmatch(r"[-+]?\d[\d.,]*\s*%?|-", text)
+    formula = re.match(r"[=+\-@\t\r\n＝＋－＠]", text) and not re.fullmatch(r"[-+]?\d[\d.,]*\s*%?|-", text)
     return clean(f"'{text}" if formula else text)
 
 
@@ -76,6 +85,8 @@ def cell(value: object, most: int = 0) -> str:
 
 def missing(value: object) -> bool:
     """Is this None, NaN, NaT or pandas' NA?"""
+    if isinstance(value, str):  # most are, and for these nothing need be loaded
+        return False
     import pandas as pd
 
     return value is None or (bool(pd.api.types.is_scalar(value)) and bool(pd.isna(value)))  # type: ignore[call-overload]

@@ -33,7 +33,8 @@ def read_vectors(path: Path, wanted: Collection[str] = (), first: int | None = F
             try:
                 row = _row(rest)
             except ValueError as error:
-                raise BadInput(f"a line is a word and its numbers; of {quoted(word)}, {error}", path, at) from None
+                what = f"{quoted(word)} has others: {error}"
+                raise BadInput(f"a line is a word and its numbers, but {what}", path, at) from None
             dim = dim or len(row)
             if len(row) != dim or not dim:
                 message = f"{quoted(word)} has {len(row)} numbers where the words before it have {dim}"

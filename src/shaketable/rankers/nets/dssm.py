@@ -61,7 +61,7 @@ class DSSM(Encoder):
         self.trigrams = nn.Embedding(len(vocabulary) + 2, first, padding_idx=0)  # padding, the known, all unknown
         self.bias = nn.Parameter(torch.zeros(first))
         self.layers = nn.ModuleList(nn.Linear(size, after) for size, after in pairwise(shape.layers))
-        self.gamma = nn.Parameter(torch.tensor(shape.gamma))
+        self.gamma = nn.Parameter(torch.tensor(float(shape.gamma)))
 
     def prepare_queries(self, queries: Sequence[str]) -> list[Bag]:
         return [self.bag(query) for query in queries]
