@@ -23,7 +23,7 @@ from shaketable.measure.effectiveness import Evaluator, judged_share, parse
 from shaketable.measure.plane import tsne
 from shaketable.measure.significance import FEWEST_QUERIES
 from shaketable.rankers.similarity import judge_for
-from shaketable.task.changed import PIPELINE, SETTINGS, Shaken, Trial, runs_of, settings, shake, values_of
+from shaketable.task.changed import PIPELINE, SETTINGS, Shaken, Trial, originals, runs_of, settings, shake, values_of
 from shaketable.task.sliced import sliced
 from shaketable.types import Example, Figure, Finding, Result
 
@@ -64,7 +64,7 @@ class QueryVariation:
 
         variations, lacking = varied(bench, self.edits, self.n, self.variations)
         trials = [Trial(v.qid, v.text, v.original) for v in variations]
-        whole = _prepared(bench, variations)
+        whole = originals(bench, variations)
         first = settings(bench)[0]
         rows: list[dict[str, Any]] = []
         details: list[dict[str, Any]] = []
@@ -264,13 +264,6 @@ def varied(bench: Bench, edits: Sequence[str], n: int, file: str = "") -> tuple[
     if not variations:
         raise BadInput(f"none of its variations is of a query of {bench.collection.name}", file)
     return variations, {}
-
-
-def _prepared(bench: Bench, variations: Sequence[Variation]) -> list[Trial]:
-    """The queries as their variations were made from them: in lower case, as a rule."""
-    texts = {v.qid: v.original for v in variations}
-    lower = all(text == text.lower() for text in texts.values())
-    return [Trial(q, texts.get(q, t.lower() if lower else t)) for q, t in bench.texts.items()]
 
 
 def _groups(variations: Sequence[Variation]) -> dict[tuple[str, str], list[int]]:
