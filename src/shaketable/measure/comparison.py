@@ -43,8 +43,8 @@ NOTHING = Comparison(0, *(float("nan"),) * 7)
 def compare(before: Mapping[str, float], after: Mapping[str, float], seed: int = 0) -> Comparison:
     """Compare two values of each query that has both.
 
-    >>> compare({"a": 0.5, "b": 0.3, "c": 1.0}, {"a": 0.4, "b": 0.3}).change
-    -0.04999999999999999
+    >>> compare({"a": 0.5, "b": 0.25, "c": 1.0}, {"a": 0.25, "b": 0.25}).change
+    -0.125
     """
     common = [qid for qid in before if qid in after]
     if not common:
