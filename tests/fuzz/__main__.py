@@ -23,6 +23,7 @@ def main() -> int:
     parser.add_argument("--target", action="append", choices=list(TARGETS), help="one of them only; repeat it")
     parser.add_argument("--seed", type=int, default=1, help="where to begin; 0 is what the tests do")
     parser.add_argument("--number", type=int, help="one case only, of that target and seed")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     wanted = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     targets = [TARGETS[name] for name in wanted.target or TARGETS]
@@ -30,7 +31,7 @@ def main() -> int:
     done: Counter[str] = Counter()
     failed: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        for number in [wanted.number] if wanted.number is not None else count():
+        for number in [wanted.number] if wanted.number is not None else count(wanted.first):
             for target in targets:
                 done[target.name] += 1
                 if failure := outcome(target, wanted.seed, number, Path(folder)):

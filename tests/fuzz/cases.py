@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import shutil
 import signal
+import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -120,8 +122,10 @@ def _alarm() -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.alarm(SECONDS)
+    faulthandler.dump_traceback_later(6 * SECONDS, exit=True, file=sys.__stderr__)  # C code hears no alarm
     try:
         yield
     finally:
+        faulthandler.cancel_dump_traceback_later()
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
