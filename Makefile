@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: audit test check bench evidence clean
+.PHONY: audit test check bench evidence fuzz faults clean
 
 audit: $(VENV)/.core            ## run the main job on the bundled sample
 	$(BIN)/shaketable audit
@@ -17,6 +17,12 @@ check: $(VENV)/.everything      ## style, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_house.py
+
+faults: $(VENV)/.everything     ## the disk fails at every single call; `make test` has each distinct place
+	SHAKETABLE_FAULTS=1 $(BIN)/python -m pytest tests/faults
+
+fuzz: $(VENV)/.everything       ## every reader, on new damaged files, for ten minutes; `make test` has a few thousand
+	$(BIN)/python -m tests.fuzz --seconds 600
 
 bench: $(VENV)/.everything      ## each script prints a ratio against a peer or a limit
 	$(PIP) --group bench

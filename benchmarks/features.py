@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 from retrieval import zipf_texts
 
-from shaketable.rank.features import FIELDS, Extractor
+from shaketable.rankers.features import FIELDS, Extractor
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Doc, Slate
 

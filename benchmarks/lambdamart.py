@@ -17,9 +17,9 @@ import lightgbm
 import numpy as np
 
 from shaketable.data.letor import Letor
-from shaketable.train.boosted import FIXED
-from shaketable.train.fit import Baselines, by_feature
-from shaketable.train.lambdamart import LambdaMART, derivatives
+from shaketable.learners.boosted import FIXED
+from shaketable.learners.fit import Baselines, by_feature
+from shaketable.learners.lambdamart import LambdaMART, derivatives
 
 QUERIES, DOCS, FEATURES = 2000, 100, 136
 LEAVES, ROUNDS = (31, 255), 12

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from generated import zipf_texts
 
-from shaketable.rank.lexical import BM25, QL
+from shaketable.rankers.lexical import BM25, QL
 from shaketable.types import Collection, Doc
 
 GOAL = 3.0  # GB

@@ -6,6 +6,9 @@ Cross-encoder: pairs a second of bert(minilm) on passages of 190 words. "Bare" a
 that were tokenised, sorted and padded beforehand; goal: at least 0.95 of it. CrossEncoder.predict is measured where
 sentence-transformers is installed. The three take turns on the same pairs, so that a busy machine is busy for all.
 
+monoT5 (a T5 of the size of t5-small, random) and EPIC (minilm; a vector over the vocabulary for each text) against
+their own bare passes, in the same way.
+
 Audit: 100 queries in 10 variants with 100 documents each, for dense and colbert, against encoding query and text of
 each pair anew, whose cost is measured on some of the pairs and multiplied. Goal: at least 5 times faster.
 
@@ -17,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import tempfile
 import time
 from collections import defaultdict
 from importlib.util import find_spec
@@ -26,9 +30,12 @@ import numpy as np
 import torch
 
 from shaketable.data.corpus import MemoryCorpus
-from shaketable.rank.nets import checkpoints, colbert, dense
-from shaketable.rank.nets.bert import CrossEncoder
-from shaketable.rank.nets.scoring import TOKENS, batches, ranker_of
+from shaketable.learners.seq2seq import vocabulary_of
+from shaketable.rankers.nets import checkpoints, colbert, dense, epic
+from shaketable.rankers.nets.bert import CrossEncoder
+from shaketable.rankers.nets.monot5 import MonoT5
+from shaketable.rankers.nets.scoring import TOKENS, batches, ranker_of
+from shaketable.rankers.nets.shapes import BertShape, ColBERTShape, DenseShape, EPICShape
 from shaketable.registry import LEARNERS
 from shaketable.types import Collection, Doc, Slate
 
@@ -57,15 +64,15 @@ def cross_encoder(chunks: int, size: int) -> None:
     queries, texts = passages(chunks * size)
     texts = texts[: chunks * size]
     torch.manual_seed(0)
-    net = CrossEncoder.pretrained("minilm", fresh=True)
+    net = CrossEncoder.pretrained("minilm", BertShape(max_length=0), fresh=True)
     ranker = ranker_of("bert(minilm)", "benchmark", net, MemoryCorpus({}))
-    bare_net = CrossEncoder.pretrained("minilm", fresh=True).eval()
+    bare_net = CrossEncoder.pretrained("minilm", BertShape(max_length=0), fresh=True).eval()
     contestants = {"shaketable": lambda pairs: ranker.score([Slate(q, (Doc(t),)) for q, t in pairs])}
     if find_spec("sentence_transformers"):
         from sentence_transformers import CrossEncoder as Peer
 
         with checkpoints.quiet():
-            peer = Peer(str(checkpoints.find("minilm")), num_labels=1, max_length=512)
+            peer = Peer(str(checkpoints.checkpoint_folder("minilm")), num_labels=1, max_length=512)
         contestants["CrossEncoder.predict"] = lambda pairs: peer.predict(pairs, show_progress_bar=False)
 
     def bare(ready) -> None:
@@ -97,6 +104,86 @@ def cross_encoder(chunks: int, size: int) -> None:
             turns = np.median(np.array(spent[peer]) / np.array(spent["shaketable"]))
             total = sum(spent[peer]) / sum(spent["shaketable"])
             print(f"  ratio to {peer} {total:.3f}{goal}, median of {len(spent[peer])} turns {turns:.3f}")
+
+
+def against_bare(name: str, ranker, bare, texts: list[str], score, rounds: int) -> None:
+    """Texts a second of a ranker and of the bare passes of its net, which take turns on the same texts."""
+    spent: dict[str, list[float]] = defaultdict(list)
+    size = len(texts) // rounds
+    for number in range(rounds):
+        some = texts[number * size : (number + 1) * size]
+        turns = {"bare": bare(some), "shaketable": lambda some=some: score(ranker, some)}
+        for turn in list(turns)[:: 1 if number % 2 else -1]:
+            spent[turn].append(timed(turns[turn]))
+    ratio = np.median(np.array(spent["bare"]) / np.array(spent["shaketable"]))
+    print(f"{name}, {size * rounds} texts, {torch.get_num_threads()} threads")
+    for turn, seconds in spent.items():
+        print(f"  {turn:22}{size * rounds / sum(seconds):8.1f} texts/s")
+    total = sum(spent["bare"]) / sum(spent["shaketable"])
+    print(f"  ratio to bare {total:.3f} (goal 0.95), median of {rounds} turns {ratio:.3f}", flush=True)
+
+
+def small_t5(texts: list[str], folder: Path) -> MonoT5:
+    """A T5 of the sizes of t5-small, with random weights and pieces of the texts themselves."""
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    tokenizer = vocabulary_of([*texts, "Query: Document: Relevant: true false " * 50], 8000)
+    torch.manual_seed(0)
+    with checkpoints.quiet():
+        T5ForConditionalGeneration(T5Config(vocab_size=32128, decoder_start_token_id=0)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return MonoT5.pretrained(str(folder))
+
+
+def mono_t5(rounds: int, size: int) -> None:
+    queries, texts = passages(rounds * size)
+    with tempfile.TemporaryDirectory() as folder:
+        net, bare_net = small_t5(texts, Path(folder)), small_t5(texts, Path(folder)).eval()
+    ranker = ranker_of("monot5", "benchmark", net, MemoryCorpus({}))
+
+    def bare(some):
+        prepared = bare_net.prepare([(queries[0], text) for text in some])
+        parts = batches([row.length for row in prepared], TOKENS["cpu"])
+        ready = [bare_net.collate([prepared[i] for i in part]) for part in parts]
+
+        def run() -> None:
+            with torch.inference_mode():
+                for batch in ready:
+                    bare_net(**batch)
+
+        return run
+
+    def score(ranker, some) -> None:
+        ranker.score([Slate(queries[0], tuple(map(Doc, some)))])
+
+    score(ranker, texts[:8])
+    bare(texts[:8])()
+    against_bare("monot5", ranker, bare, texts[: rounds * size], score, rounds)
+
+
+def epic_texts(rounds: int, size: int) -> None:
+    _, texts = passages(rounds * size)
+    net, bare_net = (epic.EPIC.pretrained("minilm", EPICShape(192)).eval() for _ in range(2))
+    ranker = ranker_of("epic", "benchmark", net, MemoryCorpus({}))
+
+    def bare(some):
+        prepared = bare_net.prepare_texts(some)
+        parts = batches([row.length for row in prepared], TOKENS["cpu"])
+        ready = [bare_net.pack([prepared[i] for i in part]) for part in parts]
+
+        def run() -> None:
+            with torch.inference_mode():
+                for batch in ready:
+                    bare_net.encode(**batch)
+
+        return run
+
+    def score(ranker, some) -> None:
+        ranker.score([Slate("how are tides made", tuple(map(Doc, some)))])
+
+    score(ranker, texts[:8])
+    bare(texts[:8])()
+    against_bare("epic", ranker, bare, texts[: rounds * size], score, rounds)
 
 
 def audit(name: str, net, queries: int, variants: int, docs: int, sample: int) -> None:
@@ -136,12 +223,12 @@ def small(queries: int, docs: int) -> None:
     slates = [Slate(query, tuple(Doc(texts[i]) for i in rng.choice(len(texts), docs))) for query in asked[:queries]]
     pairs = sum(len(slate.docs) for slate in slates)
     print(f"small rankers, {pairs} pairs, {torch.get_num_threads()} threads")
-    for kind in ("dssm", "drmm", "knrm", "conv_knrm", "duet"):
+    for kind in ("dssm", "drmm", "knrm", "conv_knrm", "duet", "duet(input='trigrams')"):
         net = LEARNERS.build(kind).net(Collection("benchmark", corpus, {}))
         ranker = ranker_of(kind, "benchmark", net, corpus)
         ranker.score([Slate("warm", (Doc("up"),))])
         first, again = (timed(lambda ranker=ranker: ranker.score(slates)) for _ in range(2))
-        print(f"  {kind:10}{pairs / first:10,.0f} pairs/s, again {pairs / again:10,.0f} pairs/s", flush=True)
+        print(f"  {kind:22}{pairs / first:10,.0f} pairs/s, again {pairs / again:10,.0f} pairs/s", flush=True)
 
 
 def main() -> None:
@@ -149,10 +236,12 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer pairs")
     quick = parser.parse_args().quick
     cross_encoder(*((6, 64) if quick else (12, 256)))
+    mono_t5(*((4, 32) if quick else (10, 128)))
+    epic_texts(*((4, 32) if quick else (10, 128)))
     small(*((10, 20) if quick else (100, 100)))
     sizes = (10, 10, 20, 64) if quick else (100, 10, 100, 512)
-    audit("dense", dense.BiEncoder.pretrained("minilm", dense.Shape(256)), *sizes)
-    audit("colbert", colbert.ColBERT.pretrained("minilm", colbert.Shape()), *sizes)
+    audit("dense", dense.BiEncoder.pretrained("minilm", DenseShape(max_length=256)), *sizes)
+    audit("colbert", colbert.ColBERT.pretrained("minilm", ColBERTShape()), *sizes)
 
 
 if __name__ == "__main__":

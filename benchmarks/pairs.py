@@ -22,7 +22,7 @@ from collections.abc import Callable
 from generated import zipf_texts
 
 from shaketable.index.inverted import Index
-from shaketable.rank.lexical import BM25, QL, QLJM
+from shaketable.rankers.lexical import BM25, QL, QLJM
 from shaketable.types import Collection, Doc, Slate
 
 GOAL = 100_000  # pairs a second, with 60-word texts

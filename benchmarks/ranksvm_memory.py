@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 from shaketable.data.letor import Letor
-from shaketable.train.linear import PairLoss, RankSVM
+from shaketable.learners.linear import PairLoss, RankSVM
 
 QUERIES, DOCS, DIMS = 2_000, 100, 136
 

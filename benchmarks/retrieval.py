@@ -33,7 +33,7 @@ Search = Callable[[list[str]], Any]
 
 
 def shaketable(texts: list[str]) -> Search:
-    from shaketable.rank.lexical import BM25
+    from shaketable.rankers.lexical import BM25
     from shaketable.types import Collection, Doc
 
     class Corpus(dict[str, Doc]):

@@ -1,6 +1,6 @@
 """Paper 004 on its own queries and variations: Tables 3 and 5 to 7, re-ranking the judged pools of TREC DL 2019.
 
-make evidence PAGE=dl19-variations        (an hour on two cores, most of it training; less after neural.md)
+make evidence PAGE=dl19-variations        (half an hour on two cores; less where neural.md was made before)
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evidence import DATA, line, need_data, prose, table, write_page
-from evidence.neural import NETS, open_rag24
-from evidence.query_attack import LEXICAL, LTR, TUNED, learned
+from evidence.neural import open_rag24
+from evidence.query_attack import LEXICAL, LTR, NETS, learned
 from shaketable.bench import Bench
 from shaketable.data.load import load
 from shaketable.edit.methods import PAPER_004
@@ -49,12 +49,12 @@ TABLE_3 = {
 """Method -> valid variations in per cent, TREC DL 2019 and ANTIQUE."""
 TABLE_4 = (334, 1706)
 """Valid variations of both."""
-QUERIES = (43, 200)
+PLACES, QUERIES = ("DL 2019", "ANTIQUE"), (43, 200)
 CLASSES = {
     "traditional": LEXICAL,
     "learning to rank": tuple(LTR),
     "neural": NETS,
-    "transformer": ("dense", *TUNED),
+    "transformer": ("dense",),
 }
 CATEGORIES = ("misspelling", "naturality", "ordering", "paraphrasing")
 SEARCHING = (*LEXICAL, "dense")
@@ -90,13 +90,14 @@ def table_3(counts: list[Counter[str]]) -> list[list[str]]:
     return [*rows, ["all", totals[0], str(TABLE_4[0]), totals[1], str(TABLE_4[1])]]
 
 
-def same_as_table_3(counts: list[Counter[str]]) -> int:
-    """How many of the paper's numbers are those of the files, to two digits."""
-    return sum(
-        f"{100 * valid[PAPER_004[name]] / queries:.2f}" == f"{percent:.2f}"
+def unlike_table_3(counts: list[Counter[str]]) -> list[str]:
+    """The paper's numbers that are not those of the files, to two digits."""
+    return [
+        f"{name} of {place}: {percent:.2f} there, {100 * valid[PAPER_004[name]] / queries:.2f} here"
         for name, said in TABLE_3.items()
-        for valid, queries, percent in zip(counts, QUERIES, said, strict=True)
-    )
+        for place, valid, queries, percent in zip(PLACES, counts, QUERIES, said, strict=True)
+        if f"{100 * valid[PAPER_004[name]] / queries:.2f}" != f"{percent:.2f}"
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +207,8 @@ def correlated(found: Found) -> dict[str, tuple[float, float]]:
             if np.ptp(left) > 0 and np.ptp(right) > 0:
                 r = float(np.corrcoef(left, right)[0, 1])
                 (within if kind_of[one] == kind_of[other] else between).append(r)
-        means[category] = (float(np.mean(within)), float(np.mean(between)))
+        if within and between:  # where no two of a class move there is nothing to compare
+            means[category] = (float(np.mean(within)), float(np.mean(between)))
     return means
 
 
@@ -234,13 +236,17 @@ def fused(frame: pd.DataFrame, what: str, own: bool, fusion: str = "rrf") -> pd.
 
 def claims(found: Found, pipeline: Found, fusion: pd.DataFrame) -> list[list[str]]:
     cells, down, up, sure = significant(found)
+    typos = sum(
+        changes.cell(method)[1] < LEVEL and changes.cell(method)[0] < changes.mean
+        for changes in found.values()
+        for method in dict.fromkeys(changes.methods[changes.categories == "misspelling"].tolist())
+    )
     alone = float(np.mean([changes.drop() for changes in found.values()]))
     whole = float(np.mean([changes.drop() for changes in pipeline.values()]))
     mean = {c: float(np.mean([changes.change(c) for changes in found.values()])) for c in CATEGORIES}
     order = sorted(CATEGORIES, key=mean.__getitem__)
     kinds = by_class(found)
     r = correlated(found)
-    told = {c: r[c] for c in CATEGORIES if c != "ordering"}
     every, oracle = fused(fusion, "all", False), fused(fusion, "best query", True, "oracle")
     rrf = float(100 * (every["after"].sum() / every["before"].sum() - 1))
     gains = fusion[(fusion["fusion"] == "rrf") & (fusion["change"] > 0) & (fusion["p (Holm)"] < LEVEL)]
@@ -249,20 +255,20 @@ def claims(found: Found, pipeline: Found, fusion: pd.DataFrame) -> list[list[str
     moved = [name for name in ("bm25", "rm3", "knrm") if abs(still[name]) > 1e-9]
     trad, encoders = kinds["traditional"], kinds["transformer"]
     counts = labels()
-    same, numbers = same_as_table_3(counts), 2 * len(TABLE_3)
+    unlike, numbers = unlike_table_3(counts), 2 * len(TABLE_3)
     return [
         [
             "Table 3: valid variations in per cent, by method",
-            f"{same} of {numbers} numbers are those of the published labels",
-            _verdict(same == numbers),
+            f"{numbers - len(unlike)} of {numbers} numbers are those of the published labels; {'; '.join(unlike)}",
+            _verdict(not unlike),
         ],
         *(
             [f"Table 4: {said} valid variations of {name}", f"{n} in the published labels", _verdict(n == said)]
-            for name, said, n in zip(("DL 2019", "ANTIQUE"), TABLE_4, [c.total() for c in counts], strict=True)
+            for name, said, n in zip(PLACES, TABLE_4, [c.total() for c in counts], strict=True)
         ),
         [
             "most cells of Table 5 fall significantly: 49 of 70",
-            f"{down} of {cells}; {sure} after Holm's correction",
+            f"{down} of {cells}, {typos} of these misspelled; {sure} after Holm's correction",
             _verdict(down > cells / 2),
         ],
         ["no set of variations gains significantly", f"{up} of {cells} cells gain", _verdict(up == 0)],
@@ -299,10 +305,10 @@ def claims(found: Found, pipeline: Found, fusion: pd.DataFrame) -> list[list[str
         [
             "rankers of a class fail on the same queries (Table 6, there of ANTIQUE)",
             "mean r within / between classes: " + ", ".join(f"{c} {a:.2f} / {b:.2f}" for c, (a, b) in r.items()),
-            _verdict(all(a > b for a, b in told.values())),
+            _verdict(all(a > b for a, b in r.values())),
         ],
         [
-            "fusing all variations costs 3 %, less than a single one does",
+            "fusing all variations costs less than a single one does (3 % there)",
             f"RRF of all {rrf:+.1f} %, a single valid one {alone:+.1f} %",
             _verdict(alone < rrf),
         ],
@@ -355,8 +361,9 @@ def main() -> None:
             judged ones are at hand, so each ranker re-ranks the judged pool of each query, the same for the query and
             for its variations: the first stage sees no variation, and nothing unjudged is ranked. That is nearest to
             the paper's experiment where only the re-ranker sees the variation. dense is MiniLM as it comes; what learns
-            learned from the 215 train queries of rag24, with one seed (ltr-texts.md, neural.md, encoders.md), where
-            the paper's models learned from 367,013 of MS MARCO. Nets on words know the words of rag24 only."""),
+            learned from the 215 train queries of rag24, with one seed (ltr-texts.md, neural.md), where the paper's
+            models learned from 367,013 of MS MARCO. Nets on words know the words of rag24 only. conv_knrm and tuned
+            encoders are left out for the time that they take, so the class of transformers is dense alone."""),
             "## What the paper says, and what is so here",
             prose("""A claim of a size holds if the number here is between half and double of the paper's; one of an
             order or a sign if that is the same; all of means, and chance may have decided what is close."""),
@@ -379,7 +386,8 @@ def main() -> None:
             ),
             "## Table 6: do the same variations break two rankers?",
             prose("""Pearson's r of the changes of two rankers over valid variations; means over pairs of rankers of one
-            class, and of two classes."""),
+            class, and of two classes. A ranker that a category does not move takes no part, and a category in which no
+            two of a class move is left out."""),
             table(
                 ("category", "within a class", "between classes"),
                 [[c, f"{a:.2f}", f"{b:.2f}"] for c, (a, b) in correlated(found).items()],

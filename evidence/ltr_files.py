@@ -25,14 +25,14 @@ from shaketable.data.letor import Letor, read_letor
 from shaketable.data.splits import folds
 from shaketable.errors import BadInput
 from shaketable.files import written_whole
+from shaketable.learners.baselines import Baselines, System, by_feature, by_model
+from shaketable.learners.boosted import GBRT
+from shaketable.learners.fit import FeatureLearner, learn
+from shaketable.learners.lambdamart import LambdaMART
+from shaketable.learners.linear import AFS, AdaRank
+from shaketable.learners.ndcg import NDCG
 from shaketable.measure.risk import reward_risk
 from shaketable.measure.significance import adjust, bootstrap_interval, t_test
-from shaketable.train.baselines import Baselines, System, by_feature, by_model
-from shaketable.train.boosted import GBRT
-from shaketable.train.fit import FeatureLearner, learn
-from shaketable.train.lambdamart import LambdaMART
-from shaketable.train.linear import AFS, AdaRank
-from shaketable.train.ndcg import NDCG
 
 Values = NDArray[np.float64]
 

@@ -14,6 +14,7 @@ from shaketable.bench import Bench
 from shaketable.data.load import load
 from shaketable.data.splits import folds
 from shaketable.files import home
+from shaketable.learners.fit import cross_validate, letor_of
 from shaketable.measure.effectiveness import score_table
 from shaketable.measure.significance import bootstrap_interval, t_test
 from shaketable.registry import LEARNERS, RANKERS
@@ -21,7 +22,6 @@ from shaketable.score.road import Road
 from shaketable.score.store import Store
 from shaketable.task.query_attack import QueryAttack
 from shaketable.task.query_variation import QueryVariation
-from shaketable.train.fit import cross_validate, letor_of
 
 COLLECTIONS = ("cranfield", "rag24")
 LEARNED = {

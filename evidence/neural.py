@@ -16,13 +16,13 @@ from evidence import DATA, line, need_data, prose, table, write_page
 from shaketable.bench import Bench
 from shaketable.data.load import load
 from shaketable.files import home
+from shaketable.learners.plan import Control, Plan
 from shaketable.measure.effectiveness import score_table
 from shaketable.measure.significance import t_test
-from shaketable.rank.saved import Saved
+from shaketable.rankers.saved import Saved
 from shaketable.registry import LEARNERS, RANKERS
 from shaketable.score.road import Road
 from shaketable.score.store import Store
-from shaketable.train.plan import Control, Plan
 from shaketable.types import Learner, Model, Run
 
 MEASURES = ("nDCG@10", "AP")

@@ -103,7 +103,7 @@ def main() -> None:
     variations as they are, whole pipeline, top 100; a method that does not apply to a query is measured on those that
     it does apply to, beside what these have as they are). `*`: paired t-test, p < 0.05 after Holm's correction over
     methods, rankers and both settings. valid %, applies %: of all queries, by the rules of `Validity`, not by people
-    (see validity.md). dense is MiniLM, which was trained on other data than these.""")
+    (see validity.md). dense is MiniLM as it comes.""")
     write_page(__file__, "Query variations on real collections", [intro, *(p for c in COLLECTIONS for p in section(c))])
 
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from shaketable.chance import rng_for
 from shaketable.data.letor import Letor
+from shaketable.learners.baselines import Baselines, by_feature
+from shaketable.learners.lambdamart import LambdaMART
+from shaketable.learners.ndcg import NDCG
 from shaketable.measure.risk import RewardRisk, geo_risk, penalised, reward_risk, z_risk
-from shaketable.train.baselines import Baselines, by_feature
-from shaketable.train.lambdamart import LambdaMART
-from shaketable.train.ndcg import NDCG
 
 Values = NDArray[np.float64]
 

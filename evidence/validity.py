@@ -40,7 +40,7 @@ from shaketable.edit.published import KINDS, METHODS, made_with
 from shaketable.edit.taxonomy import CATEGORIES, KEEPING, NATURALITY, PARAPHRASING, category_of
 from shaketable.edit.validity import Case, Similarity, Validity
 from shaketable.edit.vary import prepared
-from shaketable.rank.similarity import encoder_similarity, phrases_of
+from shaketable.rankers.similarity import encoder_similarity, phrases_of
 from shaketable.text.bigrams import Bigrams
 from shaketable.text.words import parts
 from shaketable.types import Collection

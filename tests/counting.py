@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from shaketable.chance import Draws
-from shaketable.rank import formula
-from shaketable.rank.lexical import BM25, QL
-from shaketable.rank.saved import Saved
+from shaketable.rankers import formula
+from shaketable.rankers.lexical import BM25, QL
+from shaketable.rankers.saved import Saved
 from shaketable.types import Collection, Context, Doc, Scores, Slate
 
 Search = tuple[str, int]

@@ -18,12 +18,12 @@ from shaketable.door.names import named_models
 from shaketable.door.train import train
 from shaketable.errors import BadInput, UnknownName
 from shaketable.files import home
+from shaketable.learners.plan import Control, Plan
 from shaketable.measure.effectiveness import score_table
 from shaketable.registry import LEARNERS, RANKERS, TASKS
 from shaketable.score.executor import Here, Threads
 from shaketable.score.road import Road
 from shaketable.task.audit import run_tasks
-from shaketable.train.plan import Control, Plan
 from shaketable.types import Collection, Doc, Query, Slate
 from tests.counting import Elision, FirstStage, Mine, Notebook, repeated
 from tests.toys import Normalised, Overlap, text
@@ -307,7 +307,7 @@ class TestTune:
 
     @pytest.mark.parametrize("ranker", ["bm25", "ql"])
     def test_a_formula(self, ranker, monkeypatch):
-        cls = RANKERS.load(ranker)
+        cls = RANKERS.class_of(ranker)
         grid = {name: values[:: max(1, len(values) // 3)] for name, values in cls.grid.items()}
         monkeypatch.setattr(cls, "grid", grid)
         collection = trees()

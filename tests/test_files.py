@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import os
+import resource
 import zlib
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from shaketable import files
 from shaketable.errors import BadInput, Damaged
-from shaketable.files import home, lines, read_sealed, staged, write_sealed, written_whole
+from shaketable.files import (
+    columns,
+    home,
+    lines,
+    number,
+    numbers,
+    open_binary,
+    parsed,
+    read_json,
+    read_sealed,
+    sealed,
+    staged,
+    whole_number,
+    written_whole,
+    written_whole_binary,
+    written_whole_folder,
+)
 from tests.processes import in_a_process
 
 
@@ -125,7 +146,7 @@ SAID = {"a": [1, 2.5, 1e-300, None, True], "ä": {"3": "\ud800", "x": float("inf
 
 
 def test_sealed_is_read_as_it_was_written(tmp_path):
-    write_sealed(tmp_path / "a.json", SAID)
+    (tmp_path / "a.json").write_text(sealed(SAID))
     assert read_sealed(tmp_path / "a.json") == json.loads(json.dumps(SAID))
 
 
@@ -133,7 +154,7 @@ def test_sealed_is_read_as_it_was_written(tmp_path):
 @given(at=st.integers(0, 10**6), bit=st.integers(0, 7))
 def test_a_flipped_bit_changes_nothing_or_is_told(tmp_path, at, bit):
     path = tmp_path / "a.json"
-    write_sealed(path, SAID)
+    path.write_text(sealed(SAID))
     content = bytearray(path.read_bytes())
     content[at % len(content)] ^= 1 << bit
     path.write_bytes(content)
@@ -170,3 +191,279 @@ def test_many_may_build_and_sweep_at_once(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(build, range(200))) == list(map(str, range(200)))
     assert list(tmp_path.glob(".building-*")) == []
+
+
+def test_blocks_make_no_difference(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_bytes("\ufeffone\r\n\r\n \t\nzwölf\n\nthree".encode())
+    whole = list(lines(path))
+    assert whole == [(1, "one"), (4, "zwölf"), (6, "three")]
+    for size in range(1, 12):
+        monkeypatch.setattr(files, "BLOCK", size)
+        assert list(lines(path)) == whole
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"one\ntwo\n\nth\0ree\n", r"a\.txt:4: has the control character '\\x00'"),
+        (b"one\ntw\ro\n", r"a\.txt:2: has a carriage return in a line"),
+        (b"one\rtwo\rthree\r", r"a\.txt:1: has a carriage return in a line"),
+        (b"one\n\ntw\xff\n", r"a\.txt:3: is not UTF-8 text"),
+        (b"one\n\xed\xa0\x80\n", r"a\.txt:2: is not UTF-8 text"),
+        (b"x" * 5000, r"a\.txt: has a line of more than 4,096 bytes"),
+    ],
+)
+def test_lines_that_are_no_text(tmp_path, monkeypatch, content, complaint):
+    monkeypatch.setattr(files, "LONGEST", 4096)
+    path = tmp_path / "a.txt"
+    path.write_bytes(content)
+    for size in (1, 3, 1 << 20):
+        monkeypatch.setattr(files, "BLOCK", size)
+        with pytest.raises(BadInput, match=complaint):
+            list(lines(path))
+
+
+BOMB = gzip.compress(b"\n" * (1 << 20))
+
+
+@pytest.mark.parametrize("read", [lambda path: list(lines(path)), read_json, lambda path: open_binary(path).read()])
+@pytest.mark.parametrize(("bound", "value"), [("SMALL", 1 << 18), ("UNPACKED", 1 << 19)])
+def test_a_file_that_unpacks_without_end(tmp_path, monkeypatch, read, bound, value):
+    path = tmp_path / "a.gz"
+    path.write_bytes(BOMB)
+    monkeypatch.setattr(files, bound, value)
+    with pytest.raises(BadInput, match=rf"a\.gz: unpacks to more than {value:,} bytes"):
+        read(path)
+
+
+def test_real_text_is_far_from_the_bounds(tmp_path, monkeypatch):
+    """Even a small file of one word, repeated, may unpack; and text that is not one word always may."""
+    path = tmp_path / "a.gz"
+    path.write_bytes(BOMB)
+    assert list(lines(path)) == []
+    monkeypatch.setattr(files, "SMALL", 0)
+    path.write_bytes(gzip.compress("".join(f"{i * i} Q0 d{i} 1 {i / 7} tag\n" for i in range(20_000)).encode()))
+    assert len(list(lines(path))) == 20_000
+
+
+def test_several_gzip_members_are_one_file(tmp_path):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"one\n") + gzip.compress(b"two\n"))
+    assert list(lines(path)) == [(1, "one"), (2, "two")]
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no file here fails to be read")
+def test_a_disk_that_fails_while_reading():
+    with pytest.raises(BadInput, match=r"/proc/self/mem: cannot be read \(Input/output error\)"):
+        list(lines(Path("/proc/self/mem")))
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"), [("x" * 5000, "cannot be read"), ("a\0b", "cannot be the name of a file")]
+)
+def test_names_that_no_file_has(tmp_path, name, complaint):
+    with pytest.raises(BadInput, match=complaint) as caught:
+        list(lines(tmp_path / name))
+    assert len(str(caught.value)) <= 1000
+    complaint = complaint.replace("cannot be read", "cannot be written")
+    with pytest.raises(BadInput, match=complaint), written_whole(tmp_path / name):
+        pass
+    with pytest.raises(BadInput, match=complaint), written_whole_folder(tmp_path / name):
+        pass
+
+
+def test_a_name_as_long_as_names_may_be(tmp_path):
+    with written_whole(tmp_path / ("é" * 127)) as out:
+        out.write("x")
+    assert (tmp_path / ("é" * 127)).read_text() == "x"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read(tmp_path):
+    (tmp_path / "a.txt").touch(0)
+    with pytest.raises(BadInput, match="permission denied"):
+        list(lines(tmp_path / "a.txt"))
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """What a full disk does, done by the system: no file may grow beyond so many bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+@pytest.mark.parametrize("size", [1, 1 << 20], ids=["at the end", "on the way"])
+def test_a_disk_that_is_full(tmp_path, name, size):
+    (tmp_path / name).write_text("old")
+    text = "".join(f"{i * i} " for i in range(5000 + size))
+    said = pytest.raises(BadInput, match=r"a\.txt(\.gz)?: cannot be written \(File too large\)")
+    with said, largest_file(1000), written_whole(tmp_path / name) as out:
+        out.write(text)
+    assert (tmp_path / name).read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_what_is_no_file_is_not_written_over(tmp_path, make):
+    make(tmp_path / "a")
+    said = pytest.raises(BadInput, match=r"a: is (a folder|no ordinary file); name a file to write to")
+    with said, written_whole(tmp_path / "a"):
+        pass
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+    with pytest.raises(BadInput, match="cannot be written"), written_whole(Path("/proc/none/a")):
+        pass
+
+
+def test_half_a_character_cannot_be_written(tmp_path):
+    said = pytest.raises(BadInput, match=r"a\.txt: cannot be written: UTF-8 has no place for '\\ud800'")
+    with said, written_whole(tmp_path / "a.txt") as out:
+        out.write("x\ud800")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_content_is_on_the_disk_before_the_name(tmp_path, monkeypatch):
+    calls: list[str] = []
+
+    def watched(name: str) -> Callable[..., object]:
+        real = getattr(os, name)
+
+        def call(*args: object) -> object:
+            target = os.readlink(f"/proc/self/fd/{args[0]}") if name == "fsync" else str(args[-1])
+            calls.append(f"{name} {'folder' if Path(target) == tmp_path else 'file'}")
+            return real(*args)
+
+        return call
+
+    for name in ("fsync", "replace"):
+        monkeypatch.setattr(os, name, watched(name))
+    with written_whole_binary(tmp_path / "a") as raw:
+        raw.write(b"x")
+        assert not calls
+    assert calls == ["fsync file", "replace file", "fsync folder"]
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path):
+    def interrupted() -> None:
+        with written_whole_folder(tmp_path / "new") as draft:
+            (draft / "a").write_text("x")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        interrupted()
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "empty").mkdir()
+    for name in ("new", "empty"):
+        with written_whole_folder(tmp_path / name) as draft:
+            (draft / "a").write_text("x")
+        assert (tmp_path / name / "a").read_text() == "x"
+        with pytest.raises(BadInput, match="is there already"), written_whole_folder(tmp_path / name):
+            pass
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["empty", "new"]
+
+
+NO_NUMBERS = [
+    "",
+    " ",
+    "1_5",
+    "1_000.5",
+    "\u0661\u0662",
+    " 5",
+    "5 ",
+    "5\n",
+    "\t5",
+    "5\u3000",
+    "\uff15",
+    "five",
+    "0x10",
+    "1e",
+    "--1",
+]
+
+
+@pytest.mark.parametrize("text", NO_NUMBERS)
+@pytest.mark.parametrize("read", [whole_number, number, lambda text: numbers(["1", text, "2"])])
+def test_python_takes_more_for_numbers_than_we_do(read, text):
+    with pytest.raises(ValueError):  # noqa: PT011  whoever reads the file says what was expected
+        read(text)
+
+
+def test_what_is_a_number():
+    assert [whole_number(text) for text in ("0", "-12", "+3", "007")] == [0, -12, 3, 7]
+    assert numbers(["1", "-1.5", ".5", "5.", "+1e-3", "1E5"]) == [1, -1.5, 0.5, 5, 0.001, 100_000]
+    assert [str(number(text)) for text in ("inf", "nan", "-Infinity")] == ["inf", "nan", "-inf"]
+    with pytest.raises(ValueError, match="is not a whole number"):
+        whole_number("1.5")
+
+
+@given(st.lists(st.floats(allow_nan=False).map(repr) | st.text("0123456789+-.eE_ x", max_size=6)))
+def test_many_numbers_are_as_one_by_one(texts):
+    def one_by_one() -> list[float] | None:
+        try:
+            return [number(text) for text in texts]
+        except ValueError:
+            return None
+
+    expected = one_by_one()
+    if expected is None:
+        with pytest.raises(ValueError):  # noqa: PT011
+            numbers(texts)
+    elif not any(value != value for value in expected):
+        assert numbers(texts) == expected
+
+
+@given(st.text(st.sampled_from(" \t\x0b\x0c\xa0\u3000\x85abé"), max_size=12), st.integers(-1, 3))
+def test_columns_are_those_of_c(line, most):
+    assert columns(line, most) == [cell.decode() for cell in line.encode().split(None, most)]
+
+
+def test_json_that_is_none(tmp_path):
+    path = tmp_path / "a.json"
+    for text, complaint in {
+        "{": r"is not JSON \(Expecting property name",
+        "[" * 100_000: r"nested too deeply",
+        '{"a":' * 100_000: r"nested too deeply",
+        "1" * 5000: r"is not JSON that can be read",
+        "": r"is not JSON",
+    }.items():
+        with pytest.raises(BadInput, match=complaint):
+            parsed(text, path, 1)
+        path.write_text(text)
+        with pytest.raises(BadInput, match=complaint):
+            read_json(path)
+    path.write_bytes(b'"\xff"')
+    with pytest.raises(BadInput, match="is not UTF-8 text"):
+        read_json(path)
+    path.write_bytes('\ufeff["a\\ud800", "\\ud83d\\ude00"]'.encode())
+    assert read_json(path) == ["a\ufffd", "\U0001f600"]
+
+
+@given(
+    st.recursive(
+        st.none() | st.text(st.characters(exclude_categories=())), lambda v: st.lists(v) | st.dictionaries(st.text(), v)
+    )
+)
+def test_json_as_python_reads_it_but_for_halves_of_characters(value):
+    found = parsed(json.dumps(value), Path("x"))
+    assert json.dumps(found, ensure_ascii=False).encode()
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return
+    assert found == value
+
+
+def test_an_open_file_can_be_read_as_any_other(tmp_path):
+    for name, content in (("a", b"one\ntwo\n"), ("a.gz", gzip.compress(b"one\ntwo\n"))):
+        (tmp_path / name).write_bytes(content)
+        with open_binary(tmp_path / name) as raw:
+            assert raw.readline() == b"one\n"
+            assert list(raw) == [b"two\n"]
+        assert raw.closed
+        with open_binary(tmp_path / name) as raw, io.TextIOWrapper(raw) as text:
+            assert text.read() == "one\ntwo\n"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
 
 from shaketable.errors import BadInput, UnknownName
-from shaketable.registry import MEASURES, RANKERS, Catalogue
+from shaketable.objects import located
+from shaketable.registry import EDITS, LEARNERS, MEASURES, RANKERS, TASKS, Catalogue, described, fits
 
 
 @dataclass(frozen=True)
@@ -115,3 +117,160 @@ def test_real_measures_round_trip(text):
 def test_nested_rankers_round_trip():
     text = "rm3(base=ql(mu=500.0), docs=5)"
     assert RANKERS.spec(RANKERS.build(text)) == text
+
+
+@dataclass(frozen=True)
+class Shout:
+    """An edit of somebody else's."""
+
+    marks: int = 1
+    also: tuple[str, ...] = ()
+    category: str = field(default="naturality", init=False)
+
+    def apply(self, text, draws, context):
+        return text + "!" * self.marks
+
+
+class Plain:
+    """A class without fields: what its constructor is given is what tells two of them apart."""
+
+    def __init__(self, k=1, *, name="x"):
+        self.k, self.name = k, name
+
+    def open(self, collection):
+        return self
+
+
+class Hidden:
+    def __init__(self, k=1):
+        self.kept = k
+
+
+class Refusing:
+    def __init__(self, k):
+        raise ValueError(f"no {k} today")
+
+
+class TestObjectsOfTheUsers:
+    @pytest.mark.parametrize("catalogue", [LEARNERS, EDITS, MEASURES, TASKS], ids=lambda c: c.kind)
+    def test_by_module_and_class_with_parameters(self, catalogue):
+        thing = catalogue.build(f"{__name__}:Shout(marks=2, also=('a',))")
+        assert thing == Shout(2, ("a",))
+        assert catalogue.spec(thing) == f"{__name__}:Shout(marks=2, also=('a',))"
+        assert catalogue.build(catalogue.spec(thing)) == thing
+        assert catalogue.build(f"{__name__}:Shout") == Shout()
+        assert catalogue.build(f"  {__name__}:Shout()  ") == Shout()
+
+    def test_a_ranker_is_made_when_it_is_opened(self):
+        model = RANKERS.build(f"{__name__}:Plain(k=2)")
+        assert RANKERS.spec(model) == f"{__name__}:Plain(k=2)"
+        assert RANKERS.build("no_such_module:Thing(k=2)").target == "no_such_module:Thing(k=2)"
+        assert located(model.target).k == 2
+
+    def test_parameters_that_are_not_the_default_are_kept(self):
+        assert RANKERS.spec(Plain()) == f"{__name__}:Plain"
+        assert RANKERS.spec(Plain(2)) == f"{__name__}:Plain(k=2)"
+        assert RANKERS.spec(Plain(2, name="y")) == f"{__name__}:Plain(k=2, name='y')"
+        assert EDITS.spec(Shout(also=("a", "b"))) == f"{__name__}:Shout(also=('a', 'b'))"
+
+    def test_what_a_class_does_not_keep_cannot_be_written(self):
+        assert RANKERS.spec(Hidden(5)) == f"{__name__}:Hidden"
+
+    def test_parameters_that_are_no_literals_have_a_text_all_the_same_and_always_the_same(self):
+        assert RANKERS.spec(Plain(len)) == f"{__name__}:Plain(k=builtins:len)"
+        assert RANKERS.spec(Plain(Plain)) == f"{__name__}:Plain(k={__name__}:Plain)"
+        assert RANKERS.spec(Plain(Plain(3))) == f"{__name__}:Plain(k={__name__}:Plain(k=3))"
+        assert RANKERS.spec(Plain(object())) == RANKERS.spec(Plain(object())) == f"{__name__}:Plain(k=builtins:object)"
+        one, other = (RANKERS.spec(Plain(np.array([1.0, x]))) for x in (2.0, 3.0))
+        assert one != other
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("no_such_module:Thing", "there is no module 'no_such_module'"),
+            (f"{__name__}:Nothing", "there is no 'Nothing'"),
+            (f"{__name__}:Shout(nonsense=1)", "cannot be made with these parameters"),
+            (f"{__name__}:Shout(marks=", "cannot read the"),
+            (f"{__name__}:Shout(marks=__import__('os'))", "cannot read the parameters"),
+            (f"{__name__}:Shout(*[1])", "cannot read the parameters"),
+            (f"{__name__}:Shout(**{{'marks': 1}})", "cannot read the parameters"),
+            (f"{__name__}:Shout(marks=1)(2)", "cannot read the parameters"),
+            (f"{__name__}:Shout(marks=1).apply", "cannot read"),
+            (f"{__name__}:Refusing(k=2)", "no 2 today"),
+            (f"{__name__}:Refusing", "cannot be made with these parameters"),
+        ],
+    )
+    @pytest.mark.parametrize("catalogue", [LEARNERS, EDITS, MEASURES, TASKS], ids=lambda c: c.kind)
+    def test_what_cannot_be_made_is_said_in_a_sentence(self, catalogue, text, message):
+        with pytest.raises(BadInput, match=message):
+            catalogue.build(text)
+
+
+ALL = (RANKERS, LEARNERS, EDITS, MEASURES, TASKS, TOYS)
+
+
+class TestLimits:
+    @pytest.mark.parametrize("catalogue", ALL, ids=lambda c: c.kind)
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "x" * 10_000_000,
+            "leaf(" * 1900 + ")" * 1900,
+            "bm25(k1=" + "(" * 3000 + ")" * 3000 + ")",
+            "bm25(k1=" + "-" * 9000 + "1)",
+            "bm25(k1=" + "[" * 4000,
+            "bm25(k1=" + "1" * 9000 + ")",
+            "bm25(k1=1e" + "9" * 9000 + ")",
+            "a." * 4000 + "b",
+            "\x00",
+            "\ud800",
+            "bm25\x00",
+            "bm25(k1='\ud800')",
+        ],
+        ids=lambda text: f"{text[:12]!r}-{len(text)}",
+    )
+    def test_texts_that_nobody_writes(self, catalogue, text):
+        with pytest.raises((BadInput, UnknownName)) as caught:
+            catalogue.build(text)
+        assert len(str(caught.value)) < 2000
+        assert "\n" not in str(caught.value)
+
+    def test_deep_nesting_that_can_be_read_is_read(self):
+        text = "leaf"
+        for _ in range(30):
+            text = f"big_tree(leaves=({text},))" if text != "leaf" else "big_tree(leaf=leaf(size=2))"
+        with pytest.raises(BadInput, match="leaves should be"):
+            TOYS.build(text)
+
+    @pytest.mark.parametrize(
+        "text", ["run(5)", "hf(5)", "st(5)", "saved(None)", "http(5)", "python(True)", "rm3(bm25, docs='x')"]
+    )
+    def test_a_number_where_a_text_belongs(self, text):
+        with pytest.raises(BadInput, match=r"should be (a text|a whole number), not"):
+            RANKERS.build(text)
+
+
+class TestTypes:
+    @pytest.mark.parametrize(
+        ("value", "hint", "fine"),
+        [
+            (1, int, True), (1.0, int, False), (True, int, False), (1, float, True), (True, float, False),
+            ("x", str, True), (None, str, False), (None, str | None, True), (("a",), tuple[str, ...], True),
+            (["a"], tuple[str, ...], True), (("a", 1), tuple[str, ...], False), ((), tuple[str, ...], True),
+            ((1, "a"), tuple[int, str], True), ((1,), tuple[int, str], False), ("ab", tuple[str, ...], False),
+            (1j, float, False), (float("inf"), float, True), ({}, dict, True), ([], dict, False),
+        ],
+    )  # fmt: skip
+    def test_fits(self, value, hint, fine):
+        assert fits(value, hint) is fine
+
+    @pytest.mark.parametrize("hint", [int, float, str, bool, str | None, tuple[int, ...], Leaf, Leaf | Tree])
+    def test_described(self, hint):
+        words = described(hint)
+        assert words
+        assert "class" not in words
+        assert "tuple[" not in words
+
+    def test_a_list_becomes_a_tuple_where_one_is_declared(self):
+        assert TOYS.build("leaf(words=['a', 'b'])") == Leaf(words=("a", "b"))
+        assert hash(TOYS.build("leaf(words=['a'])"))

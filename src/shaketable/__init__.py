@@ -8,9 +8,7 @@ Importing this does nothing but name things: no files, no network, no library; e
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 _PLACES = {
@@ -47,17 +45,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-class _Public(ModuleType):
-    """Python binds a package's parts to it as they are imported; `rank` and `train` are rooms and functions, though."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _PLACES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Public
 
 
 if TYPE_CHECKING:

@@ -25,17 +25,17 @@ from shaketable.edit.vary import HUMAN, Variation, vary, written
 from shaketable.errors import BadInput, RankerFailed, ShaketableError, UnknownName, users_code
 from shaketable.files import home
 from shaketable.index.inverted import open_index
+from shaketable.learners.plan import Plan
 from shaketable.measure.effectiveness import score_table
 from shaketable.measure.slices import Slices, by_label, by_length, by_quarter
-from shaketable.rank import runfile
-from shaketable.rank.folder import refuse_taken, tidy
-from shaketable.rank.saved import Saved
-from shaketable.rank.similarity import judge_for
+from shaketable.rankers import runfile
+from shaketable.rankers.folder import refuse_taken, tidy
+from shaketable.rankers.saved import Saved
+from shaketable.rankers.similarity import judge_for
 from shaketable.registry import EDITS, LEARNERS, RANKERS
 from shaketable.score.executor import Job, Origin, completed
 from shaketable.score.road import Road, Traits
 from shaketable.text.tokens import Tokenizer
-from shaketable.train.plan import Plan
 from shaketable.types import (
     Collection,
     Doc,

@@ -15,6 +15,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 QUOTED = 200  # characters of a value that a message repeats
 LONGEST = 1000  # characters of a whole message
@@ -42,13 +43,17 @@ def cut(text: str, most: int = QUOTED) -> str:
 class ShaketableError(Exception):
     """Base of all errors that are the input's fault, not the program's.
 
-    A message has an end, whatever it repeats, and any terminal can show it: half a character becomes its escape.
+    A message is one line that has an end, whatever it repeats, and any terminal can show it: a character that cannot be
+    printed becomes its escape.
     """
 
     exit_code = 2
 
     def __init__(self, message: str):
-        super().__init__(cut(message, LONGEST).encode("utf-8", "backslashreplace").decode())
+        if not message.isprintable():
+            shown = (c if c.isprintable() else repr(c)[1:-1] for c in message[: LONGEST + 1])
+            message = "".join(shown)
+        super().__init__(cut(message, LONGEST))
 
 
 @contextmanager
@@ -76,7 +81,7 @@ class BadInput(ShaketableError):
     """
 
     def __init__(self, message: str, path: str | Path | None = None, line: int | None = None):
-        place = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+        place = "" if path is None else cut(str(path), LONGEST // 2) + (": " if line is None else f":{line}: ")
         super().__init__(place + message)
 
 
@@ -113,3 +118,27 @@ class NotComparable(ShaketableError):
     """Two results differ in what they were measured on, so their difference means nothing."""
 
     exit_code = 3
+
+
+def check(whose: str, fine: bool, name: str, should_be: str, value: object) -> None:
+    """Refuse a parameter that makes no sense (a NaN is not fine, whatever it is compared with).
+
+    >>> check("bm25", -1 >= 0, "k1", "a number, 0 or more", -1)
+    Traceback (most recent call last):
+    shaketable.errors.BadInput: bm25: k1 should be a number, 0 or more, not -1
+    """
+    if not fine:
+        raise BadInput(f"{whose}: {name} should be {should_be}, not {value!r}")
+
+
+def check_within(whose: str, thing: object, **bounds: tuple[float, float]) -> None:
+    """Refuse parameters of a thing that are not within their bounds, each the least and the most that makes sense.
+
+    >>> from types import SimpleNamespace
+    >>> check_within("prank", SimpleNamespace(epochs=0), epochs=(1, 10_000))
+    Traceback (most recent call last):
+    shaketable.errors.BadInput: prank: epochs should be between 1 and 10,000, not 0
+    """
+    for name, (least, most) in bounds.items():
+        value: Any = getattr(thing, name)
+        check(whose, least <= value <= most, name, f"between {least:,} and {most:,}", value)

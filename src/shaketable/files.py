@@ -196,8 +196,11 @@ def whole_number(text: str) -> int:
     Underscores, white space around it and the digits of other scripts are a ValueError.
     """
     if "_" in text or not text.isascii() or text.strip() is not text:
-        raise ValueError(text)
-    return int(text)
+        raise ValueError(f"{quoted(text)} is not a whole number")
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{quoted(text)} is not a whole number") from None
 
 
 def number(text: str) -> float:
@@ -207,12 +210,15 @@ def number(text: str) -> float:
     -0.001
     """
     if "_" in text or not text.isascii() or text.strip() is not text:
-        raise ValueError(text)
-    return float(text)
+        raise ValueError(f"{quoted(text)} is not a number")
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{quoted(text)} is not a number") from None
 
 
 def numbers(texts: Sequence[str]) -> list[float]:
-    """`number` of each text; ValueError has the first that is none."""
+    """`number` of each text; the ValueError names the first that is none."""
     together = "".join(texts)
     if together.isascii() and not together.encode().translate(None, b"+-.0123456789Ee"):
         with suppress(ValueError):
@@ -456,6 +462,7 @@ def _remove(stage: Path) -> None:
 
 def settle(folder: Path) -> None:
     """Wait until all that a folder holds is on the disk: renamed afterwards, it is whole even if the power fails."""
+
     with ThreadPoolExecutor(8) as pool:  # those who wait together are written together
         list(pool.map(sync, (*folder.rglob("*"), folder)))
 
@@ -481,15 +488,13 @@ def digest(path: Path) -> str:
         return file_digest(raw, lambda: blake2b(digest_size=16)).hexdigest()
 
 
-def write_sealed(path: Path, about: Mapping[str, Any]) -> None:
-    """Write a JSON object with a checksum of all that it says."""
-    with written_whole(path) as out:
-        json.dump({**about, SEAL: _checksum(about)}, out, indent=1)
-        out.write("\n")
+def sealed(about: Mapping[str, Any]) -> str:
+    """An object as JSON, with a checksum of all that it says."""
+    return json.dumps({**about, SEAL: _checksum(about)}, indent=1) + "\n"
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """The object that `write_sealed` wrote; `Damaged` if the file says anything else by now."""
+    """The object that `sealed` made the text of; `Damaged` if the file says anything else by now."""
     try:
         about = json.loads(path.read_bytes())
     except FileNotFoundError as error:

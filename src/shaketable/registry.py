@@ -57,7 +57,7 @@ class Catalogue:
         others = {point.name: point.value for point in entry_points(group=f"shaketable.{self.kind}s")}
         return others | rows
 
-    def load(self, name: str) -> type[Any]:
+    def class_of(self, name: str) -> type[Any]:
         """The class behind a name."""
         if target := self.own.get(name):
             return _class(target)
@@ -66,8 +66,11 @@ class Catalogue:
         return _class(self.rows[name])
 
     def summary(self, name: str) -> str:
-        """The first line of the class's docstring."""
-        return (self.load(name).__doc__ or "").strip().partition("\n")[0]
+        """The first line of the class's docstring, or why a row of another package cannot be had."""
+        try:
+            return (self.class_of(name).__doc__ or "").strip().partition("\n")[0]
+        except BadInput as error:
+            return str(error)
 
     def build(self, text: str) -> Any:
         """The object that a text describes; `spec` is its inverse."""
@@ -83,8 +86,8 @@ class Catalogue:
         try:
             return self._value(ast.parse(text, mode="eval").body, text)
         except (SyntaxError, ValueError) as error:
-            if near := re.match(r"\w+", text):
-                self.load(near.group())
+            if near := re.match(r"\w+(?![\w.:])", text):
+                self.class_of(near.group())
             raise self._unreadable(text) from error
         except (RecursionError, MemoryError) as error:
             raise BadInput(f"the {self.kind} {text[:60]!r}... is nested too deeply to be read") from error
@@ -104,6 +107,8 @@ class Catalogue:
 
     def _short(self, name: str, thing: Any) -> str | None:
         """The shorthand for a thing whose first parameter is all there is to say."""
+        if not dataclasses.is_dataclass(thing):
+            return None
         first = getattr(thing, dataclasses.fields(thing)[0].name)
         for pattern, stands_for in self.shorthands.items():
             text = pattern.partition("(")[0] + str(first)
@@ -114,11 +119,14 @@ class Catalogue:
         return None
 
     def _literal(self, value: Any) -> str:
-        if dataclasses.is_dataclass(value):
+        if dataclasses.is_dataclass(value) and not inspect.isclass(value):
             return self.spec(value)
         if isinstance(value, tuple):
             return f"({', '.join(map(self._literal, value))}{',' if len(value) == 1 else ''})"
-        return repr(value)
+        if inspect.isroutine(value) or inspect.isclass(value):
+            return f"{value.__module__}:{value.__qualname__}"
+        text = repr(value)
+        return self.spec(value) if " at 0x" in text else text  # where it is in memory tells nobody anything
 
     def _value(self, node: ast.expr, text: str) -> Any:
         match node:
@@ -141,7 +149,7 @@ class Catalogue:
             return self._value(node, text)
 
     def _make(self, name: str, args: list[Any], named: dict[str, Any], text: str) -> Any:
-        make = self.load(name)
+        make = self.class_of(name)
         if not dataclasses.is_dataclass(make):  # a class of somebody else's
             return _called(make, args, named, f"{self.kind} {name}")
         known = [f.name for f in dataclasses.fields(make) if f.init]
@@ -166,7 +174,7 @@ class Catalogue:
         if inspect.isclass(thing):
             thing = _called(thing, [], {}, text)
         if inspect.isroutine(thing) and self.function:
-            return self.load(self.function)(text)
+            return self.class_of(self.function)(text)
         return thing
 
     def _unreadable(self, text: str) -> BadInput:
@@ -199,7 +207,14 @@ def _parameters(thing: Any) -> dict[str, Any]:
         except (TypeError, ValueError):
             return {}
         values = ((p.name, getattr(thing, p.name, p.default), p.default) for p in taken)
-    return {name: value for name, value, default in values if value != default}
+    return {name: value for name, value, default in values if not _same(value, default)}
+
+
+def _same(value: Any, default: Any) -> bool:
+    try:
+        return bool(value == default)
+    except Exception:  # arrays have many answers
+        return value is default
 
 
 def _default(f: dataclasses.Field[Any]) -> Any:
@@ -240,9 +255,10 @@ def fits(value: Any, hint: Any) -> bool:
         if len(arguments) == 2 and arguments[1] is Ellipsis:
             return items and all(fits(item, arguments[0]) for item in value)
         return items and len(value) == len(arguments) and all(map(fits, value, arguments))
-    if inspect.isclass(origin or hint):
-        return isinstance(value, origin or hint)
-    return True
+    try:
+        return not inspect.isclass(origin or hint) or isinstance(value, origin or hint)
+    except TypeError:  # a protocol that cannot be asked
+        return True
 
 
 def described(hint: Any) -> str:
@@ -278,44 +294,48 @@ def _shown(value: Any) -> str:
 RANKERS = Catalogue(
     "ranker",
     {
-        "bm25": "shaketable.rank.lexical:BM25",
-        "ql": "shaketable.rank.lexical:QL",
-        "ql_jm": "shaketable.rank.lexical:QLJM",
-        "rm3": "shaketable.rank.feedback:RM3",
-        "http": "shaketable.rank.remote:HTTP",
-        "python": "shaketable.rank.python:Python",
-        "run": "shaketable.rank.runfile:RunFile",
-        "saved": "shaketable.rank.saved:Saved",
-        "dense": "shaketable.rank.neural:Dense",
-        "hf": "shaketable.rank.neural:HF",
-        "st": "shaketable.rank.neural:ST",
+        "bm25": "shaketable.rankers.lexical:BM25",
+        "ql": "shaketable.rankers.lexical:QL",
+        "ql_jm": "shaketable.rankers.lexical:QLJM",
+        "rm3": "shaketable.rankers.feedback:RM3",
+        "doct5query": "shaketable.rankers.expansion:DocT5Query",
+        "http": "shaketable.rankers.remote:HTTP",
+        "python": "shaketable.rankers.python:Python",
+        "run": "shaketable.rankers.runfile:RunFile",
+        "saved": "shaketable.rankers.saved:Saved",
+        "dense": "shaketable.rankers.neural:Dense",
+        "hf": "shaketable.rankers.neural:HF",
+        "st": "shaketable.rankers.neural:ST",
+        "t5": "shaketable.rankers.neural:T5",
     },
     shorthands={
         r"(https?://.+)": "http",
         r"run:(.+)": "run",
         r"hf:(.+)": "hf",
         r"st:(.+)": "st",
+        r"t5:(.+)": "t5",
         rf"({OBJECT})": "python",
         r"([^()]*/[^()]*)": "saved",
     },
 )
 
-LEXICAL = tuple(name for name, row in RANKERS.own.items() if row.startswith("shaketable.rank.lexical:"))
+LEXICAL = tuple(name for name, row in RANKERS.own.items() if row.startswith("shaketable.rankers.lexical:"))
 """The rankers that are formulas: what is learned of them is their parameters."""
 
 LEARNERS = Catalogue(
     "learner",
     {
-        "prank": "shaketable.train.linear:PRank",
-        "ranksvm": "shaketable.train.linear:RankSVM",
-        "adarank": "shaketable.train.linear:AdaRank",
-        "afs": "shaketable.train.linear:AFS",
-        "gbrt": "shaketable.train.boosted:GBRT",
-        "lambdamart": "shaketable.train.lambdamart:LambdaMART",
-        "lexical": "shaketable.train.lexical:LexicalLearner",
+        "prank": "shaketable.learners.linear:PRank",
+        "ranksvm": "shaketable.learners.linear:RankSVM",
+        "adarank": "shaketable.learners.linear:AdaRank",
+        "afs": "shaketable.learners.linear:AFS",
+        "gbrt": "shaketable.learners.boosted:GBRT",
+        "lambdamart": "shaketable.learners.lambdamart:LambdaMART",
+        "lgbm": "shaketable.learners.lgbm:LGBM",
+        "lexical": "shaketable.learners.lexical:LexicalLearner",
     },
     shorthands={rf"((?:{'|'.join(LEXICAL)})(?:\(.*\))?)": "lexical"},
-    modules=("shaketable.train.neural",),  # a class for each net
+    modules=("shaketable.learners.neural",),  # a class for each net
 )
 
 EDITS = Catalogue(

@@ -20,7 +20,7 @@ import numpy as np
 from shaketable.chance import draws_for
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import ShaketableError
-from shaketable.rank.python import adapt
+from shaketable.rankers.python import adapt
 from shaketable.registry import RANKERS, Catalogue
 from shaketable.score.road import ask
 from shaketable.types import (
@@ -271,7 +271,7 @@ def check_catalogue(catalogue: Catalogue) -> None:
     for name in catalogue:
         label = f"{catalogue.kind} {name}"
         try:
-            cls = catalogue.load(name)
+            cls = catalogue.class_of(name)
         except Exception as error:
             raise AssertionError(f"{label}: {catalogue.rows[name]} must be importable, it raised {error!r}") from error
         _check_value(cls, label)

@@ -170,7 +170,7 @@ class Learner(Protocol):
 
     `fit` learns from the queries `train` of a collection, keeps what is best on the queries `valid`, and leaves a model
     in the folder. `plan` says where the lists to learn from come from, what is made small and against which baselines
-    (`train.plan.Plan`); without one, it is the learner's own. `grid` has the values that its paper chose settings from.
+    (`learners.plan.Plan`); without one, it is the learner's own. `grid` has the values that its paper chose from.
     """
 
     grid: Mapping[str, Sequence[Any]]

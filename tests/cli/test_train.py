@@ -145,7 +145,7 @@ def test_features_and_texts_are_not_mixed_up(shaketable, letor, folder):
 
 def test_every_neural_ranker_goes_through_every_task(shaketable, folder, tmp_path):
     pytest.importorskip("torch")
-    from tests.rank.nets.tiny import encoder
+    from tests.rankers.nets.tiny import encoder
 
     (folder / "qrels" / "test.tsv").rename(folder / "qrels" / "train.tsv")
     few = "steps=2, every=2, lists=2, size=3"

@@ -91,6 +91,20 @@ def test_files_that_are_no_splits_are_passed_over(tmp_path: Path) -> None:
             "queries.jsonl:2: the id '1' is taken",
         ),
         ("queries.jsonl", '{"_id": "1"}\n', 'queries.jsonl:1: has no "text"'),
+        (
+            "queries.jsonl",
+            '{"_id": "1", "text": ""}\n{"_id": "a\\u0000b", "text": ""}\n',
+            "queries.jsonl:2: the id 'a\\x00b'",
+        ),
+        (
+            "queries.jsonl",
+            '{"_id": "1", "text": ' + "[" * 100_000,
+            "queries.jsonl:1: is not JSON that can be read (it is",
+        ),
+        ("variants.jsonl", "[" * 100_000, "variants.jsonl:1: is not JSON that can be read (it is nested too deeply)"),
+        ("variants.jsonl", '{"query": "a b", "text": ""}', "variants.jsonl:1: the query id 'a b' has ' ' in it"),
+        ("variants.jsonl", "[1]", "variants.jsonl:1: a variant is a JSON object"),
+        ("variants.jsonl", '{"query": 1, "text": ""}', "variants.jsonl:1: query, text and category of a variant are"),
         ("queries.jsonl", '{"_id": "1", "text": "a", "kind": 3}\n', "\"kind\" of '1' is not a string"),
         ("queries.jsonl", "{\n", "queries.jsonl:1: is not JSON"),
         ("queries.jsonl", "", "queries.jsonl: holds no queries"),
@@ -135,16 +149,16 @@ def tidy(collection: Collection) -> dict[str, Any]:
 
 
 def test_write_by_hand(tmp_path: Path) -> None:
-    docs = MemoryCorpus({"d 1": Doc('a "boat"', url="http://u"), "d2": Doc("", title="é")})
+    docs = MemoryCorpus({"d-1": Doc('a "boat"', url="http://u"), "d2": Doc("", title="é")})
     queries = {"1": Query("a", "entity"), "2": Query("b", description="long")}
-    qrels = {"1": {"d 1": 2}, "2": {"d2": 0}}
+    qrels = {"1": {"d-1": 2}, "2": {"d2": 0}}
     write_beir(Collection("toy", docs, queries, qrels, {"dev": ("1",)}), tmp_path / "new" / "toy")
     folder = tmp_path / "new" / "toy"
     assert [json.loads(line) for line in (folder / "corpus.jsonl").read_text().splitlines()] == [
-        {"_id": "d 1", "text": 'a "boat"', "url": "http://u"},
+        {"_id": "d-1", "text": 'a "boat"', "url": "http://u"},
         {"_id": "d2", "title": "é", "text": ""},
     ]
-    assert (folder / "qrels" / "dev.tsv").read_text() == "query-id\tcorpus-id\tscore\n1\td 1\t2\n"
+    assert (folder / "qrels" / "dev.tsv").read_text() == "query-id\tcorpus-id\tscore\n1\td-1\t2\n"
     assert read_beir(folder).splits == {"dev": ("1",), "rest": ("2",)}
     assert [p.name for p in (tmp_path / "new").iterdir()] == ["toy"]
 
@@ -157,7 +171,9 @@ def test_without_splits_the_judgements_are_the_test(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"qrels": {"q\t1": {"d": 1}}}, "the id 'q\\t1' is empty or has a tab"),
+        ({"qrels": {"q\t1": {"d": 1}}}, "the query id 'q\\t1' has '\\t' in it"),
+        ({"qrels": {"q": {"a b": 1}}}, "the document id 'a b' has ' ' in it"),
+        ({"qrels": {"q": {"d": 10**9}}}, "grade 1000000000 is not a whole number"),
         ({"qrels": {"q": {"d": 1}}, "splits": {"../up": ("q",)}}, "the split '../up' cannot be the name of a file"),
         ({"candidates": {"q": {"a b": 1.0}}}, "the document id 'a b'"),
     ],
@@ -235,6 +251,13 @@ def test_a_real_collection_with_two_splits(shared_data: Path) -> None:
     assert (len(collection.docs), len(collection.queries)) == (6011, 301)
     assert {name: len(qids) for name, qids in collection.splits.items()} == {"test": 86, "train": 215}
     assert len(in_split(collection, "test").queries) == 86
+
+
+def test_half_a_character_in_a_variant_or_a_query(tmp_path: Path) -> None:
+    variant = '{"query": "1", "text": "cut \\ud83d", "category": "misspelling"}\n'
+    query = '{"_id": "1", "text": "cut \\ud83d"}\n'
+    collection = read_beir(make(tmp_path, FILES | {"variants.jsonl": variant, "queries.jsonl": query}))
+    assert collection.variants["1"][0].text == collection.queries["1"].text == "cut \ufffd"
 
 
 def test_variants_come_back(tmp_path):

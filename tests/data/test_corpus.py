@@ -14,6 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from shaketable import files
+from shaketable.data import corpus as corpus_module
 from shaketable.data.corpus import JsonlCorpus, MemoryCorpus
 from shaketable.errors import BadInput
 from shaketable.types import Doc
@@ -85,10 +87,16 @@ def test_half_a_character_becomes_the_replacement_character(tmp_path: Path) -> N
         ('{"_id": "d2", "text": null}', "\"text\" of 'd2' is not a string"),
         ('{"_id": "d2", "text": "x", "title": ["a"]}', "\"title\" of 'd2' is not a string"),
         ('{"_id": "d1", "text": "x"}', "the id 'd1' is taken; line 1 has it too"),
+        ('{"_id": "d 2", "text": "x"}', "the id 'd 2' has ' ' in it"),
+        (r'{"_id": "d\u0000", "text": "x"}', r"the id 'd\x00' has '\x00' in it"),
+        ('{"_id": "d\u3000", "text": "x"}', r"the id 'd\u3000' has '\u3000' in it"),
+        (f'{{"_id": "{"d" * 1001}", "text": "x"}}', "has 1,001 characters, more than 1,000"),
+        (f'{{"_id": {"1" * 5000}, "text": "x"}}', "is not JSON that can be read"),
+        ('{"_id": [[["d2"]]], "text": "x"}', '"_id" is a list'),
     ],
 )
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gz"])
-def test_a_bad_line_is_named(tmp_path: Path, line: str, says: str, packed: bool) -> None:
+def test_a_bad_line_is_named(tmp_path: Path, home: Path, line: str, says: str, packed: bool) -> None:
     path = write(tmp_path / "c.jsonl", GOOD, "", line)
     if packed:
         path = tmp_path / "c.jsonl.gz"
@@ -97,6 +105,7 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, says: str, packed: bool)
         JsonlCorpus.read(path)
     assert str(caught.value).startswith(f"{path}:3: ")
     assert says in str(caught.value)
+    assert not list((home / "corpora").iterdir() if packed else []), "what was refused leaves nothing behind"
 
 
 def test_not_utf8(tmp_path: Path) -> None:
@@ -142,6 +151,22 @@ def test_broken_gz(tmp_path: Path, home: Path, damage) -> None:  # type: ignore[
     with pytest.raises(BadInput, match="is not a whole gzip file"):
         JsonlCorpus.read(path)
     assert not list((home / "corpora").iterdir()), "nothing half-written stays"
+
+
+def test_a_gz_that_unpacks_without_end(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "SMALL", 1 << 16)
+    path = tmp_path / "c.jsonl.gz"
+    path.write_bytes(gzip.compress(f'{{"_id": "d1", "text": "{" " * (1 << 20)}"}}'.encode()))
+    with pytest.raises(BadInput, match=r"c\.jsonl\.gz: unpacks to more than"):
+        JsonlCorpus.read(path)
+    assert not list((home / "corpora").iterdir())
+
+
+def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus_module, "LONGEST", 1 << 16)
+    path = write(tmp_path / "c.jsonl", GOOD, f'{{"_id": "d2", "text": "{"x" * (1 << 17)}"}}')
+    with pytest.raises(BadInput, match=r"c\.jsonl:2: has a line of more than 65,536 bytes"):
+        JsonlCorpus.read(path)
 
 
 def test_a_file_that_changes_under_us_is_noticed(tmp_path: Path) -> None:
@@ -192,12 +217,13 @@ def test_memory_stays_small(tmp_path: Path) -> None:
 
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+ids = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1, max_size=20)
 docs = st.builds(Doc, body=words, title=words, url=words)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
-    docs=st.dictionaries(words.filter(bool), docs, min_size=1, max_size=8),
+    docs=st.dictionaries(ids, docs, min_size=1, max_size=8),
     ascii_only=st.booleans(),
     end=st.sampled_from(["\n", "\r\n", "\n\n"]),
 )

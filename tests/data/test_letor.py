@@ -81,6 +81,23 @@ def test_queries_can_be_selected_in_any_order(tmp_path):
         ("0 qid:1 1", "'1' is not a feature"),
         ("0 qid:1 1:2:3", "'1:2:3' is not a feature"),
         ("0 qid:1 a:2", "'a:2' is not a feature"),
+        ("0 qid:1 1:12:34:5", "'1:12:34:5' is not a feature"),
+        ("0 qid:1 1:12 " + "1:1" * 5000, "is not a feature"),
+        ("0 qid:1 1:1_5", "no number"),
+        ("0 qid:1 1:\u0661", "'1:\u0661' is not a feature"),
+        ("0 qid:1 \u0661:1", "'\u0661:1' is not a feature"),
+        ("0 qid:1 1:5\u00a06", "is not a feature"),
+        ("0 qid:1 10001:1", "has a feature '10001'; features are numbered to 10,000"),
+        ("0 qid:1 300000000:1", "has a feature '300000000'; features are numbered to 10,000"),
+        ("0 qid:1 3000000000:1", "has a feature '3000000000'; features are numbered to 10,000"),
+        (f"0 qid:1 {'9' * 5000}:1", "features are numbered to 10,000"),
+        ("1_0 qid:1 1:1", "label"),
+        ("\u0661 qid:1 1:1", "label"),
+        ("9223372036854775807 qid:1 1:1", "labels are 0 to 31"),
+        (f"{'9' * 5000} qid:1 1:1", "label"),
+        ("0 qid:a\0b 1:1", "control character"),
+        ("0 qid:a\u00a0b 1:1", r"the query id 'a\\xa0b' has '\\xa0' in it"),
+        ("0 qid:1 1:1 # docid = a\u3000b", r"the document id 'a\\u3000b' has '\\u3000' in it"),
         ("0 qid:0 1:1", "began on line 1"),
         ("0 qid:2 1:1 # docid = same", "twice"),
     ],
@@ -101,12 +118,38 @@ def test_other_bad_files(tmp_path):
     path.write_text("\n# nothing\n")
     with pytest.raises(BadInput, match="is empty"):
         read_letor(path)
+    path.write_text("0 qid:1\n1 qid:1 # docid = x\n")
+    with pytest.raises(BadInput, match="has 0 features; there should be 1 to 10,000"):
+        read_letor(path)
+    path.write_text(f"# features: {'a ' * 10_001}\n0 qid:1 1:1\n")
+    with pytest.raises(BadInput, match="has 10,001 features; there should be 1 to 10,000"):
+        read_letor(path)
     path.write_text("0 qid:1 7:1\n")
     with pytest.raises(BadInput, match="has feature 7, but there should be 5"):
         read_letor(path, dims=5)
     path.write_text("# features: a b\n0 qid:1 3:1\n")
     with pytest.raises(BadInput, match="names 2 features and has 3"):
         read_letor(path)
+
+
+def test_a_few_values_do_not_make_a_vast_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(letor, "FULL", 1000)
+    path = tmp_path / "train.txt"
+    path.write_text("".join(f"0 qid:{q} {90 if q == 1 else 1}:1\n" for q in range(1, 20)))
+    assert read_letor(path).features.shape == (19, 90)
+    path.write_text("".join(f"0 qid:{q} 9999:1\n" for q in range(1, 20)))
+    with pytest.raises(BadInput, match=r"train\.txt:1: makes a table of 1 rows and 9,999 features with 1 values in it"):
+        read_letor(path)
+    monkeypatch.setattr(letor, "CELLS", 10)
+    path.write_text("".join(f"0 qid:{q} 1:1 2:1\n" for q in range(1, 20)))
+    with pytest.raises(BadInput, match=r"train\.txt:6: makes a table of 6 rows and 2 features with 12 values"):
+        read_letor(path)
+
+
+def test_a_comment_may_be_indented(tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_text("  # features: a b\n \t# nothing\n0 qid:1 1:1 2:2\n")
+    assert read_letor(path).names == ("a", "b")
 
 
 def test_names_are_kept_in_a_comment(tmp_path):

@@ -14,7 +14,7 @@ from shaketable.data.corpus import MemoryCorpus
 from shaketable.data.doctor import examine_collection
 from shaketable.data.load import load
 from shaketable.data.sample import FOLDER
-from shaketable.errors import BadInput, MissingExtra
+from shaketable.errors import BadInput, MissingExtra, UnknownName
 from shaketable.types import Collection, Doc, Query
 
 
@@ -155,3 +155,137 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
     with pytest.raises(MissingExtra, match=r"pip install 'shaketable\[data\]'"):
         load("irds:antique/test")
+
+
+def test_ir_datasets_keeps_the_bounds(library: Any, tmp_path: Path) -> None:
+    (tmp_path / "docs.tsv").write_text("d1\ta boat\nd 2\ta train\n")
+    (tmp_path / "qrels").write_text("q1 0 d1 2000000000\n")
+    with pytest.raises(BadInput, match="grade 2000000000 is not a whole number from -127 to 127"):
+        load("irds:toys/test")
+    (tmp_path / "qrels").write_text("q1 0 d1 1\n")
+    (tmp_path / "queries.tsv").write_text("q 1\tboat\n")
+    with pytest.raises(BadInput, match="the query id 'q 1' has ' ' in it"):
+        load("irds:toys/test")
+    (tmp_path / "queries.tsv").write_text("q1\tboat\n")
+    for read in (list, lambda docs: list(docs.items())):
+        with pytest.raises(BadInput, match="the document id 'd 2' has ' ' in it"):
+            read(load("irds:toys/test").docs)
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b"], ids=["long", "NUL"])
+def test_names_that_no_folder_has(name: str) -> None:
+    with pytest.raises(BadInput):
+        load(name)
+
+
+def same(one: Collection, other: Collection) -> bool:
+    """All that a collection holds; corpora are alike if their content is."""
+    names = ("name", "queries", "qrels", "splits", "candidates", "variants", "source", "fingerprint")
+    return all(getattr(one, name) == getattr(other, name) for name in names) and (
+        one.docs.fingerprint == other.docs.fingerprint
+    )
+
+
+@pytest.fixture
+def larger(tmp_path: Path) -> Path:
+    """A folder with queries enough to deal."""
+    docs = MemoryCorpus({f"d{i}": Doc(f"boat number {i}") for i in range(4)})
+    queries = {f"q{i}": Query(f"boat {i}") for i in range(10)}
+    qrels = {qid: {"d1": 1} for qid in queries}
+    splits = {"everyone": tuple(queries)}
+    write_beir(Collection("larger", docs, queries, qrels, splits), tmp_path / "larger")
+    return tmp_path / "larger"
+
+
+@pytest.mark.parametrize(
+    "odd", ["plain", "with space", "what?", "a&b=c", "50% + more", "#1", "é", "split=test", "x?split=y"]
+)
+def test_a_collection_says_where_it_came_from(
+    larger: Path, toy: Path, tmp_path: Path, odd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "place" / odd
+    place.parent.mkdir()
+    larger.rename(place)
+    run = toy.parent / f"first {odd.replace('/', '')}.run"
+    run.write_text("q1 Q0 d2 1 1.0 t\nq2 Q0 d1 1 1.0 t\n")
+    monkeypatch.chdir(place.parent)
+    ways = [
+        load(Path(odd)),
+        load(f"./{odd}"),
+        load(Path(odd), "everyone"),
+        load(Path(odd), candidates=run.name if run.parent == Path.cwd() else f"../{run.name}"),
+        load(Path(odd), cut="60/20/20"),
+        load(Path(odd), "test", run, "60/20/20", 3),
+        load(toy, "test"),
+        load(toy),
+    ]
+    monkeypatch.chdir(tmp_path)
+    for collection in ways:
+        assert collection.source.startswith("/"), "wherever it is read from"
+        assert same(load(collection.source), collection)
+    assert set(ways[5].queries) == set(ways[5].splits["test"])
+    assert len(ways[5].queries) == 2
+
+
+@pytest.mark.skipif(not (FOLDER / "corpus.jsonl").exists(), reason="the sample is not written yet")
+def test_the_sample_says_where_it_came_from() -> None:
+    assert load("sample").source == "sample"
+    assert load("sample", "test").source == "sample?split=test"
+    for text in ("sample", "sample?split=test"):
+        assert same(load(load(text).source), load(text))
+
+
+def test_what_stands_in_the_text_and_what_is_said_beside_it(larger: Path) -> None:
+    assert same(load(f"{larger}?cut=60/20/20&seed=3&split=test"), load(larger, "test", cut="60/20/20", seed=3))
+    assert same(load(f"{larger}?cut=60/20/20&seed=3", "train"), load(larger, "train", cut="60/20/20", seed=3))
+    assert load(f"{larger}?cut=60/20/20&seed=3").splits != load(f"{larger}?cut=60/20/20").splits
+    assert same(load(f"{larger}?cut=90/5/5", cut="60/20/20"), load(larger, cut="60/20/20"))
+    assert same(load(f"{larger}?"), load(larger))
+
+
+def test_a_collection_is_itself(larger: Path, tmp_path: Path) -> None:
+    whole = load(larger)
+    assert load(whole) == whole
+    part = load(larger, "test", cut="60/20/20")
+    assert load(part) == part
+    assert same(load(whole, "everyone"), load(larger, "everyone"))
+    assert same(load(whole, cut="60/20/20", seed=2), load(larger, cut="60/20/20", seed=2))
+    memory = Collection("mine", whole.docs, whole.queries, whole.qrels)
+    assert load(memory).source == load(memory, cut="60/20/20").source == ""
+
+
+def test_what_was_chosen_twice_can_be_read_in_one_way_or_in_none(larger: Path, tmp_path: Path) -> None:
+    (tmp_path / "first.run").write_text("q1 Q0 d2 1 1.0 t\n")
+    for once in (
+        load(larger, cut="60/20/20"),
+        load(larger, "everyone"),
+        load(larger, candidates=tmp_path / "first.run"),
+    ):
+        for twice in (load(once, next(iter(once.splits))), load(once, candidates=tmp_path / "first.run")):
+            assert twice.source == "" or same(load(twice.source), twice)
+    again = load(load(larger, "everyone"), cut="60/20/20")
+    assert again.source == "" or same(load(again.source), again)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ("splt=test", "no parameter of a collection is called 'splt'; did you mean split"),
+        ("split=tset", "no split is called 'tset'"),
+        ("cut=60/20", "a cut is three percentages"),
+        ("cut=60/20/20&seed=x", "the seed of a cut is a whole number, not 'x'"),
+        ("cut=60/20/20&seed=1.5", "the seed of a cut is a whole number"),
+        ("candidates=absent.run", "absent.run: there is no such file"),
+    ],
+)
+def test_parameters_that_make_no_sense(larger: Path, parameters: str, message: str) -> None:
+    with pytest.raises((BadInput, UnknownName), match=message):
+        load(f"{larger}?{parameters}")
+
+
+def test_a_split_of_files_is_read_alone(toy: Path) -> None:
+    (toy / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t2\n")
+    with pytest.raises(BadInput, match="another split"):
+        load(toy)
+    assert load(toy, "test").qrels == {"q1": {"d1": 1}}
+    assert load(toy, "train").qrels == {"q1": {"d1": 2}}

@@ -45,7 +45,7 @@ class First:
 
 
 def replace_name(function):
-    from shaketable.rank.python import adapt
+    from shaketable.rankers.python import adapt
 
     return adapt(function, Collection("", {}, {}), "first")
 

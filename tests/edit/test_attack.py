@@ -131,7 +131,7 @@ def test_the_thesaurus_serves_where_there_is_no_vocabulary():
 
 
 def test_edits_are_counted():
-    with pytest.raises(BadInput, match="the number of edits is 1 or more, not 0"):
+    with pytest.raises(BadInput, match="char_attack: edits should be between 1 and 1,000, not 0"):
         CharAttack(0)
 
 

@@ -52,7 +52,7 @@ def test_neighbours_keep_the_contract(tmp_path: Path):
 
 @pytest.mark.parametrize("name", sorted(set(EDITS) - OWN))
 def test_every_edit_has_a_place_in_the_taxonomy(name):
-    assert EDITS.load(name).category in CATEGORIES
+    assert EDITS.class_of(name).category in CATEGORIES
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -12,7 +12,7 @@ import pytest
 
 from shaketable.chance import draws_for
 from shaketable.edit import generated
-from shaketable.edit.generated import BackTranslation, DescToTitle, Paraphrase, load
+from shaketable.edit.generated import BackTranslation, DescToTitle, Paraphrase, open_generator
 from shaketable.edit.vary import vary
 from shaketable.errors import BadInput, MissingExtra
 from shaketable.types import Context, Query
@@ -24,9 +24,9 @@ VOCABULARY = ["<pad>", "</s>", "<unk>", "red", "boat", "green", "tea", "the", "o
 
 @pytest.fixture(autouse=True)
 def fresh():
-    load.cache_clear()
+    open_generator.cache_clear()
     yield
-    load.cache_clear()
+    open_generator.cache_clear()
 
 
 def test_without_the_libraries_the_extra_is_named(monkeypatch):
@@ -111,9 +111,11 @@ def test_through_vary(folder):
 
 def test_the_prompt_of_each_preset_reaches_the_model(folder, monkeypatch):
     seen = []
-    tokenizer = load(str(folder)).tokenizer
+    tokenizer = open_generator(str(folder)).tokenizer
     monkeypatch.setattr(
-        generated, "load", lambda name: dataclasses.replace(load(name), tokenizer=Listening(tokenizer, seen))
+        generated,
+        "open_generator",
+        lambda name: dataclasses.replace(open_generator(name), tokenizer=Listening(tokenizer, seen)),
     )
     Paraphrase(str(folder)).apply("red boat", draws_for(0), Context())
     DescToTitle(str(folder)).apply("red boat", draws_for(0), Context())
@@ -230,7 +232,7 @@ except BadInput as error:
 
 def test_how_a_model_writes_is_read_from_its_files(folder, tmp_path):
     changes = {"no_repeat_ngram_size": 7, "custom_generate": "evil", "watermarking_config": {"x": 1}}
-    loaded = load(str(copied(folder, tmp_path, "generation_config.json", **changes)))
+    loaded = open_generator(str(copied(folder, tmp_path, "generation_config.json", **changes)))
     assert loaded.model.generation_config.no_repeat_ngram_size == 7
     assert loaded.model.generation_config.decoder_start_token_id == 0
     assert not hasattr(loaded.model.generation_config, "custom_generate")
@@ -239,10 +241,10 @@ def test_how_a_model_writes_is_read_from_its_files(folder, tmp_path):
 def test_older_models_say_it_in_their_configuration(folder, tmp_path):
     target = copied(folder, tmp_path, "config.json", decoder_start_token_id=3, num_beams=2)
     (target / "generation_config.json").unlink()
-    found = load(str(target)).model.generation_config
+    found = open_generator(str(target)).model.generation_config
     assert (found.decoder_start_token_id, found.num_beams) == (3, 2)
 
 
 def test_weights_that_are_lacking_are_named(folder, tmp_path):
     with pytest.raises(BadInput, match=r"cannot be loaded: .* has no weights for encoder\.block\.1"):
-        load(str(copied(folder, tmp_path, "config.json", num_layers=2)))
+        open_generator(str(copied(folder, tmp_path, "config.json", num_layers=2)))

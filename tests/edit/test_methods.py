@@ -32,7 +32,7 @@ def test_a_default_run_has_every_rule_and_neither_attacks_nor_models():
 def test_the_methods_of_the_paper_and_what_they_lack():
     """Table 3: three misspellings, two naturalities, one ordering, four paraphrasings."""
     assert len(PAPER_004) == 10
-    kinds = [EDITS.load(name).category for name in presets()["paper_004"]]
+    kinds = [EDITS.class_of(name).category for name in presets()["paper_004"]]
     assert [kinds.count(kind) for kind in dict.fromkeys(kinds)] == [3, 2, 1, 4]
     edits, lacking = chosen(["paper_004"])
     assert set(names(edits)) | set(lacking) == set(PAPER_004.values())

@@ -116,7 +116,7 @@ def damaged() -> None:
 def vectors() -> None:
     """The vectors of a collection, by an encoder that counts letters."""
     from shaketable.data.load import load
-    from shaketable.rank.nets.vectors import open_shelf
+    from shaketable.rankers.nets.vectors import open_shelf
 
     def encode(texts: Sequence[str]) -> list[np.ndarray]:
         return [np.bincount([ord(c) % 16 for c in text], minlength=16).astype(np.float32)[None] for text in texts]

@@ -20,9 +20,9 @@ from tests.processes import in_a_process
 from shaketable.data import arrays
 from shaketable.errors import BadInput
 from shaketable.files import staged
-from shaketable.index.inverted import Bags, Index, build, load, open_index, save
-from shaketable.rank.feedback import RM3
-from shaketable.rank.lexical import BM25, QL
+from shaketable.index.inverted import Bags, Index, build, open_index, read_index, save
+from shaketable.rankers.feedback import RM3
+from shaketable.rankers.lexical import BM25, QL
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Collection, Doc
 
@@ -92,7 +92,7 @@ def test_saved_and_loaded_is_the_same(texts: dict[str, str], tmp_path_factory: p
     folder = tmp_path_factory.mktemp("indexes") / "one"
     built = build(Docs(texts), Tokenizer(stemmer="snowball"), "name")
     save(built, folder)
-    loaded = load(folder)
+    loaded = read_index(folder)
     assert (loaded.fingerprint, loaded.tokenizer) == ("name", Tokenizer(stemmer="snowball"))
     assert counts(loaded) == counts(built)
     for ours, theirs in zip((*built.postings, built.cf), (*loaded.postings, loaded.cf), strict=True):
@@ -125,7 +125,7 @@ def test_whoever_comes_second_keeps_the_first(tmp_path: Path) -> None:
     folder = tmp_path / "indexes" / "one"
     save(build(Docs({"a": "first"}), PLAIN), folder)
     save(build(Docs({"a": "second"}), PLAIN), folder)
-    assert list(load(folder).terms) == ["first"]
+    assert list(read_index(folder).terms) == ["first"]
     assert [path.name for path in folder.parent.iterdir()] == ["one"]
 
 

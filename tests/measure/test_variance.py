@@ -105,7 +105,7 @@ def test_what_is_no_precision_is_refused(measure: VNAP | VAP | GMAP | GMMap | Wo
 
 @pytest.mark.parametrize("text", ["worst_area(share=0)", "worst_area(share=1.5)", "gmap(epsilon=0)"])
 def test_a_parameter_out_of_range(text: str) -> None:
-    with pytest.raises(BadInput, match="must be above 0"):
+    with pytest.raises(BadInput, match="should be above 0"):
         MEASURES.build(text)
 
 

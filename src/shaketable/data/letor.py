@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.data.bounds import CELLS, CONTROL, EMPTY, FEATURES, FULL, LABEL, check_id
-from shaketable.errors import BadInput, cut, quoted
+from shaketable.errors import BadInput, quoted
 from shaketable.files import columns, lines, numbers, whole_number, written_whole
 
 Floats = NDArray[np.float64]
@@ -258,7 +258,7 @@ def _row(line: str, before: _Row | None, path: Path, number: int) -> _Row:
     try:
         values = numbers(cells[1::2])
     except ValueError as error:
-        raise BadInput(f"has a feature that is no number ({cut(str(error))})", path, number) from None
+        raise BadInput(f"has a feature that is no number: {error}", path, number) from None
     if not sum(map(abs, values)) <= LIMIT:  # quicker than one by one, and false for NaN
         for column, value in zip(places, values, strict=True):
             if not -LIMIT <= value <= LIMIT:

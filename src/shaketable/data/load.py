@@ -40,9 +40,12 @@ def load(
     """
     given = {"split": split or "", "candidates": str(candidates or ""), "cut": cut, "seed": str(seed) if cut else ""}
     if isinstance(source, Collection):
-        collection, base = source, source.source
+        if not any(given.values()):
+            return source
+        # what was chosen of a part is chosen in another order than a text has it, so only a whole one can say it
+        collection, base = source, "" if _parted(source.source)[1] else source.source
     else:
-        base, _, parameters = str(source).partition("?")
+        base, parameters = _parted(str(source))
         said = dict(parse_qsl(parameters))
         if strange := said.keys() - given.keys():
             raise UnknownName("parameter of a collection", min(strange), given)
@@ -50,14 +53,30 @@ def load(
         # a split of files is read alone: those of another may contradict it
         collection = _read(base, given.get("split") if not given.get("cut") else None)
     if given.get("candidates"):
+        given["candidates"] = str(Path(given["candidates"]).absolute())
         collection = replace(collection, candidates=read_run(Path(given["candidates"])))
     if given.get("cut"):
-        collection = cut_by_query(collection, given["cut"], int(given.get("seed") or 0))
+        collection = cut_by_query(collection, given["cut"], _seed(given.get("seed") or "0"))
     if given.get("split"):
         collection = in_split(collection, given["split"])
-    told = {key: value for key, value in given.items() if value}
+    if given.get("cut"):
+        given["seed"] = given.get("seed") or "0"
+    told = {key: given[key] for key in ("candidates", "cut", "seed", "split") if given.get(key)}  # as they are applied
     place = str(Path(base).resolve()) if base and Path(base).exists() and base != "sample" else base
     return replace(collection, source=f"{place}?{urlencode(told, safe='/')}" if told and place else place)
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """The name and the parameters of a text; a folder may have a question mark in its name."""
+    name, mark, parameters = text.rpartition("?")
+    return (name, parameters) if mark and not Path(text).exists() else (text, "")
+
+
+def _seed(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise BadInput(f"the seed of a cut is a whole number, not {quoted(text)}") from None
 
 
 def _read(source: str, split: str | None) -> Collection:

@@ -1,6 +1,6 @@
 """Queries dealt into parts: to learn from, to choose settings by, and to measure on.
 
-Which part a query is in depends on the seed and its id, not on where it stands or on which others there are.
+Which part a query is in depends on the seed and on the ids, not on where it stands.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from xml.parsers import expat
 from xml.sax.saxutils import unescape
 
 from shaketable.data.bounds import check_id
-from shaketable.errors import BadInput, quoted
-from shaketable.files import BLOCK, lines, open_binary
+from shaketable.errors import BadInput, cut, quoted
+from shaketable.files import LONGEST
 from shaketable.types import Query
 
 ID = ("num", "number", "id", "identifier", "qid")
@@ -27,22 +27,29 @@ OTHER = ("narr", "narrative", "head", "dom", "smry", "con", "fac", "def", "nat",
 TOPIC = ("top", "topic")
 """What tags are called, in whichever format and year; a tag that begins a line may be called anything."""
 
-_FIRST = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:[?!]|(\w+)[\s>])")
+_FIRST = re.compile(r"\s*<([?!]|\w+(?=[\s>]|$))")
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^<>]*>")
 _LABEL = re.compile(r"\s*(?:Number|Topic|Description)\s*:", re.IGNORECASE)
 
+Rows = Iterator[tuple[int, str]]
 Topics = Iterator[tuple[int, dict[str, str]]]
 """The line where each topic begins, and what stands under each of its tags."""
 
 
-def marked_up(path: Path) -> bool:
-    """Whether a file of topics begins with a tag."""
-    return _first_tag(path) is not None
+def first_tag(line: str) -> str:
+    """The tag that a file of topics begins with; "" where it begins with none.
+
+    >>> first_tag("<top>"), first_tag('<?xml version="1.0"?>'), first_tag("301\\ttidal power")
+    ('top', '?', '')
+    """
+    match = _FIRST.match(line)
+    return match[1].lower() if match else ""
 
 
-def read_marked_up(path: Path) -> dict[str, Query]:
-    """Queries from topics in SGML or XML."""
-    topics = _sgml(path) if _first_tag(path) == "top" else _xml(path)
+def read_marked_up(rows: Rows, tag: str, path: Path) -> dict[str, Query]:
+    """Queries from the lines of a file that begins with a tag: topics in SGML or XML."""
+    rows = _few(rows, path)
+    topics = _sgml(rows, path) if tag == "top" else _xml(rows, path)
     queries: dict[str, Query] = {}
     places: dict[str, int] = {}
     for number, fields in topics:
@@ -51,7 +58,7 @@ def read_marked_up(path: Path) -> dict[str, Query]:
             raise BadInput("the topic that begins here has no number", path, number)
         check_id(qid, "query id", path, number)
         if not text:
-            message = f"topic {quoted(qid)} has neither a title nor a query; it has: {', '.join(fields)}"
+            message = f"topic {quoted(qid)} has neither a title nor a query; it has: {cut(', '.join(fields))}"
             raise BadInput(message, path, number)
         if (first := places.setdefault(qid, number)) != number:
             raise BadInput(f"the id {quoted(qid)} is taken; line {first} has it too", path, number)
@@ -61,10 +68,13 @@ def read_marked_up(path: Path) -> dict[str, Query]:
     return queries
 
 
-def _first_tag(path: Path) -> str | None:
-    with open_binary(path) as raw:
-        match = _FIRST.match(raw.read(1 << 12))
-    return (match[1] or b"").decode().lower() if match else None
+def _few(rows: Rows, path: Path) -> Rows:
+    """The lines, as long as they are together no longer than one may be."""
+    size = 0
+    for number, line in rows:
+        if (size := size + len(line)) > LONGEST:
+            raise BadInput(f"has more than {LONGEST:,} characters, which is too much for topics", path)
+        yield number, line
 
 
 def _one(fields: dict[str, str], names: Iterable[str]) -> str | None:
@@ -72,42 +82,45 @@ def _one(fields: dict[str, str], names: Iterable[str]) -> str | None:
     return next((" ".join(fields[name].split()) for name in names if name in fields), None)
 
 
-def _sgml(path: Path) -> Topics:
+def _sgml(rows: Rows, path: Path) -> Topics:
     known = {*ID, *TEXT, *DESCRIPTION, *OTHER}
-    fields: dict[str, str] | None = None
+    fields: dict[str, list[str]] | None = None
+    pieces: list[str] = []  # of the field that is being read
     begun, current = 0, ""
-    for number, line in lines(path):
-        at = 0
+    for number, line in rows:
+        at, indent = 0, len(line) - len(line.lstrip())
         for tag in _TAG.finditer(line):
             ends, name = bool(tag[1]), tag[2].lower()
-            if fields is not None and current:
-                fields[current] += line[at : tag.start()]
+            pieces.append(line[at : tag.start()])
             at = tag.end()
             if name in TOPIC:
                 if ends == (fields is None):
-                    raise BadInput(
-                        f"{tag[0]} stands where no topic {'has begun' if ends else 'may begin'}", path, number
-                    )
+                    where = "no topic has begun" if ends else "no topic may begin"
+                    raise BadInput(f"{cut(tag[0])} stands where {where}", path, number)
                 if fields is not None:
-                    yield begun, {name: unescape(_LABEL.sub("", text, count=1)) for name, text in fields.items()}
-                fields, begun, current = None if ends else {}, number, ""
+                    yield (
+                        begun,
+                        {name: unescape(_LABEL.sub("", "".join(text), count=1)) for name, text in fields.items()},
+                    )
+                fields, pieces, begun, current = None if ends else {}, [], number, ""
             elif fields is None:
                 raise BadInput(f"{quoted(tag[0])} stands outside any topic", path, number)
             elif ends:
-                current = "" if name == current else current
-            elif name in known or not line[: tag.start()].strip():
+                if name == current:
+                    pieces, current = [], ""
+            elif name in known or tag.start() == indent:
                 if name in fields:
                     raise BadInput(f"the topic that begins on line {begun} has a second {quoted(tag[0])}", path, number)
-                fields[name], current = "", name
+                fields[name] = pieces = []
+                current = name
             elif current in (*ID, *TEXT, *DESCRIPTION):
                 raise BadInput(f"{quoted(tag[0])} stands in a {current}, which is plain text", path, number)
-        if fields is not None and current:
-            fields[current] += line[at:] + "\n"
+        pieces += (line[at:], "\n")
     if fields is not None:
         raise BadInput("the topic that begins here has no </top>", path, begun)
 
 
-def _xml(path: Path) -> Topics:
+def _xml(rows: Rows, path: Path) -> Topics:
     topics: list[tuple[int, dict[str, str]]] = []
     pieces: list[str] = []
     depth = inside = 0
@@ -143,11 +156,13 @@ def _xml(path: Path) -> Topics:
     parser.StartElementHandler = start
     parser.EndElementHandler = end
     parser.CharacterDataHandler = pieces.append
+    text: list[str] = []
+    at = 1
+    for number, line in rows:
+        text.append("\n" * (number - at) + line)
+        at = number
     try:
-        with open_binary(path) as raw:
-            while chunk := raw.read(BLOCK):
-                parser.Parse(chunk, False)
-            parser.Parse(b"", True)
+        parser.Parse("".join(text), True)
     except expat.ExpatError as error:
         raise BadInput(f"is not XML ({expat.ErrorString(error.code)})", path, error.lineno) from error
     except (LookupError, ValueError) as error:

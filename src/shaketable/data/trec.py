@@ -9,11 +9,12 @@ lines of query id, tab, text, or what TREC publishes (`topics.py`). Any of them 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shaketable.data.bounds import CONTROL, ID, SCORE, check_grades, check_id, check_ids, check_qrels, check_run
-from shaketable.data.topics import marked_up, read_marked_up
+from shaketable.data.topics import first_tag, read_marked_up
 from shaketable.errors import BadInput, quoted
 from shaketable.files import blocks, columns, lines, number, whole_number, written_whole
 from shaketable.types import Qrels, Query, Run, ranking
@@ -25,6 +26,7 @@ QUERY = ("qid", "query_id", "query-id")
 DOCUMENT = ("docno", "doc_id", "corpus-id", "corpus_id", "doc-id", "docid")
 GRADE = ("label", "relevance", "score", "grade", "rel")
 """What a column may be called, in a header or in a data frame."""
+TREC = "query iteration document grade"
 
 
 def read_run(path: str | Path) -> dict[str, dict[str, float]]:
@@ -73,34 +75,28 @@ def read_run_and_tag(path: str | Path) -> tuple[dict[str, dict[str, float]], str
 def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
     """Judgements, from TREC's four columns or from BEIR's three with a header."""
     path = Path(path)
-    head = next((row for row in lines(path, CONTROL) if not _is_comment(row[1])), None)
-    if head is None:
-        raise BadInput("is empty; judgements were expected", path)
-    separator, names = _header(head[1])
-    if not names and len(columns(head[1])) == 3:
-        raise BadInput(
-            "has three columns and no header; begin the file with query-id, corpus-id, score (tabs between), "
-            "or write TREC's four columns: query iteration document grade",
-            path,
-            head[0],
-        )
-    q, d, g = (_column(names, aliases) for aliases in (QUERY, DOCUMENT, GRADE)) if names else (0, 2, 3)
-    width = len(names) or 4
-    shape = " ".join(names) or "query iteration document grade"
     qrels: dict[str, dict[str, int]] = {}
-    last, grades = None, {}
     known: dict[str, int] = {}
+    last, grades = None, {}
+    table: _Table | None = None
     for first, rows in blocks(path, CONTROL):
         plain = max(map(len, rows)) <= ID and "".join(rows).isascii()
         for at, line in enumerate(rows, first):
+            if table is None:
+                if not line.strip() or _is_comment(line):
+                    continue
+                table = _Table.beginning(line, path, at)
+                separator, names, width, q, d, g = table
+                if names:
+                    continue
             cells = line.split(separator) if plain or separator else columns(line)
             if len(cells) != width:
-                if not line or line.isspace() or (not separator and _is_comment(line)):
+                if not line.strip() or (not separator and _is_comment(line)):
                     continue
-                raise _columns(cells, width, shape, path, at)
+                raise _columns(cells, width, " ".join(names) or TREC, path, at)
             qid, docno, text = cells[q], cells[d], cells[g]
             if qid != last:
-                if (at == head[0] and names) or (not separator and qid[0] == "#"):
+                if not separator and qid[0] == "#":
                     continue
                 last, grades = qid, qrels.setdefault(qid, {})
             if not plain or (separator and (not qid or not docno or " " in line)):
@@ -110,25 +106,57 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
                 try:
                     grade = known[text] = whole_number(text)
                 except ValueError as error:
-                    raise BadInput(f"grade {quoted(text)} is not a whole number", path, at) from error
+                    raise BadInput(f"grade {error}", path, at) from None
                 check_grades([grade], path, at)
             if (before := grades.setdefault(docno, grade)) != grade:
                 place = _first_line(path, separator, (q, d), (qid, docno))
                 given = f"document {quoted(docno)} has grade {grade} for query {quoted(qid)}"
                 raise BadInput(f"{given}, on line {place} it has {before}", path, at)
     if not qrels:
-        raise BadInput("holds a header but no judgements", path)
+        raise BadInput("is empty; judgements were expected" if not table else "holds a header but no judgements", path)
     return qrels
+
+
+class _Table(NamedTuple):
+    """How judgements are laid out: what is between columns, their names and number, and which of them matter."""
+
+    separator: str | None
+    names: list[str]
+    width: int
+    query: int
+    document: int
+    grade: int
+
+    @classmethod
+    def beginning(cls, line: str, path: Path, at: int) -> _Table:
+        """The layout of a file that begins with this line."""
+        separator = "\t" if "\t" in line else None
+        names = [name.strip() for name in line.split(separator)]
+        query, document, grade = (_column(names, aliases) for aliases in (QUERY, DOCUMENT, GRADE))
+        if min(query, document, grade) >= 0:
+            return cls(separator, names, len(names), query, document, grade)
+        if len(columns(line)) == 3:
+            raise BadInput(
+                "has three columns and no header; begin the file with query-id, corpus-id, score (tabs between), "
+                f"or write TREC's four columns: {TREC}",
+                path,
+                at,
+            )
+        return cls(None, [], 4, 0, 2, 3)
 
 
 def read_topics(path: str | Path) -> dict[str, Query]:
     """Queries from lines of id, tab, text, where a header is passed over; or from TREC's topics in SGML or XML."""
     path = Path(path)
-    if marked_up(path):
-        return read_marked_up(path)
+    rows = lines(path)
+    if (head := next(rows, None)) is None:
+        raise BadInput("is empty; queries were expected", path)
+    rows = chain([head], rows)
+    if tag := first_tag(head[1]):
+        return read_marked_up(rows, tag, path)
     queries: dict[str, Query] = {}
     places: dict[str, int] = {}
-    for at, line in lines(path):
+    for at, line in rows:
         cells = line.split("\t")
         if len(cells) < 2 or not cells[0]:
             raise BadInput("is not a query id, a tab and a text", path, at)
@@ -244,15 +272,6 @@ def _rows(frame: pd.DataFrame, third: Sequence[str]) -> Iterable[tuple[str, str,
 def _column(names: Sequence[str], aliases: Sequence[str]) -> int:
     """Which column goes by one of these names; -1 if none does."""
     return next((names.index(alias) for alias in aliases if alias in names), -1)
-
-
-def _header(line: str) -> tuple[str | None, list[str]]:
-    """What separates the columns, and their names; no names if the line is none."""
-    separator = "\t" if "\t" in line else None
-    names = [name.strip() for name in line.split(separator)]
-    if min(_column(names, aliases) for aliases in (QUERY, DOCUMENT, GRADE)) < 0:
-        return None, []
-    return separator, names
 
 
 def _columns(cells: Sequence[str], width: int, shape: str, path: Path, number: int) -> BadInput:

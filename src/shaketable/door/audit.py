@@ -13,7 +13,7 @@ from shaketable.bench import Bench
 from shaketable.data.load import load
 from shaketable.data.splits import TEST, TRAIN
 from shaketable.data.trec import write_run
-from shaketable.door.names import named_models
+from shaketable.door.names import named_models, several
 from shaketable.errors import UnknownName
 from shaketable.extras import has
 from shaketable.files import home
@@ -94,8 +94,8 @@ class Audit:
 
 def audit(
     data: str | Path | Collection = "sample",
-    rankers: Iterable[Any] | Mapping[str, Any] = (),
-    tasks: Iterable[str | Task] = (),
+    rankers: Any = (),
+    tasks: str | Task | Iterable[str | Task] = (),
     *,
     split: str | None = None,
     candidates: str | Path | None = None,
@@ -111,11 +111,12 @@ def audit(
 ) -> Audit:
     """Put rankers on the table: every task that applies, or those that are named.
 
-    Rankers and tasks are texts or objects. Where the collection has a split called test, that is what is measured on,
-    unless another is named; "all" is every query. Without rankers there are default ones, and `say` is told which.
+    Rankers and tasks are texts or objects, one or several; a mapping gives rankers their names. Where the collection
+    has a split called test, that is what is measured on, unless another is named; "all" is every query. Without rankers
+    there are default ones, and `say` is told which.
     """
     started = time.perf_counter()
-    chosen = [TASKS.build(task) if isinstance(task, str) else task for task in tasks] or [TASKS.build(t) for t in TASKS]
+    chosen = [TASKS.build(task) if isinstance(task, str) else task for task in several(tasks) or TASKS]
     models = named_models(rankers)
     bench = open_bench(
         data, models, split, candidates, cut, depth, limit, seed, first_stage, keep_going, watch, executor

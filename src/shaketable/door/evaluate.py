@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from shaketable.data.scores import read_scores
-from shaketable.data.trec import read_qrels, read_run
+from shaketable.data.trec import read_qrels, read_run_and_tag
 from shaketable.door.audit import Audit
-from shaketable.door.names import split_name, told_apart
+from shaketable.door.names import several, split_name, told_apart
 from shaketable.errors import BadInput
 from shaketable.measure.effectiveness import score_tables
 from shaketable.task import effectiveness, risk, variance
@@ -17,11 +17,11 @@ from shaketable.types import Qrels, Run, ScoreTable
 
 def evaluate(
     qrels: str | Path | Qrels | None = None,
-    runs: Iterable[str | Path] | Mapping[str, str | Path | Run] = (),
+    runs: str | Path | Iterable[str | Path] | Mapping[str, str | Path | Run] = (),
     *,
     scores: str | Path | ScoreTable | None = None,
-    measures: Sequence[str] = (),
-    baselines: Sequence[str] = ("mean",),
+    measures: str | Sequence[str] = (),
+    baselines: str | Sequence[str] = ("mean",),
     alphas: Sequence[float] = risk.ALPHAS,
     test: str = "t_test",
     correction: str = "holm",
@@ -39,12 +39,12 @@ def evaluate(
         if measures:
             raise BadInput("measures are for runs; a table of scores says what was measured by its own numbers")
         tables = [scores if isinstance(scores, ScoreTable) else read_scores(Path(scores))]
-        compared = list(baselines)
+        compared = several(baselines)
         spread = variance.of_scores(tables[0], seed)
     else:
         judgements, lists, files = _read(qrels, runs)
-        compared = [files.get(text, text) for text in baselines]
-        wanted = list(measures) or ["nDCG@10"]
+        compared = [files.get(text, text) for text in several(baselines)]
+        wanted = several(measures) or ["nDCG@10"]
         every = score_tables((*wanted, *variance.NEEDED), judgements, lists)
         tables = list(every[: len(wanted)])
         initial = compared[0] if compared[0] in lists else next(iter(lists))
@@ -59,25 +59,31 @@ def evaluate(
 
 
 def _read(
-    qrels: str | Path | Qrels | None, runs: Iterable[str | Path] | Mapping[str, str | Path | Run]
+    qrels: str | Path | Qrels | None, runs: str | Path | Iterable[str | Path] | Mapping[str, str | Path | Run]
 ) -> tuple[Qrels, dict[str, Run], dict[str, str]]:
-    """Judgements, runs by name, and the names by file."""
-    entries = list(runs.items()) if isinstance(runs, Mapping) else [_entry(text) for text in runs]
+    """Judgements, runs by name, and the names by file.
+
+    A run is called as it was told to be, else by its tag where no other has it, else by the part of its path that tells
+    it apart.
+    """
+    entries = list(runs.items()) if isinstance(runs, Mapping) else [_entry(text) for text in several(runs)]
     if qrels is None or not entries:
         raise BadInput("give judgements (--qrels) and at least one run (--run), or a table of scores (--scores)")
     judgements = qrels if isinstance(qrels, Mapping) else read_qrels(Path(qrels))
+    read = [(source, "") if isinstance(source, Mapping) else read_run_and_tag(Path(source)) for _, source in entries]
     paths = [Path(source) for name, source in entries if not name and not isinstance(source, Mapping)]
+    tags = [tag for (name, _), (_, tag) in zip(entries, read, strict=True) if not name]
     lists: dict[str, Run] = {}
     files: dict[str, str] = {}
-    for name, source in entries:
-        run = source if isinstance(source, Mapping) else read_run(Path(source))
-        name = told_apart(name or short_name(Path(str(source)), paths), lists)
+    for (given, source), (run, tag) in zip(entries, read, strict=True):
+        own = tag if tag and tags.count(tag) == 1 else ""
+        name = told_apart(given or own or short_name(Path(str(source)), paths), lists)
         lists[name] = run
         if not isinstance(source, Mapping):
             files[str(source)] = name
         if not run.keys() & judgements.keys():
-            where = f"run {name}" if isinstance(source, Mapping) else source
-            raise BadInput("none of its queries is judged; do the query ids match?", where)
+            where = None if isinstance(source, Mapping) else source
+            raise BadInput(f"none of its queries is judged (the run is called {name}); do the query ids match?", where)
     return judgements, lists, files
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from shaketable.errors import BadInput
-from shaketable.rank.python import adapt
+from shaketable.rankers.python import adapt
 from shaketable.registry import RANKERS
 from shaketable.types import Collection, Model, Ranker
 
@@ -21,7 +21,7 @@ NAMED = r"([\w.+-]+)=(.+)"
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """A ranker, a function or whatever else `rank.python.adapt` takes, as a model: it lives in this process only."""
+    """A ranker, a function or whatever else `rankers.python.adapt` takes, as a model: it lives in this process only."""
 
     thing: Any
     name: str
@@ -30,8 +30,18 @@ class Given:
         return adapt(self.thing, collection, self.name)
 
 
-def named_models(rankers: Iterable[Any] | Mapping[str, Any]) -> dict[str, Model]:
-    """name -> model, of texts ("bm25(k1=0.9)", "mine=http://host/rerank") and of objects.
+def several(things: Any) -> list[Any]:
+    """Things in a list; one that was given without a list, such as a text, is a list of one.
+
+    >>> several("bm25"), several(("bm25", "ql")), several(None)
+    (['bm25'], ['bm25', 'ql'], [None])
+    """
+    alone = isinstance(things, str | Path) or not isinstance(things, Iterable)
+    return [things] if alone else list(things)
+
+
+def named_models(rankers: Any) -> dict[str, Model]:
+    """name -> model, of texts ("bm25(k1=0.9)", "mine=http://host/rerank") and of objects, or a mapping of both by name.
 
     Two of one name are told apart.
 
@@ -41,7 +51,7 @@ def named_models(rankers: Iterable[Any] | Mapping[str, Any]) -> dict[str, Model]
     if isinstance(rankers, Mapping):
         return {name: _model(thing, name)[1] for name, thing in rankers.items()}
     models: dict[str, Model] = {}
-    for thing in rankers:
+    for thing in several(rankers):
         name, model = _model(thing, "")
         models[told_apart(name, models)] = model
     return models

@@ -26,11 +26,18 @@ def rank(data: str | Path | Collection = "sample", ranker: Any = "bm25", *, dept
 
 
 def ranked(
-    data: str | Path | Collection, ranker: Any, *, split: str | None = "all", candidates: Any = None, **options: Any
+    data: str | Path | Collection,
+    ranker: Any,
+    *,
+    split: str | None = "all",
+    candidates: str | Path | None = None,
+    cut: str = "",
+    seed: int = 0,
+    **options: Any,
 ) -> Bench:
     """The bench that ranks: unjudged queries too, so judgements are left out."""
-    whole = load(data, None if split in (None, "all") else split, candidates)
-    return open_bench(replace(whole, qrels={}), named_models([ranker]), split="all", **options)
+    whole = load(data, None if split in (None, "all") else split, candidates, cut, seed)
+    return open_bench(replace(whole, qrels={}), named_models([ranker]), split="all", seed=seed, **options)
 
 
 def write_ranked(bench: Bench, out: Path, tag: str | None = None) -> Run:

@@ -12,14 +12,14 @@ from shaketable.data.splits import TRAIN
 from shaketable.data.trec import write_qrels, write_run
 from shaketable.door.audit import open_bench
 from shaketable.errors import BadInput
-from shaketable.rank.ltr import FittedModel
-from shaketable.rank.saved import Saved
+from shaketable.learners import fit as fitting
+from shaketable.learners.baselines import read_baselines
+from shaketable.learners.fit import FeatureLearner
+from shaketable.learners.ndcg import NDCG
+from shaketable.learners.plan import Plan
+from shaketable.rankers.ltr import FittedModel
+from shaketable.rankers.saved import Saved
 from shaketable.registry import LEARNERS
-from shaketable.train import fit as fitting
-from shaketable.train.baselines import read_baselines
-from shaketable.train.fit import FeatureLearner
-from shaketable.train.ndcg import NDCG
-from shaketable.train.plan import Plan
 from shaketable.types import Collection, Figure, Learner, Result, Watch, unwatched
 
 if TYPE_CHECKING:

@@ -8,15 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from shaketable.data.load import load
 from shaketable.data.trec import read_topics
+from shaketable.door.names import several
 from shaketable.edit import vary as varying
+from shaketable.edit.function import FunctionEdit
 from shaketable.edit.methods import chosen
 from shaketable.edit.vary import Variation
 from shaketable.errors import BadInput
 from shaketable.files import written_whole
-from shaketable.rank.similarity import judge_for
+from shaketable.rankers.similarity import judge_for
 from shaketable.report import escaped, harmless
 from shaketable.types import Collection, Edit, Query
 
@@ -34,8 +37,8 @@ class Varied:
 
 
 def vary(
-    queries: str | Path | Collection | Mapping[str, Query] = "sample",
-    methods: Iterable[str | Edit] = (),
+    queries: str | Path | Collection | Mapping[str, Query | str] = "sample",
+    methods: Any = (),
     *,
     categories: Sequence[str] = (),
     n: int = 1,
@@ -45,12 +48,14 @@ def vary(
 ) -> Varied:
     """Up to n variations of each query by each method, with category and whether they will do.
 
-    Queries are those of a collection, a file of topics, "-" for lines on standard input, or a mapping. Without methods
-    or categories, all that vary a query by rules and work here; with a file of `variants`, those that people wrote.
+    Queries are those of a collection, a file of topics, "-" for lines on standard input, or a mapping; methods are
+    texts, edits, or functions f(text, draws) of a module (`edit.function`). Without methods or categories, all that
+    vary a query by rules and work here; with a file of `variants`, those that people wrote.
     """
     known, collection = read_queries(queries)
-    names, objects = [m for m in methods if isinstance(m, str)], [m for m in methods if not isinstance(m, str)]
-    edits: list[Edit] = list(objects)
+    given = several(methods)
+    names, objects = [m for m in given if isinstance(m, str)], [m for m in given if not isinstance(m, str)]
+    edits: list[Edit] = [_edit(thing) for thing in objects]
     lacking: dict[str, str] = {}
     if names or categories or (variants is None and not objects):
         more, lacking = chosen(names, categories)
@@ -62,11 +67,11 @@ def vary(
 
 
 def read_queries(
-    source: str | Path | Collection | Mapping[str, Query],
+    source: str | Path | Collection | Mapping[str, Query | str],
 ) -> tuple[dict[str, Query], Collection | None]:
     """The queries that a text names, and the collection that they are of, if there is one."""
     if isinstance(source, Mapping):
-        return dict(source), None
+        return {qid: Query(query) if isinstance(query, str) else query for qid, query in source.items()}, None
     if isinstance(source, Collection):
         return dict(source.queries), source
     if source == "-":
@@ -78,6 +83,17 @@ def read_queries(
         return dict(read_topics(Path(source))), None
     collection = load(source)
     return dict(collection.queries), collection
+
+
+def _edit(thing: Any) -> Edit:
+    """An edit, or the edit that a function of a module is."""
+    if isinstance(getattr(thing, "category", None), str) and callable(getattr(thing, "apply", None)):
+        edit: Edit = thing
+        return edit
+    target = f"{getattr(thing, '__module__', '')}:{getattr(thing, '__qualname__', '')}"
+    if not callable(thing) or "<" in target:
+        raise BadInput(f"{thing!r} is no edit: it has category and apply, or is a function f(text, draws) of a module")
+    return FunctionEdit(target)
 
 
 def write_variations(variations: Iterable[Variation], out: str | Path) -> None:

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from shaketable.chance import Draws
 from shaketable.edit.taxonomy import GENERALISATION, MISSPELLING
-from shaketable.errors import BadInput
+from shaketable.errors import check_within
 from shaketable.text.thesaurus import bundled
 from shaketable.text.tokens import Memo
 from shaketable.text.words import PARTS
@@ -90,8 +90,7 @@ class CharAttack:
     drawn_as: ClassVar[str] = "char_attack"
 
     def __post_init__(self) -> None:
-        if self.edits < 1:
-            raise BadInput(f"char_attack: the number of edits is 1 or more, not {self.edits}")
+        check_within("char_attack", self, edits=(1, 1000))
 
     def apply(self, text: str, draws: Draws, context: Context) -> str | None:
         attacked = self.attack(text, draws, context)

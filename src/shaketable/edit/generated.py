@@ -55,7 +55,7 @@ class _Generated(ABC):
         results: list[str | None] = [None] * len(texts)
         if not order:
             return results
-        model = load(self.model)
+        model = open_generator(self.model)
         for start in range(0, len(order), self.batch):
             chosen = order[start : start + self.batch]
             outputs = [" ".join(texts[i].split()) for i in chosen]
@@ -151,7 +151,7 @@ class Loaded:
 
 
 @lru_cache(maxsize=2)
-def load(name: str) -> Loaded:
+def open_generator(name: str) -> Loaded:
     """A model from a folder, our resources, the cache of Hugging Face, or the hub, whichever has it first."""
     try:
         import transformers  # noqa: F401

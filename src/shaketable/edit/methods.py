@@ -60,7 +60,11 @@ def chosen(names: Sequence[str] = (), categories: Sequence[str] = ()) -> tuple[l
         found += [edit] if edit not in found else []
     lists = [known[name] for name in names if name in known] + [_of_category(name) for name in categories]
     for name in (name for methods in lists or ([] if names else [known["default"]]) for name in methods):
-        edit = EDITS.build(name)
+        try:
+            edit = EDITS.build(name)
+        except BadInput as error:
+            lacking[name] = str(error)
+            continue
         if reason := missing(edit):
             lacking[name] = reason
         elif edit not in found:
@@ -71,7 +75,7 @@ def chosen(names: Sequence[str] = (), categories: Sequence[str] = ()) -> tuple[l
 def _of_category(category: str) -> tuple[str, ...]:
     if category not in CATEGORIES:
         raise UnknownName("category", category, CATEGORIES)
-    names = tuple(name for name in _variations() if EDITS.load(name).category == category)
+    names = tuple(name for name in _variations() if _category(name) == category)
     if not names:
         raise BadInput(
             f"no method makes variations of the category {category!r}; name an edit, or bring a file of them"
@@ -79,10 +83,22 @@ def _of_category(category: str) -> tuple[str, ...]:
     return names
 
 
+def _category(name: str) -> str:
+    try:
+        return str(EDITS.class_of(name).category)
+    except BadInput:
+        return ""
+
+
 def _variations() -> Iterator[str]:
     """The edits that are no attacks and need no parameter."""
     for name in EDITS:
-        fields = dataclasses.fields(EDITS.load(name))
+        try:
+            edit = EDITS.class_of(name)
+        except BadInput:  # of another package; whoever builds it learns why it cannot be had
+            yield name
+            continue
+        fields = dataclasses.fields(edit) if dataclasses.is_dataclass(edit) else ()
         optional = all(f.default is not f.default_factory for f in fields if f.init)  # both are MISSING where it is not
         if optional and name not in ATTACKS:
             yield name

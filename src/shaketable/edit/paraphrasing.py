@@ -19,7 +19,7 @@ from shaketable.edit.oneword import CONTENT, TOPICAL, change_at
 from shaketable.edit.question import CORE
 from shaketable.edit.taxonomy import PARAPHRASING
 from shaketable.edit.validity import THESAURUS
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, check_within
 from shaketable.text.grammar import ANY as ANY_PART
 from shaketable.text.grammar import parts_at
 from shaketable.text.inflection import ending_on, lemmas
@@ -102,6 +102,7 @@ class WordEmbedSynSwap:
 
     def __post_init__(self) -> None:
         _nearest("word_embed_syn_swap", self.choice, "nearest")
+        check_within("word_embed_syn_swap", self, neighbours=(1, 1000), threshold=(-1, 1))
 
     def apply(self, text: str, draws: Draws, context: Context) -> str | None:
         synonyms = _from_neighbours(self.file, self.neighbours, self.threshold, _environment())

@@ -102,7 +102,7 @@ def made_with(method: str) -> tuple[str, ...]:
 def _class(method: str) -> type[Any] | None:
     """The class of a method of the catalogue, by its text form."""
     name = method.partition("(")[0]
-    return EDITS.load(name) if name in list(EDITS) else None
+    return EDITS.class_of(name) if name in list(EDITS) else None
 
 
 def _category(row: Mapping[str, str], method: str) -> str:

@@ -3,8 +3,8 @@
 A proxy for the judgement of people. Misspellings and orderings are valid by how they are made, as in paper 004; for the
 others the thresholds were fitted to that paper's labels for ANTIQUE and to labels of our own, and tested on TREC DL
 2019 and on other labels of our own (`evidence/validity.py`). A verdict depends on the case and on the evidence that
-`Validity` was given, and on nothing else; `rank.similarity.judge_for` gives it all that this machine and a collection
-have.
+`Validity` was given, and on nothing else; `rankers.similarity.judge_for` gives it all that this machine and a
+collection have.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def _on_disk(corpus: Corpus, tokenizer: Tokenizer, name: str) -> Index:
     folder, remark = files.home() / "indexes" / name, ""
     try:
         if folder.is_dir():
-            return load(folder)
+            return read_index(folder)
     except BadInput as error:
         if isinstance(error, Damaged):
             arrays.discard(folder)
@@ -143,7 +143,7 @@ def _on_disk(corpus: Corpus, tokenizer: Tokenizer, name: str) -> Index:
     stayed = folder.exists()  # damaged, and not to be removed
     try:
         save(index, folder)
-        index = load(folder, written=not stayed)
+        index = read_index(folder, written=not stayed)
     except (OSError, BadInput) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         remark = remark or f"the index cannot be kept in {folder.parent} ({reason}): it will be built again next time"
@@ -195,9 +195,9 @@ def save(index: Index, folder: Path) -> None:
         writer.append("cf", index.cf)
 
 
-def load(folder: Path, *, written: bool = False) -> Index:
+def read_index(folder: Path, *, written: bool = False) -> Index:
     """The index in a folder, mapped; `Damaged` if it is not as it was written, which may have been just now."""
-    about, found = arrays.load(folder, written=written)
+    about, found = arrays.read_arrays(folder, written=written)
 
     def part(name: str) -> dict[str, Any]:
         return {key.removeprefix(name): array for key, array in found.items() if key.startswith(name)}

@@ -43,8 +43,8 @@ NOTHING = Comparison(0, *(float("nan"),) * 7)
 def compare(before: Mapping[str, float], after: Mapping[str, float], seed: int = 0) -> Comparison:
     """Compare two values of each query that has both.
 
-    >>> compare({"a": 0.5, "b": 0.3, "c": 1.0}, {"a": 0.4, "b": 0.3}).change
-    -0.04999999999999999
+    >>> compare({"a": 0.5, "b": 0.25, "c": 1.0}, {"a": 0.25, "b": 0.25}).change
+    -0.125
     """
     common = [qid for qid in before if qid in after]
     if not common:
@@ -71,10 +71,12 @@ def query_means(qids: Sequence[str], values: Sequence[float] | Values) -> dict[s
 def starred(frame: pd.DataFrame, column: str = "p", queries: str = "queries", method: str = "holm") -> pd.DataFrame:
     """The frame with a column of p-values corrected for their number, and a star beside it where chance is unlikely.
 
-    NaN is no test: it takes no part in the correction.
+    NaN is no test: it takes no part in the correction. A frame without the column has nothing to correct.
     """
+    if column not in frame:
+        return frame
     frame = frame.copy()
-    at = list(frame.columns).index(column) if column in frame else 0
+    at = list(frame.columns).index(column)
     corrected = adjust(frame.pop(column).to_numpy(dtype=np.float64), method)
     words = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
     frame.insert(at, f"{column} ({words[method]})", corrected)

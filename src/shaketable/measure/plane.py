@@ -18,8 +18,14 @@ EXAGGERATED = 250
 def tsne(points: Points, perplexity: float = 5.0) -> Points:
     """A place in the plane for each point: [n, d] -> [n, 2].
 
-    It starts from the two principal components, so nothing is left to chance, and equal points stay together.
+    It starts from the two principal components, so nothing is left to chance. Equal points have one place, and the
+    order of the points does not matter: rounding alone would drive them apart, so each is placed once, in sorted order.
     """
+    distinct, which = np.unique(points, axis=0, return_inverse=True)
+    return np.asarray(_placed(distinct, perplexity)[which.reshape(-1)])
+
+
+def _placed(points: Points, perplexity: float) -> Points:
     n = len(points)
     if n < 3:
         return np.pad(components(points), ((0, 0), (0, 2)))[:, :2]

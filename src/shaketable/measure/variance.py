@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, check
 from shaketable.measure import difference, per_topic
 from shaketable.measure.effectiveness import parse, per_query
 from shaketable.types import Qrels, Run
@@ -65,8 +65,7 @@ class GMAP:
     epsilon: float = 1e-5
 
     def __post_init__(self) -> None:
-        if not self.epsilon > 0:
-            raise BadInput(f"gmap: epsilon must be above 0, not {self.epsilon}")
+        check("gmap", 0 < self.epsilon <= 1, "epsilon", "above 0 and not above 1", self.epsilon)
 
     def over(self, ap: ArrayLike) -> Values:
         ap = per_topic(ap, least=0)
@@ -104,8 +103,7 @@ class WorstArea:
     normalised: bool = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.share <= 1:
-            raise BadInput(f"worst_area: share must be above 0 and at most 1, not {self.share}")
+        check("worst_area", 0 < self.share <= 1, "share", "above 0 and not above 1", self.share)
 
     def over(self, ap: ArrayLike) -> Values:
         ap = per_topic(ap, least=0)
@@ -161,7 +159,8 @@ def below_initial(initial: ArrayLike, new: ArrayLike) -> float:
     >>> below_initial([0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.2, 0.4])
     25.0
     """
-    return float(100 * (_difference(initial, new) < 0).mean())
+    worse = _difference(initial, new) < 0
+    return float(100 * worse.sum() / worse.size)
 
 
 def mean_variance_correlation(means: ArrayLike, variances: ArrayLike) -> float:

@@ -85,6 +85,8 @@ def cell(value: object, most: int = 0) -> str:
 
 def missing(value: object) -> bool:
     """Is this None, NaN, NaT or pandas' NA?"""
+    if isinstance(value, str):  # most are, and for these nothing need be loaded
+        return False
     import pandas as pd
 
     return value is None or (bool(pd.api.types.is_scalar(value)) and bool(pd.isna(value)))  # type: ignore[call-overload]

@@ -70,7 +70,8 @@ def verdicts(gates: Sequence[Gate], results: Iterable[Result]) -> list[Verdict]:
         named = [one for one in findings if gate.key in (one.name, f"{one.ranker}.{one.name}")]
         if not named:
             raise UnknownName("finding", gate.key, {f"{one.ranker}.{one.name}" for one in findings})
-        # two tasks may have found the same number
-        once = {(one.ranker, one.name, one.value, one.against, one.where): one for one in reversed(named)}
-        outcomes += [Verdict(gate, one) for one in reversed(once.values())]
+        # two tasks may have found the same number, one of them without a word on what it is compared with
+        compared = {(one.ranker, one.name, one.value, one.where) for one in named if one.against}
+        once = [one for one in named if one.against or (one.ranker, one.name, one.value, one.where) not in compared]
+        outcomes += [Verdict(gate, one) for one in once]
     return outcomes

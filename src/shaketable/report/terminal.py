@@ -82,7 +82,7 @@ def _column(values: pd.Series[Any]) -> _Column:
 def _parts(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
     """Cut the columns into groups that fit; each group starts with the columns that name its rows."""
     names = 0
-    while names < len(columns) - 1 and not columns[names].numeric and _width(columns[: names + 1]) <= width / 2:
+    while names < len(columns) - 1 and not columns[names].numeric and _width(columns[: names + 1]) <= 0.62 * width:
         names += 1
     keys = list(columns[:names])
     part = list(keys)

@@ -41,10 +41,10 @@ class Traits:
     pointwise: bool
     fingerprint: str | None
     cached: bool
-    volatile: bool
-    in_flight: int
-    chunk: int
-    noise: float
+    volatile: bool = False
+    in_flight: int = 1
+    chunk: int = 0
+    noise: float = 0.0
 
     @classmethod
     def of(cls, ranker: Ranker | Retriever, name: str = "") -> Traits:
@@ -354,7 +354,7 @@ def ask(ranker: Ranker, name: str, slates: list[Slate]) -> list[Scores]:
     return [checked(name, slate, answer) for slate, answer in zip(slates, answers, strict=True)]
 
 
-def find(ranker: Retriever, name: str, queries: list[str], k: int) -> list[Found]:
+def retrieve(ranker: Retriever, name: str, queries: list[str], k: int) -> list[Found]:
     """Call the retriever and check what comes back."""
     where = f" (first query {queries[0]!r})" if queries else ""
     what = f"failed to search for {len(queries)} queries{where}"
@@ -639,7 +639,7 @@ class SearchRequest:
     k: int
 
     def put(self, ranker: Any, name: str) -> list[Answer]:
-        return list(find(ranker, name, self.queries, self.k))
+        return list(retrieve(ranker, name, self.queries, self.k))
 
     def parts(self) -> list[Request]:
         return [SearchRequest([query], self.k) for query in self.queries]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from shaketable.errors import check
 from shaketable.measure.kinds import change_measure
 from shaketable.types import Figure, Finding, Result, ranking
 
@@ -23,6 +24,7 @@ class Agreement:
     needs_scoring: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        check("agreement", bool(self.measures), "measures", "one or more", self.measures)
         for text in self.measures:
             change_measure(text)
 

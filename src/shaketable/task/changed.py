@@ -7,13 +7,15 @@ changed one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shaketable.edit.vary import Variation, prepared
 from shaketable.measure.comparison import Movement, movement
 from shaketable.measure.effectiveness import Evaluator, parse
 from shaketable.types import Example, Run, ranking
@@ -78,7 +80,7 @@ class Shaken:
     before: NDArray[np.float64] | None
     after: NDArray[np.float64] | None
 
-    @property
+    @cached_property
     def movements(self) -> list[Movement]:
         """How far each trial's list moved."""
         tops = {key: ranking(scores) for key, scores in self.old.items()}
@@ -114,21 +116,8 @@ def shake(bench: Bench, ranker: str, trials: Sequence[Trial], measure: str, sett
     return Shaken(trials, old, new, values_of(bench, measure, plain, old), values_of(bench, measure, trials, new))
 
 
-def originals(bench: Bench) -> list[Trial]:
-    """The queries as they are, as trials among others."""
-    return [Trial(qid, text) for qid, text in bench.texts.items()]
-
-
-def before(bench: Bench, ranker: str, measure: str, setting: str) -> dict[str, float]:
-    """qid -> value of the original query under a setting."""
-    trials = originals(bench)
-    values = values_of(bench, measure, trials, runs_of(bench, ranker, trials, setting))
-    return dict(zip((t.qid for t in trials), values.tolist(), strict=True))
-
-
-def by_query(trials: Sequence[Trial], values: NDArray[np.float64] | None) -> Mapping[str, list[float]]:
-    """The values of each query's trials."""
-    groups: dict[str, list[float]] = {}
-    for trial, value in zip(trials, [] if values is None else values.tolist(), strict=values is not None):
-        groups.setdefault(trial.qid, []).append(value)
-    return groups
+def originals(bench: Bench, variations: Sequence[Variation]) -> list[Trial]:
+    """The queries as trials among others, prepared as these variations of them are: in lower case, as a rule."""
+    texts = {v.qid: v.original for v in variations}
+    lower = all(text == text.lower() for text in texts.values())
+    return [Trial(qid, texts.get(qid) or prepared(text, lower)) for qid, text in bench.texts.items()]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shaketable.errors import UnknownName
+from shaketable.errors import UnknownName, check
 from shaketable.measure.effectiveness import score_tables
 from shaketable.measure.significance import (
     CORRECTIONS,
@@ -47,6 +47,7 @@ class Effectiveness:
     needs_scoring: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        check("effectiveness", bool(self.measures), "measures", "one or more", self.measures)
         check_words(self.test, self.correction)
 
     def run(self, bench: Bench) -> Result:

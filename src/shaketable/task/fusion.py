@@ -14,10 +14,10 @@ import numpy as np
 
 from shaketable.edit.taxonomy import KEEPING
 from shaketable.edit.vary import Variation
-from shaketable.errors import BadInput
+from shaketable.errors import check_within
 from shaketable.measure.comparison import compare, starred
 from shaketable.measure.effectiveness import Evaluator, parse
-from shaketable.rank.fusion import METHODS, fuse
+from shaketable.rankers.fusion import METHODS, fuse
 from shaketable.task.changed import Trial, originals, runs_of, settings, values_of
 from shaketable.task.query_variation import varied
 from shaketable.types import Figure, Finding, Result, Run
@@ -48,8 +48,7 @@ class Fusion:
     needs_scoring: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.n < 1:
-            raise BadInput(f"fusion: n should be 1 or more, not {self.n}")
+        check_within("fusion", self, n=(1, 10_000))
 
     def run(self, bench: Bench) -> Result:
         import pandas as pd
@@ -57,7 +56,8 @@ class Fusion:
         every = varied(bench, self.edits, self.n, self.variations)[0]
         kept = [v for v in every if v.category in KEEPING and (v.valid or self.invalid)]
         setting = settings(bench)[0]
-        rows = [row for name in bench.scoring for row in self._rows(bench, name, kept, setting)]
+        plain = originals(bench, every)
+        rows = [row for name in bench.scoring for row in self._rows(bench, name, plain, kept, setting)]
         summary = starred(pd.DataFrame(rows))
         columns = ["lists of", "ranker", "before", "after", "change", "p (Holm)", "", "lists", "queries with lists"]
         shown = summary[summary["fusion"].isin(["rrf", "oracle"]) & summary["with original"]][columns]
@@ -101,11 +101,12 @@ class Fusion:
             brief=("rrf with the original",),
         )
 
-    def _rows(self, bench: Bench, name: str, variations: Sequence[Variation], setting: str) -> list[dict[str, Any]]:
+    def _rows(
+        self, bench: Bench, name: str, plain: Sequence[Trial], variations: Sequence[Variation], setting: str
+    ) -> list[dict[str, Any]]:
         """The best query, and every way to fuse every group of lists, for one ranker."""
         wanted = parse(self.measure)
         evaluator = Evaluator((wanted,), bench.qrels)
-        plain = originals(bench)
         own = runs_of(bench, name, plain, setting)
         original = {trial.qid: own[str(i)] for i, trial in enumerate(plain)}
         clean = dict(zip(original, values_of(bench, self.measure, plain, own).tolist(), strict=True))

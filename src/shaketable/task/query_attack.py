@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shaketable.edit.vary import chance_of
-from shaketable.errors import BadInput
+from shaketable.errors import check_within
 from shaketable.measure.change import drop_rate
 from shaketable.measure.comparison import EXPLAINED, compare, mean_movement, query_means, starred
 from shaketable.measure.significance import FEWEST_QUERIES
@@ -55,8 +55,7 @@ class QueryAttack:
     needs_scoring: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.draws < 1:
-            raise BadInput(f"query_attack: draws should be 1 or more, not {self.draws}")
+        check_within("query_attack", self, draws=(1, 10_000))
         for text in self.attacks:
             EDITS.build(text)
 

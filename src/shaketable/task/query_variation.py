@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from shaketable.edit.published import read_variations
 from shaketable.edit.taxonomy import KEEPING
 from shaketable.edit.vary import HUMAN, Variation
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, check, check_within
 from shaketable.measure.comparison import EXPLAINED, Comparison, compare, mean_movement, query_means, starred
 from shaketable.measure.effectiveness import Evaluator, judged_share, parse
 from shaketable.measure.plane import tsne
 from shaketable.measure.significance import FEWEST_QUERIES
-from shaketable.rank.similarity import judge_for
-from shaketable.task.changed import PIPELINE, SETTINGS, Shaken, Trial, runs_of, settings, shake, values_of
+from shaketable.rankers.similarity import judge_for
+from shaketable.task.changed import PIPELINE, SETTINGS, Shaken, Trial, originals, runs_of, settings, shake, values_of
 from shaketable.task.sliced import sliced
 from shaketable.types import Example, Figure, Finding, Result
 
@@ -56,17 +56,15 @@ class QueryVariation:
     needs_scoring: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.n < 1:
-            raise BadInput(f"query_variation: n should be 1 or more, not {self.n}")
-        if any(depth < 1 for depth in self.depths):
-            raise BadInput(f"query_variation: depths should be 1 or more, not {self.depths}")
+        check_within("query_variation", self, n=(1, 10_000))
+        check("query_variation", all(depth >= 1 for depth in self.depths), "depths", "1 or more", self.depths)
 
     def run(self, bench: Bench) -> Result:
         import pandas as pd
 
         variations, lacking = varied(bench, self.edits, self.n, self.variations)
         trials = [Trial(v.qid, v.text, v.original) for v in variations]
-        whole = _prepared(bench, variations)
+        whole = originals(bench, variations)
         first = settings(bench)[0]
         rows: list[dict[str, Any]] = []
         details: list[dict[str, Any]] = []
@@ -198,7 +196,7 @@ class QueryVariation:
                     ends.append(query_means(qids, values_of(bench, self.measure, some, run)))
                 compared = compare(ends[0], ends[1], bench.seed)
                 rows.append({"ranker": name, "depth": depth, **_ends(compared)})
-        return starred(pd.DataFrame(rows)) if rows else pd.DataFrame(rows)
+        return starred(pd.DataFrame(rows))
 
     def _recall(self, bench: Bench, variations: Sequence[Variation]) -> pd.DataFrame:
         """The share of the relevant documents that the first stage finds, by category and depth."""
@@ -268,13 +266,6 @@ def varied(bench: Bench, edits: Sequence[str], n: int, file: str = "") -> tuple[
     return variations, {}
 
 
-def _prepared(bench: Bench, variations: Sequence[Variation]) -> list[Trial]:
-    """The queries as their variations were made from them: in lower case, as a rule."""
-    texts = {v.qid: v.original for v in variations}
-    lower = all(text == text.lower() for text in texts.values())
-    return [Trial(q, texts.get(q, t.lower() if lower else t)) for q, t in bench.texts.items()]
-
-
 def _groups(variations: Sequence[Variation]) -> dict[tuple[str, str], list[int]]:
     groups: dict[tuple[str, str], list[int]] = {}
     for i, v in enumerate(variations):
@@ -336,8 +327,7 @@ def _ends(compared: Comparison) -> dict[str, Any]:
 def _starred(frame: pd.DataFrame) -> pd.DataFrame:
     """Each convention is a family of tests of its own."""
     for column in ("p", "p (valid)", "p (replaced)"):
-        if column in frame:
-            frame = starred(frame, column)
+        frame = starred(frame, column)
     return frame
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from shaketable.bench import Bench
 
+DIFFICULTY = "difficulty for"
 QUARTERS = ("hardest quarter", "second quarter", "third quarter", "easiest quarter")
 
 
@@ -36,14 +37,15 @@ def sliced(
         values = {str(q): float(v) for q, v in details.groupby("query", sort=False)[column].mean().dropna().items()}
         slices = dict(bench.slices)
         if difficulty := _difficulty(bench, str(ranker), measure):
-            slices[f"difficulty for {difficulty[0]}"] = by_quarter(difficulty[1], QUARTERS)
+            slices[f"{DIFFICULTY} {difficulty[0]}"] = by_quarter(difficulty[1], QUARTERS)
         found = parts(values, slices, bench.seed)
         rows += [
             {"slice": p.slice, "part": p.part, "ranker": ranker, column: p.mean, "low": p.low, "high": p.high}
             | {"other queries": p.rest, "queries": p.n, "p (Holm)": p.p, "": mark(p.p, p.n)}
             for p in found
         ]
-        if (bad := worst(found, better)) is not None:
+        # what is hard for another is hard: that part is shown, and is no finding
+        if (bad := worst([part for part in found if not part.slice.startswith(DIFFICULTY)], better)) is not None:
             where = f"{bad.slice}: {bad.part}"
             findings.append(
                 Finding(

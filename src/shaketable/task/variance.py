@@ -78,7 +78,7 @@ def of_tables(
 
     *wanted, ap, success, precision, judged = tables
     summary = _spread(wanted, ap, seed)
-    summary["%no@10"] = 100 * (1 - success.values.mean(axis=1))
+    summary["%no@10"] = 100 * (success.values == 0).sum(axis=1) / len(success.topics)
     summary["judged@10"] = judged.values.mean(axis=1)
     ties = {system: tie_rate(run) for system, run in runs.items()}
     summary["ties"] = [one.neighbours for one in ties.values()]

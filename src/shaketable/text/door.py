@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from shaketable.errors import BadInput
-from shaketable.files import digest
+from shaketable.files import digest, home
 from shaketable.types import fingerprint
 
 Transformer: TypeAlias = Any
@@ -68,8 +68,8 @@ def from_hub(name: str) -> Path:
         return Path(snapshot_download(name, allow_patterns=list(ON_HUB), local_files_only=offline))
     except Exception as error:  # the network has many ways to fail
         raise BadInput(
-            f"there is no checkpoint {name!r}: no folder of that name, not in the cache at {constants.HF_HUB_CACHE}, "
-            f"and not to be had from {constants.ENDPOINT} ({first_line(error)})"
+            f"there is no checkpoint {name!r}: no folder of that name, here or in {home() / 'resources'}, not in the "
+            f"cache at {constants.HF_HUB_CACHE}, and not to be had from {constants.ENDPOINT} ({first_line(error)})"
         ) from error
 
 

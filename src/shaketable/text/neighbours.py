@@ -62,14 +62,14 @@ def places() -> list[Path]:
     return [home() / "resources" / name for name in NAMES]
 
 
-def find() -> Path | None:
+def neighbours_path() -> Path | None:
     """The first place that has some."""
     return next((path for path in places() if path.is_file()), None)
 
 
 def neighbours(path: str = "") -> Neighbours:
     """Neighbours from a file, or from the first place that has some."""
-    found = Path(path) if path else find()
+    found = Path(path) if path else neighbours_path()
     if found is None:
         raise BadInput(
             f"there are counter-fitted neighbours in none of {', '.join(map(str, places()))}; "

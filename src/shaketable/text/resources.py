@@ -36,13 +36,13 @@ def resources() -> list[Resource]:
         Resource("misspellings", True, str(misspellings.BUNDLED)),
         _searched(
             "wordnet",
-            wordnet.find(),
+            wordnet.wordnet_path(),
             wordnet.places(),
             "wordnet_syn_swap needs it: download NLTK's wordnet.zip into corpora/ of one of these folders",
         ),
         _searched(
             "counter-fitted neighbours",
-            neighbours.find(),
+            neighbours.neighbours_path(),
             neighbours.places(),
             "word_embed_syn_swap needs it: put the JSON of lists or the text file of vectors at one of these places",
         ),

@@ -14,6 +14,8 @@ from shaketable.errors import BadInput
 from shaketable.files import lines
 
 POS = ("noun", "verb", "adj", "adv")
+LARGEST = 100
+"""Words of a group, on either side: each of them is kept with all the others."""
 BUNDLED = Path(__file__).with_name("thesaurus.txt")
 
 Thesaurus = Mapping[str, Mapping[str, tuple[str, ...]]]
@@ -36,6 +38,8 @@ def read_thesaurus(path: Path) -> Thesaurus:
         replacements = [word.strip() for word in right.split(",")] if one_way else words
         if not all([*words, *replacements]) or len({*words, *replacements}) < 2:
             raise BadInput("a group holds at least two words, none of them empty", path, number)
+        if max(len(words), len(replacements)) > LARGEST:
+            raise BadInput(f"a group holds at most {LARGEST} words", path, number)
         for word in words:
             known = heads.setdefault(word, {}).setdefault(pos, [])
             known += [other for other in replacements if other != word and other not in known]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.errors import BadInput, cut, quoted
+from shaketable.errors import BadInput, quoted
 from shaketable.files import lines, numbers
 
 Floats = NDArray[np.float32]
@@ -33,7 +33,7 @@ def read_vectors(path: Path, wanted: Collection[str] = (), first: int | None = F
             try:
                 row = _row(rest)
             except ValueError as error:
-                what = f"{quoted(word)} has others ({cut(str(error))})"
+                what = f"{quoted(word)} has others: {error}"
                 raise BadInput(f"a line is a word and its numbers, but {what}", path, at) from None
             dim = dim or len(row)
             if len(row) != dim or not dim:
@@ -52,4 +52,7 @@ def _row(text: str) -> Floats:
     values = text.split(" ") if text else []
     if not text.isascii() or "_" in text or "\t" in text or "\v" in text or "\f" in text:  # where numpy is not strict
         return np.array(numbers(values), dtype=np.float32)
-    return np.array(values, dtype=np.float32)
+    try:
+        return np.array(values, dtype=np.float32)
+    except ValueError:
+        return np.array(numbers(values), dtype=np.float32)  # which says what is wrong

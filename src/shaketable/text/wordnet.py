@@ -79,14 +79,14 @@ def places() -> list[Path]:
     return [root / "corpora" / name for root in roots for name in ("wordnet", "wordnet.zip")]
 
 
-def find() -> Path | None:
+def wordnet_path() -> Path | None:
     """The first place that has it."""
     return next((p for p in places() if p.is_file() or (p / "index.noun").is_file()), None)
 
 
 def wordnet() -> WordNet:
     """WordNet from the first place that has it."""
-    path = find()
+    path = wordnet_path()
     if path is None:
         raise BadInput(
             f"WordNet is in none of {', '.join(map(str, places()))}; "

@@ -1,0 +1,135 @@
+"""What a ranker should not lose to: systems whose NDCG on each list is known or can be found out.
+
+By text: feature:N, run:FILE, scores:FILE.csv, model:FOLDER, or, where lists are of a collection, any ranker: bm25.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.data.letor import Letor
+from shaketable.data.scores import read_scores
+from shaketable.data.trec import read_run
+from shaketable.errors import BadInput
+from shaketable.learners.ndcg import NDCG
+from shaketable.rankers import ltr
+from shaketable.rankers.ltr import FittedModel
+from shaketable.registry import RANKERS
+from shaketable.score.road import ask
+from shaketable.types import Collection, Ranker, Run, ScoreTable, Slate
+
+Floats = NDArray[np.float64]
+System: TypeAlias = Callable[[Letor, NDCG], Floats]
+"""Whoever ranks the lists of a data set: the NDCG it reaches on each of them."""
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """What a ranker should not lose to, by name."""
+
+    systems: Mapping[str, System]
+
+    def values(self, data: Letor, ndcg: NDCG) -> Floats:
+        """NDCG of each baseline (rows) on each query (columns)."""
+        return np.stack([system(data, ndcg) for system in self.systems.values()])
+
+
+def by_feature(number: int) -> System:
+    """The ranking by one feature, numbered from 1 as in LETOR files."""
+
+    def values(data: Letor, ndcg: NDCG) -> Floats:
+        if not 1 <= number <= data.dims:
+            raise BadInput(f"there is no feature {number} to be a baseline; there are {data.dims}", data.source or None)
+        return ndcg.of((data.unscaled or data).features[:, number - 1])  # scaled, near values may tie
+
+    return values
+
+
+def by_model(model: FittedModel) -> System:
+    """The ranking of a model, which should have learned from other queries.
+
+    It is given the features as they came, whatever its rival is given: each model scales them as it learned to.
+    """
+    return lambda data, ndcg: ndcg.of(model.scores(data.unscaled or data))
+
+
+def by_run(run: Run, name: str) -> System:
+    """The ranking of a run; documents that it lacks come last."""
+
+    def values(data: Letor, ndcg: NDCG) -> Floats:
+        _refuse_missing(data, run, f"baseline {name}")
+        scores = [run[data.qids[q]].get(docno, -np.inf) for q, docno in zip(data.owners, data.docnos, strict=True)]
+        return ndcg.of(np.array(scores))
+
+    return values
+
+
+def by_table(table: ScoreTable, system: str) -> System:
+    """Values measured elsewhere; they should be of the same NDCG."""
+    known = dict(zip(table.topics, table.row(system).tolist(), strict=True))
+
+    def values(data: Letor, ndcg: NDCG) -> Floats:
+        _refuse_missing(data, known, f"baseline {system}")
+        return np.array([known[qid] for qid in data.qids])
+
+    return values
+
+
+def _refuse_missing(data: Letor, known: Mapping[str, Any], what: str) -> None:
+    if missing := [qid for qid in data.qids if qid not in known]:
+        raise BadInput(f"{what} has nothing for query {missing[0]!r} ({len(missing)} of {data.queries} such)")
+
+
+def by_ranker(ranker: Ranker, collection: Collection) -> System:
+    """The ranking of any ranker, where rows are documents of a collection."""
+
+    def values(data: Letor, ndcg: NDCG) -> Floats:
+        slates = [
+            Slate(collection.queries[qid].text, tuple(collection.docs[docno] for docno in data.docnos[start:end]))
+            for qid, start, end in zip(data.qids, data.starts[:-1], data.starts[1:], strict=True)
+        ]
+        return ndcg.of(np.concatenate(ask(ranker, ranker.name, slates)))
+
+    return values
+
+
+def read_baselines(texts: Sequence[str], collection: Collection | None = None) -> Baselines | None:
+    """The baselines that texts name; None for none."""
+    systems: dict[str, System] = {}
+    for text in texts:
+        systems |= _named(text, collection)
+    return Baselines(systems) if systems else None
+
+
+def _named(text: str, collection: Collection | None) -> dict[str, System]:
+    """A baseline by its text: one system, or for a table of scores each of its columns."""
+    kind, _, value = text.partition(":")
+    if kind == "feature" and value.isdecimal():
+        return {text: by_feature(int(value))}
+    if kind == "run" and value:
+        return {text: by_run(read_run(Path(value)), value)}
+    if kind == "model" and value:
+        return {text: by_model(ltr.read_model(value))}
+    if kind == "scores" and value:
+        table = read_scores(Path(value))
+        return {f"{text}:{system}": by_table(table, system) for system in table.systems}
+    if collection is not None:
+        return {text: by_ranker(RANKERS.build(text).open(collection), collection)}
+    raise BadInput(
+        f"cannot read the baseline {text!r}: write feature:N, run:FILE, scores:FILE.csv or model:FOLDER; "
+        "a ranker such as bm25 can be one where a collection is learned from"
+    )
+
+
+def files_of(texts: Sequence[str]) -> list[Path]:
+    """The files that baselines are read from: what is learned depends on what is in them."""
+    named = [
+        Path(value) for kind, _, value in (text.partition(":") for text in texts) if kind in ("run", "scores", "model")
+    ]
+    return [file for path in named for file in (sorted(path.iterdir()) if path.is_dir() else [path])]

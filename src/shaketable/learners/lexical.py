@@ -1,0 +1,113 @@
+"""Lexical rankers as learners: what they learn is the parameters of their formula.
+
+The grids are those of paper 000, section 3.3.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from shaketable.errors import BadInput
+from shaketable.learners.plan import Plan
+from shaketable.measure.effectiveness import score_table
+from shaketable.rankers import formula
+from shaketable.rankers.saved import Saved
+from shaketable.registry import RANKERS
+from shaketable.score.road import ask, retrieve
+from shaketable.types import Collection, Model, Run, Slate, Watch, ranking, unwatched
+
+
+@dataclass(frozen=True)
+class LexicalLearner:
+    """A lexical ranker such as bm25: tuned, its parameters are those that do best on the validation queries."""
+
+    ranker: str
+    measure: str = "AP"
+
+    def __post_init__(self) -> None:
+        RANKERS.build(self.ranker)
+
+    @property
+    def grid(self) -> Mapping[str, Sequence[Any]]:
+        values: Mapping[str, Sequence[Any]] = getattr(RANKERS.build(self.ranker), "grid", {})
+        return values
+
+    def fit(
+        self,
+        collection: Collection,
+        train: Sequence[str],
+        *,
+        valid: Sequence[str] = (),
+        seed: int = 0,
+        plan: Plan | None = None,
+        candidates: Run | None = None,
+        folder: str | Path,
+        depth: int = 100,
+        watch: Watch = unwatched,
+        overwrite: bool = False,
+    ) -> Saved:
+        """Leave the ranker in the folder as it is, with what it reaches on the queries `valid`, or on `train`."""
+        if plan is not None and plan != Plan():
+            raise BadInput(f"{self.ranker} learns from judgements alone; {plan.spec} is for other learners")
+        qids = list(valid or train)
+        model = RANKERS.build(self.ranker)
+        value = self._value(model, collection, qids, candidates, depth)
+        card = {
+            "learner": self.ranker,
+            "collection": {"name": collection.name, "fingerprint": collection.fingerprint},
+            "train": {"queries": len(train)},
+            "valid": {"queries": len(qids), "measure": self.measure},
+            "value": value,
+            "seed": seed,
+        }
+        formula.save(RANKERS.spec(model), folder, card, overwrite=overwrite)
+        return Saved(str(folder))
+
+    def choose(
+        self,
+        collection: Collection,
+        qids: Sequence[str],
+        candidates: Run | None = None,
+        depth: int = 100,
+        watch: Watch = unwatched,
+    ) -> tuple[LexicalLearner, list[dict[str, Any]]]:
+        """The learner with the parameters of the grid that do best on these queries, and what every other gave."""
+        model = RANKERS.build(self.ranker)
+        if not self.grid:
+            raise BadInput(f"{self.ranker} has no parameters to choose")
+        trials: list[dict[str, Any]] = []
+        points = list(product(*self.grid.values()))
+        with watch(f"tuning {self.ranker}", len(points)) as advance:
+            for point in points:
+                settings = dict(zip(self.grid, point, strict=True))
+                value = self._value(replace(model, **settings), collection, qids, candidates, depth)
+                trials.append(settings | {"valid": value})
+                advance(1)
+        winner = max(trials, key=lambda trial: trial["valid"])
+        best = replace(model, **{name: winner[name] for name in self.grid})
+        return replace(self, ranker=RANKERS.spec(best)), trials
+
+    def _value(
+        self, model: Model, collection: Collection, qids: Sequence[str], candidates: Run | None, depth: int
+    ) -> float:
+        judged = [qid for qid in qids if collection.qrels.get(qid)]
+        if not judged:
+            raise BadInput(f"collection {collection.name}: no query of those to tune on has judgements")
+        ranker: Any = model.open(collection)
+        texts = [collection.queries[qid].text for qid in judged]
+        given = candidates or collection.candidates
+        run: dict[str, Mapping[str, float]] = {}
+        if given:
+            lists = [ranking(given.get(qid, {}))[:depth] for qid in judged]
+            slates = [Slate(t, tuple(collection.docs[d] for d in ds)) for t, ds in zip(texts, lists, strict=True)]
+            answers = ask(ranker, self.ranker, slates)
+            for qid, docnos, scores in zip(judged, lists, answers, strict=True):
+                run[qid] = dict(zip(docnos, scores.tolist(), strict=True))
+        else:
+            run = {q: f.head(depth) for q, f in zip(judged, retrieve(ranker, self.ranker, texts, depth), strict=True)}
+        qrels = {qid: collection.qrels[qid] for qid in judged}
+        return float(score_table(self.measure, qrels, {self.ranker: run}).values.mean())

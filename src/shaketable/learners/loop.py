@@ -1,0 +1,335 @@
+"""The one training loop: any net, any source of lists, any objective.
+
+Each step is a function of the seed and its number: which lists it has, what dropout leaves out. So the state on disk,
+written at each validation, is weights, the optimizer's moments and a few numbers; a run that was killed goes on from
+there to the very weights that it would have reached.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from math import isfinite
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_bytes
+from torch import Tensor, nn
+
+from shaketable.chance import draws_for
+from shaketable.errors import BadInput, Damaged
+from shaketable.files import written_whole_binary
+from shaketable.learners.samples import Sample, Source
+from shaketable.measure.effectiveness import score_table
+from shaketable.rankers.folder import WORK, WORK_FILES
+from shaketable.rankers.nets.net import Net
+from shaketable.rankers.nets.scoring import ranker_of
+from shaketable.score.road import ask
+from shaketable.types import Collection, Qrels, Run, Slate, Watch, fingerprint, ranking, unwatched
+
+Examine = Callable[[Any], float]
+"""How good a net is: higher is better."""
+Aim = Callable[[Any, Sequence[Sample]], Tensor]
+"""An objective for whatever is trained, a ranker or not: a number to make small."""
+CHECKSUM = "checksum"
+ANEW = "remove its folder to begin anew"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long, how fast, and when to look: AdamW, whose rate goes up over the warm-up and down to 0 at the end."""
+
+    steps: int
+    lists: int
+    """Lists of a step."""
+    lr: float
+    warmup: float = 0.1
+    """Share of the steps."""
+    decay: float = 0.01
+    clip: float = 1.0
+    """The longest gradient."""
+    every: int = 50
+    """Steps between validations."""
+    patience: int = 5
+    """Validations without a better one before it stops."""
+
+    def __post_init__(self) -> None:
+        fine = {name: getattr(self, name) >= 1 for name in ("steps", "lists", "every", "patience")}
+        fine |= {
+            "lr": 0 < self.lr < 10,
+            "warmup": 0 <= self.warmup < 1,
+            "decay": self.decay >= 0,
+            "clip": self.clip > 0,
+        }
+        for name, holds in fine.items():
+            if not holds:
+                raise BadInput(f"training: {name}={getattr(self, name)!r} makes no sense")
+
+    def rate(self, step: int) -> float:
+        """The share of `lr` at a step, counted from 1.
+
+        >>> [Schedule(steps=4, lists=1, lr=0.1, warmup=0.5).rate(step) for step in (1, 2, 3, 4)]
+        [0.5, 1.0, 1.0, 0.5]
+        """
+        rising = max(1.0, self.warmup * self.steps)
+        return min(step / rising, (self.steps + 1 - step) / max(1.0, self.steps - rising))
+
+
+@dataclass(eq=False)
+class Course:
+    """Where a training stands."""
+
+    step: int = 0
+    best: int = 0
+    value: float = float("-inf")
+    losses: list[float] = field(default_factory=list)
+    """Since the last validation."""
+    history: list[dict[str, float]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def stale(self) -> int:
+        """Validations since the best one."""
+        return sum(row["step"] > self.best for row in self.history)
+
+
+@dataclass(eq=False)
+class Training:
+    """A net in training; `plan` says all that the outcome depends on, so that nobody goes on with something else."""
+
+    net: Any
+    """A torch module with a `kind`: what else it can do is between it, its objective and its examination."""
+    source: Source
+    objective: Aim
+    examine: Examine
+    schedule: Schedule
+    seed: int
+    folder: Path
+    plan: Mapping[str, Any]
+    watch: Watch = unwatched
+    course: Course = field(default_factory=Course)
+
+    def __post_init__(self) -> None:
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.net.to(self.device)
+        self.learning = {name: p for name, p in self.net.named_parameters() if p.requires_grad}
+        self.optimizer = torch.optim.AdamW(
+            self.learning.values(), lr=self.schedule.lr, weight_decay=self.schedule.decay
+        )
+
+    def run(self) -> Course:
+        """Train to the end, from where an earlier run was; the net then has its best weights."""
+        with torch.random.fork_rng():
+            if not self._resume():
+                self._validate()
+            self._lists = _passes(self.source, self.seed, self.course.step * self.schedule.lists)
+            while not self._over():
+                started = time.perf_counter()
+                with self.watch(self._title(), self._ahead()) as advance:
+                    for _ in range(self._ahead()):
+                        self._step()
+                        advance(1)
+                self.course.seconds += time.perf_counter() - started
+                self._validate()
+        self._take_best()
+        return self.course
+
+    def clean(self) -> None:
+        """Remove what is needed to go on, and nothing else that lies there."""
+        work = self.folder / WORK
+        with suppress(OSError):
+            for path in work.iterdir():
+                if WORK_FILES.fullmatch(path.name):
+                    path.unlink()
+            work.rmdir()
+
+    def _over(self) -> bool:
+        return self.course.step >= self.schedule.steps or self.course.stale >= self.schedule.patience
+
+    def _ahead(self) -> int:
+        """Steps to the next validation."""
+        step, every = self.course.step, self.schedule.every
+        return min(every - step % every, self.schedule.steps - step)
+
+    def _title(self) -> str:
+        last = self.course.history[-1]
+        loss = f"loss {last['loss']:.3g}, " if "loss" in last else ""
+        return f"{self.net.kind} step {self.course.step} of {self.schedule.steps}: {loss}validation {last['valid']:.4f}"
+
+    def _step(self) -> None:
+        course = self.course
+        course.step += 1
+        samples = list(islice(self._lists, self.schedule.lists))
+        torch.manual_seed(draws_for(self.seed, "step", course.step).bits())
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.schedule.lr * self.schedule.rate(course.step)
+        self.net.train()
+        loss = self.objective(self.net, samples)
+        self.optimizer.zero_grad()
+        value = loss.item()
+        self._refuse_infinite("loss", value, samples)
+        loss.backward()  # type: ignore[no-untyped-call]
+        length = nn.utils.clip_grad_norm_(self.learning.values(), self.schedule.clip).item()
+        self._refuse_infinite("gradient of the loss", length, samples)
+        self.optimizer.step()
+        course.losses.append(value)
+
+    def _refuse_infinite(self, what: str, value: float, samples: Sequence[Sample]) -> None:
+        if not isfinite(value):
+            raise BadInput(
+                f"training {self.net.kind}: the {what} is not finite at step {self.course.step}, on the lists of "
+                f"{', '.join(repr(sample.name) for sample in samples)}; lower lr, or look at these texts"
+            )
+
+    def _validate(self) -> None:
+        """Measure, remember the best, and write down where we are."""
+        started = time.perf_counter()
+        value = self.examine(self.net)
+        course = self.course
+        row = {"step": float(course.step), "valid": value}
+        if course.losses:
+            row["loss"] = sum(course.losses) / len(course.losses)
+        course.history.append(row)
+        course.losses.clear()
+        if value > course.value:
+            course.best, course.value = course.step, value
+            _write(self._best_file(course.step), self.learning, {})
+        course.seconds += time.perf_counter() - started
+        self._save()
+
+    @property
+    def _state_file(self) -> Path:
+        return self.folder / WORK / "state.safetensors"
+
+    def _best_file(self, step: int) -> Path:
+        return self.folder / WORK / f"best-{step}.safetensors"
+
+    def _save(self) -> None:
+        """One file, whole or not at all; what it no longer needs is removed after it."""
+        moments = {
+            f"moment.{name}.{key}": value
+            for name, parameter in self.learning.items()
+            for key, value in self.optimizer.state.get(parameter, {}).items()
+        }
+        about = {"plan": _name(self.plan), "course": json.dumps(asdict(self.course))}
+        _write(self._state_file, self.learning | moments, about)
+        needed = {self._state_file, self._best_file(self.course.best)}
+        for path in self._state_file.parent.iterdir():
+            if WORK_FILES.fullmatch(path.name) and path not in needed:
+                path.unlink(missing_ok=True)
+
+    def _resume(self) -> bool:
+        """Take up an earlier run of this plan; False if there is none."""
+        path = self._state_file
+        if not path.is_file():
+            return False
+        about, state = _read(path)
+        if about.get("plan") != _name(self.plan):
+            raise BadInput(f"belongs to a training of other data or settings; {ANEW}", path)
+        try:
+            self.course = Course(**json.loads(about["course"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadInput(f"was written by another version ({error}); {ANEW}", path) from error
+        self._take(state, path)
+        for name, parameter in self.learning.items():
+            self._take_moments(parameter, state, f"moment.{name}.", path)
+        self._refuse_no_best()
+        return True
+
+    def _take_moments(self, parameter: nn.Parameter, state: Mapping[str, Tensor], prefix: str, path: Path) -> None:
+        found = {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+        for key, value in found.items():
+            if key != "step" and value.shape != parameter.shape:
+                raise _unlike(prefix + key, value, parameter, path)
+        if found:
+            self.optimizer.state[parameter] = {
+                key: value if key == "step" else value.to(self.device) for key, value in found.items()
+            }
+
+    def _take_best(self) -> None:
+        path = self._best_file(self.course.best)
+        self._take(_read(path)[1], path)
+
+    def _refuse_no_best(self) -> None:
+        """Better known now than at the end of the training."""
+        _read(self._best_file(self.course.best))
+
+    def _take(self, weights: Mapping[str, Tensor], path: Path) -> None:
+        for name, parameter in self.learning.items():
+            if name not in weights or weights[name].shape != parameter.shape:
+                raise _unlike(name, weights.get(name), parameter, path)
+        with torch.no_grad():
+            for name, parameter in self.learning.items():
+                parameter.copy_(weights[name])
+
+
+def _passes(source: Source, seed: int, start: int) -> Iterator[Sample]:
+    """The lists of one pass after another, each pass in an order of its own, from a place on."""
+    size = len(source)
+    turn, skip = divmod(start, size)
+    while True:
+        for number in draws_for(seed, "pass", turn).shuffled(range(size))[skip:]:
+            yield source.draw(number, turn)
+        turn, skip = turn + 1, 0
+
+
+def _write(path: Path, tensors: Mapping[str, Tensor], about: dict[str, str]) -> None:
+    held = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with written_whole_binary(path) as raw:
+        raw.write(to_bytes(held, about | {CHECKSUM: _checksum(held, about)}))
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
+    """What `_write` wrote, and nothing else."""
+    try:
+        with safe_open(path, "pt") as file:
+            about = dict(file.metadata() or {})
+            held = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise Damaged(f"cannot be read ({error}); {ANEW}", path) from error
+    if about.pop(CHECKSUM, None) != _checksum(held, about):
+        raise Damaged(f"is not as it was written; {ANEW}", path)
+    return about, held
+
+
+def _checksum(held: Mapping[str, Tensor], about: Mapping[str, str]) -> str:
+    value = crc32(repr(sorted(about.items())).encode())
+    for name, tensor in sorted(held.items()):
+        value = crc32(repr((name, str(tensor.dtype), tuple(tensor.shape))).encode(), value)
+        value = crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, value)
+    return f"{value:08x}"
+
+
+def _unlike(name: str, found: Tensor | None, wanted: Tensor, path: Path) -> BadInput:
+    shape = "absent" if found is None else list(found.shape)
+    return BadInput(f"belongs to another net: {name} is {shape}, and should be {list(wanted.shape)}; {ANEW}", path)
+
+
+def _name(plan: Mapping[str, Any]) -> str:
+    return fingerprint(json.dumps(plan, sort_keys=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """The mean of a measure over queries whose candidates a net ranks."""
+
+    collection: Collection
+    measure: str
+    qrels: Qrels
+    candidates: Run
+
+    def __call__(self, net: Net) -> float:
+        qids = [qid for qid in self.qrels if self.candidates.get(qid)]
+        docnos = {qid: ranking(self.candidates[qid]) for qid in qids}
+        queries, docs = self.collection.queries, self.collection.docs
+        slates = [Slate(queries[qid].text, tuple(docs[docno] for docno in docnos[qid])) for qid in qids]
+        answers = ask(ranker_of(net.kind, "", net, docs), net.kind, slates)
+        run = {qid: dict(zip(docnos[qid], s.tolist(), strict=True)) for qid, s in zip(qids, answers, strict=True)}
+        return float(score_table(self.measure, self.qrels, {net.kind: run}).values.mean())

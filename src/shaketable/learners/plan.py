@@ -1,0 +1,203 @@
+"""The plan of a training: where the lists to learn from come from, what is made small, and what not to lose to.
+
+A plan is a value with a text form. Whoever wants a ranker to learn something else, a defence against attacks for
+example, brings another plan; learners and the training loop stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b, file_digest
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from shaketable.chance import draws_for, rng_for
+from shaketable.data.letor import Letor
+from shaketable.data.splits import held_out
+from shaketable.errors import BadInput
+from shaketable.learners.baselines import Baselines, files_of, read_baselines
+from shaketable.learners.samples import Judged, Shuffled, Source, Taught, candidate_lists, sentence_lists, teach
+from shaketable.registry import RANKERS, Catalogue
+from shaketable.score.road import retrieve
+from shaketable.types import Collection, Qrels, Ranker, Retriever, Run, fingerprint, ranking
+
+FIRST_STAGE = "bm25"
+"""Who finds candidates where a collection brings none."""
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """All that lists are drawn from: the queries to learn from and to validate on, and their candidates."""
+
+    collection: Collection
+    train: list[str]
+    valid: list[str]
+    candidates: Run
+    depth: int
+    seed: int
+    first_stage: str = FIRST_STAGE
+
+    @classmethod
+    def prepare(
+        cls,
+        collection: Collection,
+        train: Sequence[str],
+        valid: Sequence[str],
+        candidates: Run | None,
+        depth: int,
+        seed: int,
+        first_stage: str = FIRST_STAGE,
+        hold_out: bool = True,
+    ) -> Lessons:
+        """Check the queries; with none to validate on, a fifth of those to learn from is held out if that is wanted.
+
+        Candidates are those given, else the collection's, else what the first stage finds.
+        """
+        if unknown := [qid for qid in (*train, *valid) if qid not in collection.queries]:
+            raise BadInput(f"collection {collection.name} has no query {unknown[0]!r}")
+        if both := set(train) & set(valid):
+            raise BadInput(f"query {min(both)!r} is both to learn from and to validate on")
+        if not valid and hold_out:
+            judged = [qid for qid in train if collection.qrels.get(qid)] or list(train)
+            valid = held_out(judged, seed)[1]
+            train = [qid for qid in train if qid not in set(valid)]
+        qids = [*train, *valid]
+        if candidates is None:
+            candidates = collection.candidates or _found(collection, first_stage, qids, depth)
+        cut = {
+            qid: {d: candidates[qid][d] for d in ranking(candidates[qid])[:depth]} for qid in qids if qid in candidates
+        }
+        return cls(collection, list(train), sorted(valid), cut, depth, seed, first_stage)
+
+    @property
+    def judgements(self) -> Qrels:
+        """Those of the queries to validate on."""
+        qrels = self.collection.qrels
+        return {qid: qrels[qid] for qid in self.valid if qrels.get(qid)}
+
+
+def _found(collection: Collection, finder: str, qids: Sequence[str], depth: int) -> Run:
+    ranker = RANKERS.build(finder).open(collection)
+    if not isinstance(ranker, Retriever):
+        raise BadInput(f"{finder} cannot search a collection, so it cannot find texts to learn from; bm25 can")
+    texts = [collection.queries[qid].text for qid in qids]
+    return {qid: one.head(depth) for qid, one in zip(qids, retrieve(ranker, finder, texts, depth), strict=True)}
+
+
+@runtime_checkable
+class Lists(Protocol):
+    """Where lists come from: for nets as a source of lists of texts, for learners from features as labels of rows."""
+
+    def source(self, lessons: Lessons, size: int) -> tuple[Source, Qrels]:
+        """Lists of `size` texts to learn from, and judgements to validate by."""
+        ...
+
+    def relabelled(self, rows: Letor, seed: int) -> Letor:
+        """Judged rows, with the labels to learn from."""
+        ...
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """Lists from people's judgements: a relevant text among candidates."""
+
+    def source(self, lessons: Lessons, size: int) -> tuple[Source, Qrels]:
+        source = Judged(lessons.collection, lessons.train, lessons.candidates, size, lessons.seed)
+        if len(source) and not lessons.judgements:
+            raise BadInput(f"collection {lessons.collection.name}: no query of those to validate on has judgements")
+        return source, lessons.judgements
+
+    def relabelled(self, rows: Letor, seed: int) -> Letor:
+        return rows
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """Lists that another ranker labels with its scores, of queries and of `sentences` taken out of passages."""
+
+    ranker: str
+    sentences: int = 0
+
+    def source(self, lessons: Lessons, size: int) -> tuple[Source, Qrels]:
+        collection = lessons.collection
+        teacher = RANKERS.build(self.ranker).open(collection)
+        lists = candidate_lists(collection, lessons.train, lessons.candidates)
+        if self.sentences:
+            finder = RANKERS.build(lessons.first_stage).open(collection)
+            lists += sentence_lists(collection.docs, finder, self.sentences, lessons.depth, lessons.seed)
+        taught = Taught(teach(teacher, lists), size, lessons.seed)
+        return taught, lessons.judgements or _as_taught(teacher, lessons)
+
+    def relabelled(self, rows: Letor, seed: int) -> Letor:
+        raise BadInput("learners from features take whole numbers as labels, so a teacher's scores are for nets only")
+
+
+@dataclass(frozen=True)
+class Control:
+    """The lists of another source with their labels dealt out at random: who does no better has learned nothing."""
+
+    lists: Lists = field(default_factory=Judgements)
+
+    def source(self, lessons: Lessons, size: int) -> tuple[Source, Qrels]:
+        source, qrels = self.lists.source(lessons, size)
+        dealt = {}
+        for qid, grades in qrels.items():
+            known = sorted(lessons.candidates.get(qid, {}).keys() | grades)
+            docnos = draws_for(lessons.seed, "shuffled judgements", qid).shuffled(known)
+            dealt[qid] = dict(zip(docnos, grades.values(), strict=False))
+        return Shuffled(source, lessons.seed), dealt
+
+    def relabelled(self, rows: Letor, seed: int) -> Letor:
+        rows = self.lists.relabelled(rows, seed)
+        labels = rows.labels.copy()
+        for qid, start, end in zip(rows.qids, rows.starts[:-1], rows.starts[1:], strict=True):
+            labels[start:end] = labels[start:end][rng_for(seed, "shuffled labels", qid).permutation(end - start)]
+        return replace(rows, labels=np.asarray(labels))
+
+
+def _as_taught(teacher: Ranker, lessons: Lessons) -> Qrels:
+    """Where nobody judged, the candidate that the teacher likes best is the one to find."""
+    qrels = {}
+    for sample in teach(teacher, candidate_lists(lessons.collection, lessons.valid, lessons.candidates)):
+        best = max(range(len(sample.labels)), key=sample.labels.__getitem__)
+        qrels[sample.name] = {ranking(lessons.candidates[sample.name])[best]: 1}
+    return qrels
+
+
+LISTS = Catalogue(
+    "source of lists",
+    {
+        "judgements": "shaketable.learners.plan:Judgements",
+        "teacher": "shaketable.learners.plan:Teacher",
+        "control": "shaketable.learners.plan:Control",
+    },
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where lists come from, what is made small ("" is the learner's own objective), and the baselines, by text."""
+
+    lists: Lists = field(default_factory=Judgements)
+    objective: str = ""
+    baselines: tuple[str, ...] = ()
+
+    def systems(self, collection: Collection | None = None) -> Baselines | None:
+        """The baselines, opened."""
+        return read_baselines(self.baselines, collection)
+
+    @property
+    def spec(self) -> str:
+        """The plan in one text."""
+        return f"{LISTS.spec(self.lists)} {self.objective} {' '.join(self.baselines)}".strip()
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the plan and what is in the files that it speaks of."""
+        digests = []
+        for path in files_of(self.baselines):
+            with path.open("rb") as raw:
+                digests.append(file_digest(raw, lambda: blake2b(digest_size=16)).hexdigest())
+        return fingerprint(self.spec, digests)

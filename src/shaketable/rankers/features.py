@@ -1,0 +1,276 @@
+"""Numbers that say how a text answers a query: what learned rankers learn from.
+
+A feature is a function of the matches between queries and texts in one field; a field is a part of a document. Each
+feature on each field is a column, called "bm25(title)". To add a feature or a field, add a row to its table: FEATURES
+are of words, whatever their order; ORDERED are of phrases, and of a language model of the collection. Statistics
+(document frequencies, lengths) come from an index of each field, so any text has features, seen before or not.
+
+Seven features on four fields are the 28 of Wu et al. (Are neural ranking models robust? TOIS 2022), with the parameters
+of LETOR (Qin et al. LETOR: a benchmark collection for research on learning to rank. Information Retrieval 2010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.errors import UnknownName
+from shaketable.index.inverted import Bags, Index, open_index
+from shaketable.index.ngrams import open_ngrams
+from shaketable.index.search import Stats, Weighting
+from shaketable.rankers.lexical import BM25, QL, QLJM
+from shaketable.rankers.phrases import PhraseReader, Phrases
+from shaketable.rankers.reader import Reader
+from shaketable.text.tokens import Tokenizer
+from shaketable.types import Corpus, Doc, Slate, fingerprint
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+BLOCK = 16_384  # pairs at a time; bounds what matching them takes
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """The query terms that texts have in one field: `terms` that are in the text of pair `pairs`, `tf` times."""
+
+    stats: Stats
+    lengths: Floats
+    """Terms of the field, for each pair of a query and a text."""
+    asked: Floats
+    """Words of the query that the field has anywhere in the collection, for each pair."""
+    pairs: Ints
+    tf: Floats
+    qtf: Floats
+    df: Ints
+    cf: Ints
+
+    @property
+    def idf(self) -> Floats:
+        """ln(N / df) of each term."""
+        return np.log(self.stats.documents / self.df)
+
+    def total(self, values: Floats) -> Floats:
+        """Something known of each match, added up for each pair."""
+        return _added(self.pairs, values, len(self.lengths))
+
+    def score(self, formula: Weighting, qtf: Floats | None = None) -> Floats:
+        """What a formula of ranking says: see `index.search.Curve`."""
+        curve = formula.curve(self.stats)
+        weights, scales = formula.weigh(self.qtf if qtf is None else qtf, self.df, self.cf, self.stats)
+        norms = curve.base + curve.slope * self.lengths[self.pairs]
+        seen = scales * self.tf
+        gains = weights * (np.log1p(seen / norms) if curve.log else seen / (seen + norms))
+        return self.total(gains) - self.asked * np.log1p(curve.shrink * self.lengths)
+
+
+def tf(found: Matches) -> Floats:
+    """How often the words of the query occur."""
+    return found.total(found.tf)
+
+
+def idf(found: Matches) -> Floats:
+    """How rare those words of the query are that occur: Σ ln(N / df). Over all words it would be one for all texts."""
+    return found.total(found.idf)
+
+
+def tf_idf(found: Matches) -> Floats:
+    """How often and how rare: Σ tf · ln(N / df)."""
+    return found.total(found.tf * found.idf)
+
+
+def dl(found: Matches) -> Floats:
+    """The length, in terms."""
+    return found.lengths
+
+
+def bm25(found: Matches) -> Floats:
+    """BM25 with k1 = 2.5, b = 0.8, k3 = 0: a word counts once however often the query has it."""
+    return found.score(BM25(k1=2.5, b=0.8, idf="robertson"), np.ones(len(found.tf)))
+
+
+def ql_dir(found: Matches) -> Floats:
+    """Query likelihood with Dirichlet smoothing, μ = 2000."""
+    return found.score(QL(mu=2000.0))
+
+
+def ql_jm(found: Matches) -> Floats:
+    """Query likelihood with Jelinek-Mercer smoothing, λ = 0.1."""
+    return found.score(QLJM(lambda_=0.1))
+
+
+def coverage(found: Phrases) -> Floats:
+    """The share of the query's words, stop-words left out, that are in a phrase that the text has."""
+    return found.covered / np.maximum(1, found.content)
+
+
+def longest_phrase(found: Phrases) -> Floats:
+    """The longest phrase that the text has, as a share of the query."""
+    return found.longest / np.maximum(1, found.size)
+
+
+def neighbours(found: Phrases) -> Floats:
+    """The share of the query's neighbouring words that are neighbours in the text, in this order."""
+    return found.neighbours / np.maximum(1, found.size - 1)
+
+
+def phrase_log(found: Phrases) -> Floats:
+    """How common the phrases are that the text has: the mean of log10 p."""
+    return found.logs / np.maximum(1, found.phrases)
+
+
+def phrase_mass(found: Phrases) -> Floats:
+    """How rare and long the phrases are that the text has: Σ log10 p · words, which is the lower the more they are."""
+    return found.mass
+
+
+def missing_log(found: Phrases) -> Floats:
+    """How rare those words of the query are that the text lacks: Σ log10 p."""
+    return found.missing
+
+
+def fluency(found: Phrases) -> Floats:
+    """How much the text reads like the collection: log10 p per word, by n-grams of words; 0 if there is no text."""
+    return found.fluency
+
+
+FEATURES: dict[str, Callable[[Matches], Floats]] = {f.__name__: f for f in (tf, idf, tf_idf, dl, bm25, ql_dir, ql_jm)}
+ORDERED: dict[str, Callable[[Phrases], Floats]] = {
+    f.__name__: f for f in (coverage, longest_phrase, neighbours, phrase_log, phrase_mass, missing_log, fluency)
+}
+FIELDS: dict[str, Callable[[Doc], Doc]] = {
+    "title": lambda doc: Doc(doc.title),
+    "url": lambda doc: Doc(doc.url),
+    "body": lambda doc: Doc(doc.body),
+    "document": lambda doc: doc,
+}
+NAMES = tuple(f"{feature}({field})" for feature in FEATURES for field in FIELDS)
+"""The columns, unless others are asked for."""
+PHRASES = tuple(f"{feature}({field})" for feature in ORDERED for field in ("title", "body", "document"))
+"""Columns that see the order of words, for L-GBM."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A corpus of one field of each document."""
+
+    corpus: Corpus
+    field: str
+
+    @property
+    def fingerprint(self) -> str:
+        return fingerprint(self.corpus.fingerprint, self.field)
+
+    def __getitem__(self, docno: str) -> Doc:
+        return FIELDS[self.field](self.corpus[docno])
+
+    def __contains__(self, docno: object) -> bool:
+        return docno in self.corpus
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.corpus)
+
+    def __len__(self) -> int:
+        return len(self.corpus)
+
+    def items(self) -> Iterator[tuple[str, Doc]]:
+        part = FIELDS[self.field]
+        return ((docno, part(doc)) for docno, doc in self.corpus.items())
+
+
+@dataclass(frozen=True, eq=False)
+class Extractor:
+    """Features of any texts, by the statistics of one corpus."""
+
+    names: tuple[str, ...]
+    fields: dict[str, Index]
+    reader: Reader
+    phrases: PhraseReader | None = None
+
+    @classmethod
+    def open(cls, corpus: Corpus, tokenizer: Tokenizer, names: Sequence[str] = NAMES) -> Extractor:
+        """Index the fields that the names speak of, if that was not done before."""
+        every = [f"{feature}({field})" for feature in (*FEATURES, *ORDERED) for field in FIELDS]
+        for name in names:
+            if name not in every:
+                raise UnknownName("feature", name, every)
+        asked = [field for field in FIELDS if any(f"{feature}({field})" in names for feature in FEATURES)]
+        # What a reader sees is what the lexical rankers index too: one index for both.
+        parts = {field: corpus if field == "document" else Part(corpus, field) for field in asked}
+        indexes = {field: open_index(part, tokenizer) for field, part in parts.items()}
+        ordered = any(name.partition("(")[0] in ORDERED for name in names)
+        phrases = PhraseReader.of(open_ngrams(corpus)) if ordered else None
+        return cls(tuple(names), indexes, Reader(tokenizer), phrases)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Names all that the features depend on."""
+        indexes = sorted((field, index.fingerprint) for field, index in self.fields.items())
+        return fingerprint(self.names, indexes, *([self.phrases.model.fingerprint] if self.phrases else []))
+
+    @property
+    def remarks(self) -> list[str]:
+        """What became of indexes and of a language model that were damaged."""
+        model = [self.phrases.model.remark] if self.phrases else []
+        return [*(index.remark for index in self.fields.values()), *model]
+
+    def rows(self, slates: Sequence[Slate]) -> Floats:
+        """The features of every document of every slate, one row each, in their order."""
+        pairs = [(query, doc) for query, slate in enumerate(slates) for doc in slate.docs]
+        blocks = [self._block(slates, pairs[at : at + BLOCK]) for at in range(0, len(pairs), BLOCK)]
+        return np.concatenate(blocks) if blocks else np.empty((0, len(self.names)))
+
+    def _block(self, slates: Sequence[Slate], pairs: Sequence[tuple[int, Doc]]) -> Floats:
+        numbers, owners = np.unique([query for query, _ in pairs], return_inverse=True)
+        queries = [slates[number].query for number in numbers]
+        bags = self.reader.bags(queries)
+        docs: dict[Doc, int] = {}
+        texts = np.array([docs.setdefault(doc, len(docs)) for _, doc in pairs])
+        rows = np.empty((len(pairs), len(self.names)))
+        columns = [name.removesuffix(")").partition("(")[::2] for name in self.names]
+        for field, part in FIELDS.items():
+            named = {feature: column for column, (feature, where) in enumerate(columns) if where == field}
+            if field in self.fields:
+                found = self._match(self.fields[field], bags, owners, list(map(part, docs)), texts)
+                for feature in named.keys() & FEATURES.keys():
+                    rows[:, named[feature]] = FEATURES[feature](found)
+            if self.phrases and named.keys() & ORDERED.keys():
+                phrases = self.phrases.phrases(queries, owners, list(map(part, docs)), texts)
+                for feature in named.keys() & ORDERED.keys():
+                    rows[:, named[feature]] = ORDERED[feature](phrases)
+        return rows
+
+    def _match(self, index: Index, bags: Bags, owners: Ints, docs: Sequence[Doc], texts: Ints) -> Matches:
+        """Look for the terms of query owners[p] in docs[texts[p]], for every pair p."""
+        from shaketable.rankers.matches import count_matches
+
+        queries = len(bags.starts) - 1
+        asked = np.repeat(np.arange(queries), np.diff(bags.starts))
+        distinct, which = np.unique(bags.terms, return_inverse=True)
+        numbers = index.terms.find_many([self.reader.terms[term] for term in distinct])[which]
+        known = numbers >= 0  # a term that the field has nowhere says nothing
+        terms, counts, numbers = bags.terms[known], bags.counts[known], numbers[known]
+        first = np.searchsorted(asked[known], np.arange(queries + 1))
+        held = self.reader.texts.rows(docs)[texts]
+        starts = self.reader.texts.starts
+        most = int(np.diff(first)[owners].sum())
+        pairs, places, tf = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most)
+        found = count_matches(self.reader.texts.tokens, starts, first, terms, owners, held, pairs, places, tf)
+        places = places[:found]
+        return Matches(
+            stats=Stats(max(1, len(index.docnos)), max(1, index.size)),
+            lengths=(starts[held + 1] - starts[held]).astype(np.float64),
+            asked=_added(asked[known], counts, queries)[owners],
+            pairs=pairs[:found],
+            tf=tf[:found],
+            qtf=counts[places],
+            df=index.df[numbers[places]],
+            cf=index.cf[numbers[places]],
+        )
+
+
+def _added(places: Ints, values: Floats, size: int) -> Floats:
+    return np.asarray(np.bincount(places, values, size), dtype=np.float64)

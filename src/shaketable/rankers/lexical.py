@@ -1,0 +1,188 @@
+"""Rankers that count words: BM25 and query likelihood. Each is a formula; `index` does the work."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.errors import BadInput, check
+from shaketable.index.inverted import Bags, open_index
+from shaketable.index.search import Curve, Scorer, Stats
+from shaketable.registry import RANKERS
+from shaketable.text.tokens import Tokenizer
+from shaketable.types import Collection, Scores, Slate, fingerprint
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Grid = Mapping[str, Sequence[float]]
+"""Parameter -> the values to choose from (paper 000, section 3.3.2)."""
+BATCH = 1024  # queries searched at a time; bounds what their answers take
+K3 = 8.0
+
+
+def steps(first: float, last: float, step: float) -> tuple[float, ...]:
+    """Numbers from first to last, a step apart.
+
+    >>> steps(0.1, 0.5, 0.1)
+    (0.1, 0.2, 0.3, 0.4, 0.5)
+    """
+    return tuple(round(first + i * step, 9) for i in range(int((last - first) / step + 1 + 1e-9)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lexical(ABC):
+    """What the formulas share: how texts become terms, and opening on a collection."""
+
+    stemmer: str = "porter"
+    stopwords: str = "english"
+
+    def __post_init__(self) -> None:
+        _ = self.tokenizer  # which checks its parameters
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return Tokenizer(stopwords=self.stopwords, stemmer=self.stemmer)
+
+    def open(self, collection: Collection) -> LexicalRanker:
+        """Statistics come from the collection's index, which is built if there is none yet."""
+        scorer = Scorer(open_index(collection.docs, self.tokenizer), self)
+        return LexicalRanker(RANKERS.spec(self), scorer, scorer.index.bags)
+
+    @abstractmethod
+    def curve(self, stats: Stats) -> Curve:
+        """How weights depend on a document."""
+
+    @abstractmethod
+    def weigh(self, counts: Floats, df: Counts, cf: Counts, stats: Stats) -> tuple[Floats, Floats]:
+        """Weight and scale of query terms."""
+
+
+@dataclass(frozen=True)
+class BM25(Lexical):
+    """BM25: rare words count more, repeated words less and less, long texts are held back.
+
+        Σ idf · qtf · tf / (tf + k1·(1 − b + b·dl/avdl))
+
+    idf="lucene" is ln(1 + (N − df + ½)/(df + ½)), as Anserini has it. idf="robertson" is the formula of Terrier:
+    log2((N − df + ½)/(df + ½)), negative for words in more than half of the documents; times (k1 + 1); and a query
+    with a word qtf times counts it (k3 + 1)·qtf/(k3 + qtf) times, k3 = 8.
+
+    Robertson et al. Okapi at TREC-3. 1994.
+    """
+
+    grid: ClassVar[Grid] = {"k1": steps(0.1, 5.0, 0.1), "b": steps(0.1, 1.0, 0.1)}
+
+    k1: float = 1.2
+    b: float = 0.75
+    idf: str = "lucene"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check("bm25", 0 <= self.k1 < inf, "k1", "a number, 0 or more", self.k1)
+        check("bm25", 0 <= self.b <= 1, "b", "between 0 and 1", self.b)
+        check("bm25", self.idf in ("lucene", "robertson"), "idf", "lucene or robertson", self.idf)
+
+    def curve(self, stats: Stats) -> Curve:
+        return Curve(log=False, base=self.k1 * (1 - self.b), slope=self.k1 * self.b / stats.average)
+
+    def weigh(self, counts: Floats, df: Counts, cf: Counts, stats: Stats) -> tuple[Floats, Floats]:
+        odds = (stats.documents - df + 0.5) / (df + 0.5)
+        if self.idf == "lucene":
+            return counts * np.log1p(odds), np.ones(len(df))
+        return np.log2(odds) * (self.k1 + 1) * (K3 + 1) * counts / (K3 + counts), np.ones(len(df))
+
+
+@dataclass(frozen=True)
+class QL(Lexical):
+    """Query likelihood with Dirichlet smoothing: how probable is the query in a language like the text's?
+
+        Σ qtf · [ln(1 + tf/(μ·p(t))) + ln(μ/(dl + μ))],   p(t) = cf/|C|
+
+    The sum runs over the words of the query that the collection has; for those that the text lacks the second part
+    remains. This is the log-likelihood without the part that is the same for all texts.
+
+    Zhai, Lafferty. A study of smoothing methods for language models applied to information retrieval. TOIS 2004.
+    """
+
+    grid: ClassVar[Grid] = {"mu": steps(1, 2000, 10)}
+
+    mu: float = 1000.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check("ql", 0 < self.mu < inf, "mu", "a number above 0", self.mu)
+
+    def curve(self, stats: Stats) -> Curve:
+        return Curve(log=True, base=1.0, slope=0.0, shrink=1 / self.mu)
+
+    def weigh(self, counts: Floats, df: Counts, cf: Counts, stats: Stats) -> tuple[Floats, Floats]:
+        return counts, np.float64(stats.size / self.mu) / cf
+
+
+@dataclass(frozen=True)
+class QLJM(Lexical):
+    """Query likelihood with Jelinek-Mercer smoothing: a text's word frequencies mixed with the collection's.
+
+        Σ qtf · ln(1 + (1 − λ)·tf / (λ·dl·p(t))),   p(t) = cf/|C|
+
+    Zhai, Lafferty. A study of smoothing methods for language models applied to information retrieval. TOIS 2004.
+    """
+
+    grid: ClassVar[Grid] = {"lambda_": steps(0.1, 0.9, 0.1)}
+
+    lambda_: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check("ql_jm", 0 < self.lambda_ < 1, "lambda_", "between 0 and 1, and neither of them", self.lambda_)
+
+    def curve(self, stats: Stats) -> Curve:
+        return Curve(log=True, base=0.0, slope=1.0)
+
+    def weigh(self, counts: Floats, df: Counts, cf: Counts, stats: Stats) -> tuple[Floats, Floats]:
+        return counts, np.float64((1 - self.lambda_) / self.lambda_ * stats.size) / cf
+
+
+@dataclass(frozen=True, eq=False)
+class LexicalRanker:
+    """A formula opened on a collection: scores any text, and finds documents.
+
+    `bags` makes the queries: their own terms, or those that feedback adds.
+    """
+
+    name: str
+    scorer: Scorer
+    bags: Callable[[Sequence[str]], Bags]
+    pointwise: ClassVar[bool] = True
+    cached: ClassVar[bool] = False
+    family: ClassVar[str] = "traditional"
+
+    @property
+    def fingerprint(self) -> str:
+        return fingerprint(self.name, self.scorer.index.fingerprint)
+
+    @property
+    def notice(self) -> str:
+        """What became of an index that was damaged."""
+        return self.scorer.index.remark
+
+    def score(self, slates: Sequence[Slate]) -> list[Scores]:
+        """Zero for every text if the collection has no word of the query."""
+        return self.scorer.score(self.bags([slate.query for slate in slates]), [slate.docs for slate in slates])
+
+    def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]:
+        """The documents that have a word of the query, at most k; none if there is no such document."""
+        if k < 1:
+            raise BadInput(f"a search for the best {k} documents finds nothing; ask for 1 or more")
+        runs: list[dict[str, float]] = []
+        for start in range(0, len(queries), BATCH):
+            answers = self.scorer.search(self.bags(queries[start : start + BATCH]), k)
+            docnos = iter(self.scorer.index.docnos.take(np.concatenate([docs for docs, _ in answers])))
+            runs += ({docno: s for s, docno in zip(scores.tolist(), docnos, strict=False)} for _, scores in answers)
+        return runs

@@ -1,0 +1,243 @@
+"""Rankers that were learned from features: what was learned, kept as plain text and JSON, and opened on a collection.
+
+    model.json    learner, features, normalisation, the weights of a linear model, and the card of its training
+    trees.txt     the trees of a boosted model, as LightGBM writes them
+
+Loading reads numbers and text; nothing in a model folder (`rankers.folder`) is ever run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.data.letor import Letor, minmax
+from shaketable.errors import BadInput, MissingExtra
+from shaketable.rankers import folder as folders
+from shaketable.rankers.features import Extractor
+from shaketable.rankers.trees import Forest, parse
+from shaketable.text.tokens import Tokenizer
+from shaketable.types import Collection, Doc, Scores, Slate, fingerprint
+
+Floats = NDArray[np.float64]
+
+FORMAT = 1
+TREES = "trees.txt"
+KINDS = ("linear", "trees")
+"""What model folders call these models."""
+NORMALISATIONS = ("query", "none")
+BLOCK = 8192  # rows scored at a time
+REMEMBERED = 100_000  # feature rows; some 25 MB beside their texts
+
+
+class Predictor(Protocol):
+    """What was learned: a score for each row of features, by that row alone."""
+
+    @property
+    def dims(self) -> int: ...
+    def predict(self, features: NDArray[np.floating[Any]]) -> Floats: ...
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A weighted sum of the features.
+
+    >>> Linear((1.0, -2.0)).predict(np.array([[3.0, 1.0], [0.0, 0.5]]))
+    array([ 1., -1.])
+    """
+
+    weights: tuple[float, ...]
+
+    @property
+    def dims(self) -> int:
+        return len(self.weights)
+
+    def predict(self, features: NDArray[np.floating[Any]]) -> Floats:
+        weights, scores = np.array(self.weights, np.float64), np.empty(len(features))
+        for start in range(0, len(features), BLOCK):
+            block = features[start : start + BLOCK].astype(np.float64)
+            # Not by BLAS: there a row's last digits depend on how many rows come with it.
+            np.einsum("ij,j->i", block, weights, out=scores[start : start + BLOCK])
+        return scores
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Boosted trees in LightGBM's text format."""
+
+    text: str = field(repr=False)
+
+    @property
+    def dims(self) -> int:
+        return self._forest.dims
+
+    def predict(self, features: NDArray[np.floating[Any]]) -> Floats:
+        if not len(features):
+            return np.empty(0)
+        return np.asarray(self._booster.predict(features), dtype=np.float64)
+
+    @cached_property
+    def _forest(self) -> Forest:
+        return parse(self.text)
+
+    @cached_property
+    def _booster(self) -> Any:
+        return import_lightgbm().Booster(model_str=self._forest.text)
+
+
+def import_lightgbm() -> Any:
+    """LightGBM, or the name of the extra that brings it."""
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise MissingExtra("ltr", "boosted trees") from error
+    return lightgbm
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """A learned ranker before it has seen a collection.
+
+    `names` are the features it reads; it has none if it was learned on columns of a LETOR file that nobody named, and
+    then it ranks feature rows but no texts. With normalisation "query" each feature is brought to [0, 1] within the
+    list that is ranked, as it was in training.
+    """
+
+    predictor: Linear | Trees
+    names: tuple[str, ...] = ()
+    normalisation: str = "query"
+    learner: str = "learned"
+    tokenizer: Tokenizer = field(default_factory=Tokenizer)
+    card: Mapping[str, Any] = field(default_factory=dict, compare=False, hash=False)
+
+    def __post_init__(self) -> None:
+        if self.normalisation not in NORMALISATIONS:
+            raise BadInput(f"normalisation is one of {', '.join(NORMALISATIONS)}, not {self.normalisation!r}")
+        if self.names and len(self.names) != self.predictor.dims:
+            raise BadInput(f"the model names {len(self.names)} features and has learned from {self.predictor.dims}")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Names all that scores depend on, beside the collection."""
+        return fingerprint(FORMAT, asdict(self.predictor), self.names, self.normalisation, repr(self.tokenizer))
+
+    def open(self, collection: Collection) -> FittedRanker:
+        """A ranker of texts, by the statistics of the collection."""
+        if not self.names:
+            raise BadInput(
+                f"{self.learner} was learned on {self.predictor.dims} columns of a LETOR file that nobody named, so it "
+                "cannot rank texts; train it on a collection, or on a file that says what its features are"
+            )
+        return FittedRanker(self.learner, self, Extractor.open(collection.docs, self.tokenizer, self.names))
+
+    def scores(self, letor: Letor) -> Floats:
+        """Scores of feature rows."""
+        if letor.dims != self.predictor.dims:
+            message = f"there are {letor.dims} features, {self.learner} was learned on {self.predictor.dims}"
+            raise BadInput(message, letor.source or None)
+        if letor.names and self.names:
+            for number, (theirs, ours) in enumerate(zip(letor.names, self.names, strict=True), 1):
+                if theirs != ours:
+                    message = f"feature {number} is {theirs} where {self.learner} reads {ours}"
+                    raise BadInput(message, letor.source or None)
+        return self.ranked(letor.features, letor.starts)
+
+    def ranked(self, features: NDArray[np.floating[Any]], starts: NDArray[np.int64]) -> Floats:
+        """Scores of the rows of lists: rows of list j are starts[j]:starts[j+1]."""
+        return self.predictor.predict(minmax(features, starts) if self.normalisation == "query" else features)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the model, whole or not at all. A model that is there is replaced only if that was asked for."""
+        about = {
+            "learner": self.learner,
+            "dims": self.predictor.dims,
+            "features": self.names,
+            "normalisation": self.normalisation,
+            "tokenizer": asdict(self.tokenizer),
+            "card": dict(self.card),
+        }
+        if isinstance(self.predictor, Linear):
+            folders.write(folder, {"kind": "linear", **about, "weights": self.predictor.weights}, overwrite=overwrite)
+        else:
+            text = self.predictor.text
+            folders.write(folder, {"kind": "trees", **about}, lambda new: _write(new, text), overwrite=overwrite)
+
+
+def read_model(folder: str | Path) -> FittedModel:
+    """The model that `save` wrote."""
+    stored = folders.opened(folder)
+    about, path = stored.about, stored.folder / folders.MODEL
+    if about["kind"] not in KINDS:
+        raise BadInput(f"is a model of the kind {about['kind']}, which was not learned from features", path)
+    try:
+        if about["kind"] == "linear":
+            predictor: Linear | Trees = Linear(tuple(map(float, about["weights"])))
+        else:
+            import_lightgbm()  # whoever lacks it should know now, and not when the first text is scored
+            predictor = Trees((stored.files / TREES).read_text(encoding="utf-8"))
+        names, tokenizer = tuple(map(str, about["features"])), Tokenizer(**about["tokenizer"])
+        model = FittedModel(predictor, names, about["normalisation"], about["learner"], tokenizer, about["card"])
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        raise BadInput(f"is not a model that can be read ({type(error).__name__}: {error})", path) from error
+    if not np.isfinite(about.get("weights", 0.0)).all():
+        raise BadInput("has a weight that is no number", path)
+    if predictor.dims != about["dims"]:
+        raise BadInput(f"speaks of {about['dims']} features, the model in this folder has {predictor.dims}", path)
+    return model
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRanker:
+    """A learned model on a collection. With normalisation a score depends on the whole list, so lists are never split.
+
+    What does not depend on the list, the features of a query and a text, is remembered.
+    """
+
+    name: str
+    model: FittedModel
+    extractor: Extractor
+    _rows: dict[tuple[str, Doc], Floats] = field(default_factory=dict, repr=False)
+    family: ClassVar[str] = "learned from features"
+
+    @property
+    def pointwise(self) -> bool:
+        return self.model.normalisation == "none"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return fingerprint(self.model.fingerprint, self.extractor.fingerprint)
+
+    @property
+    def notice(self) -> str:
+        """What became of an index that was damaged."""
+        return "; ".join(filter(None, dict.fromkeys(self.extractor.remarks)))
+
+    def score(self, slates: Sequence[Slate]) -> list[Scores]:
+        starts = np.concatenate(([0], np.cumsum([len(slate.docs) for slate in slates], dtype=np.int64)))
+        scores = self.model.ranked(self.features(slates), starts)
+        return [scores[start:end] for start, end in pairwise(starts)]
+
+    def features(self, slates: Sequence[Slate]) -> Floats:
+        """The features of each document of each slate, not normalised."""
+        rows, keys = self._rows, [(slate.query, doc) for slate in slates for doc in slate.docs]
+        if len(rows) > REMEMBERED:
+            rows.clear()
+        fresh: dict[str, list[Doc]] = {}
+        for query, doc in dict.fromkeys(keys):
+            if (query, doc) not in rows:
+                fresh.setdefault(query, []).append(doc)
+        unseen = [Slate(query, tuple(docs)) for query, docs in fresh.items()]
+        found = iter(self.extractor.rows(unseen))
+        rows.update(((slate.query, doc), next(found)) for slate in unseen for doc in slate.docs)
+        return np.array([rows[key] for key in keys]).reshape(len(keys), len(self.extractor.names))
+
+
+def _write(folder: Path, trees: str) -> None:
+    (folder / TREES).write_text(trees, encoding="utf-8", newline="\n")

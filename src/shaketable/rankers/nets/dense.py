@@ -1,0 +1,156 @@
+"""A bi-encoder: one vector for the query, one for the text, and their cosine.
+
+    score = cos(pool(BERT("[CLS] q [SEP]")), pool(BERT("[CLS] d [SEP]")))
+
+Reimers, Gurevych. Sentence-BERT: sentence embeddings using siamese BERT-networks. EMNLP 2019.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from shaketable.errors import BadInput
+from shaketable.rankers.nets import checkpoints
+from shaketable.rankers.nets.checkpoints import Transformer
+from shaketable.rankers.nets.net import Vectors
+from shaketable.rankers.nets.pretrained import PretrainedEncoder
+from shaketable.rankers.nets.shapes import DenseShape
+from shaketable.rankers.nets.tokens import Frame, Tokens, attended, padded
+from shaketable.text.door import inside
+
+
+def mean(states: Tensor, mask: Tensor) -> Tensor:
+    """The mean of the tokens."""
+    return (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+
+
+def first(states: Tensor, mask: Tensor) -> Tensor:
+    """The first token, which is [CLS]."""
+    return states[:, 0]
+
+
+def last(states: Tensor, mask: Tensor) -> Tensor:
+    """The last token that is no padding."""
+    return states[torch.arange(len(states)), mask.sum(1) - 1]
+
+
+def largest(states: Tensor, mask: Tensor) -> Tensor:
+    """The largest value in each dimension."""
+    return states.masked_fill(mask[..., None] == 0, float("-inf")).amax(1)
+
+
+POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "mean": mean,
+    "cls": first,
+    "lasttoken": last,
+    "max": largest,
+}
+"""From the states of tokens [n, t, d] and the mask of padding [n, t] to one vector a text [n, d], by the names that
+sentence-transformers has for them."""
+
+
+class BiEncoder(PretrainedEncoder):
+    """A transformer whose token states are pooled into one vector."""
+
+    kind: ClassVar[str] = "dense"
+    shapes: ClassVar[type[DenseShape]] = DenseShape
+    shape: DenseShape
+
+    def __init__(self, encoder: Transformer, tokenizer: Any, shape: DenseShape):
+        super().__init__(encoder, tokenizer, shape)
+        self._frame = Frame.of(tokenizer, texts=1)
+
+    @classmethod
+    def fitted(cls, shape: DenseShape, path: Path, tokenizer: Any, encoder: Transformer) -> DenseShape:
+        if shape.pooling not in POOLINGS:
+            raise BadInput(f"there is no pooling {shape.pooling!r}; there are {', '.join(POOLINGS)}")
+        return replace(shape, max_length=checkpoints.longest_input(path, tokenizer, encoder, shape.max_length))
+
+    def prepare_queries(self, queries: Sequence[str]) -> list[Tokens]:
+        return self._prepare(queries, self.shape.query_prompt)
+
+    def prepare_texts(self, texts: Sequence[str]) -> list[Tokens]:
+        return self._prepare(texts, self.shape.text_prompt)
+
+    def _prepare(self, texts: Sequence[str], prompt: str) -> list[Tokens]:
+        pieces = self.pieces([prompt + text for text in texts])
+        return [self._frame.around([ids], self.shape.max_length) for ids in pieces]
+
+    def pack(self, prepared: Sequence[Tokens]) -> dict[str, Tensor]:
+        ids = padded([row.ids for row in prepared], self.tokenizer.pad_token_id)
+        # where a tokenizer adds no special tokens, an empty text has none at all: it stands as one padding token
+        return {"ids": ids, "mask": attended([max(1, row.length) for row in prepared], ids.shape[1])}
+
+    def encode(self, **batch: Tensor) -> Vectors:
+        states = self.encoder(input_ids=batch["ids"], attention_mask=batch["mask"]).last_hidden_state  # [n, t, d]
+        vectors = POOLINGS[self.shape.pooling](states, batch["mask"])  # [n, d]
+        vectors = normalize(vectors, dim=1) if self.shape.cosine else vectors
+        return Vectors(vectors[:, None, :], torch.ones(len(vectors), 1, dtype=torch.bool, device=vectors.device))
+
+
+def described(path: Path) -> DenseShape:
+    """What the files of a sentence-transformers model say; whatever else they ask for is refused, not left out."""
+    try:
+        return _described(path)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise BadInput(f"has files of sentence-transformers that make no sense ({error!r})", path) from error
+
+
+def _described(path: Path) -> DenseShape:
+    rows = _json(path / "modules.json")
+    modules = {str(row["type"]).rpartition(".")[2]: inside(path, row["path"]) for row in rows}
+    if not modules:
+        raise BadInput("has no modules.json: no sentence-transformers model; dense(checkpoint=...) may take it", path)
+    about, reading = _json(path / "config_sentence_transformers.json"), _json(path / "sentence_bert_config.json")
+    pooling = _json(modules.get("Pooling", path) / "config.json") if "Pooling" in modules else {}
+    mode: Any = pooling.get("pooling_mode") or [name for key, name in _OLD_NAMES.items() if pooling.get(key)] or "mean"
+    mode = mode[0] if isinstance(mode, list) and len(mode) == 1 else mode
+    prompts = about.get("prompts") or {}
+    similarity = about.get("similarity_fn_name") or "cosine"
+    refusals = {
+        f"has a layer {' or '.join(modules)}": not modules.keys() <= {"Transformer", "Pooling", "Normalize"},
+        f"pools its tokens by {mode}": mode not in list(POOLINGS),
+        f"compares by {similarity}": similarity not in ("cosine", "dot"),
+        "leaves its prompts out of the pooling": any(prompts.values()) and not pooling.get("include_prompt", True),
+        "lower-cases texts before its tokenizer": bool(reading.get("do_lower_case")),
+    }
+    if refused := [what for what, holds in refusals.items() if holds]:
+        raise BadInput(f"{refused[0]}, which st:NAME does not know", path)
+    length = reading.get("max_seq_length") or 0
+    if not isinstance(length, int):
+        raise TypeError(f"max_seq_length {length!r}")
+    return DenseShape(
+        max_length=length,
+        pooling=mode,
+        cosine=similarity == "cosine" or "Normalize" in modules,
+        query_prompt=prompts.get("query") or "",
+        text_prompt=next((prompts[name] for name in ("document", "passage", "corpus") if prompts.get(name)), ""),
+    )
+
+
+_OLD_NAMES = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_lasttoken": "lasttoken",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+}
+
+
+def _json(path: Path) -> Any:
+    """What a JSON file holds; nothing if there is none."""
+    if not path.is_file():
+        return {}
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BadInput(f"is not JSON ({error})", path) from error

@@ -1,0 +1,268 @@
+"""From slates to scores: pairs of all queries together, sorted by length, in batches that fill a token budget.
+
+A net that reads queries and texts apart is asked for each distinct one once; the vectors are remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from shaketable.errors import BadInput, RankerFailed
+from shaketable.rankers.nets.dense import BiEncoder
+from shaketable.rankers.nets.memory import Memory
+from shaketable.rankers.nets.net import Encoder, Net
+from shaketable.rankers.nets.vectors import Shelf, kept_shelf, open_shelf
+from shaketable.types import Corpus, Scores, Slate, fingerprint
+
+Floats = NDArray[np.float32]
+Out = TypeVar("Out")
+
+TOKENS = {"cpu": 4096, "cuda": 65536}
+"""Tokens of a batch, padding included."""
+WINDOW = 4096  # texts that are tokenised, sorted and scored at a time
+VECTORS = 1 << 30  # bytes of vectors and texts that are remembered
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+NOISE = {"float32": 1e-6, "bfloat16": 2**-8, "float16": 2**-11}
+"""How far a score lies from itself in another batch, as a share of its size: measured for float32."""
+
+
+@dataclass(eq=False)
+class NeuralRanker:
+    """A net that scores. `truncated` counts those of the texts `read` that were cut to what the net takes."""
+
+    name: str
+    fingerprint: str
+    net: Net
+    precision: str = "float32"
+    read: int = 0
+    truncated: int = 0
+    pointwise: ClassVar[bool] = True
+
+    @property
+    def family(self) -> str:
+        """The class of ranker."""
+        return self.net.family
+
+    def __post_init__(self) -> None:
+        if self.precision not in PRECISIONS:
+            raise BadInput(f"{self.name}: precision should be {' or '.join(PRECISIONS)}, not {self.precision!r}")
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.budget = TOKENS[self.device.type]
+        self.net.eval().to(self.device)
+
+    @property
+    def noise(self) -> float:
+        """Texts of other lengths in a batch change what sums are made in, and so the last digits of a score."""
+        return NOISE[self.precision]
+
+    @property
+    def remark(self) -> str:
+        """What a reader of the scores should know."""
+        if not self.truncated:
+            return ""
+        return f"{self.truncated:,} of {self.read:,} texts that were read were too long, and cut to what it takes"
+
+    def score(self, slates: Sequence[Slate]) -> list[Scores]:
+        """One array a slate."""
+        pairs = [(slate.query, doc.text) for slate in slates for doc in slate.docs]
+        scores: list[float] = []
+        for start in range(0, len(pairs), WINDOW):
+            scores += self._batched(self.net.prepare(pairs[start : start + WINDOW]), self._scores)
+        ends = np.cumsum([len(slate.docs) for slate in slates])
+        return np.split(np.array(scores, dtype=np.float64), ends[:-1]) if slates else []
+
+    def _scores(self, prepared: Sequence[Any]) -> list[float]:
+        found: list[float] = self._call(self.net, self.net.collate(prepared)).float().tolist()
+        return found
+
+    def _call(self, function: Callable[..., Any], batch: dict[str, Tensor]) -> Any:
+        """A forward pass: no gradients, and in mixed precision where that was asked for."""
+        mixed = self.precision != "float32"
+        with torch.inference_mode(), torch.autocast(self.device.type, PRECISIONS[self.precision], enabled=mixed):
+            return function(**{name: tensor.to(self.device) for name, tensor in batch.items()})
+
+    def _batched(self, prepared: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Out]]) -> list[Out]:
+        """What `call` makes of each, in order."""
+        self.read += len(prepared)
+        self.truncated += sum(one.truncated for one in prepared)
+        outs: dict[int, Out] = {}
+        for part in batches([one.length for one in prepared], self.budget):
+            outs.update(zip(part, self._attempt([prepared[i] for i in part], call), strict=True))
+        return [outs[i] for i in range(len(prepared))]
+
+    def _attempt(self, batch: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Out]]) -> list[Out]:
+        """A batch that memory has no room for is cut in two; from then on batches are smaller."""
+        try:
+            return list(call(batch))
+        except (RuntimeError, MemoryError) as error:
+            if not out_of_memory(error):
+                raise
+            if len(batch) == 1:
+                raise RankerFailed(
+                    f"ranker {self.name}: memory is too small for a text of {batch[0].length} tokens alone; "
+                    "lower max_length, or take a smaller model"
+                ) from error
+        self.budget = max(1, self.budget // 2)
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        middle = len(batch) // 2
+        return self._attempt(batch[:middle], call) + self._attempt(batch[middle:], call)
+
+
+@dataclass(eq=False)
+class EncoderRanker(NeuralRanker):
+    """A net that reads queries and texts apart."""
+
+    net: Encoder
+    _queries: Memory[Floats] = field(default_factory=lambda: Memory(VECTORS // 8), repr=False)
+    _texts: Memory[Floats] = field(default_factory=lambda: Memory(VECTORS), repr=False)
+
+    def score(self, slates: Sequence[Slate]) -> list[Scores]:
+        """One array a slate."""
+        queries = self.encode_queries([slate.query for slate in slates])
+        scores: list[Scores] = []
+        for some in windows(slates):
+            texts = iter(self._texts.of([doc.text for slate in some for doc in slate.docs], self.encode_texts))
+            for slate in some:
+                scores.append(compare(queries[len(scores)], [next(texts) for _ in slate.docs]))
+        return scores
+
+    def encode_queries(self, queries: Sequence[str]) -> list[Floats]:
+        """The vectors of each query: [a, d]."""
+        return self._queries.of(queries, lambda fresh: self._encode(fresh, self.net.prepare_queries))
+
+    def encode_texts(self, texts: Sequence[str]) -> list[Floats]:
+        """The vectors of each text: [t, d]. Nothing is remembered here."""
+        return self._encode(texts, self.net.prepare_texts)
+
+    def _encode(self, texts: Sequence[str], prepare: Callable[[Sequence[str]], list[Any]]) -> list[Floats]:
+        found: list[Floats] = []
+        for start in range(0, len(texts), WINDOW):
+            found += self._batched(prepare(texts[start : start + WINDOW]), self._vectors)
+        return found
+
+    def _vectors(self, prepared: Sequence[Any]) -> list[Floats]:
+        values, kept = self._call(self.net.encode, self.net.pack(prepared))
+        rows: list[Tensor] = [matrix[keep] for matrix, keep in zip(values.float().cpu(), kept.cpu(), strict=True)]
+        return [row.numpy() for row in rows]
+
+
+@dataclass(eq=False)
+class DenseRanker(EncoderRanker):
+    """A bi-encoder: it also finds documents, for the vectors of a collection are made once and kept on disk."""
+
+    corpus: Corpus = field(kw_only=True, repr=False)
+
+    @cached_property
+    def shelf(self) -> Shelf:
+        """The vectors of the collection."""
+        return open_shelf(self.corpus, self._name, lambda texts: self._texts.of(texts, self._fresh))
+
+    @cached_property
+    def _earlier(self) -> Shelf | None:
+        """The vectors of the collection, if a search made them before."""
+        return kept_shelf(self._name)
+
+    @property
+    def _name(self) -> str:
+        return fingerprint(self.fingerprint, self.corpus.fingerprint)
+
+    @property
+    def notice(self) -> str:
+        """What became of vectors that were damaged."""
+        shelf: Shelf | None = self.__dict__.get("shelf")
+        return shelf.remark if shelf else ""
+
+    def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]:
+        """The k documents whose vectors are nearest: exact, over the whole collection."""
+        if k < 1:
+            raise BadInput(f"a search for the best {k} documents finds nothing; ask for 1 or more")
+        if not queries or not len(self.corpus):
+            return [{} for _ in queries]
+        return self.shelf.search(np.concatenate(self.encode_queries(queries)), k)
+
+    def encode_texts(self, texts: Sequence[str]) -> list[Floats]:
+        """From the shelf if it is there already and has the text."""
+        shelf: Shelf | None = self.__dict__.get("shelf") or self._earlier
+        if shelf is None:
+            return self._fresh(texts)
+        places = [shelf.find(text) for text in texts]
+        fresh = iter(self._fresh([text for text, place in zip(texts, places, strict=True) if place < 0]))
+        return [next(fresh) if place < 0 else np.array(shelf.vectors[place : place + 1]) for place in places]
+
+    def _fresh(self, texts: Sequence[str]) -> list[Floats]:
+        return super().encode_texts(texts)
+
+
+def ranker_of(name: str, mark: str, net: Net, corpus: Corpus, precision: str = "float32") -> NeuralRanker:
+    """The ranker that suits a net; `mark` names its weights and settings."""
+    mark = fingerprint(mark, precision)
+    if isinstance(net, BiEncoder):
+        return DenseRanker(name, mark, net, precision, corpus=corpus)
+    if isinstance(net, Encoder):
+        return EncoderRanker(name, mark, net, precision)
+    return NeuralRanker(name, mark, net, precision)
+
+
+def compare(query: Floats, texts: Sequence[Floats]) -> Scores:
+    """Σ_i max_j q_i · d_j for each text, whose vectors stand one below the other in one product.
+
+    Single vectors are multiplied in float64: equal texts then tie whatever stands beside them. Where a query's vector
+    is mostly zeros, as over a vocabulary, nothing else of the texts is looked at.
+    """
+    if not texts:
+        return np.empty(0)
+    if len(query) == 1 and all(len(text) == 1 for text in texts):
+        used = np.flatnonzero(query[0])
+        part = used if 8 * len(used) < query.shape[1] else slice(None)
+        scores: Scores = np.stack([text[0, part] for text in texts]).astype(np.float64) @ query[0, part].astype(
+            np.float64
+        )
+    else:
+        stacked = np.concatenate(texts)  # [Σt, d]
+        starts = np.cumsum([0, *(len(text) for text in texts[:-1])])
+        nearest = np.maximum.reduceat(stacked @ query.T, starts, axis=0)  # [n, a]
+        scores = nearest.sum(axis=1, dtype=np.float64)
+    return scores
+
+
+def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Places of rows for each batch, longest first; padded to its longest row, a batch keeps to the budget.
+
+    >>> list(batches([3, 9, 4, 2], budget=8))
+    [[1], [2, 0], [3]]
+    """
+    order = np.argsort(-np.array(lengths, dtype=np.int64), kind="stable").tolist()
+    start = 0
+    while start < len(order):
+        size = max(1, budget // max(1, lengths[order[start]]))
+        yield order[start : start + size]
+        start += size
+
+
+def windows(slates: Sequence[Slate]) -> Iterator[list[Slate]]:
+    """Slates in order, as many at a time as have `WINDOW` documents together, or one."""
+    some: list[Slate] = []
+    size = 0
+    for slate in slates:
+        if some and size + len(slate.docs) > WINDOW:
+            yield some
+            some, size = [], 0
+        some.append(slate)
+        size += len(slate.docs)
+    if some:
+        yield some
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """CUDA has an error of its own for it; the allocator of the CPU tells by its message only."""
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)

@@ -1,0 +1,194 @@
+"""Words as numbers, for nets that start from words: the vocabulary, vectors from text files, letter trigrams.
+
+A word that the vocabulary lacks has the zero vector, so it is like no other word; but it has a number of its own, so
+it is still found where a text has the very same one.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+from zlib import crc32
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from shaketable.errors import BadInput
+from shaketable.files import read_json, written_whole
+from shaketable.rankers.nets.memory import Memory
+from shaketable.rankers.nets.net import Net
+from shaketable.rankers.nets.shapes import WordsRead
+from shaketable.rankers.nets.tokens import padded
+from shaketable.text.tokens import Tokenizer
+from shaketable.text.vectors import FIRST
+from shaketable.text.vectors import read_vectors as read_vectors
+from shaketable.types import Corpus
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+FILE = "vocabulary.json"
+REMEMBERED = 64 << 20  # bytes of numbers and texts
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The words (or letter trigrams) that have a vector, numbered from 1, and how a text is cut into words.
+
+    >>> vocabulary = Vocabulary(("shake", "table"), Tokenizer(stemmer="none"))
+    >>> vocabulary.ids("Shake the table")
+    array([1, 2])
+    >>> strange, same = vocabulary.ids("Tables tables")
+    >>> bool(strange == same > len(vocabulary))
+    True
+    """
+
+    words: tuple[str, ...]
+    tokenizer: Tokenizer
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        return {word: number for number, word in enumerate(self.words, 1)}
+
+    def ids(self, text: str) -> Ids:
+        """The number of each word; those of unknown words are beyond all others, and as good as unique."""
+        numbers, beyond = self.numbers, len(self.words) + 1
+        found = (
+            numbers.get(word) or beyond + crc32(word.encode("utf-8", "surrogatepass")) for word in self.tokenizer(text)
+        )
+        return np.fromiter(found, np.int64)
+
+    def write(self, folder: Path) -> None:
+        with written_whole(folder / FILE) as out:
+            json.dump({"tokenizer": asdict(self.tokenizer), "words": self.words}, out, ensure_ascii=False)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        path = folder / FILE
+        about = read_json(path)
+        try:
+            return cls(tuple(map(str, about["words"])), Tokenizer(**about["tokenizer"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise BadInput(f"is no vocabulary that was saved with a model ({error!r})", path) from error
+
+
+def most_frequent(parts: Iterable[Iterable[str]], limit: int, least: int = 2) -> tuple[str, ...]:
+    """What occurs at least so often, most frequent first, no more than `limit`.
+
+    >>> most_frequent(["abracadabra"], limit=3)
+    ('a', 'b', 'r')
+    """
+    counts: Counter[str] = Counter()
+    for part in parts:
+        counts.update(part)
+    ordered = sorted(counts, key=lambda word: (-counts[word], word))
+    return tuple(word for word in ordered[:limit] if counts[word] >= least)
+
+
+def words_of(corpus: Corpus, tokenizer: Tokenizer, limit: int = FIRST) -> tuple[str, ...]:
+    """The words of a collection, for vectors that are to be learned."""
+    return most_frequent((tokenizer(doc.text) for _, doc in corpus.items()), limit)
+
+
+def letter_trigrams(word: str) -> list[str]:
+    """Three letters at a time, with a mark where the word begins and ends.
+
+    >>> letter_trigrams("table")
+    ['#ta', 'tab', 'abl', 'ble', 'le#']
+    """
+    marked = f"#{word}#"
+    return [marked[at : at + 3] for at in range(len(marked) - 2)]
+
+
+class Pair(NamedTuple):
+    """A query and a text as numbers of words."""
+
+    query: Ids
+    text: Ids
+    truncated: bool
+
+    @property
+    def length(self) -> int:
+        return len(self.query) + len(self.text)
+
+
+class OnWords(Net):
+    """What the nets share that compare a query's words with a text's: reading texts, and the vectors of words.
+
+    `forward` of a subclass is given numbers of words, 0 where there is none: query [n, q], text [n, t].
+    """
+
+    def __init__(self, vocabulary: Vocabulary, dim: int, shape: WordsRead):
+        super().__init__()
+        self.vocabulary = vocabulary
+        self.shape = shape
+        self.frozen = False
+        self.words = nn.Embedding(len(vocabulary) + 1, dim, padding_idx=0)
+        self._memory: Memory[Ids] = Memory(REMEMBERED)
+
+    def take(self, vectors: Floats, frozen: bool) -> None:
+        """Vectors from elsewhere, in the order of the vocabulary: [words, d]; frozen ones are not learned."""
+        with torch.no_grad():
+            self.words.weight[1:] = torch.from_numpy(vectors)
+        self.freeze(frozen)
+
+    def freeze(self, frozen: bool) -> None:
+        self.frozen = frozen
+        self.words.weight.requires_grad_(not frozen)
+
+    def prepare(self, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
+        queries, texts = self._ids([query for query, _ in pairs]), self._ids([text for _, text in pairs])
+        most, longest = self.shape.query_length, self.shape.text_length
+        return [Pair(q[:most], t[:longest], len(t) > longest) for q, t in zip(queries, texts, strict=True)]
+
+    def _ids(self, texts: Sequence[str]) -> list[Ids]:
+        return self._memory.of(texts, lambda fresh: [self.vocabulary.ids(text) for text in fresh])
+
+    def collate(self, prepared: Sequence[Pair]) -> dict[str, Tensor]:
+        return {"query": padded([p.query for p in prepared], 0), "text": padded([p.text for p in prepared], 0)}
+
+    @abstractmethod
+    def forward(self, query: Tensor, text: Tensor) -> Tensor:  # type: ignore[override]
+        """One score a pair: [n]."""
+
+    def vectors(self, ids: Tensor) -> Tensor:
+        """[n, w] -> [n, w, d]; unknown words have the zero vector, as padding has."""
+        found: Tensor = self.words(ids.where(ids <= len(self.vocabulary), 0))
+        return found
+
+    def cosines(self, query: Tensor, text: Tensor) -> Tensor:
+        """How like each word of the query is to each of the text: [n, q, t]; 1 for the same word, known or not."""
+        near = normalize(self.vectors(query), dim=2) @ normalize(self.vectors(text), dim=2).transpose(1, 2)
+        return near.masked_fill(same_words(query, text), 1.0)
+
+    def embedding(self) -> nn.Embedding:
+        return self.words
+
+    def config(self) -> dict[str, Any]:
+        return {"dim": self.words.embedding_dim, "frozen": self.frozen, "shape": asdict(self.shape)}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], folder: Path) -> Self:
+        net = cls(Vocabulary.read(folder), config["dim"], cls.shapes(**config["shape"]))
+        net.freeze(config["frozen"])
+        return net
+
+    def save_vocabulary(self, folder: Path) -> None:
+        self.vocabulary.write(folder)
+
+
+def same_words(query: Tensor, text: Tensor) -> Tensor:
+    """Where query and text have the very same word: [n, q], [n, t] -> [n, q, t]."""
+    return (query[:, :, None] == text[:, None, :]) & (query != 0)[:, :, None]

@@ -1,0 +1,175 @@
+"""What can happen to a file: on a disk, in a mail, in an editor, in the hands of somebody who means it."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable
+
+from shaketable.chance import Draws
+
+Damage = Callable[[bytes, Draws], bytes]
+
+LARGEST = 1 << 20
+
+NUMBERS = (
+    "0", "-1", "127", "128", "-128", "32", "300000000", "2000000000", "3000000000", "9223372036854775807",
+    "-9223372036854775808", "18446744073709551616", "1e38", "1e39", "1e308", "1e309", "-1e999", "nan", "inf",
+    "-Infinity", "1_5", "\u0661\u0662", "\uff15", " 5", "5\u3000", "0x10", "1.5", "1,5", "+", "-", ".", "e5", "1e",
+    "0" * 400, "9" * 5000,
+)  # fmt: skip
+PIECES = (
+    b"\0", b"\x01", b"\x07", b"\x0b", b"\x0c", b"\x1a", b"\x1b[31m", b"\x1c", b"\x1f", b"\x7f", b"\r", b"\n", b"\n\n",
+    b"\t", b" ", b"\xc2\x85", b"\xc2\xa0", b"\xe2\x80\xa8", b"\xe3\x80\x80", b"\xef\xbb\xbf", b"\xe2\x80\xae",
+    b"\xed\xa0\x80", b"\xff", b"\xfe\xff", b"\xc3", b"\xf8\x88\x80\x80\x80", b"\xf4\x90\x80\x80", b"\xf0\x9f\x99\x82",
+    b"\\u0000", b"\\ud800", b"\\udc00\\ud800", b"\\", b'"', b"'", b"#", b":", b"::", b",", b"|", b">", b"<",
+    b"<!DOCTYPE a>", b"&a;", b"&#0;", b"</top>", b"<top>", b"<topic number='1'>", b"]]>", b"<!--", b"{}", b"[]",
+    b"null", b"true", b"NaN", b"1e400", b"-", b"--", b"%s", b"{0}", b"../..", b"x" * 300,
+)  # fmt: skip
+
+
+def flip(data: bytes, draws: Draws) -> bytes:
+    """A few bits."""
+    found = bytearray(data)
+    for _ in range(1 + draws.below(8)):
+        if found:
+            found[draws.below(len(found))] ^= 1 << draws.below(8)
+    return bytes(found)
+
+
+def noise(data: bytes, draws: Draws) -> bytes:
+    at = draws.below(len(data) + 1)
+    return data[:at] + bytes(draws.below(256) for _ in range(1 + draws.below(20))) + data[at + draws.below(20) :]
+
+
+def cut_end(data: bytes, draws: Draws) -> bytes:
+    return data[: draws.below(len(data) + 1)]
+
+
+def cut_out(data: bytes, draws: Draws) -> bytes:
+    at = draws.below(len(data) + 1)
+    return data[:at] + data[at + 1 + draws.below(30) :]
+
+
+def insert(data: bytes, draws: Draws) -> bytes:
+    """Something that has a meaning somewhere."""
+    at = draws.below(len(data) + 1)
+    return data[:at] + draws.choice(PIECES) + data[at:]
+
+
+def renumber(data: bytes, draws: Draws) -> bytes:
+    """Another number for one that is there."""
+    places = [match.span() for match in re.finditer(rb"[0-9][0-9.eE+-]*", data)]
+    if not places:
+        return data
+    start, end = draws.choice(places)
+    return data[:start] + draws.choice(NUMBERS).encode() + data[end:]
+
+
+def _on_lines(change: Callable[[list[bytes], int, Draws], None]) -> Damage:
+    def damage(data: bytes, draws: Draws) -> bytes:
+        rows = data.split(b"\n")
+        change(rows, draws.below(len(rows)), draws)
+        return b"\n".join(rows)
+
+    damage.__name__ = change.__name__.strip("_")
+    return damage
+
+
+def _double_line(rows: list[bytes], at: int, draws: Draws) -> None:
+    rows.insert(draws.below(len(rows) + 1), rows[at])
+
+
+def _drop_line(rows: list[bytes], at: int, draws: Draws) -> None:
+    del rows[at]
+
+
+def _swap_lines(rows: list[bytes], at: int, draws: Draws) -> None:
+    other = draws.below(len(rows))
+    rows[at], rows[other] = rows[other], rows[at]
+
+
+def _times(piece: bytes, draws: Draws, most: int) -> int:
+    """How often to repeat something, so that damage upon damage does not fill the memory."""
+    return 1 + draws.below(max(1, min(most, LARGEST // (1 + len(piece)))))
+
+
+def _long_line(rows: list[bytes], at: int, draws: Draws) -> None:
+    rows[at] *= _times(rows[at], draws, 500)
+
+
+def _long_word(rows: list[bytes], at: int, draws: Draws) -> None:
+    words = rows[at].split(b" ")
+    place = draws.below(len(words))
+    words[place] *= _times(words[place], draws, 3000)
+    rows[at] = b" ".join(words)
+
+
+def _shuffle_words(rows: list[bytes], at: int, draws: Draws) -> None:
+    rows[at] = b" ".join(draws.shuffled(rows[at].split(b" ")))
+
+
+def _drop_word(rows: list[bytes], at: int, draws: Draws) -> None:
+    words = rows[at].split(b" ")
+    del words[draws.below(len(words))]
+    rows[at] = b" ".join(words)
+
+
+def _repeat_line(rows: list[bytes], at: int, draws: Draws) -> None:
+    rows[at:at] = [rows[at]] * _times(rows[at], draws, 300)
+
+
+def nest(data: bytes, draws: Draws) -> bytes:
+    """Brackets or tags, as deep as it goes, in place of something or around it."""
+    opening, closing = draws.choice([(b"[", b"]"), (b'{"a":', b"}"), (b"<a>", b"</a>"), (b"(", b")"), (b"<top>", b"")])
+    depth = draws.choice([10, 500, 900, 1000, 5000, 100_000])
+    start = draws.below(len(data) + 1)
+    end = start + draws.below(20)
+    return data[:start] + opening * depth + data[start:end] + (closing * depth if draws.below(2) else b"") + data[end:]
+
+
+def carriage_returns(data: bytes, draws: Draws) -> bytes:
+    return data.replace(b"\n", b"\r")
+
+
+def other_gaps(data: bytes, draws: Draws) -> bytes:
+    gap = draws.choice([b"\t", b"  ", b",", b"\xc2\xa0", b"\xe3\x80\x80", b"\x0b", b""])
+    return data.replace(draws.choice([b" ", b"\t", b","]), gap)
+
+
+def other_encoding(data: bytes, draws: Draws) -> bytes:
+    return data.decode("utf-8", "replace").encode(draws.choice(["utf-16", "utf-16-le", "utf-32", "latin-1"]), "replace")
+
+
+def nothing_left(data: bytes, draws: Draws) -> bytes:
+    return draws.choice([b"", b"\n", b" \n\t\n", b"\xef\xbb\xbf", b"\r\n", b"#", b"\0"])
+
+
+DAMAGES: tuple[Damage, ...] = (
+    flip, noise, cut_end, cut_out, insert, insert, insert, renumber, renumber, renumber, nest, carriage_returns,
+    other_gaps, other_encoding, nothing_left,
+    *map(_on_lines, (_double_line, _drop_line, _swap_lines, _long_line, _long_word, _shuffle_words, _drop_word,
+                     _repeat_line)),
+)  # fmt: skip
+
+
+def packed(data: bytes) -> bytes:
+    return gzip.compress(data, mtime=0)
+
+
+def badly_packed(data: bytes, draws: Draws) -> bytes:
+    """Gzip that is cut, scrambled, doubled, followed by something, or none at all."""
+    whole = packed(data)
+    return draws.choice([
+        lambda: cut_end(whole, draws), lambda: flip(whole, draws), lambda: noise(whole, draws), lambda: packed(whole),
+        lambda: whole + whole, lambda: whole + b"\0" * 100, lambda: whole + b"more", lambda: data,
+    ])()  # fmt: skip
+
+
+HARMLESS: tuple[Callable[[bytes], bytes], ...] = (
+    lambda data: b"\xef\xbb\xbf" + data,
+    lambda data: data.replace(b"\n", b"\r\n"),
+    lambda data: data.rstrip(b"\n"),
+    lambda data: data + b"\n\n",
+)
+"""What editors and systems do to a text, and no reader should mind."""

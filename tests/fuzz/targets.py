@@ -1,0 +1,166 @@
+"""Everything that reads what others wrote, one line each: a name, a grammar, what reads it, the name of the file."""
+
+from __future__ import annotations
+
+import math
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from shaketable.data.beir import _queries, read_beir, read_variants
+from shaketable.data.bounds import wrong_with
+from shaketable.data.corpus import JsonlCorpus
+from shaketable.data.letor import read_letor, write_letor
+from shaketable.data.scores import read_scores
+from shaketable.data.trec import read_qrels, read_run_and_tag, read_topics, write_qrels, write_run
+from shaketable.files import parsed
+from shaketable.measure.effectiveness import Evaluator, parse
+from shaketable.text.misspellings import read_misspellings
+from shaketable.text.neighbours import _read_lists, _read_vectors
+from shaketable.text.thesaurus import read_thesaurus
+from shaketable.text.vectors import read_vectors
+from shaketable.text.wordnet import read_wordnet
+from tests.fuzz import grammars
+from tests.fuzz.cases import Target, of_text
+
+HALF = re.compile(r"(?<!\\)(?:\\\\)*\\ud[89a-f]")  # as `repr` writes it
+MEASURES = tuple(map(parse, ("AP", "nDCG@10", "RR@10", "P@5", "Bpref", "SetF", "Judged@10")))
+
+
+def _names_are_ids(*names: str) -> None:
+    for each in names:
+        assert not wrong_with(each), each
+
+
+def _texts(value: object) -> object:
+    """The value, all of whose texts can be written."""
+    assert not HALF.search(repr(value))
+    return value
+
+
+def _qrels(path: Path) -> object:
+    qrels = read_qrels(path)
+    if not any(qid.startswith("#") for qid in qrels):  # in a table with tabs it may, in TREC's it would be a comment
+        with tempfile.TemporaryDirectory() as folder:
+            write_qrels(qrels, Path(folder) / "again")
+            assert read_qrels(Path(folder) / "again") == qrels
+    return qrels
+
+
+def _run(path: Path) -> object:
+    run, tag = read_run_and_tag(path)
+    assert tag.split() == [tag]
+    with tempfile.TemporaryDirectory() as folder:
+        write_run(run, Path(folder) / "again")
+        assert read_run_and_tag(Path(folder) / "again")[0] == run
+    return run
+
+
+def _corpus(path: Path) -> object:
+    corpus = JsonlCorpus.read(path)
+    docs = dict(corpus.items())
+    _names_are_ids(*docs)
+    assert len(docs) == len(corpus)
+    assert all(corpus[docno] == doc for docno, doc in docs.items())
+    return _texts(docs)
+
+
+def _with_ids(value: Mapping[str, object]) -> object:
+    _names_are_ids(*value)
+    return _texts(dict(value))
+
+
+def _scores(path: Path) -> object:
+    table = read_scores(path)
+    _names_are_ids(*table.topics)
+    assert table.values.shape == (len(table.systems), len(table.topics))
+    assert np.isfinite(table.values).all()
+    return table.systems, table.topics, table.values.tolist()
+
+
+def _letor(path: Path) -> object:
+    data = read_letor(path)
+    _names_are_ids(*data.qids, *data.docnos)
+    assert np.isfinite(data.features).all()
+    if not any("#" in qid for qid in data.qids):
+        with tempfile.TemporaryDirectory() as folder:
+            write_letor(data, Path(folder) / "again")
+            again = read_letor(Path(folder) / "again")
+        assert (again.qids, again.docnos, again.labels.tolist()) == (data.qids, data.docnos, data.labels.tolist())
+        assert (again.features == data.features).all()
+    return data.qids, data.docnos, data.names, data.labels.tolist(), data.features.tolist()
+
+
+def _vectors(path: Path) -> object:
+    words, rows = read_vectors(path)
+    assert np.isfinite(rows).all()
+    return words, rows.tolist()
+
+
+def _near(path: Path) -> object:
+    vectors = _read_vectors(path)
+    lengths = np.linalg.norm(vectors.rows, axis=1)
+    assert (np.isclose(lengths, 1, atol=1e-3) | (lengths == 0)).all()
+    return [vectors.near(word, 3, 0.5) for word in vectors.words]
+
+
+def _lists(path: Path) -> object:
+    lists = _read_lists(path)
+    return _texts({word: list(lists.near(word, 3, 0.5)) for word in lists.words})
+
+
+def _wordnet(folder: Path) -> object:
+    words = read_wordnet.__wrapped__(folder)
+    return {
+        (pos, key): words.synonyms(key.decode("utf-8", "replace"), pos)
+        for pos in words.index
+        for key in words.index[pos]
+    }
+
+
+def _folder(folder: Path) -> object:
+    collection = read_beir(folder)
+    _names_are_ids(*collection.queries, *collection.qrels, *collection.candidates, *collection.variants)
+    docs = dict(collection.docs.items())
+    return _texts((docs, collection.queries, collection.qrels, collection.candidates, collection.variants))
+
+
+def _evaluated(folder: Path) -> object:
+    """What is read can be counted, by the library that believes what it is given."""
+    qrels, (run, _) = read_qrels(_there(folder / "qrels")), read_run_and_tag(_there(folder / "run"))
+    values = Evaluator(MEASURES, qrels).per_query(run)
+    assert all(math.isfinite(value) and 0 <= value <= 1 for row in values.values() for value in row.values())
+    return values
+
+
+def _there(path: Path) -> Path:
+    return path if path.exists() else path.with_name(f"{path.name}.gz")
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target("qrels", grammars.qrels, _qrels, "test.tsv"),
+        Target("run", grammars.run, _run, "first.run"),
+        Target("corpus", grammars.corpus, _corpus, "corpus.jsonl"),
+        Target("queries", grammars.queries, lambda path: _with_ids(_queries(path)), "queries.jsonl"),
+        Target("variants", grammars.variants, lambda path: _with_ids(read_variants(path)), "variants.jsonl"),
+        Target("topics in a table", grammars.topics_table, lambda path: _with_ids(read_topics(path)), "topics.tsv"),
+        Target("topics in SGML", grammars.topics_sgml, lambda path: _with_ids(read_topics(path)), "topics.txt"),
+        Target("topics in XML", grammars.topics_xml, lambda path: _with_ids(read_topics(path)), "topics.xml"),
+        Target("scores", grammars.scores, _scores, "scores.csv"),
+        Target("letor", grammars.letor, _letor, "train.txt"),
+        Target("vectors", grammars.vectors, _vectors, "vectors.txt"),
+        Target("vectors of neighbours", grammars.vectors, _near, "vectors.txt"),
+        Target("lists of neighbours", grammars.neighbour_lists, _lists, "neighbours.json"),
+        Target("thesaurus", grammars.thesaurus, lambda path: _texts(read_thesaurus(path)), "thesaurus.txt"),
+        Target("misspellings", grammars.misspellings, lambda path: _texts(read_misspellings(path)), "misspellings.txt"),
+        Target("wordnet", grammars.wordnet, _wordnet, text=False),
+        Target("folder", grammars.folder, _folder),
+        Target("judged run", grammars.judged_run, _evaluated),
+        Target("JSON", grammars.neighbour_lists, of_text(lambda text: parsed(text, Path("x"))), "x.json", text=False),
+    )
+}

@@ -1,0 +1,224 @@
+"""The engine: batches keep to the budget and do not show, memory that runs out is survived, texts are read once."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shaketable.data.corpus import MemoryCorpus
+from shaketable.errors import BadInput, RankerFailed
+from shaketable.rankers.nets import scoring
+from shaketable.rankers.nets.bert import CrossEncoder
+from shaketable.rankers.nets.colbert import ColBERT
+from shaketable.rankers.nets.dense import BiEncoder
+from shaketable.rankers.nets.memory import Memory
+from shaketable.rankers.nets.scoring import DenseRanker, EncoderRanker, NeuralRanker, batches, ranker_of, windows
+from shaketable.rankers.nets.shapes import BertShape, ColBERTShape, DenseShape
+from shaketable.types import Doc, Slate
+from tests.rankers.nets import tiny
+from tests.toys import slates, text
+
+MIXED = [Slate(text(q, 2), tuple(Doc(text(d, 1 + (7 * d) % 45)) for d in range(q, 20))) for q in range(6)]
+
+
+def nets(folder):
+    return {
+        "bert": CrossEncoder.pretrained(str(tiny.bert(folder / "bert")), BertShape(max_length=0)),
+        "colbert": ColBERT.pretrained(
+            str(tiny.encoder(folder / "encoder")), ColBERTShape(dim=8, query_length=12, text_length=40)
+        ),
+        "dense": BiEncoder.pretrained(str(folder / "encoder"), DenseShape(max_length=0)),
+    }
+
+
+@pytest.fixture(scope="module")
+def rankers(tmp_path_factory):
+    made = nets(tmp_path_factory.mktemp("nets"))
+    return lambda kind, **rest: ranker_of(kind, "mark", made[kind], MemoryCorpus({}), **rest)
+
+
+KINDS = pytest.mark.parametrize("kind", ["bert", "colbert", "dense"])
+
+
+def same(kind, left, right):
+    """Within 1e-6. ColBERT adds up as many cosines as a query has tokens, so there it is 1e-6 of the score."""
+    for a, b in zip(left, right, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6 if kind == "colbert" else 0, atol=1e-6)
+
+
+@given(st.lists(st.integers(0, 50), max_size=40), st.integers(1, 200))
+def test_batches_hold_every_row_once_and_keep_to_the_budget(lengths, budget):
+    parts = list(batches(lengths, budget))
+    assert sorted(i for part in parts for i in part) == list(range(len(lengths)))
+    for part in parts:
+        assert len(part) == 1 or len(part) * max(1, *(lengths[i] for i in part)) <= budget
+    assert [lengths[i] for part in parts for i in part] == sorted(lengths, reverse=True)
+
+
+def test_windows_follow_the_order_and_never_cut_a_slate(monkeypatch):
+    monkeypatch.setattr(scoring, "WINDOW", 25)
+    parts = list(windows(MIXED))
+    assert [slate for part in parts for slate in part] == MIXED
+    assert [sum(len(slate.docs) for slate in part) for part in parts] == [20, 19, 18, 17, 16, 15]
+    assert [len(part) for part in windows(slates(5, 10))] == [2, 2, 1]
+
+
+@KINDS
+@pytest.mark.parametrize("budget", [1, 100, 700])
+def test_what_stands_in_a_batch_does_not_show(rankers, kind, budget):
+    whole, small = rankers(kind), rankers(kind)
+    small.budget = budget
+    same(kind, expected := whole.score(MIXED), small.score(MIXED))
+    assert min(np.ptp(scores) for scores in expected) > 1e-3
+
+
+def test_what_stands_in_a_batch_does_not_show_on_real_weights(minilm):
+    torch.manual_seed(1)
+    lake = "A lake is a body of water surrounded by land, often fed by a river. "
+    pairs = Slate("what is a lake", tuple(Doc(lake * n) for n in (0, 1, 2, 3, 7, 12)))
+    for net in (
+        CrossEncoder.pretrained("minilm", BertShape(max_length=0), fresh=True),
+        ColBERT.pretrained("minilm", ColBERTShape()),
+    ):
+        whole, single = (ranker_of("minilm", "mark", net, MemoryCorpus({})) for _ in range(2))
+        single.budget = 1
+        same(net.kind, whole.score([pairs]), single.score([pairs]))
+
+
+@KINDS
+def test_windows_do_not_show(rankers, kind, monkeypatch):
+    expected = rankers(kind).score(MIXED)
+    monkeypatch.setattr(scoring, "WINDOW", 7)
+    same(kind, expected, rankers(kind).score(MIXED))
+
+
+class Scarce:
+    """A net in a machine whose memory holds `room` tokens a batch, and which tells so as torch does."""
+
+    def __init__(self, ranker: NeuralRanker, room: int, error: Exception):
+        self.room, self.error, self.call, self.sizes = room, error, ranker._call, []
+        ranker._call = self
+
+    def __call__(self, function, batch):
+        rows = next(iter(batch.values()))
+        if rows.numel() > self.room:
+            raise self.error
+        self.sizes.append(len(rows))
+        return self.call(function, batch)
+
+
+FULL = [
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+    RuntimeError("[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory: you tried to ..."),
+    MemoryError(),
+]
+
+
+@KINDS
+@pytest.mark.parametrize("error", FULL, ids=lambda error: type(error).__name__)
+def test_a_batch_that_memory_has_no_room_for_is_split(rankers, kind, error):
+    ranker = rankers(kind)
+    expected = rankers(kind).score(MIXED)
+    scarce = Scarce(ranker, 150, error)
+    same(kind, expected, ranker.score(MIXED))
+    assert ranker.budget < scoring.TOKENS["cpu"]
+    assert max(scarce.sizes) > 1
+
+
+@KINDS
+def test_a_single_text_that_memory_has_no_room_for(rankers, kind):
+    ranker = rankers(kind)
+    Scarce(ranker, 2, FULL[0])
+    with pytest.raises(RankerFailed, match=rf"ranker {kind}: memory is too small for a text of \d+ tokens alone"):
+        ranker.score(MIXED)
+
+
+def test_other_errors_are_not_mistaken_for_it(rankers):
+    ranker = rankers("bert")
+    Scarce(ranker, 2, RuntimeError("shapes do not match"))
+    with pytest.raises(RuntimeError, match="shapes do not match"):
+        ranker.score(MIXED)
+
+
+@pytest.mark.parametrize("kind", ["colbert", "dense"])
+def test_each_distinct_query_and_text_is_encoded_once(rankers, kind, monkeypatch):
+    ranker = rankers(kind)
+    read: Counter[str] = Counter()
+    for side in ("prepare_queries", "prepare_texts"):
+        prepare = getattr(ranker.net, side)
+        monkeypatch.setattr(ranker.net, side, lambda texts, prepare=prepare: read.update(texts) or prepare(texts))
+    first = ranker.score(MIXED)
+    ranker.score(MIXED[::-1])
+    assert set(read.values()) == {1}
+    assert len(read) == len({slate.query for slate in MIXED} | {doc.text for slate in MIXED for doc in slate.docs})
+    for a, b in zip(first, ranker.score(MIXED), strict=True):
+        assert a.tolist() == b.tolist()
+
+
+def test_texts_are_tokenised_once(rankers, monkeypatch):
+    net = rankers("bert").net
+    read: Counter[str] = Counter()
+    tokenizer = net._pieces.tokenizer
+    monkeypatch.setattr(net._pieces, "tokenizer", lambda texts, **rest: read.update(texts) or tokenizer(texts, **rest))
+    pairs = [(f"ash {q}", f"fir number {d}") for q in range(3) for d in range(4)]
+    net.prepare(pairs)
+    net.prepare(pairs)
+    assert set(read.values()) == {1}
+    assert len(read) == 7
+
+
+def test_memory_is_bounded_and_some_of_a_long_round_is_always_there():
+    memory: Memory[np.ndarray] = Memory(limit=50 * 108)
+    made: Counter[str] = Counter()
+
+    def make(texts):
+        made.update(texts)
+        return [np.full(25, float(key), np.float32) for key in texts]
+
+    texts = [f"{i:08}" for i in range(60)]
+    for _ in range(10):  # a cache that gives up the oldest would make all 60 each time
+        assert [array[0] for array in memory.of(texts, make)] == list(range(60))
+    for text_ in texts:
+        (array,) = memory.of([text_], make)
+        assert array[0] == float(text_)
+    assert memory.size == len(memory) * 108 <= memory.limit
+    assert made.total() < 0.6 * 11 * 60
+
+
+def test_memory_lets_pass_what_is_too_large():
+    memory: Memory[np.ndarray] = Memory(limit=10)
+    assert memory.of(["a", "a"], lambda texts: [np.zeros(100)])[1].shape == (100,)
+    assert (len(memory), memory.size) == (0, 0)
+
+
+def test_every_net_gets_the_ranker_that_suits_it(rankers):
+    assert {kind: type(rankers(kind)) for kind in ("bert", "colbert", "dense")} == {
+        "bert": NeuralRanker,
+        "colbert": EncoderRanker,
+        "dense": DenseRanker,
+    }
+    assert not hasattr(rankers("colbert"), "search")
+
+
+@KINDS
+def test_mixed_precision_is_near_and_has_a_fingerprint_of_its_own(rankers, kind):
+    exact, mixed = rankers(kind), rankers(kind, precision="bfloat16")
+    assert exact.fingerprint != mixed.fingerprint
+    for a, b in zip(exact.score(MIXED), mixed.score(MIXED), strict=True):
+        np.testing.assert_allclose(a, b, rtol=0.1, atol=0.1)
+        assert not np.array_equal(a, b)
+
+
+def test_scoring_leaves_a_net_trainable(rankers):
+    net = rankers("bert").net
+    assert all(weight.requires_grad for weight in net.parameters())
+
+
+def test_an_unknown_precision_is_refused(rankers):
+    with pytest.raises(BadInput, match="precision should be float32 or bfloat16 or float16, not 'int8'"):
+        rankers("bert", precision="int8")

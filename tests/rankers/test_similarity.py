@@ -1,0 +1,102 @@
+"""One judge for all: the evidence of this machine and of a collection."""
+
+from __future__ import annotations
+
+import csv
+import random
+from pathlib import Path
+
+import pytest
+
+from shaketable.data.corpus import MemoryCorpus
+from shaketable.data.sample import read_sample
+from shaketable.edit.methods import chosen
+from shaketable.edit.paraphrasing import SynSwap
+from shaketable.edit.validity import UNJUDGED, Case
+from shaketable.edit.vary import prepared, vary
+from shaketable.rankers import similarity
+from shaketable.rankers.similarity import encoder_similarity, judge_for
+from shaketable.types import Collection, Doc, Query
+
+LABELS = Path(__file__).parents[2] / "evidence" / "syn_swap_labels.tsv"
+WAR = Collection(
+    "war",
+    MemoryCorpus({f"d{i}": Doc("the world war, and a war of the world", title="World War") for i in range(3)}),
+    {"q": Query("first world war")},
+)
+
+
+@pytest.fixture
+def no_encoder(monkeypatch):
+    monkeypatch.setattr(similarity, "find_spec", lambda name: None)
+
+
+@pytest.fixture
+def an_encoder():
+    if encoder_similarity() is None:
+        pytest.skip("the extra neural is not installed")
+
+
+def test_phrases_of_the_collection_are_evidence(no_encoder):
+    case = ("paraphrasing", "first world war", "first globe war", SynSwap.made_with)
+    assert "'world war', and never 'globe war'" in judge_for(WAR).judge(*case)
+    assert judge_for().judge(*case) == UNJUDGED
+    assert judge_for(WAR).judge("paraphrasing", "world peace", "globe peace", SynSwap.made_with) == ""
+
+
+def test_phrases_are_counted_in_the_first_documents(monkeypatch):
+    length = len("World War the world war, and a war of the world")
+    assert similarity.phrases_of(WAR).pair("world", "war") == 6
+    monkeypatch.setattr(similarity, "CHARACTERS", 2 * length)
+    assert similarity.phrases_of(WAR).pair("world", "war") == 4
+
+
+def test_nothing_is_loaded_or_read_before_the_first_question(monkeypatch):
+    class Closed:
+        fingerprint = "closed"
+
+        def items(self):
+            raise AssertionError("the documents were read")
+
+    monkeypatch.setattr(similarity, "_encoder", lambda: pytest.fail("the encoder was loaded"))
+    judge = judge_for(Collection("closed", Closed(), {}))
+    assert judge.judge("misspelling", "red boat", "rde boat") == ""
+
+
+def test_the_encoder_knows_the_same_from_another(an_encoder):
+    ask = encoder_similarity()
+    alike, apart = ask(["how tall is the tower"] * 2, ["the tower's height", "rye bread"])
+    assert alike > 0.7 > 0.3 > apart
+
+
+def test_one_variation_has_one_verdict_whoever_asks(an_encoder):
+    """In one go, one by one and in another order: what `vary` shows is what a task shows."""
+    collection = read_sample()
+    queries = {qid: collection.queries[qid] for qid in list(collection.queries)[:12]}
+    edits, _ = chosen(categories=["paraphrasing", "naturality"])
+    made = vary(queries, edits, validity=judge_for(collection))
+    again = list(made)
+    random.Random(5).shuffle(again)
+    sources = {"syn_swap": SynSwap.made_with}
+    cases = [Case(v.category, v.original, v.text, sources.get(v.method, ())) for v in again]
+    assert judge_for(collection).judge_all(cases) == [v.why for v in again]
+    alone = [judge_for(collection).judge(*case) for case in cases[:10]]
+    assert [not why for why in alone] == [v.valid for v in again[:10]]
+
+
+def test_the_judge_agrees_with_our_labels_of_the_sample(an_encoder):
+    """Of all swaps 70 % are valid; of those that the judge lets pass, far more must be."""
+    collection, truth, cases = read_sample(), [], []
+    with LABELS.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            if row["collection"] == "sample":
+                tokens = prepared(collection.queries[row["query"]].text).split()
+                changed = [*tokens[: int(row["place"])], row["word"], *tokens[int(row["place"]) + 1 :]]
+                cases.append(Case("paraphrasing", " ".join(tokens), " ".join(changed), SynSwap.made_with))
+                truth.append(row["valid"] == "yes")
+    passed = [not why for why in judge_for(collection).judge_all(cases)]
+    hits = sum(a and b for a, b in zip(truth, passed, strict=True))
+    assert len(truth) > 90
+    assert sum(truth) / len(truth) < 0.72
+    assert hits / sum(passed) > 0.8
+    assert hits / sum(truth) > 0.7

@@ -1,0 +1,345 @@
+"""Every parameter of every row of every catalogue, given what it should not be given."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shaketable.bench import Bench
+from shaketable.chance import draws_for
+from shaketable.data.corpus import MemoryCorpus
+from shaketable.door.names import named_models
+from shaketable.errors import BadInput, ShaketableError, UnknownName
+from shaketable.learners.neural import OBJECTIVES, NeuralLearner, WordLearner
+from shaketable.learners.plan import LISTS
+from shaketable.registry import EDITS, LEARNERS, MEASURES, RANKERS, TASKS, Catalogue, fits
+from shaketable.types import ChangeMeasure, Collection, Context, Doc, Query, SpreadMeasure
+from tests.toys import text
+
+CATALOGUES = (RANKERS, LEARNERS, EDITS, MEASURES, TASKS, LISTS, OBJECTIVES)
+NEEDED = {
+    "http": {"url": "'http://127.0.0.1:9/rerank'"},
+    "python": {"target": "'tests.toys:Overlap'"},
+    "run": {"path": "'a.run'"},
+    "saved": {"path": "'folder/model'"},
+    "hf": {"name": "'some/model'"},
+    "st": {"name": "'some/model'"},
+    "t5": {"name": "'some/model'"},
+    "lexical": {"ranker": "'bm25'"},
+    "function": {"target": "'tests.toys:text'"},
+    "teacher": {"ranker": "'bm25'"},
+}
+"""Parameters without a default, and something that they can be."""
+
+TYPES = (
+    "None",
+    "5",
+    "2.5",
+    "'nonsense'",
+    "True",
+    "[]",
+    "['x', 3]",
+    "[[1, [2]], {'a': [None]}]",
+    "(1, 'x')",
+    "{}",
+    "{'a': 1}",
+    "{1, 2}",
+    "1j",
+    "(1j,)",
+    "b'bytes'",
+    "...",
+)
+"""A value of each type that can be written."""
+
+VALUES = (
+    *("-1", "0", "1", "10**12", "1e999", "-1e999", "-0.5", "0.0", "2.5", "1e-300"),
+    *("''", "'nonsense'", "'a b\\n'", "'\\x00'", "'../..'", "'(('"),
+    *("()", "(-1,)", "(0,)", "(1000000000000,)", "(1e999,)", "('',)", "('nonsense',)", "('nonsense', 'nonsense')"),
+)
+"""Values of the right type that make no sense for most parameters."""
+
+
+def rows() -> Iterator[tuple[Catalogue, str, dataclasses.Field[Any]]]:
+    for catalogue in CATALOGUES:
+        for name in catalogue:
+            for field in dataclasses.fields(catalogue.class_of(name)):
+                if field.init:
+                    yield catalogue, name, field
+
+
+ROWS = list(rows())
+NAMES = [f"{catalogue.kind}-{name}-{field.name}" for catalogue, name, field in ROWS]
+
+
+def written(name: str, field: str, value: str) -> str:
+    given = NEEDED.get(name, {}) | {field: value}
+    return f"{name}({', '.join(f'{key}={value}' for key, value in given.items())})"
+
+
+def read(value: str) -> Any:
+    if value == "10**12":
+        return 10**12
+    import ast
+
+    return ast.literal_eval(value)
+
+
+def hint(catalogue: Catalogue, name: str, field: str) -> Any:
+    from shaketable.registry import _hints
+
+    return _hints(catalogue.class_of(name))[field]
+
+
+def refused(catalogue: Catalogue, text: str) -> None:
+    """Building it raises one sentence of ours."""
+    with pytest.raises((BadInput, UnknownName)) as caught:
+        catalogue.build(text)
+    one_sentence(caught.value)
+
+
+def one_sentence(error: BaseException) -> None:
+    said = str(error)
+    assert said
+    assert "\n" not in said
+    assert len(said) < 1000
+    assert "Traceback" not in said
+
+
+def test_every_parameter_without_a_default_is_known_here():
+    for catalogue in CATALOGUES:
+        for name in catalogue:
+            needed = {
+                field.name
+                for field in dataclasses.fields(catalogue.class_of(name))
+                if field.init and field.default is field.default_factory
+            }
+            assert needed == NEEDED.get(name, {}).keys(), f"{catalogue.kind} {name}"
+            for field in needed:
+                with pytest.raises(BadInput, match=f"{name} needs {field}"):
+                    catalogue.build(f"{name}()")
+
+
+@pytest.mark.parametrize(("catalogue", "name", "field"), ROWS, ids=NAMES)
+def test_a_value_of_another_type_is_refused_in_one_sentence(catalogue, name, field):
+    wanted = hint(catalogue, name, field.name)
+    tried = 0
+    for value in TYPES:
+        if not fits(read(value), wanted):
+            refused(catalogue, written(name, field.name, value))
+            tried += 1
+    assert tried >= len(TYPES) // 2
+
+
+@pytest.mark.parametrize(("catalogue", "name", "field"), ROWS, ids=NAMES)
+def test_a_senseless_value_builds_or_is_refused_in_one_sentence(catalogue, name, field):
+    wanted = hint(catalogue, name, field.name)
+    for value in VALUES:
+        if not fits(read(value), wanted):
+            continue
+        try:
+            catalogue.build(written(name, field.name, value.replace("10**12", str(10**12))))
+        except ShaketableError as error:
+            one_sentence(error)
+
+
+@pytest.mark.parametrize("catalogue", CATALOGUES, ids=lambda catalogue: catalogue.kind)
+@pytest.mark.parametrize(
+    "form",
+    ["{}(nonsense=1)", "{}(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24)"],
+)
+def test_parameters_that_there_are_not(catalogue, form):
+    for name in catalogue:
+        refused(catalogue, form.format(name))
+
+
+# What was built with a senseless value and is used all the same: it gives a result, or one sentence.
+
+
+def trees(queries: int = 8) -> Collection:
+    docs = {f"d{i:02}": Doc(text(i, 12)) for i in range(12)}
+    asked = {f"q{i}": Query(text(500 + i, 3)) for i in range(queries)}
+    qrels = {
+        qid: {docno: int(len(set(query.text.split()) & set(doc.body.split())) > 1) for docno, doc in docs.items()}
+        for qid, query in asked.items()
+    }
+    return Collection("trees", MemoryCorpus(docs), asked, qrels)
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    return Bench(trees(), named_models(["bm25", "ql"]), depth=10)
+
+
+def built(catalogue: Catalogue, name: str, field: str) -> Iterator[tuple[str, Any]]:
+    """What can be built of senseless values."""
+    for value in VALUES:
+        if fits(read(value), hint(catalogue, name, field)):
+            text = written(name, field, value.replace("10**12", str(10**12)))
+            try:
+                yield text, catalogue.build(text)
+            except ShaketableError:
+                continue
+
+
+def task_rows() -> list[tuple[str, str]]:
+    return [(name, field.name) for catalogue, name, field in ROWS if catalogue is TASKS]
+
+
+@pytest.mark.parametrize(("name", "field"), task_rows(), ids=lambda value: value)
+def test_a_task_that_was_built_runs_or_says_why_not(bench, name, field):
+    quick = {"query_variation": {"edits": ("drop_letter",)}, "fusion": {"edits": ("drop_letter",)}}
+    for _, task in built(TASKS, name, field):
+        more = {key: value for key, value in quick.get(name, {}).items() if key != field}
+        try:
+            result = dataclasses.replace(task, **more).run(bench)
+        except ShaketableError as error:
+            one_sentence(error)
+        else:
+            assert result.tables
+
+
+def learner_rows(neural: bool) -> list[tuple[str, str]]:
+    """Each parameter once: those that many share at one of them."""
+    shared = {field.name for field in dataclasses.fields(NeuralLearner)}
+    words = {field.name for field in dataclasses.fields(WordLearner)}
+    chosen = []
+    for catalogue, name, field in ROWS:
+        if catalogue is not LEARNERS or issubclass(catalogue.class_of(name), NeuralLearner) is not neural:
+            continue
+        if name != "knrm" and field.name in (words if issubclass(catalogue.class_of(name), WordLearner) else shared):
+            continue
+        if field.name != "checkpoint":  # which may be looked for on a hub
+            chosen.append((name, field.name))
+    return chosen
+
+
+def learned(learner: Any, folder: Any) -> None:
+    collection = trees()
+    qids = list(collection.queries)
+    try:
+        learner.fit(collection, qids[:5], valid=qids[5:], folder=folder, depth=10)
+    except ShaketableError as error:
+        one_sentence(error)
+    else:
+        assert (folder / "model.json").is_file()
+
+
+@pytest.mark.parametrize(("name", "field"), learner_rows(neural=False), ids=lambda value: value)
+def test_a_learner_from_features_that_was_built_learns_or_says_why_not(tmp_path, name, field):
+    if name in ("gbrt", "lambdamart"):
+        pytest.importorskip("lightgbm")
+    quick = {"gbrt": {"trees": 3}, "lambdamart": {"trees": 3}}
+    for number, (_, learner) in enumerate(built(LEARNERS, name, field)):
+        more = {key: value for key, value in quick.get(name, {}).items() if key != field}
+        learned(dataclasses.replace(learner, **more), tmp_path / str(number))
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
+    pytest.importorskip("torch")
+    from tests.rankers.nets.tiny import encoder
+
+    return str(encoder(tmp_path_factory.mktemp("tiny")))
+
+
+@pytest.mark.parametrize(("name", "field"), learner_rows(neural=True), ids=lambda value: value)
+def test_a_neural_learner_that_was_built_learns_or_says_why_not(tmp_path, checkpoint, name, field):
+    import torch
+
+    few = {"steps": 2, "every": 1, "lists": 2, "size": 3, "dim": 4, "layers": (4, 2), "local": 2, "distributed": 2}
+    few |= {
+        "pretrain": 1,
+        "adapt": 1,
+        "pairs": 2,
+        "filters": 2,
+        "query_length": 4,
+        "text_length": 16,
+        "max_length": 16,
+        "checkpoint": checkpoint,
+    }
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for number, (_, learner) in enumerate(built(LEARNERS, name, field)):
+            known = {f.name for f in dataclasses.fields(learner)} - {field}
+            try:
+                learner = dataclasses.replace(learner, **{key: few[key] for key in few if key in known})
+            except ShaketableError as error:
+                one_sentence(error)
+            else:
+                learned(learner, tmp_path / str(number))
+    finally:
+        torch.set_num_threads(threads)
+
+
+def objective_rows() -> list[tuple[str, str]]:
+    return [(name, field.name) for catalogue, name, field in ROWS if catalogue is OBJECTIVES]
+
+
+@pytest.mark.parametrize(("name", "field"), objective_rows(), ids=lambda value: value)
+def test_an_objective_that_was_built_teaches_or_says_why_not(tmp_path, name, field):
+    pytest.importorskip("torch")
+    few = {"steps": 2, "every": 1, "lists": 2, "size": 3, "dim": 4}
+    for number, (objective, _) in enumerate(built(OBJECTIVES, name, field)):
+        learner = dataclasses.replace(LEARNERS.build("knrm"), objective=objective, **few)
+        learned(learner, tmp_path / str(number))
+
+
+EDIT_ROWS = [
+    (name, field.name)
+    for catalogue, name, field in ROWS
+    if catalogue is EDITS and not hasattr(catalogue.class_of(name), "model")  # which may be looked for on a hub
+]
+
+
+@pytest.mark.parametrize(("name", "field"), EDIT_ROWS, ids=lambda value: value)
+def test_an_edit_that_was_built_edits_or_says_why_not(name, field):
+    for _, edit in built(EDITS, name, field):
+        for query in ("", "tea", "how to bake good bread", "ab " * 30):
+            try:
+                changed = edit.apply(query, draws_for(0, query), Context(query, query, ("oak", "elm")))
+            except ShaketableError as error:
+                one_sentence(error)
+            else:
+                assert changed is None or changed.split() != query.split()
+
+
+MEASURE_ROWS = [(name, field.name) for catalogue, name, field in ROWS if catalogue is MEASURES]
+
+
+@pytest.mark.parametrize(("name", "field"), MEASURE_ROWS, ids=lambda value: value)
+def test_a_measure_that_was_built_measures_or_says_why_not(name, field):
+    for _, measure in built(MEASURES, name, field):
+        try:
+            if isinstance(measure, ChangeMeasure):
+                value = measure.between(["a", "b", "c"], ["c", "a", "d"])
+            elif isinstance(measure, SpreadMeasure):
+                value = float(measure.over(np.array([0.1, 0.5, 0.9])))
+            else:
+                value = measure.value({"a": 1}, ["a", "b"])
+        except ShaketableError as error:
+            one_sentence(error)
+        else:
+            assert not np.isinf(value), "NaN where there is nothing to measure"
+
+
+MODEL_ROWS = [
+    (name, field.name)
+    for catalogue, name, field in ROWS
+    if catalogue is RANKERS and name not in ("http", "dense", "hf", "st", "t5", "doct5query")
+]
+
+
+@pytest.mark.parametrize(("name", "field"), MODEL_ROWS, ids=lambda value: value)
+def test_a_ranker_that_was_built_ranks_or_says_why_not(name, field):
+    for _, model in built(RANKERS, name, field):
+        try:
+            run = Bench(trees(2), {"x": model}, depth=10).run("x")
+        except ShaketableError as error:
+            one_sentence(error)
+        else:
+            assert run
