@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are f
 WANTED = os.environ.get("SHAKETABLE_FAULTS", "")
 """sites: at each distinct place that changes the disk; every: at every call, as `make faults` asks for."""
 EVERY = WANTED == "every"
-SITES = 62
+SITES = 50
 """Distinct sites of all jobs together."""
 
 
