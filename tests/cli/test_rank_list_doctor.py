@@ -30,6 +30,21 @@ def test_rank_re_ranks_candidates(shaketable, folder, tmp_path, monkeypatch):
     assert run["q1"].keys() == {"d1", "d4"}, "only what bm25 found"
 
 
+def test_another_first_stage(shaketable, folder, tmp_path, monkeypatch):
+    (tmp_path / "length_ranker.py").write_text("def by_length(query, texts):\n    return [len(t) for t in texts]\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = ("rank", "--data", folder, "--ranker", "mine=length_ranker:by_length", "--depth", "2", "--out")
+    assert shaketable(*words, "plain.run").code == 0
+    ended = shaketable(*words, "ql.run", "--first-stage", "ql(mu=1)")
+    assert ended.code == 0, ended.err
+    assert shaketable("rank", "--data", folder, "--ranker", "ql(mu=1)", "--depth", "2", "--out", "found.run").code == 0
+    found, mine = read_run(tmp_path / "found.run"), read_run(tmp_path / "ql.run")
+    assert {qid: set(scores) for qid, scores in mine.items()} == {qid: set(scores) for qid, scores in found.items()}
+    assert "by mine" in ended.err
+    assert (tmp_path / "ql.run").read_text().split()[5] == "mine"
+    assert "no ranker is called 'bm52'" in shaketable(*words, "x.run", "--first-stage", "bm52").complaint()
+
+
 @pytest.mark.parametrize(
     ("kind", "name"), [("rankers", "bm25"), ("tasks", "variance"), ("measures", "rbo"), ("data", "sample")]
 )

@@ -104,6 +104,7 @@ class TestRankers:
         assert list(done.provenance["rankers"]) == ["fussy one", "q"]
         assert {"fussy one", "q"} <= done.provenance["spent"].keys()
         assert "something else" not in json.dumps(done.json())
+        assert " at 0x" not in json.dumps(done.provenance, default=str), "where an object is in memory says nothing"
 
     def test_the_first_stage(self, folder):
         plain, other = (

@@ -32,7 +32,7 @@ def clean(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """JSON whose strings show what `clean` would replace as escapes: nothing is lost, and a terminal obeys nothing.
+    r"""JSON whose strings show what `clean` would replace as escapes: nothing is lost, and a terminal obeys nothing.
 
     >>> escaped('{"a": "\x9b"}')
     '{"a": "\\u009b"}'
