@@ -182,7 +182,7 @@ def test_a_class_that_wants_arguments():
         def __init__(self, size: int):
             raise NotImplementedError
 
-    with pytest.raises(BadInput, match=r"usable without arguments .*'size'.*instance"):
+    with pytest.raises(BadInput, match=r"usable without arguments, or name an instance of it instead .*'size'"):
         adapt(Wanting, NOWHERE, "mine")
 
 
@@ -235,9 +235,9 @@ def test_an_attribute_of_an_object_is_found(write):
             "shaketable_user:f",
             "importing shaketable_user failed: No module named 'shaketable_lost'",
         ),
-        ("1 / 0", "shaketable_user:f", "importing shaketable_user failed: ZeroDivisionError: division by zero"),
-        ("def f(:", "shaketable_user:f", "importing shaketable_user failed: SyntaxError"),
-        ("raise SystemExit('stop')", "shaketable_user:f", "importing shaketable_user failed: SystemExit: stop"),
+        ("1 / 0", "shaketable_user:f", r"importing shaketable_user failed \(ZeroDivisionError: division by zero\)"),
+        ("def f(:", "shaketable_user:f", r"importing shaketable_user failed \(SyntaxError"),
+        ("raise SystemExit('stop')", "shaketable_user:f", r"importing shaketable_user failed \(SystemExit: stop\)"),
         ("", "shaketable_user", "write MODULE:OBJECT"),
         ("", ":f", "write MODULE:OBJECT"),
     ],

@@ -28,7 +28,7 @@ WAR = Collection(
 
 @pytest.fixture
 def no_encoder(monkeypatch):
-    monkeypatch.setattr(similarity, "find_spec", lambda name: None)
+    monkeypatch.setattr(similarity, "has", lambda extra: False)
 
 
 @pytest.fixture
