@@ -36,6 +36,9 @@ CELLS, FULL, EMPTY = 1 << 31, 1 << 27, 100
 CONTROL = bytes({*range(32), 127} - set(b"\t\r\n"))
 """The control characters of ASCII that have no place in a table; those beyond ASCII are looked for in ids."""
 
+VISIBLE = bytes(range(33, 127))
+"""What ids are made of nearly always: ASCII without space and control characters."""
+
 _WRONG = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -67,10 +70,11 @@ def check_id(name: str, what: str, path: Path | None = None, line: int | None = 
 def wrong_id(names: Mapping[str, object]) -> str | None:
     """The first of many names that cannot be an id: a few nanoseconds each if there is none."""
     together = "".join(names)
+    plain = together.isascii() and not together.encode().translate(None, VISIBLE)
     long = len(together) > ID and max(map(len, names)) > ID
-    if long or "" in names or " " in together or not together.isprintable():
-        return next((name for name in names if wrong_with(name)), None)
-    return None
+    if plain and not long and "" not in names:
+        return None
+    return next((name for name in names if wrong_with(name)), None)
 
 
 def check_ids(names: Mapping[str, object], what: str, path: Path | None = None) -> None:
