@@ -198,6 +198,20 @@ class TestFit:
         assert len(Notebook.lessons) == 1
         assert isinstance(first.open(trees()).score([Slate("oak", (Doc("oak"),))])[0], np.ndarray)
 
+    def test_a_kept_model_that_is_damaged_is_learned_again(self):
+        bench = Bench(trees(), {})
+        model = bench.fit(Notebook())
+        path = Path(model.path) / "model.json"
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-9] + b"#" + whole[-8:])
+        assert Bench(trees(), {}).fit(Notebook()) == model
+        model.open(trees())
+        again = Bench(trees(), {})
+        path.write_bytes(b"")
+        again.fit(Notebook())
+        assert "damaged" in again.remarks()["models"]
+        assert len(Notebook.lessons) == 3
+
     @pytest.mark.parametrize(
         "other",
         [

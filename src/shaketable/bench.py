@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import platform
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -22,14 +23,14 @@ from typing import Any
 from shaketable.data.splits import TEST, TRAIN, Fold, folds, validation_split
 from shaketable.edit.methods import chosen
 from shaketable.edit.vary import HUMAN, Variation, vary, written
-from shaketable.errors import BadInput, RankerFailed, ShaketableError, UnknownName, users_code
+from shaketable.errors import BadInput, Damaged, RankerFailed, ShaketableError, UnknownName, users_code
 from shaketable.files import home
 from shaketable.index.inverted import open_index
 from shaketable.learners.plan import Plan
 from shaketable.measure.effectiveness import score_table
 from shaketable.measure.slices import Slices, by_label, by_length, by_quarter
 from shaketable.rankers import runfile
-from shaketable.rankers.folder import refuse_taken, tidy
+from shaketable.rankers.folder import MODEL, SCHEMA, opened, refuse_taken, tidy
 from shaketable.rankers.saved import Saved
 from shaketable.rankers.similarity import judge_for
 from shaketable.registry import EDITS, LEARNERS, RANKERS
@@ -74,6 +75,8 @@ class _Memory:
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)
     variations: dict[tuple[str, int], list[Variation]] = field(default_factory=dict)
     tables: dict[tuple[str, int], ScoreTable] = field(default_factory=dict)
+    repaired: list[str] = field(default_factory=list)
+    """What was found damaged and made again."""
 
 
 @dataclass
@@ -277,8 +280,7 @@ class Bench:
         how: Learner = LEARNERS.build(learner) if isinstance(learner, str) else learner
         qids, judges = self.parts(train, valid)
         place = Path(folder) if folder is not None else self._place(how, qids, judges, plan)
-        if folder is None and (place / "model.json").is_file():
-            tidy(place)
+        if folder is None and self._is_kept(place):
             return Saved(str(place))
         candidates = self._candidates_of([*qids, *judges])
         arguments = (how, qids, judges, self.seed, plan, candidates, place, self.depth, self.road.watch, overwrite)
@@ -396,8 +398,8 @@ class Bench:
     def remarks(self) -> dict[str, str]:
         """What rankers have to say of their scores: that texts were cut, for example."""
         said = {name: self.road.remark(ranker) for name, ranker in self._memory.rankers.items()}
-        kept = self.road.remarks()
-        return {name: remark for name, remark in said.items() if remark} | ({"scores": "; ".join(kept)} if kept else {})
+        said |= {"scores": "; ".join(self.road.remarks()), "models": "; ".join(self._memory.repaired)}
+        return {name: remark for name, remark in said.items() if remark}
 
     def provenance(self) -> dict[str, Any]:
         """All that a result depends on, and what it cost, in pairs of a query and a document."""
@@ -461,8 +463,21 @@ class Bench:
             return given
         return self._search(self._finder, {qid: self.collection.queries[qid].text for qid in qids})
 
+    def _is_kept(self, place: Path) -> bool:
+        """Is a model there, as it was written? One that is damaged is set aside, and will be learned again."""
+        if not (place / MODEL).is_file():
+            return False
+        try:
+            tidy(place)
+            opened(place)
+        except Damaged as error:
+            place.rename(place.with_name(f"{place.name}.damaged-{time.time_ns()}"))
+            self._memory.repaired.append(f"a kept model was damaged, and learned again ({error})")
+            return False
+        return True
+
     def _place(self, learner: Learner, train: Sequence[str], valid: Sequence[str], plan: Plan | None) -> Path:
-        parts = (LEARNERS.spec(learner), plan.fingerprint if plan else "", self.collection.fingerprint)
+        parts = (SCHEMA, LEARNERS.spec(learner), plan.fingerprint if plan else "", self.collection.fingerprint)
         return home() / "models" / fingerprint(*parts, train, valid, self.seed, self.depth, self.first_stage)
 
     def _test_lists(self, model: Saved, fold: Fold) -> Run:

@@ -155,7 +155,7 @@ EVALUATED += ("--per-query", "each")
 MODEL = ("--data", "trees", "--depth", "5", "--out", "model", "--overwrite")
 LINEAR = ("train", "prank", *MODEL)
 TREES_MODEL = ("train", "gbrt(trees=2, leaves=3)", *MODEL)
-NET = ("train", "dssm(steps=4, every=2, lists=2, size=3, layers=(8, 4))", *MODEL)
+NET = ("train", "dssm(steps=4, every=2, lists=2, size=3, lr=0.2, layers=(8, 4))", *MODEL, "--seed", "11")
 
 TWO_TASKS = ("--task", "variance", "--task", "agreement", "--out", "out")
 OLDER_AUDIT = (*AUDIT, "--task", "variance", "--task", "risk", "--seed", "3", "--out", "out")

@@ -154,7 +154,10 @@ def _content(path: Path, place: re.Pattern[str]) -> Any:
 def _timeless(name: str, text: str) -> Any:
     if name.endswith(".html"):
         return hashlib.sha256(PASSING.sub("", text).encode()).hexdigest()
-    return json.loads(text, object_hook=_without_times)
+    try:
+        return json.loads(text, object_hook=_without_times)
+    except ValueError:  # cut off while it was being staged
+        return text
 
 
 def _without_times(entry: dict[str, Any]) -> dict[str, Any]:

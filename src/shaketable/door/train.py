@@ -17,6 +17,7 @@ from shaketable.learners.baselines import read_baselines
 from shaketable.learners.fit import FeatureLearner
 from shaketable.learners.ndcg import NDCG
 from shaketable.learners.plan import Plan
+from shaketable.rankers.folder import refuse_taken
 from shaketable.rankers.ltr import FittedModel
 from shaketable.rankers.saved import Saved
 from shaketable.registry import LEARNERS
@@ -129,6 +130,7 @@ def train(
         chosen = chosen.preset(preset)
     if (letor is None) == (data is None):
         raise BadInput("give either a collection (--data) or a feature file (--letor) to learn from")
+    refuse_taken(out, overwrite=overwrite)  # before hours of work
     if letor is not None:
         return _from_files(chosen, Path(letor), letor_valid, letor_test, Path(out), baselines, tune, seed, overwrite)
     if letor_valid or letor_test:

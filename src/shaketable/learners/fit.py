@@ -123,7 +123,7 @@ def learn(
         "baselines": list(baselines.systems) if baselines else [],
         "best": fit.best,
         "value": _validated(fit, valid and scaled(valid, normalisation)),
-        "history": [{key: float(value) for key, value in row.items()} for row in fit.history],
+        "history": [dict(row) for row in fit.history],
         "importance": {names[i]: float(fit.importance[i]) / total for i in order},
         "notes": list(remarks(train)),
     }

@@ -193,7 +193,7 @@ class Training:
         started = time.perf_counter()
         value = self.examine(self.net)
         course = self.course
-        row = {"step": float(course.step), "valid": value}
+        row = {"step": course.step, "valid": value}
         if course.losses:
             row["loss"] = sum(course.losses) / len(course.losses)
         course.history.append(row)
