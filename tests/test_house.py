@@ -25,7 +25,7 @@ LINES = [
     {"door"},
     {"task", "report", "testing"},
     {"bench"},
-    {"attacks"},
+    {"attacks", "probes"},
     {"learners"},
     {"rankers"},
     {"index", "edit", "measure", "score"},

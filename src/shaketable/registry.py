@@ -405,3 +405,8 @@ TASKS = Catalogue(
         "fusion": "shaketable.task.fusion:Fusion",
     },
 )
+
+PROBES = Catalogue(
+    "probe",
+    {},
+)

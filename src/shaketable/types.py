@@ -5,7 +5,7 @@ Protocols stand for what a user may bring: any class with the right method will 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from shaketable.bench import Bench
+    from shaketable.probes.ground import Ground
 
 Scores: TypeAlias = NDArray[np.floating[Any]]
 Run: TypeAlias = Mapping[str, Mapping[str, float]]
@@ -210,6 +211,45 @@ class Edit(Protocol):
     @property
     def category(self) -> str: ...
     def apply(self, text: str, draws: Draws, context: Context) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A query and two texts that differ in one thing: a ranker that prefers `first` has the sign +.
+
+    A text that was changed is `first`, and `second` is the original, whose id is `docno` and whose grade is `grade`: a
+    ranker that looks at whole lists is shown the changed text in its place. Where there is no original, `docno` is "".
+    """
+
+    query: str
+    first: Doc
+    second: Doc
+    qid: str = ""
+    docno: str = ""
+    grade: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Omitted:
+    """A case that a probe was offered and did not take, and why: "it has one sentence"."""
+
+    reason: str
+
+
+class Probe(Protocol):
+    """A behaviour test: a frozen dataclass that draws contrasts from a ground (`probes.ground.Ground`).
+
+    `strategy` is how it comes by them: matching, manipulation, transfer or minimal pair. `symmetric` is True where
+    neither text should be preferred, so that only the size of the difference counts. `lacking` says why a ground has
+    nothing for it, in words; "" if it has.
+    """
+
+    @property
+    def strategy(self) -> str: ...
+    @property
+    def symmetric(self) -> bool: ...
+    def lacking(self, ground: Ground) -> str: ...
+    def contrasts(self, ground: Ground) -> Iterable[Contrast | Omitted]: ...
 
 
 @runtime_checkable
