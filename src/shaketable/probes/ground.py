@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import log
+from typing import Any
 
 from shaketable.index.inverted import Index, open_index
 from shaketable.text.language import Language, Parsed
@@ -36,6 +37,8 @@ class Ground:
     lists: Run = field(default_factory=dict)
     stopwords: frozenset[str] | None = None
     """In the place of the tokeniser's own, for what probes count."""
+    shared: dict[Any, Any] = field(default_factory=dict, repr=False)
+    """What probes keep here for each other."""
     _parsed: dict[str, Parsed] = field(default_factory=dict, repr=False)
 
     @cached_property

@@ -16,7 +16,7 @@ from shaketable.chance import rng_for
 from shaketable.errors import BadInput, UnknownName, check
 from shaketable.probes.drawn import Drawn, Units
 from shaketable.probes.ground import Ground, JudgedDoc
-from shaketable.probes.pool import CHARACTERISTICS, PARSED, TITLES, Pool, Values
+from shaketable.probes.pool import CHARACTERISTICS, PARSED, TITLES, Values, pools
 from shaketable.types import Contrast
 
 Places = NDArray[np.int64]
@@ -97,9 +97,8 @@ class Matched:
         """The pairs one by one; `drawn` has the same ones as arrays, far faster."""
         for docs, first, second in self._pairs(ground):
             for a, b in zip(first.tolist(), second.tolist(), strict=True):
-                yield Contrast(
-                    docs[a].query, docs[a].doc, docs[b].doc, docs[a].qid, "", _shared_grade(docs[a], docs[b])
-                )
+                grade = docs[a].grade if docs[a].grade == docs[b].grade else None
+                yield Contrast(docs[a].query, docs[a].doc, docs[b].doc, docs[a].qid, grade=grade)
 
     def drawn(self, ground: Ground, units: Units) -> Drawn:
         """All pairs as arrays."""
@@ -113,18 +112,14 @@ class Matched:
             qids.append(docs[0].qid)
         if not parts:
             return Drawn.nothing(units)
-        whole = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return Drawn(units, *whole, tuple(qids))  # type: ignore[arg-type]
+        first, second, query, grades = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return Drawn(units, first, second, query, grades, tuple(qids))
 
     def _pairs(self, ground: Ground) -> Iterator[tuple[Sequence[JudgedDoc], Places, Places]]:
         """The documents of each query, and which of them are pairs."""
         if set(PARSED) & {self.variable, *self.controls}:
             ground.read(doc.doc.body for docs in ground.judged.values() for doc in docs)
-        pools = ground.pools(unjudged=self.unjudged and not self._graded)
-        for qid, docs in pools.items():
-            if len(docs) < 2:
-                continue
-            pool = Pool(ground, docs)
+        for qid, pool in pools(ground, unjudged=self.unjudged and not self._graded).items():
             more = _columns(pool.measured(self.variable)) * (-1 if self.fewer else 1)
             controls = [_columns(pool.measured(name)) for name in self.controls]
             if self.walk:
@@ -133,15 +128,11 @@ class Matched:
                 rng = rng_for(ground.seed, "pairs", self.title, qid)
                 first, second = matched(more, controls, self.tolerances, self.most, rng)
             if len(first):
-                yield docs, first, second
+                yield pool.docs, first, second
 
 
 def _columns(values: Values) -> Values:
     return values if values.ndim == 2 else values[:, None]
-
-
-def _shared_grade(a: JudgedDoc, b: JudgedDoc) -> int | None:
-    return a.grade if a.grade == b.grade else None
 
 
 def matched(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 
@@ -29,6 +29,7 @@ class Pool:
 
     ground: Ground
     docs: Sequence[JudgedDoc]
+    _measured: dict[str, Values] = field(default_factory=dict, repr=False)
 
     @cached_property
     def query(self) -> list[str]:
@@ -59,13 +60,24 @@ class Pool:
         return np.array([self.ground.idf(term) for term in self.query])
 
     def measured(self, name: str) -> Values:
-        """A characteristic of all documents."""
-        return CHARACTERISTICS[name](self)
+        """A characteristic of all documents, measured once."""
+        if name not in self._measured:
+            self._measured[name] = CHARACTERISTICS[name](self)
+        return self._measured[name]
 
     def near(self, value: Callable[[dict[str, list[int]]], float | None]) -> Values:
         """What a function says of the places of the query's terms."""
         found = (value(here) for here in self.places)
         return np.array([np.nan if one is None else one for one in found])
+
+
+def pools(ground: Ground, unjudged: bool = False) -> Mapping[str, Pool]:
+    """query id -> its documents, where there are at least two; probes of one ground share them."""
+    if unjudged not in ground.shared:
+        docs = ground.pools(unjudged)
+        ground.shared[unjudged] = {qid: Pool(ground, some) for qid, some in docs.items() if len(some) > 1}
+    found: Mapping[str, Pool] = ground.shared[unjudged]
+    return found
 
 
 def relevance(pool: Pool) -> Values:
@@ -82,7 +94,7 @@ def frequencies(pool: Pool) -> Values:
 
 
 def frequency(pool: Pool) -> Values:
-    return frequencies(pool).sum(axis=1)
+    return np.asarray(frequencies(pool).sum(axis=1))
 
 
 def overlap(pool: Pool) -> Values:
@@ -99,14 +111,14 @@ def idf_overlap(pool: Pool) -> Values:
 
 def coverage(pool: Pool) -> Values:
     """How many distinct terms of the query a document has."""
-    return (frequencies(pool) > 0).sum(axis=1).astype(np.float64)
+    return np.asarray((frequencies(pool) > 0).sum(axis=1), dtype=np.float64)
 
 
 def rarity(pool: Pool) -> Values:
     """The mean IDF of the occurrences: of two documents with as many, whose are rarer."""
     tf = frequencies(pool)
     total = tf.sum(axis=1)
-    return np.divide(tf @ pool.idf, total, out=np.full(len(tf), np.nan), where=total > 0)
+    return np.asarray(np.divide(tf @ pool.idf, total, out=np.full(len(tf), np.nan), where=total > 0))
 
 
 def first_match(pool: Pool) -> Values:
