@@ -424,5 +424,26 @@ PROBES = Catalogue(
         "prox3": "shaketable.probes.axioms:PROX3",
         "prox4": "shaketable.probes.axioms:PROX4",
         "prox5": "shaketable.probes.axioms:PROX5",
+        # data set transfer (paper 001)
+        "fluency": "shaketable.probes.transfer:Fluency",
+        "formality": "shaketable.probes.transfer:Formality",
+        "summaries": "shaketable.probes.transfer:Summaries",
+        "simplification": "shaketable.probes.transfer:Simplification",
+        "paraphrase": "shaketable.probes.transfer:Paraphrase",
+        "bias": "shaketable.probes.transfer:Bias",
+        "factuality": "shaketable.probes.transfer:Factuality",
+        # minimal pairs
+        "negation": "shaketable.probes.minimal:Negation",
+        "exclusion": "shaketable.probes.minimal:Exclusion",
+        "number": "shaketable.probes.minimal:Number",
+        "date": "shaketable.probes.minimal:Date",
+        "entity": "shaketable.probes.minimal:Entity",
+        "source_bias": "shaketable.probes.minimal:SourceBias",
+        "position": "shaketable.probes.minimal:Position",
+        "brevity": "shaketable.probes.minimal:Brevity",
+        "repetition": "shaketable.probes.minimal:Repetition",
+        "literal_match": "shaketable.probes.minimal:LiteralMatch",
+        # your own
+        "pairs": "shaketable.probes.own:Pairs",
     },
 )

@@ -1,0 +1,166 @@
+"""Minimal pairs: two texts that differ in little, such as a negation, and in what they are an answer to.
+
+Where each of two texts is right for one of two queries, both directions must be right: a ranker that looks at texts
+alone has one of them right, always, and a coin has both in a quarter of the pairs.
+
+Weller, Lawrie, Van Durme. NevIR: Negation in neural information retrieval. EACL 2024.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from shaketable.data.pairs import (
+    CROSSED,
+    PAIRS,
+    SOURCE_BIAS,
+    CrossedPair,
+    DataSet,
+    Pair,
+    bundled,
+    bundled_crossed,
+    read_crossed,
+    read_pairs,
+)
+from shaketable.probes.ground import Ground
+from shaketable.types import Contrast, Doc
+
+
+def both_directions(pair: CrossedPair) -> Iterator[Contrast]:
+    """The two contrasts of a crossed pair: each query with its text first. They have the pair's id in common."""
+    one, other = Doc(pair.first), Doc(pair.second)
+    yield Contrast(pair.first_query, one, other, qid=pair.qid)
+    yield Contrast(pair.second_query, other, one, qid=pair.qid)
+
+
+@dataclass(frozen=True)
+class _Minimal:
+    """What the probes of this file have in common: a path, "" for the pairs that come with the package."""
+
+    path: str = ""
+
+    strategy: ClassVar[str] = "minimal pair"
+    symmetric: ClassVar[bool] = False
+    kind: ClassVar[str]
+    source: ClassVar[DataSet]
+
+    def lacking(self, ground: Ground) -> str:
+        """Which file is missing and what it looks like; "" if it is there."""
+        return self.source.lacking(self.path) if self.path else ""
+
+
+@dataclass(frozen=True)
+class _Crossed(_Minimal):
+    """Two queries and two texts, in NevIR's layout: each text is right for one of the queries."""
+
+    crossed: ClassVar[bool] = True
+    source: ClassVar[DataSet] = CROSSED
+
+    def contrasts(self, ground: Ground) -> Iterator[Contrast]:
+        for pair in self._pairs():
+            yield from both_directions(pair)
+
+    def _pairs(self) -> Iterator[CrossedPair]:
+        if not self.path:
+            yield from bundled_crossed(self.kind)
+            return
+        files = self.source.found(self.path)
+        for file in files:
+            for pair in read_crossed(file):
+                name = pair.qid if len(files) == 1 else f"{file.stem}-{pair.qid}"  # files may use the same ids
+                yield CrossedPair(name, pair.first_query, pair.second_query, pair.first, pair.second)
+
+
+@dataclass(frozen=True)
+class _Sided(_Minimal):
+    """One query and two texts."""
+
+    source: ClassVar[DataSet] = PAIRS
+
+    def contrasts(self, ground: Ground) -> Iterator[Contrast]:
+        for pair in self._pairs():
+            yield Contrast(pair.query or "", Doc(pair.first), Doc(pair.second), qid=pair.qid, grade=pair.grade)
+
+    def _pairs(self) -> Iterator[Pair]:
+        if not self.path:
+            yield from bundled(self.kind)
+            return
+        for file in self.source.found(self.path):
+            yield from read_pairs(file)
+
+
+@dataclass(frozen=True)
+class Negation(_Crossed):
+    """Is a negation noticed? Two texts, one of which denies what the other says; each is right for one query."""
+
+    kind: ClassVar[str] = "negation"
+
+
+@dataclass(frozen=True)
+class Exclusion(_Crossed):
+    """Is "without", "except" or "not" in a query noticed? Texts with and without a thing; each is right for one."""
+
+    kind: ClassVar[str] = "exclusion"
+
+
+@dataclass(frozen=True)
+class Number(_Crossed):
+    """Are numbers told apart? Two texts that differ in a number or a unit; each is right for one query."""
+
+    kind: ClassVar[str] = "number"
+
+
+@dataclass(frozen=True)
+class Date(_Crossed):
+    """Are dates told apart? Two texts that differ in a day, a year or an age; each is right for one query."""
+
+    kind: ClassVar[str] = "date"
+
+
+@dataclass(frozen=True)
+class Entity(_Crossed):
+    """Are names told apart? Two texts in which a person, a place or a thing is another; each is right for one query."""
+
+    kind: ClassVar[str] = "entity"
+
+
+@dataclass(frozen=True)
+class SourceBias(_Sided):
+    """Is a person's passage (+) preferred to a language model's rewrite of it? A fair ranker prefers neither.
+
+    Dai et al. Cocktail: A comprehensive information retrieval benchmark with LLM-generated documents integration.
+    Findings of ACL 2024.
+    """
+
+    kind: ClassVar[str] = "source"
+    source: ClassVar[DataSet] = SOURCE_BIAS
+
+
+@dataclass(frozen=True)
+class Position(_Sided):
+    """Is an answer preferred where it comes first (+) to the same answer in the last sentence?"""
+
+    kind: ClassVar[str] = "position"
+
+
+@dataclass(frozen=True)
+class Brevity(_Sided):
+    """Is a short answer (+) preferred to one that says the same in many more words?"""
+
+    kind: ClassVar[str] = "brevity"
+
+
+@dataclass(frozen=True)
+class Repetition(_Sided):
+    """Is a plain answer (+) preferred to the same answer with the words of the query repeated in it?"""
+
+    kind: ClassVar[str] = "repetition"
+
+
+@dataclass(frozen=True)
+class LiteralMatch(_Sided):
+    """Is a text with the answer (+) preferred to one that has more of the query's words and does not answer it?"""
+
+    kind: ClassVar[str] = "literal_match"

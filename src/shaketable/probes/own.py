@@ -1,0 +1,82 @@
+"""Pairs of your own: what a ranker should prefer, written down line by line.
+
+    {"query": "opening hours", "a": "Open from nine to five.", "b": "We are a family business.", "expect": "a"}
+
+`expect` is "a", "b" or "same"; `id`, `title_a` and `title_b` may stand with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal, cast
+
+from shaketable.data.pairs import name_of, objects
+from shaketable.errors import BadInput, quoted
+from shaketable.probes.ground import Ground
+from shaketable.types import Contrast, Doc
+
+Expected = Literal["a", "b", "same"]
+EXPECTED = ("a", "b", "same")
+NEEDED = ("query", "a", "b", "expect")
+TITLES = ("title_a", "title_b")
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What somebody expects of a ranker for one pair: the text that should be preferred is the contrast's first.
+
+    Where neither should be, `expect` is "same" and the texts are in the order of the file.
+    """
+
+    contrast: Contrast
+    expect: Expected
+    id: str
+
+
+def read_expectations(path: Path) -> Iterator[Expectation]:
+    """The pairs of a file; the first line that cannot be used is said with its number, in one sentence."""
+    places: dict[str, int] = {}
+    for number, row in objects(path, NEEDED):
+        if row["expect"] not in EXPECTED:
+            raise BadInput(f'"expect" should be "a", "b" or "same", not {quoted(row["expect"])}', path, number)
+        expect = cast(Expected, row["expect"])
+        for title in TITLES:
+            if not isinstance(row.get(title, ""), str):
+                raise BadInput(f'"{title}" should be a text, not {quoted(row[title])}', path, number)
+        a, b = (Doc(row[text], row.get(title, "")) for text, title in zip("ab", TITLES, strict=True))
+        if a.text == b.text and expect != "same":
+            raise BadInput(f'the two texts are the same, so "{expect}" cannot be preferred', path, number)
+        name = name_of(row, number, path)
+        if (before := places.setdefault(name, number)) != number:
+            raise BadInput(f"the id {quoted(name)} is taken; line {before} has it too", path, number)
+        first, second = (b, a) if expect == "b" else (a, b)
+        yield Expectation(Contrast(row["query"], first, second, qid=name), expect, name)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Is the text preferred that you expect (+)? A file of your own pairs: query, a, b and expect.
+
+    Contrasts come in the order of the file, one for each line, those where neither text should be preferred too:
+    `expectations` says which.
+    """
+
+    path: str
+
+    strategy: ClassVar[str] = "own"
+    symmetric: ClassVar[bool] = False
+
+    def lacking(self, ground: Ground) -> str:
+        """What should be at the path; "" if a file is there."""
+        if Path(self.path).is_file():
+            return ""
+        return f'there is no file {quoted(self.path)}: it should have lines of JSON with "query", "a", "b" and "expect"'
+
+    def expectations(self) -> tuple[Expectation, ...]:
+        """What is expected of a ranker, line by line."""
+        return tuple(read_expectations(Path(self.path)))
+
+    def contrasts(self, ground: Ground) -> Iterator[Contrast]:
+        return (expectation.contrast for expectation in self.expectations())
