@@ -332,7 +332,7 @@ def _around(bench: Bench, drawn: Drawn, i: int) -> tuple[list[Doc], int]:
     return [bench.collection.docs[one] for one in docnos], docnos.index(docno)
 
 
-def shown(cell: Mapping[str, Any]) -> str:
+def shown(cell: Mapping[Any, Any]) -> str:
     """A cell of a table like the paper's."""
     if not cell["samples"]:
         return "–"
