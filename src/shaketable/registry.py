@@ -403,6 +403,7 @@ TASKS = Catalogue(
         "query_attack": "shaketable.task.query_attack:QueryAttack",
         "query_variation": "shaketable.task.query_variation:QueryVariation",
         "fusion": "shaketable.task.fusion:Fusion",
+        "behaviour": "shaketable.task.behaviour:Behaviour",
     },
 )
 

@@ -39,7 +39,9 @@ TABLES = {
     "own": "your own pairs",
 }
 """strategy -> its table."""
-OWN = "your pairs, one by one"
+OWN, STRONGEST = "your pairs, one by one", "the strongest preferences"
+STRONG = 5
+"""Of each ranker: so many rows of that table."""
 CHANCE = 0.25
 """The share of crossed pairs that a coin has right in both directions."""
 EXAMPLES = 2
@@ -65,7 +67,7 @@ class Behaviour:
     pairs: str = ""
     delta: float | None = None
     gauge: int = 25
-    documents: int = 0
+    documents: int = 300
     language: str = "light"
     stopwords: str = "english"
     correction: str = "bonferroni"
@@ -120,6 +122,8 @@ class Behaviour:
             tables["both directions right"] = pd.DataFrame(directions)
         if verdicts:
             tables[OWN] = pd.DataFrame(verdicts)
+        if len(strong := _strongest(details)):
+            tables = {STRONGEST: strong, **tables}
         shares = _shares(details)
         tables |= shares | {"details": details, "left out": _left_out(drawn, skipped, probes)}
         return Result(
@@ -130,7 +134,7 @@ class Behaviour:
             tuple(self._notes(bench, ground, deltas, probes, skipped)),
             tuple(_findings(details, directions)),
             tuple(examples),
-            brief=tuple(key for key in (*TABLES.values(), "both directions right", OWN) if key in tables),
+            brief=tuple(key for key in (STRONGEST, *TABLES.values(), "both directions right", OWN) if key in tables),
         )
 
     def _ground(self, bench: Bench) -> Ground:
@@ -370,6 +374,18 @@ def _largest(ranker: str, test: str, drawn: Drawn, d: Differences) -> list[Examp
             docno = drawn.docnos[i] if drawn.docnos else ""
             examples[query] = Example(ranker, query, test, second.text, first.text, 0.0, float(d[i]), docno)
     return list(examples.values())
+
+
+def _strongest(details: pd.DataFrame) -> pd.DataFrame:
+    """The tests that say most of each ranker, of those that are no matter of chance: the answer before the tables."""
+    if not len(details):
+        return details
+    sure = details[details["significant"] & (details["documents"] == ALL)]
+    order = sure["s"].abs().sort_values(ascending=False, kind="stable").index
+    sure = sure.loc[order].groupby("ranker", sort=False).head(STRONG)
+    names = {ranker: i for i, ranker in enumerate(dict.fromkeys(details["ranker"]))}
+    sure = sure.sort_values("ranker", key=lambda column: column.map(names), kind="stable")
+    return sure[["ranker", "test", "s", "low", "high", "samples", "queries"]].reset_index(drop=True)
 
 
 def _left_out(drawn: Mapping[str, Drawn], skipped: Mapping[str, str], probes: Mapping[str, Probe]) -> pd.DataFrame:
