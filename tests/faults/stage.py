@@ -175,7 +175,8 @@ def mixed(found: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, An
     """Files of a group that are neither all old nor all new, where somebody would read them as one.
 
     A model is read by its model.json, and files that this does not list are nobody's. An audit is read by its report
-    and its results; while these are away, the others may be a part of the old ones or a part of the new ones.
+    and its results, and all tables are there as long as one of these is; while both are away, the tables may be a part
+    of the old ones or a part of the new ones.
     """
     ours = {name for name in old.keys() | new.keys() if name.startswith(f"{group}/") and old.get(name) != new.get(name)}
     ours = {name for name in ours if "folder" not in (old.get(name), new.get(name))} - {f"{group}/manifest.json"}
@@ -186,8 +187,9 @@ def mixed(found: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, An
     if (model := f"{group}/model.json") in found:
         sides = [side for side in (old, new) if side.get(model) == found[model]]
         return [] if any(all(found.get(n) == side[n] for n in ours & side.keys()) for side in sides) else sorted(there)
-    read_by = there & {f"{group}/report.html", f"{group}/results.json"}
-    return sorted(there) if read_by or not sides else []
+    read_by = {f"{group}/report.html", f"{group}/results.json"}
+    whole = [side for side in sides if all(found.get(n) == side[n] for n in (ours & side.keys()) - read_by)]
+    return sorted(there) if not sides or (there & read_by and not whole) else []
 
 
 @dataclass(frozen=True)

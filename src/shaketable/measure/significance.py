@@ -318,12 +318,12 @@ def bootstrap_interval(
         drawn = rng.integers(count, size=(stop - start, count)) + count * np.arange(stop - start)[:, None]
         times = np.bincount(drawn.ravel(), minlength=(stop - start) * count).reshape(-1, count)
         means[start:stop] = times @ rows.T / count
-    tail = _tail(count, level)
+    tail = tail_share(count, level)
     low, high = np.quantile(means, [tail, 1 - tail], axis=0)
     return low.reshape(x.shape[:-1]), high.reshape(x.shape[:-1])
 
 
-def _tail(count: int, level: float) -> float:
+def tail_share(count: int, level: float) -> float:
     """The share of resampled means to leave out on each side."""
     from scipy.special import ndtr, stdtrit
 

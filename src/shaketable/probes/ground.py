@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import log
+from typing import Any
 
+from shaketable.index.inverted import Index, open_index
 from shaketable.text.language import Language, Parsed
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Collection, Doc, Run
@@ -32,6 +35,10 @@ class Ground:
     tokenizer: Tokenizer
     seed: int = 0
     lists: Run = field(default_factory=dict)
+    stopwords: frozenset[str] | None = None
+    """In the place of the tokeniser's own, for what probes count."""
+    shared: dict[Any, Any] = field(default_factory=dict, repr=False)
+    """What probes keep here for each other."""
     _parsed: dict[str, Parsed] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -45,6 +52,44 @@ class Ground:
         for docno, grade in sorted(self.collection.qrels.get(qid, {}).items()):
             if docno in self.collection.docs:
                 yield JudgedDoc(qid, text, docno, self.collection.docs[docno], grade)
+
+    def pools(self, unjudged: bool = False) -> Mapping[str, Sequence[JudgedDoc]]:
+        """query id -> documents to compare; with those of the first stage's lists that nobody judged, as grade 0."""
+        if not unjudged:
+            return self.judged
+        return {qid: [*self.judged.get(qid, ()), *self._unjudged(qid)] for qid in self.qids}
+
+    def _unjudged(self, qid: str) -> Iterator[JudgedDoc]:
+        known, text = self.collection.qrels.get(qid, {}), self.collection.queries[qid].text
+        for docno in sorted(self.lists.get(qid, {})):
+            if docno not in known:
+                yield JudgedDoc(qid, text, docno, self.collection.docs[docno], 0)
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text, stop-words among them, not stemmed."""
+        return self.tokenizer.words(text)
+
+    def terms(self, text: str) -> list[str]:
+        """The terms of a text, as the index has them."""
+        if self.stopwords is None:
+            return self.tokenizer(text)
+        return self._plain(" ".join(word for word in self.words(text) if word not in self.stopwords))
+
+    @cached_property
+    def _plain(self) -> Tokenizer:
+        return replace(self.tokenizer, stopwords="none")
+
+    def idf(self, term: str) -> float:
+        """ln(N / df) of a term in the collection; of one that no document has, as if one had it."""
+        return log(max(len(self._index.docnos), 1) / max(int(self._df(term)), 1))
+
+    @cached_property
+    def _index(self) -> Index:
+        return open_index(self.collection.docs, self.tokenizer)
+
+    def _df(self, term: str) -> int:
+        place = int(self._index.terms.find_many([term])[0])
+        return int(self._index.df[place]) if place >= 0 else 0
 
     def parse(self, text: str) -> Parsed:
         """What the linguistic tool says of a text; each distinct text is read once."""

@@ -1,0 +1,221 @@
+"""Measure and match: two documents of one query that differ in one characteristic and agree in another.
+
+MacAvaney, Feldman, Goharian, Downey, Cohan. ABNIRML: Analyzing the behavior of neural IR models. TACL 2022, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.chance import rng_for
+from shaketable.errors import BadInput, UnknownName, check
+from shaketable.probes.drawn import Drawn, Units
+from shaketable.probes.ground import Ground, JudgedDoc
+from shaketable.probes.pool import CHARACTERISTICS, PARSED, TITLES, Values, pools
+from shaketable.types import Contrast
+
+Places = NDArray[np.int64]
+BLOCK = 1 << 21
+"""Pairs looked at together."""
+MOST = 1_000_000
+"""Pairs of one query that are looked at; of more, as many are drawn."""
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Pairs of judged documents with more and less of the variable, whose controls agree.
+
+    variable    what differs; the document with more of it is first, or the one with less if `fewer`
+    control     what agrees, or several joined by +, such as length+sum_tf
+    tolerance   how far the controls may lie apart: one number, or one for each control
+    walk        the walk through sorted documents of the paper's code, which misses some pairs and repeats others
+    unjudged    also the documents of the first stage's lists that nobody judged, where relevance plays no part
+    most        pairs of one query that are looked at; of more, as many are drawn at random
+    """
+
+    variable: str = "relevance"
+    control: str = "length"
+    tolerance: float | tuple[float, ...] = 0.0
+    fewer: bool = False
+    walk: bool = False
+    unjudged: bool = False
+    most: int = MOST
+
+    strategy: ClassVar[str] = "matching"
+    symmetric: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for name in (self.variable, *self.controls):
+            if name not in CHARACTERISTICS:
+                raise UnknownName("characteristic", name, CHARACTERISTICS)
+        if self.variable in self.controls:
+            raise BadInput(f"{self.variable} cannot differ and agree at once")
+        spread = self.tolerances
+        check("matched", len(spread) == len(self.controls), "tolerance", "one number, or one for each control", spread)
+        check("matched", all(one >= 0 for one in spread), "tolerance", "0 or more", self.tolerance)
+        check("matched", self.most >= 1, "most", "1 or more", self.most)
+
+    @property
+    def controls(self) -> tuple[str, ...]:
+        return tuple(name.strip() for name in self.control.split("+"))
+
+    @property
+    def tolerances(self) -> tuple[float, ...]:
+        given = self.tolerance
+        return tuple(given) if isinstance(given, tuple) else (given,) * len(self.controls)
+
+    @property
+    def title(self) -> str:
+        controls = [
+            TITLES[name] + (f" ± {spread:g}" if spread else "")
+            for name, spread in zip(self.controls, self.tolerances, strict=True)
+        ]
+        return f"{'less ' if self.fewer else ''}{TITLES[self.variable]} | {', '.join(controls)}"
+
+    @property
+    def remark(self) -> str:
+        """What was drawn from, where that was more than the judged documents."""
+        return "documents that nobody judged are among these" if self.unjudged and not self._graded else ""
+
+    @property
+    def _graded(self) -> bool:
+        return "relevance" in (self.variable, *self.controls)
+
+    def lacking(self, ground: Ground) -> str:
+        if not ground.judged and not (self.unjudged and not self._graded and ground.lists):
+            return "the collection has no judgements of these queries"
+        if self._graded and len({doc.grade for docs in ground.judged.values() for doc in docs}) < 2:
+            return "all judged documents have the same grade"
+        return ""
+
+    def contrasts(self, ground: Ground) -> Iterator[Contrast]:
+        """The pairs one by one; `drawn` has the same ones as arrays, far faster."""
+        for docs, first, second in self._pairs(ground):
+            for a, b in zip(first.tolist(), second.tolist(), strict=True):
+                grade = docs[a].grade if docs[a].grade == docs[b].grade else None
+                yield Contrast(docs[a].query, docs[a].doc, docs[b].doc, docs[a].qid, grade=grade)
+
+    def drawn(self, ground: Ground, units: Units) -> Drawn:
+        """All pairs as arrays."""
+        parts: list[tuple[Places, Places, Places, Values]] = []
+        qids: list[str] = []
+        for docs, first, second in self._pairs(ground):
+            numbers = np.array([units.number(doc.query, doc.doc) for doc in docs])
+            grades = np.array([doc.grade for doc in docs], dtype=np.float64)
+            same = np.where(grades[first] == grades[second], grades[first], np.nan)
+            parts.append((numbers[first], numbers[second], np.full(len(first), len(qids)), same))
+            qids.append(docs[0].qid)
+        if not parts:
+            return Drawn.nothing(units)
+        first, second, query, grades = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return Drawn(units, first, second, query, grades, tuple(qids))
+
+    def _pairs(self, ground: Ground) -> Iterator[tuple[Sequence[JudgedDoc], Places, Places]]:
+        """The documents of each query, and which of them are pairs."""
+        if set(PARSED) & {self.variable, *self.controls}:
+            ground.read(doc.doc.body for docs in ground.judged.values() for doc in docs)
+        for qid, pool in pools(ground, unjudged=self.unjudged and not self._graded).items():
+            more = _columns(pool.measured(self.variable)) * (-1 if self.fewer else 1)
+            controls = [_columns(pool.measured(name)) for name in self.controls]
+            if self.walk:
+                first, second = walked(more, controls[0], self.tolerances[0])
+            else:
+                rng = rng_for(ground.seed, "pairs", self.title, qid)
+                first, second = matched(more, controls, self.tolerances, self.most, rng)
+            if len(first):
+                yield pool.docs, first, second
+
+
+def _columns(values: Values) -> Values:
+    return values if values.ndim == 2 else values[:, None]
+
+
+def matched(
+    variable: Values,
+    controls: Sequence[Values],
+    tolerances: Sequence[float],
+    most: int = MOST,
+    rng: np.random.Generator | None = None,
+) -> tuple[Places, Places]:
+    """All ordered pairs of rows that differ in the variable and agree in each control, in the order of rows.
+
+    Arrays are [rows, columns]. Controls agree if no column lies further apart than the tolerance; the first row of a
+    pair has more of the variable: no column has less, and one has more. Rows with NaN are in no pair.
+
+    >>> first, second = matched(np.array([[1.0], [3.0], [2.0]]), [np.array([[5.0], [5.0], [6.0]])], [0.0])
+    >>> first.tolist(), second.tolist()
+    ([1], [0])
+    """
+    whole = np.column_stack([variable, *controls])
+    rows = np.flatnonzero(~np.isnan(whole).any(axis=1))
+    key, width = _key([control[rows] for control in controls], tolerances)
+    order = np.argsort(key, kind="stable")
+    rows, key = rows[order], key[order]
+    # each row is compared with those behind it as far as its controls can agree
+    ends = np.searchsorted(key, key + width * (1 + 1e-9) + 1e-12, side="right")
+    counts = ends - np.arange(len(rows)) - 1
+    before = np.concatenate([[0], np.cumsum(counts)])
+    numbers = np.arange(before[-1])
+    if before[-1] > most:
+        rng = rng or np.random.default_rng(0)
+        numbers = np.sort(rng.choice(before[-1], most, replace=False, shuffle=False))
+    firsts, seconds = [], []
+    for start in range(0, len(numbers), BLOCK):
+        block = numbers[start : start + BLOCK]
+        i = np.searchsorted(before, block, side="right") - 1
+        a, b = rows[i], rows[i + 1 + block - before[i]]
+        alike = np.ones(len(block), dtype=bool)
+        for control, spread in zip(controls, tolerances, strict=True):
+            alike &= (np.abs(control[a] - control[b]) <= spread).all(axis=1)
+        a, b = a[alike], b[alike]
+        least, greatest = (variable[a] - variable[b]).min(axis=1), (variable[a] - variable[b]).max(axis=1)
+        more, less = (least >= 0) & (greatest > 0), (greatest <= 0) & (least < 0)
+        firsts += [a[more], b[less]]
+        seconds += [b[more], a[less]]
+    first, second = np.concatenate([np.zeros(0, int), *firsts]), np.concatenate([np.zeros(0, int), *seconds])
+    order = np.lexsort((second, first))
+    return first[order], second[order]
+
+
+def _key(controls: Sequence[Values], tolerances: Sequence[float]) -> tuple[Values, float]:
+    """One number for each row, and how far apart those of rows can lie whose controls agree.
+
+    Controls that must be equal divide the rows into groups; the first of the others orders them inside.
+    """
+    equal = [control for control, spread in zip(controls, tolerances, strict=True) if spread == 0]
+    loose = [(control, spread) for control, spread in zip(controls, tolerances, strict=True) if spread]
+    groups = np.zeros(len(controls[0]))
+    if equal and len(groups):
+        groups = np.unique(np.column_stack(equal), axis=0, return_inverse=True)[1].reshape(-1).astype(np.float64)
+    if not loose:
+        return groups, 0.0
+    control, spread = loose[0]
+    inside, width = control.sum(axis=1), spread * control.shape[1]
+    gap = (np.ptp(inside) if len(inside) else 0.0) + 2 * width + 1
+    return groups * gap + inside, width
+
+
+def walked(variable: Values, control: Values, tolerance: float) -> tuple[Places, Places]:
+    """The pairs as the paper's code comes by them: from each document to the right, then to the left, to the first
+    that does not match; from the first document the walk to the left begins at the end.
+    """
+    rows = np.flatnonzero(~np.isnan(np.column_stack([variable, control])).any(axis=1))
+    rows = rows[np.argsort(control[rows].sum(axis=1), kind="stable")]
+    firsts, seconds = [], []
+    for i, a in enumerate(rows):
+        right = rows[i + 1 :]
+        left = rows[i - 1 :: -1] if i else rows[::-1]
+        for side in (right, left):
+            for b in side:
+                if (np.abs(control[a] - control[b]) > tolerance).any():
+                    break
+                difference = variable[a] - variable[b]
+                if (difference >= 0).all() and (difference > 0).any():
+                    firsts.append(int(a))
+                    seconds.append(int(b))
+    return np.array(firsts, dtype=np.int64), np.array(seconds, dtype=np.int64)
