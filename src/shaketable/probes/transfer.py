@@ -89,13 +89,13 @@ def with_lemmas(ground: Ground, pairs: Iterable[Pair]) -> Iterator[Contrast | Om
 
 
 def chunks_of(ground: Ground, text: str) -> set[str]:
-    """The noun chunks of a text that are long enough for a query, as they stand in it but for letter case."""
+    """The noun chunks of a text that are long enough for a query, in small letters and with single spaces."""
     parsed = ground.parse(text)
     found: set[str] = set()
     for span in parsed.chunks:
         words = parsed.words(span)
         standing = re.search(r"\s*".join(map(re.escape, words)), text)
-        found.add((standing[0] if standing else " ".join(words)).lower())
+        found.add(" ".join((standing[0] if standing else " ".join(words)).lower().split()))
     return {chunk for chunk in found if len(chunk) >= SHORTEST}
 
 
