@@ -16,6 +16,7 @@ _PLACES = {
     "audit": "shaketable.door.audit",
     "Audit": "shaketable.door.audit",
     "evaluate": "shaketable.door.evaluate",
+    "probe": "shaketable.door.probe",
     "rank": "shaketable.door.rank",
     "vary": "shaketable.door.vary",
     "train": "shaketable.door.train",
@@ -32,6 +33,7 @@ _PLACES = {
     "EDITS": "shaketable.registry",
     "MEASURES": "shaketable.registry",
     "TASKS": "shaketable.registry",
+    "PROBES": "shaketable.registry",
 }
 
 __all__ = sorted(_PLACES)
@@ -52,9 +54,10 @@ if TYPE_CHECKING:
     from shaketable.data.load import load
     from shaketable.door.audit import Audit, audit
     from shaketable.door.evaluate import evaluate
+    from shaketable.door.probe import probe
     from shaketable.door.rank import rank
     from shaketable.door.train import train
     from shaketable.door.vary import vary
     from shaketable.errors import ShaketableError
-    from shaketable.registry import EDITS, LEARNERS, MEASURES, RANKERS, TASKS
+    from shaketable.registry import EDITS, LEARNERS, MEASURES, PROBES, RANKERS, TASKS
     from shaketable.types import Collection, Doc, Finding, Query, Result, Slate

@@ -409,6 +409,21 @@ TASKS = Catalogue(
 PROBES = Catalogue(
     "probe",
     {
+        # measure and match (paper 001, section 4), and axioms
+        "matched": "shaketable.probes.matched:Matched",
+        "tfc1": "shaketable.probes.axioms:TFC1",
+        "tfc2": "shaketable.probes.axioms:TFC2",
+        "tfc3": "shaketable.probes.axioms:TFC3",
+        "tdc": "shaketable.probes.axioms:TDC",
+        "lnc1": "shaketable.probes.axioms:LNC1",
+        "tf_lnc": "shaketable.probes.axioms:TFLNC",
+        "stmc1": "shaketable.probes.axioms:STMC1",
+        "stmc2": "shaketable.probes.axioms:STMC2",
+        "prox1": "shaketable.probes.axioms:PROX1",
+        "prox2": "shaketable.probes.axioms:PROX2",
+        "prox3": "shaketable.probes.axioms:PROX3",
+        "prox4": "shaketable.probes.axioms:PROX4",
+        "prox5": "shaketable.probes.axioms:PROX5",
         # data set transfer (paper 001)
         "fluency": "shaketable.probes.transfer:Fluency",
         "formality": "shaketable.probes.transfer:Formality",

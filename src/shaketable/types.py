@@ -12,7 +12,7 @@ from functools import cached_property
 from hashlib import blake2b
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -386,8 +386,8 @@ class Result:
 class Task(Protocol):
     """An experiment: a frozen dataclass whose fields are its settings."""
 
-    needs_judgements: bool
-    needs_scoring: bool
+    needs_judgements: ClassVar[bool]
+    needs_scoring: ClassVar[bool]
     """Does it ask rankers for new scores? A run file has none to give."""
 
     def run(self, bench: Bench) -> Result: ...

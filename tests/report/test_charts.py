@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from shaketable.errors import BadInput, MissingExtra
 from shaketable.report.charts import (
+    GAIN,
     INKS,
+    LOSS,
     ON_DARK,
     ONE_SIDED,
     PALETTE,
@@ -250,3 +252,13 @@ def test_the_palette_is_read_on_light_and_dark_pages() -> None:
     assert set(ON_DARK) < set(PALETTE)
     assert all(contrast(color, "#ffffff") >= 2.6 for color in PALETTE)
     assert all(contrast(ON_DARK.get(color, color), "#15181b") >= 3.4 for color in PALETTE)
+
+
+def test_diverging_bars_lie_on_both_sides_of_zero(tmp_path) -> None:
+    rows = [("bm25", "positive", 0.5), ("bm25", "neutral", 0.2), ("bm25", "negative", 0.3), ("ql", "positive", 1.0)]
+    table = pd.DataFrame(rows, columns=["ranker", "preference", "share"])
+    svg = draw(Figure("diverging", "t", "Preferences", x="ranker", y="share", color="preference"), table)
+    for name in ("bm25", "ql", "positive", "neutral", "negative"):
+        assert f">{name}<" in svg
+    assert svg.count(f'fill="{LOSS}"') >= 1
+    assert svg.count(f'fill="{GAIN}"') >= 2

@@ -10,6 +10,7 @@ from shaketable.cli.audit import audit
 from shaketable.cli.catalogue import list_
 from shaketable.cli.doctor import doctor
 from shaketable.cli.evaluate import evaluate
+from shaketable.cli.probe import probe
 from shaketable.cli.rank import rank
 from shaketable.cli.train import train
 from shaketable.cli.vary import vary
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 app.command()(audit)
 app.command()(evaluate)
+app.command()(probe)
 app.command()(rank)
 app.command()(vary)
 app.command()(train)

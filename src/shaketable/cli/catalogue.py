@@ -17,6 +17,7 @@ class Kind(StrEnum):
     tasks = "tasks"
     edits = "edits"
     learners = "learners"
+    probes = "probes"
     measures = "measures"
     data = "data"
     resources = "resources"
@@ -48,7 +49,7 @@ def list_(
 
 def _rows(kind: Kind) -> dict[str, str]:
     """name -> a line on what it is."""
-    from shaketable.registry import EDITS, LEARNERS, MEASURES, RANKERS, TASKS
+    from shaketable.registry import EDITS, LEARNERS, MEASURES, PROBES, RANKERS, TASKS
 
     if kind is Kind.data:
         from shaketable.data.load import SOURCES
@@ -63,6 +64,7 @@ def _rows(kind: Kind) -> dict[str, str]:
         Kind.learners: LEARNERS,
         Kind.tasks: TASKS,
         Kind.edits: EDITS,
+        Kind.probes: PROBES,
         Kind.measures: MEASURES,
     }
     rows = {name: catalogues[kind].summary(name) for name in catalogues[kind]}

@@ -70,6 +70,30 @@ Baselines = Annotated[
     _several("--baseline", "What to compare with: a system, or the mean (the default), median or max of all systems."),
 ]
 
+# what is probed
+Probes = Annotated[
+    list[str] | None,
+    _several("--test", "Run only the tests of this name or pattern, such as 'shuffle-*'; see 'list probes'."),
+]
+OwnPairs = Annotated[
+    Path | None,
+    typer.Option("--pairs", help="Pairs of your own: a JSON object on each line, with query, a, b and expect (a, b or "
+                 "same). The exit code is 1 if one does not come out as expected."),
+]  # fmt: skip
+Documents = Annotated[
+    int, typer.Option("--documents", min=0, help="Manipulate only so many judged documents, drawn at random.")
+]
+Delta = Annotated[
+    float | None,
+    typer.Option("--delta", min=0, help="The difference in score that counts; each ranker has its own by default."),
+]
+LanguageTool = Annotated[
+    str, typer.Option("--language", help="The linguistic tool: light, spacy, or spacy:MODEL for an installed model.")
+]
+StopList = Annotated[
+    str, typer.Option("--stopwords", help="The stop list: english, or a file with a word on each line.")
+]
+
 # what is learned
 LearnerText = Annotated[
     str, typer.Argument(help="The learner, for example lambdamart(objective='georisk', alpha=1); see 'list learners'.")

@@ -119,17 +119,19 @@ def typical_gap(lists: Iterable[ArrayLike]) -> float:
     return float(np.median(gaps))
 
 
-def both_ways(
-    preferences: ArrayLike,
-) -> float:
+def both_right(preferences: Iterable[tuple[str, float]]) -> float:
     """The share of pairs that are right in both directions; chance alone has a quarter of them.
 
-    `preferences` has a row for each pair and a difference for each of its two queries, positive where it is right.
+    `preferences` has, for each contrast, the id of its pair and the difference in score, positive where it is right.
+
+    >>> both_right([("p1", 0.5), ("p1", 0.1), ("p2", 0.3), ("p2", -0.3), ("p3", 0.0), ("p3", 1.0)])
+    0.3333333333333333
+
+    Equal scores are not right: nothing was preferred.
 
     Weller, Lawrie, Van Durme. NevIR: Negation in neural information retrieval. EACL 2024.
-
-    >>> both_ways([[0.5, 0.1], [0.5, -0.1]])
-    0.5
     """
-    d = np.asarray(preferences, dtype=np.float64).reshape(-1, 2)
-    return float((d > 0).all(axis=1).mean()) if len(d) else nan
+    right: dict[str, bool] = {}
+    for pair, difference in preferences:
+        right[pair] = right.get(pair, True) and difference > 0
+    return sum(right.values()) / len(right) if right else nan

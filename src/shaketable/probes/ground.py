@@ -8,6 +8,7 @@ from functools import cached_property
 from math import log
 from typing import Any
 
+from shaketable.chance import draws_for
 from shaketable.index.inverted import Index, open_index
 from shaketable.text.language import Language, Parsed
 from shaketable.text.tokens import Tokenizer
@@ -37,6 +38,8 @@ class Ground:
     lists: Run = field(default_factory=dict)
     stopwords: frozenset[str] | None = None
     """In the place of the tokeniser's own, for what probes count."""
+    documents: int = 0
+    """How many judged documents are manipulated, drawn at random; 0 is all of them."""
     shared: dict[Any, Any] = field(default_factory=dict, repr=False)
     """What probes keep here for each other."""
     _parsed: dict[str, Parsed] = field(default_factory=dict, repr=False)
@@ -52,6 +55,17 @@ class Ground:
         for docno, grade in sorted(self.collection.qrels.get(qid, {}).items()):
             if docno in self.collection.docs:
                 yield JudgedDoc(qid, text, docno, self.collection.docs[docno], grade)
+
+    @cached_property
+    def drawn(self) -> Mapping[str, tuple[JudgedDoc, ...]]:
+        """Of the judged documents those that are manipulated; whether one is drawn does not depend on their order."""
+        every = [doc for docs in self.judged.values() for doc in docs]
+        if not 0 < self.documents < len(every):
+            return self.judged
+        ranks = {doc: draws_for(self.seed, "judged documents", doc.qid, doc.docno).bits() for doc in every}
+        last = sorted(ranks.values())[self.documents - 1]
+        rows = {qid: tuple(doc for doc in docs if ranks[doc] <= last) for qid, docs in self.judged.items()}
+        return {qid: docs for qid, docs in rows.items() if docs}
 
     def pools(self, unjudged: bool = False) -> Mapping[str, Sequence[JudgedDoc]]:
         """query id -> documents to compare; with those of the first stage's lists that nobody judged, as grade 0."""

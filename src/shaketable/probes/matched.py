@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -142,10 +143,11 @@ def matched(
     most: int = MOST,
     rng: np.random.Generator | None = None,
 ) -> tuple[Places, Places]:
-    """All ordered pairs of rows that differ in the variable and agree in each control, in the order of rows.
+    """All ordered pairs of rows that differ in the variable and agree in each control.
 
     Arrays are [rows, columns]. Controls agree if no column lies further apart than the tolerance; the first row of a
-    pair has more of the variable: no column has less, and one has more. Rows with NaN are in no pair.
+    pair has more of the variable: no column has less, and one has more. Rows with NaN are in no pair. If more than
+    `most` pairs would have to be looked at, so many are drawn at random.
 
     >>> first, second = matched(np.array([[1.0], [3.0], [2.0]]), [np.array([[5.0], [5.0], [6.0]])], [0.0])
     >>> first.tolist(), second.tolist()
@@ -153,51 +155,81 @@ def matched(
     """
     whole = np.column_stack([variable, *controls])
     rows = np.flatnonzero(~np.isnan(whole).any(axis=1))
-    key, width = _key([control[rows] for control in controls], tolerances)
+    if len(rows) < 2:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    ranges = _equal(rows, variable, controls) if not any(tolerances) else _near(rows, controls, tolerances)
+    firsts, seconds = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for a, b in ranges.pairs(most, rng or np.random.default_rng(0)):
+        for control, spread in zip(controls, tolerances, strict=True):
+            if spread:
+                alike = (np.abs(control[a] - control[b]) <= spread).all(axis=1)
+                a, b = a[alike], b[alike]
+        if any(tolerances) or variable.shape[1] > 1:
+            d = variable[a] - variable[b]
+            more = (d >= 0).all(axis=1) & (d > 0).any(axis=1)
+            a, b = a[more], b[more]
+        firsts.append(a)
+        seconds.append(b)
+    return np.concatenate(firsts), np.concatenate(seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """Pairs of rows: each of `first` with the rows `others[start:stop]`."""
+
+    first: Places
+    others: Places
+    start: Places
+    stop: Places
+
+    def pairs(self, most: int, rng: np.random.Generator) -> Iterator[tuple[Places, Places]]:
+        """All of them, or `most` drawn at random, in blocks."""
+        counts = self.stop - self.start
+        before = np.concatenate([[0], np.cumsum(counts)])
+        if before[-1] > most:
+            numbers = np.sort(rng.choice(before[-1], most, replace=False, shuffle=False))
+            i = np.searchsorted(before, numbers, side="right") - 1
+            yield self.first[i], self.others[self.start[i] + numbers - before[i]]
+            return
+        cuts = np.unique([*np.searchsorted(before, np.arange(0, before[-1], BLOCK)), len(counts)])
+        for r, s in pairwise(cuts.tolist()):
+            here = counts[r:s]
+            inside = np.arange(here.sum()) - np.repeat(before[r:s] - before[r], here)
+            yield np.repeat(self.first[r:s], here), self.others[np.repeat(self.start[r:s], here) + inside]
+
+
+def _equal(rows: Places, variable: Values, controls: Sequence[Values]) -> Ranges:
+    """Rows whose controls are equal, each with those that have less of the variable: sorted, these lie together.
+
+    Of a variable with several columns the sum decides, for whoever has more in one and less in none has more in all.
+    """
+    groups = np.unique(np.column_stack(controls)[rows], axis=0, return_inverse=True)[1].reshape(-1)
+    total = variable[rows].sum(axis=1)
+    order = np.lexsort((-total, groups))
+    rows, groups, total = rows[order], groups[order], total[order]
+    ends = np.flatnonzero(np.diff(groups)) + 1
+    runs = np.flatnonzero((np.diff(groups) != 0) | (np.diff(total) != 0)) + 1
+    at = np.arange(len(rows))
+    stop = np.append(ends, len(rows))[np.searchsorted(ends, at, side="right")]
+    start = np.append(runs, len(rows))[np.searchsorted(runs, at, side="right")]
+    back = np.argsort(rows)
+    return Ranges(rows[back], rows, start[back], stop[back])
+
+
+def _near(rows: Places, controls: Sequence[Values], tolerances: Sequence[float]) -> Ranges:
+    """Rows, each with those whose controls may agree: equal ones in groups, the first of the others as an order."""
+    equal = [control[rows] for control, spread in zip(controls, tolerances, strict=True) if spread == 0]
+    control, spread = next((c[rows], s) for c, s in zip(controls, tolerances, strict=True) if s)
+    groups = np.zeros(len(rows))
+    if equal:
+        groups = np.unique(np.column_stack(equal), axis=0, return_inverse=True)[1].reshape(-1).astype(np.float64)
+    inside, width = control.sum(axis=1), spread * control.shape[1] * (1 + 1e-9) + 1e-12
+    key = groups * (np.ptp(inside) + 2 * width + 1) + inside
     order = np.argsort(key, kind="stable")
     rows, key = rows[order], key[order]
-    # each row is compared with those behind it as far as its controls can agree
-    ends = np.searchsorted(key, key + width * (1 + 1e-9) + 1e-12, side="right")
-    counts = ends - np.arange(len(rows)) - 1
-    before = np.concatenate([[0], np.cumsum(counts)])
-    numbers = np.arange(before[-1])
-    if before[-1] > most:
-        rng = rng or np.random.default_rng(0)
-        numbers = np.sort(rng.choice(before[-1], most, replace=False, shuffle=False))
-    firsts, seconds = [], []
-    for start in range(0, len(numbers), BLOCK):
-        block = numbers[start : start + BLOCK]
-        i = np.searchsorted(before, block, side="right") - 1
-        a, b = rows[i], rows[i + 1 + block - before[i]]
-        alike = np.ones(len(block), dtype=bool)
-        for control, spread in zip(controls, tolerances, strict=True):
-            alike &= (np.abs(control[a] - control[b]) <= spread).all(axis=1)
-        a, b = a[alike], b[alike]
-        least, greatest = (variable[a] - variable[b]).min(axis=1), (variable[a] - variable[b]).max(axis=1)
-        more, less = (least >= 0) & (greatest > 0), (greatest <= 0) & (least < 0)
-        firsts += [a[more], b[less]]
-        seconds += [b[more], a[less]]
-    first, second = np.concatenate([np.zeros(0, int), *firsts]), np.concatenate([np.zeros(0, int), *seconds])
-    order = np.lexsort((second, first))
-    return first[order], second[order]
-
-
-def _key(controls: Sequence[Values], tolerances: Sequence[float]) -> tuple[Values, float]:
-    """One number for each row, and how far apart those of rows can lie whose controls agree.
-
-    Controls that must be equal divide the rows into groups; the first of the others orders them inside.
-    """
-    equal = [control for control, spread in zip(controls, tolerances, strict=True) if spread == 0]
-    loose = [(control, spread) for control, spread in zip(controls, tolerances, strict=True) if spread]
-    groups = np.zeros(len(controls[0]))
-    if equal and len(groups):
-        groups = np.unique(np.column_stack(equal), axis=0, return_inverse=True)[1].reshape(-1).astype(np.float64)
-    if not loose:
-        return groups, 0.0
-    control, spread = loose[0]
-    inside, width = control.sum(axis=1), spread * control.shape[1]
-    gap = (np.ptp(inside) if len(inside) else 0.0) + 2 * width + 1
-    return groups * gap + inside, width
+    back = np.argsort(rows)
+    start, stop = np.searchsorted(key, key - width, side="left"), np.searchsorted(key, key + width, side="right")
+    return Ranges(rows[back], rows, start[back], stop[back])
 
 
 def walked(variable: Values, control: Values, tolerance: float) -> tuple[Places, Places]:

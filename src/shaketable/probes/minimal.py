@@ -8,9 +8,8 @@ Weller, Lawrie, Van Durme. NevIR: Negation in neural information retrieval. EACL
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import nan
 from typing import ClassVar
 
 from shaketable.data.pairs import (
@@ -28,31 +27,12 @@ from shaketable.data.pairs import (
 from shaketable.probes.ground import Ground
 from shaketable.types import Contrast, Doc
 
-CHANCE = 0.25
-"""The share of pairs that a coin has right in both directions."""
-
 
 def both_directions(pair: CrossedPair) -> Iterator[Contrast]:
     """The two contrasts of a crossed pair: each query with its text first. They have the pair's id in common."""
     one, other = Doc(pair.first), Doc(pair.second)
     yield Contrast(pair.first_query, one, other, qid=pair.qid)
     yield Contrast(pair.second_query, other, one, qid=pair.qid)
-
-
-def both_right(preferences: Iterable[tuple[str, float]]) -> float:
-    """The share of pairs that are right in both directions.
-
-    `preferences` has, for each contrast, the id of its pair and score(first) - score(second).
-
-    >>> both_right([("p1", 0.5), ("p1", 0.1), ("p2", 0.3), ("p2", -0.3), ("p3", 0.0), ("p3", 1.0)])
-    0.3333333333333333
-
-    Equal scores are not right: nothing was preferred.
-    """
-    right: dict[str, bool] = {}
-    for qid, difference in preferences:
-        right[qid] = right.get(qid, True) and difference > 0
-    return sum(right.values()) / len(right) if right else nan
 
 
 @dataclass(frozen=True)
@@ -73,8 +53,9 @@ class _Minimal:
 
 @dataclass(frozen=True)
 class _Crossed(_Minimal):
-    """Two queries and two texts, in NevIR's layout."""
+    """Two queries and two texts, in NevIR's layout: each text is right for one of the queries."""
 
+    crossed: ClassVar[bool] = True
     source: ClassVar[DataSet] = CROSSED
 
     def contrasts(self, ground: Ground) -> Iterator[Contrast]:

@@ -121,6 +121,17 @@ def rarity(pool: Pool) -> Values:
     return np.asarray(np.divide(tf @ pool.idf, total, out=np.full(len(tf), np.nan), where=total > 0))
 
 
+def evenness(pool: Pool) -> Values:
+    """How evenly the occurrences are spread over the query's terms: -Σ TF², most where all are alike."""
+    tf = frequencies(pool)
+    return np.where(tf.sum(axis=1) > 0, -np.square(tf).sum(axis=1), np.nan)
+
+
+def other_words(pool: Pool) -> Values:
+    """How many words a document has that are not the query's."""
+    return length(pool) - frequency(pool)
+
+
 def first_match(pool: Pool) -> Values:
     """The place of the first term of the query."""
     return pool.near(lambda here: min(places[0] for places in here.values()) if here else None)
@@ -205,6 +216,12 @@ def synonyms(pool: Pool) -> Values:
     return np.array([sum(term in wanted for term in terms) for terms in pool.terms], dtype=np.float64)
 
 
+def frequency_or_synonyms(pool: Pool) -> Values:
+    """How many words of a document are the query's or synonyms of them; only where there is one."""
+    total = frequency(pool) + synonyms(pool)
+    return np.where(total > 0, total, np.nan)
+
+
 def reading_grade(pool: Pool) -> Values:
     """The school year that a text is written for: 0.0588 L - 0.296 S - 15.8, of letters and sentences in 100 words.
 
@@ -233,6 +250,9 @@ CHARACTERISTICS: Mapping[str, Callable[[Pool], Values]] = {
     "idf_overlap": idf_overlap,
     "coverage": coverage,
     "rarity": rarity,
+    "evenness": evenness,
+    "other_words": other_words,
+    "sum_tf_or_synonyms": frequency_or_synonyms,
     "first_match": first_match,
     "all_early": all_early,
     "distance": distance,
@@ -257,6 +277,9 @@ TITLES = {
     "idf_overlap": "IDF overlap",
     "coverage": "Distinct query terms",
     "rarity": "Rarity of matches",
+    "evenness": "Evenness of TF",
+    "other_words": "Other words",
+    "sum_tf_or_synonyms": "Sum-TF or synonyms",
     "first_match": "Place of first match",
     "all_early": "Mean first place",
     "distance": "Distance of query terms",

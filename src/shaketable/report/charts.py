@@ -31,7 +31,7 @@ PALETTE = (
 )  # fmt: skip
 ON_DARK = {"#0072b2": "#3a96d0", "#8c3168": "#c4689f", "#4f6420": "#86a03c", "#5b4fb8": "#8f86e0", "#5f6f7f": "#8496a8"}
 """What a page puts in the place of the darkest colours when it is dark itself."""
-GAIN, LOSS = PALETTE[0], PALETTE[1]
+GAIN, LOSS, NEITHER = PALETTE[0], PALETTE[1], "#9aa3ab"
 ONE_SIDED = ("#eef4fa", "#b9d4ea", "#6baed6", "#2171b5", "#08306b")
 TWO_SIDED = ("#8c3a00", "#dd9455", "#f6f3ee", "#6fa8d6", "#0b4a86")
 INKS = ("#000000", "#ffffff")
@@ -423,6 +423,32 @@ def _waterfall(plot: Plot) -> Any:
     return alt.concat(*panels, columns=2)
 
 
+def _diverging(plot: Plot) -> Any:
+    """Lying bars of three shares: the last series to the left of zero, the first to the right, the second around it."""
+    import altair as alt
+    import pandas as pd
+
+    rows = []
+    for category, part in plot.frame.groupby("x", sort=False):
+        shares = dict(zip(part["color"], part["y"], strict=True))
+        right, middle, left = (shares.get(name, 0.0) for name in (*plot.series, "", "")[:3])
+        ends = ((middle / 2, middle / 2 + right), (-middle / 2, middle / 2), (-middle / 2 - left, -middle / 2))
+        rows += [
+            {"x": category, "color": name, "y": shares.get(name, 0.0), "low": low, "high": high}
+            for name, (low, high) in zip(plot.series, ends, strict=False)
+        ]
+    frame = pd.DataFrame(rows)
+    categories = _distinct(frame, "x")
+    y = alt.Y("x:N", sort=categories, title=None, axis=alt.Axis(domain=False), scale=alt.Scale(padding=0.22))
+    scale = alt.Scale(domain=[-1, 1])
+    x = alt.X("low:Q", title=plot.names["y"], scale=scale, axis=alt.Axis(grid=True, domain=False, tickCount=5))
+    fills = alt.Scale(domain=plot.series, range=[GAIN, NEITHER, LOSS][: len(plot.series)])
+    color = alt.Color("color:N", scale=fills, legend=alt.Legend(offset=8), title=None)
+    bars = plot.chart(frame).mark_bar().encode(y=y, x=x, x2="high:Q", color=color)
+    zero = _chart([{"y": 0}]).mark_rule(color="currentColor", opacity=0.5, aria=False).encode(x="y:Q")
+    return alt.layer(_hinted(bars), zero).properties(width=WIDTH - 100, height=len(categories) * 22)
+
+
 KINDS = {
     "bars": Kind(_bars, most={"x": 40, "color": 12}),
     "distribution": Kind(_distribution, most={"x": 40, "color": 12}),
@@ -431,6 +457,7 @@ KINDS = {
     "scatter": Kind(_scatter, numbers=("x", "y")),
     "heatmap": Kind(_heatmap, numbers=("color",), most={"x": 30, "y": 40}),
     "waterfall": Kind(_waterfall, most={"color": 12}),
+    "diverging": Kind(_diverging, most={"x": 40, "color": 3}),
 }
 
 

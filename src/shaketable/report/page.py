@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from shaketable.errors import MissingExtra
 from shaketable.files import written_whole
 from shaketable.report import cell, clean, is_numeric
 from shaketable.report.charts import ON_DARK, draw, page_colors
+from shaketable.report.diff import marked
 from shaketable.report.files import csv_names
 from shaketable.types import Example, Figure, Finding, Result
 
@@ -134,9 +135,12 @@ def _sections(results: Sequence[Result], drawings: Sequence[list[_Drawing]], row
         findings = pd.DataFrame(map(asdict, result.findings), columns=[f.name for f in fields(Finding)])
         findings = findings.drop(columns="task").dropna(axis="columns", how="all")
         examples = pd.DataFrame(map(asdict, result.examples), columns=[f.name for f in fields(Example)])
+        examples = examples.dropna(axis="columns", how="all")
         failures = pd.DataFrame(map(asdict, result.failures), columns=["ranker", "query", "reason"])
         extra = {"findings": findings, "examples": examples, "failures": failures}
-        sections.append(_Section(result, drawn, tables, *(_table(name, frame, rows) for name, frame in extra.items())))
+        beside = [_table(name, frame, rows) for name, frame in extra.items()]
+        beside[1] = _compared(beside[1], result.examples)
+        sections.append(_Section(result, drawn, tables, *beside))
     return sections
 
 
@@ -145,6 +149,17 @@ def _table(name: str, frame: pd.DataFrame, rows: int, csv: str = "") -> _Table:
     texts = [[cell(value, MOST_TEXT) for value in column] for column in shown]
     columns = [_Column(cell(c.name), _style(c, text)) for c, text in zip(shown, texts, strict=True)]
     return _Table(name, columns, list(zip(*texts, strict=True)), len(frame), csv)
+
+
+def _compared(table: _Table, examples: Sequence[Example]) -> _Table:
+    """The examples with their texts marked where they differ."""
+    names = [column.name for column in table.columns]
+    rows = []
+    for row, example in zip(table.rows, examples, strict=False):
+        texts = dict(zip(names, row, strict=True))
+        texts["before"], texts["after"] = marked(example.before, example.after)
+        rows.append(tuple(texts.values()))
+    return replace(table, rows=rows)
 
 
 def _style(column: pd.Series[Any], texts: Sequence[str]) -> Markup:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from shaketable.errors import BadInput, quoted
+
 
 class Token(NamedTuple):
     """A word or a mark, with its universal part of speech (NOUN, VERB, ADP, PUNCT, ...)."""
@@ -41,3 +43,36 @@ class Language(Protocol):
     @property
     def name(self) -> str: ...
     def parse(self, texts: Sequence[str]) -> list[Parsed]: ...
+
+
+def language_tool(name: str) -> Language:
+    """The linguistic tool of a name: "light", "spacy", or "spacy:MODEL".
+
+    >>> language_tool("light").name
+    'light 1'
+    """
+    tool, colon, model = name.partition(":")
+    if tool == "light" and not colon:
+        from shaketable.text.light import Light
+
+        return Light()
+    if tool == "spacy" and bool(colon) == bool(model):
+        from shaketable.text.spacy_language import Spacy
+
+        return Spacy(model)
+    raise BadInput(f"{quoted(name)} is no linguistic tool: write light, spacy, or spacy:MODEL")
+
+
+def offsets(text: str, tokens: Sequence[Token]) -> list[Span]:
+    """Where in a text each of its tokens stands, in characters.
+
+    >>> offsets("So, so.", [Token("So", "so", "ADV"), Token(",", ",", "PUNCT"), Token("so", "so", "ADV")])
+    [Span(start=0, end=2), Span(start=2, end=3), Span(start=4, end=6)]
+    """
+    found: list[Span] = []
+    end = 0
+    for token in tokens:
+        start = text.index(token.text, end)
+        end = start + len(token.text)
+        found.append(Span(start, end))
+    return found

@@ -1,0 +1,110 @@
+"""Behaviour tests: matching against a comparison of all pairs, and the whole suite against what cannot be avoided.
+
+    python benchmarks/probes.py [--data FOLDER]
+
+Matching: a pool of 10,000 judged documents, the 18 rows of paper 001's Table 1; goal 50 times as fast as comparing all
+pairs in plain Python, whose time is measured on a part of the pool and grows with its square. The suite: all tests for
+BM25, against scoring their distinct pairs and one linguistic pass over the distinct texts; at most 1.5 times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from shaketable.bench import Bench
+from shaketable.data.load import load
+from shaketable.door.names import named_models
+from shaketable.probes.drawn import Units, draw
+from shaketable.probes.matched import matched
+from shaketable.probes.suite import PAIRS, chosen
+from shaketable.task.behaviour import Behaviour, unit_scores
+from shaketable.text.language import language_tool
+
+SIZE, PART, GOAL, LIMIT = 10_000, 400, 50, 1.5
+CRANFIELD = Path(__file__).parents[2] / "shared" / "data" / "collections" / "cranfield"
+
+
+def plain(variable: list[list[float]], control: list[list[float]]) -> int:
+    """All pairs, one by one."""
+    pairs = 0
+    for a in range(len(variable)):
+        for b in range(len(variable)):
+            if control[a] == control[b]:
+                d = [x - y for x, y in zip(variable[a], variable[b], strict=True)]
+                pairs += all(x >= 0 for x in d) and any(x > 0 for x in d)
+    return pairs
+
+
+def pool(size: int) -> dict[str, np.ndarray]:
+    """Documents like those of a test collection: lengths of a hundred, few of the query's three terms."""
+    rng = np.random.default_rng(0)
+    length = np.maximum(rng.lognormal(3.6, 0.5, size).round(), 3)
+    tf = rng.poisson([1.2, 0.8, 0.4], (size, 3)).astype(float)
+    total = tf.sum(axis=1)
+    overlap = np.where(total > 0, total / length, np.nan)
+    grade = rng.choice(4, size, p=[0.55, 0.2, 0.15, 0.1]).astype(float)
+    columns = {"relevance": grade, "length": length, "sum_tf": total, "overlap": overlap}
+    return {name: values[:, None] for name, values in columns.items()} | {"tf": tf}
+
+
+def matching() -> bool:
+    """How many times as fast as plain Python, over the 18 pairs of variable and control."""
+    whole, ours, theirs = pool(SIZE), 0.0, 0.0
+    for variable, controls in PAIRS.items():
+        for control in controls:
+            started = time.perf_counter()
+            first, _ = matched(whole[variable], [whole[control]], [0.0], most=SIZE**2)
+            fast = time.perf_counter() - started
+            some = (whole[variable][:PART].tolist(), whole[control][:PART].tolist())
+            started = time.perf_counter()
+            plain(*some)
+            slow = (time.perf_counter() - started) * (SIZE / PART) ** 2
+            rate = f"{len(first):>12,} pairs in {fast:5.2f} s, {slow / fast:6.0f} x plain Python"
+            print(f"{variable:9} | {control:9} {rate}")
+            ours, theirs = ours + fast, theirs + slow
+    print(f"together {theirs / ours:.0f} x plain Python (goal {GOAL})")
+    return bool(theirs / ours >= GOAL)
+
+
+def suite(folder: Path) -> bool:
+    """The whole suite against its bare cost."""
+    collection = load(folder)
+    task = Behaviour(gauge=5)
+    bench = Bench(collection, named_models(["bm25"]))
+    bench.run("bm25")  # the index, and what is compiled
+    started = time.perf_counter()
+    task.run(bench)
+    whole = time.perf_counter() - started
+    bench = Bench(collection, named_models(["bm25"]))
+    bench.run("bm25")
+    ground, units = task._ground(bench), Units()
+    for probe in chosen(task.tests):
+        if not probe.lacking(ground):
+            draw(probe, ground, units)
+    texts = list(dict.fromkeys(doc.doc.body for docs in ground.judged.values() for doc in docs))
+    started = time.perf_counter()
+    language_tool(task.language).parse(texts)
+    unit_scores(bench, "bm25", units)
+    bare = time.perf_counter() - started
+    print(f"suite on {collection.name}: {whole:.2f} s, bare {bare:.2f} s, ratio {whole / bare:.2f} (limit {LIMIT})")
+    return bool(whole <= LIMIT * bare)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=CRANFIELD, help="a collection, by default cranfield")
+    folder = parser.parse_args().data
+    kept = matching()
+    if not folder.exists():
+        print(f"no collection at {folder}: the suite was not timed")
+        return int(not kept)
+    return int(not (suite(folder) and kept))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

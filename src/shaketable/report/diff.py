@@ -1,0 +1,48 @@
+"""Two texts side by side, with what differs marked: as HTML, everything in it escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+from markupsafe import Markup, escape
+
+from shaketable.report import clean
+
+AROUND = 12
+"""Words that are shown on each side of a difference; longer stretches that are the same are cut short."""
+MOST = 400
+"""Words that are compared."""
+
+
+def marked(before: str, after: str) -> tuple[Markup, Markup]:
+    """Both texts, word by word: what only the first has in <del>, what only the second has in <ins>.
+
+    >>> print(*marked("one two three", "one 2 three"), sep="\\n")
+    one <del>two</del> three
+    one <ins>2</ins> three
+    """
+    left, right = (clean(text).split()[:MOST] for text in (before, after))
+    parts: tuple[list[Markup], list[Markup]] = ([], [])
+    codes = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+    for number, (kind, a, b, c, d) in enumerate(codes):
+        if kind == "equal":
+            same = _shortened(left[a:b], first=number == 0, last=number == len(codes) - 1)
+            for side in parts:
+                side.append(same)
+            continue
+        if left[a:b]:
+            parts[0].append(Markup("<del>{}</del>").format(" ".join(left[a:b])))
+        if right[c:d]:
+            parts[1].append(Markup("<ins>{}</ins>").format(" ".join(right[c:d])))
+    gone, come = (Markup(" ").join(side) for side in parts)
+    return gone, come
+
+
+def _shortened(words: Sequence[str], *, first: bool, last: bool) -> Markup:
+    """A stretch that both texts have: its middle goes where it is long, and what leads up to nothing goes too."""
+    head = words[:0] if first else words[:AROUND]
+    tail = words[:0] if last else words[-AROUND:]
+    if (first and last) or len(words) <= len(head) + len(tail) + AROUND:
+        return escape(" ".join(words))
+    return escape(" ".join([*head, "…", *tail]))

@@ -1,0 +1,423 @@
+"""What does a ranker prefer, of two texts that differ in one thing?
+
+MacAvaney, Feldman, Goharian, Downey, Cohan. ABNIRML: Analyzing the behavior of neural IR models. TACL 2022.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.errors import BadInput
+from shaketable.measure.preference import FEWEST_SAMPLES, LEVEL, Preference, both_right, preference, typical_gap
+from shaketable.measure.significance import adjust
+from shaketable.probes.drawn import Drawn, Units, draw
+from shaketable.probes.ground import Ground
+from shaketable.probes.suite import chosen, name, title
+from shaketable.score.road import Traits
+from shaketable.text.language import language_tool
+from shaketable.text.stopwords import stop_list
+from shaketable.text.tokens import Tokenizer
+from shaketable.types import Doc, Example, Figure, Finding, Probe, Result, Slate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shaketable.bench import Bench
+
+Differences = NDArray[np.float64]
+ALL = "all"
+TABLES = {
+    "matching": "measure and match",
+    "manipulation": "text manipulation",
+    "transfer": "data set transfer",
+    "minimal pair": "minimal pairs",
+    "own": "your own pairs",
+}
+"""strategy -> its table."""
+OWN = "your pairs, one by one"
+CHANCE = 0.25
+"""The share of crossed pairs that a coin has right in both directions."""
+EXAMPLES = 2
+"""Of each ranker and probe: the largest effects."""
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What a ranker prefers, of two texts that differ in one thing: the behaviour tests of paper 001, and others.
+
+    tests        names or patterns of probes, such as "shuffle-*", or their texts; all of them if there is none
+    pairs        a file of your own pairs (JSONL with query, a, b, expect)
+    delta        the difference in score that counts, for all rankers; otherwise each has its own (3.3)
+    gauge        queries on which a ranker's own delta is measured
+    documents    judged documents that are manipulated, drawn at random; 0 is all of them
+    language     the linguistic tool: light, spacy, or spacy:MODEL
+    stopwords    the stop list of what is counted: the index's, or a file with a word on each line
+    correction   of p for the number of cells of a table: bonferroni (as in the paper), holm or bh
+    high         the lowest grade that counts as high in the breakdown by grade; 0 is the middle of the grades
+    """
+
+    tests: tuple[str, ...] = ()
+    pairs: str = ""
+    delta: float | None = None
+    gauge: int = 25
+    documents: int = 0
+    language: str = "light"
+    stopwords: str = "english"
+    correction: str = "bonferroni"
+    high: int = 0
+
+    needs_judgements: ClassVar[bool] = False
+    needs_scoring: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        adjust([1.0], self.correction)
+        if self.delta is not None and self.delta < 0:
+            raise BadInput(f"behaviour: delta is 0 or more, not {self.delta}")
+        self._probes()
+
+    def _probes(self) -> list[Probe]:
+        own = [f"pairs({self.pairs!r})"] if self.pairs else []
+        return chosen((*self.tests, *own) if self.tests or not own else own)
+
+    def run(self, bench: Bench) -> Result:
+        import pandas as pd
+
+        ground = self._ground(bench)
+        skipped = {name(probe): why for probe in self._probes() if (why := probe.lacking(ground))}
+        probes = {name(probe): probe for probe in self._probes() if name(probe) not in skipped}
+        units = Units()
+        with bench.road.watch("drawing samples", len(probes)) as advance:
+            drawn = {}
+            for key, probe in probes.items():
+                drawn[key] = draw(probe, ground, units)
+                advance(1)
+        parts = {key: self._parts(bench, one) for key, one in drawn.items()}
+        cells: list[dict[str, Any]] = []
+        examples: list[Example] = []
+        directions: list[dict[str, Any]] = []
+        verdicts: list[dict[str, Any]] = []
+        deltas: dict[str, float] = {}
+        for ranker in bench.scoring:
+            deltas[ranker] = self._delta(bench, ranker)
+            differences = scored(bench, ranker, drawn, units)
+            for key, probe in probes.items():
+                for part, at in parts[key].items():
+                    row = self._cell(bench, drawn[key], differences[key], at, probe, deltas[ranker])
+                    about = {"test": title(probe), "name": key, "strategy": probe.strategy, "documents": part}
+                    cells.append(about | {"ranker": ranker} | row)
+                examples += _largest(ranker, title(probe), drawn[key], differences[key])
+                verdicts += _expected(ranker, probe, differences[key], deltas[ranker])
+                if (right := _both(drawn[key], differences[key], probe)) is not None:
+                    directions.append({"test": title(probe), "ranker": ranker} | right)
+        details = self._corrected(pd.DataFrame(cells)) if cells else pd.DataFrame()
+        tables = self._tables(details)
+        if directions:
+            tables["both directions right"] = pd.DataFrame(directions)
+        if verdicts:
+            tables[OWN] = pd.DataFrame(verdicts)
+        shares = _shares(details)
+        tables |= shares | {"details": details, "left out": _left_out(drawn, skipped, probes)}
+        return Result(
+            "behaviour",
+            "What does the ranker prefer, of two texts that differ in one thing?",
+            {key: table for key, table in tables.items() if len(table)},
+            _figures(details, shares),
+            tuple(self._notes(bench, ground, deltas, probes, skipped)),
+            tuple(_findings(details, directions)),
+            tuple(examples),
+            brief=tuple(key for key in (*TABLES.values(), "both directions right", OWN) if key in tables),
+        )
+
+    def _ground(self, bench: Bench) -> Ground:
+        return Ground(
+            bench.collection,
+            tuple(bench.queries),
+            language_tool(self.language),
+            Tokenizer(),
+            bench.seed,
+            lists=bench.candidates,
+            stopwords=None if self.stopwords == "english" else stop_list(self.stopwords),
+            documents=self.documents,
+        )
+
+    def _parts(self, bench: Bench, drawn: Drawn) -> dict[str, NDArray[np.bool_]]:
+        """Which contrasts count where: all of them, and by the grade of the original."""
+        parts = {ALL: np.ones(len(drawn), dtype=bool)}
+        if drawn.docnos and (cut := self._cut(bench)) is not None:
+            parts[f"grade below {cut}"] = drawn.grades < cut
+            parts[f"grade {cut} and above"] = drawn.grades >= cut
+        return parts
+
+    def _cut(self, bench: Bench) -> int | None:
+        """The lowest high grade: of grades 0 to 3 it is 2, as in the paper."""
+        grades = sorted({grade for of in bench.qrels.values() for grade in of.values()})
+        if self.high:
+            return self.high
+        return (grades[0] + grades[-1] + 1) // 2 if len(grades) > 1 else None
+
+    def _delta(self, bench: Bench, ranker: str) -> float:
+        """The typical difference between neighbours in a ranker's own lists, on other queries where there are any."""
+        if self.delta is not None:
+            return self.delta
+        runs = gauge(bench, self.gauge).rerank_candidates(ranker)
+        return typical_gap(list(scores.values()) for scores in runs.values())
+
+    def _cell(
+        self, bench: Bench, drawn: Drawn, d: Differences, at: NDArray[np.bool_], probe: Probe, delta: float
+    ) -> dict[str, Any]:
+        known = at & ~np.isnan(d)
+        qids = [drawn.qids[i] for i in drawn.query[known].tolist()]
+        one: Preference = preference(d[known], qids, delta, symmetric=probe.symmetric, seed=bench.seed)
+        shares = {"positive": one.positive, "neutral": one.neutral, "negative": one.negative}
+        return (
+            {"s": one.s, "low": one.low, "high": one.high, "p": one.p if one.claims else np.nan}
+            | shares
+            | {"mean": one.mean, "median": one.median, "delta": delta, "samples": one.n, "queries": one.queries}
+            | {"symmetric": probe.symmetric, "failed": int((at & np.isnan(d)).sum()), "hash": drawn.fingerprint()}
+        )
+
+    def _corrected(self, details: pd.DataFrame) -> pd.DataFrame:
+        """p for the number of cells of its table (3.4)."""
+        key = f"p ({self.correction})"
+        details[key] = np.nan
+        for _, rows in details.groupby("strategy", sort=False).groups.items():
+            details.loc[rows, key] = adjust(details.loc[rows, "p"].to_numpy(float), self.correction)
+        details["significant"] = details[key] < LEVEL
+        return details
+
+    def _tables(self, details: pd.DataFrame) -> dict[str, pd.DataFrame]:
+        """A table for each strategy, rankers as columns, like those of the paper."""
+        import pandas as pd
+
+        tables: dict[str, pd.DataFrame] = {}
+        if not len(details):
+            return tables
+        for strategy, called in TABLES.items():
+            rows = details[details["strategy"] == strategy]
+            wide = []
+            for (test, part), cells in rows.groupby(["test", "documents"], sort=False):
+                row = {"test": test, "documents": part}
+                row |= {str(one["ranker"]): shown(one.to_dict()) for _, one in cells.iterrows()}
+                wide.append(row | {"samples": int(cells["samples"].max())})
+            table = pd.DataFrame(wide)
+            if len(table) and (table["documents"] == ALL).all():
+                table = table.drop(columns="documents")
+            if len(table):
+                tables[called] = table
+        return tables
+
+    def _notes(
+        self,
+        bench: Bench,
+        ground: Ground,
+        deltas: Mapping[str, float],
+        probes: Mapping[str, Probe],
+        skipped: Mapping[str, str],
+    ) -> Iterator[str]:
+        yield (
+            "Each number is s = (positive - negative) / samples, from -1 to +1. +1 means that the ranker always "
+            "prefers the text with more of what the row names, or the changed text; -1 means that it never does."
+        )
+        yield (
+            f"° marks what may be chance (paired t-test, p of {LEVEL} or more after correction by {self.correction} "
+            f"for the cells of a table); numbers in parentheses rest on fewer than {FEWEST_SAMPLES} samples and claim "
+            "nothing; | | marks a test without a direction: the share of pairs that differ by more than delta."
+        )
+        if self.delta is None:
+            values = ", ".join(f"{ranker} {delta:.4g}" for ranker, delta in deltas.items())
+            yield (
+                f"A difference counts from delta on, the median gap between neighbours in a ranker's own first ten "
+                f"({gauge(bench, self.gauge).said}): {values}."
+            )
+        yield f"Sentences, lemmas and noun chunks are by {ground.language.name}; the stop list is {self.stopwords}."
+        if skipped:
+            yield f"{len(skipped)} tests were skipped; the table 'left out' says why."
+        for probe in probes.values():
+            if remark := getattr(probe, "remark", ""):
+                yield f"{title(probe)}: {remark}."
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """Queries on which deltas are measured: others than those of the tests, where the collection has a split."""
+
+    bench: Bench
+    said: str
+
+    def rerank_candidates(self, ranker: str) -> Mapping[str, Mapping[str, float]]:
+        return self.bench.rerank(ranker, self.bench.texts, self.bench.candidates)
+
+
+def gauge(bench: Bench, queries: int) -> Gauge:
+    """The queries to measure on, at most so many."""
+    for split in ("validation", "dev", "train"):
+        others = [qid for qid in bench.collection.splits.get(split, ()) if qid not in bench.queries]
+        if others and bench.split and split != bench.split:
+            other = replace(bench.on(bench.collection, split), limit=queries)
+            return Gauge(other, f"on {len(other.queries)} queries of the split {split}, none of them tested here")
+    same = replace(bench.on(bench.collection, bench.split), limit=min(queries, bench.limit or queries))
+    return Gauge(same, f"on {len(same.queries)} of the queries tested here, for want of others")
+
+
+def scored(bench: Bench, ranker: str, drawn: Mapping[str, Drawn], units: Units) -> dict[str, Differences]:
+    """The difference in score of each contrast of each probe; NaN where the ranker failed.
+
+    A pointwise ranker is asked for each distinct pair of all probes once. Any other is shown a list: the candidates of
+    the query with the changed text in the place of the original, or, without an original there, the two texts alone,
+    in both orders.
+    """
+    if Traits.of(bench.ranker(ranker), ranker).pointwise:
+        scores = unit_scores(bench, ranker, units)
+        return {key: scores[one.first] - scores[one.second] for key, one in drawn.items()}
+    return _in_lists(bench, ranker, drawn)
+
+
+def unit_scores(bench: Bench, ranker: str, units: Units) -> Differences:
+    """The score of each unit."""
+    by_query: dict[str, list[int]] = {}
+    for number, (query, _) in enumerate(units.pairs):
+        by_query.setdefault(query, []).append(number)
+    slates = [Slate(query, tuple(units.pairs[n][1] for n in numbers)) for query, numbers in by_query.items()]
+    answers = bench.road.score(bench.ranker(ranker), slates, ranker, bench.origin(ranker))
+    scores = np.full(len(units.pairs), np.nan)
+    for numbers, answer in zip(by_query.values(), answers, strict=True):
+        if answer is not None:
+            scores[numbers] = answer
+    return scores
+
+
+def _in_lists(bench: Bench, ranker: str, drawn: Mapping[str, Drawn]) -> dict[str, Differences]:
+    slates: dict[Slate, int] = {}
+
+    def asked(slate: Slate, place: int) -> tuple[int, int]:
+        return slates.setdefault(slate, len(slates)), place
+
+    wanted: dict[str, list[list[tuple[tuple[int, int], tuple[int, int]]]]] = {}
+    for key, one in drawn.items():
+        wanted[key] = []
+        for i in range(len(one)):
+            query, first = one.units.pairs[one.first[i]]
+            second = one.units.pairs[one.second[i]][1]
+            docs, place = _around(bench, one, i)
+            if place >= 0:
+                lists = [Slate(query, (*docs[:place], doc, *docs[place + 1 :])) for doc in (first, second)]
+                wanted[key].append([(asked(lists[0], place), asked(lists[1], place))])
+            else:
+                here, there = Slate(query, (first, second)), Slate(query, (second, first))
+                wanted[key].append([(asked(here, 0), asked(here, 1)), (asked(there, 1), asked(there, 0))])
+    answers = bench.road.score(bench.ranker(ranker), list(slates), ranker, bench.origin(ranker))
+
+    def value(at: tuple[int, int]) -> float:
+        answer = answers[at[0]]
+        return np.nan if answer is None else float(answer[at[1]])
+
+    return {
+        key: np.array([np.mean([value(a) - value(b) for a, b in pairs]) for pairs in lists], dtype=np.float64)
+        for key, lists in wanted.items()
+    }
+
+
+def _around(bench: Bench, drawn: Drawn, i: int) -> tuple[list[Doc], int]:
+    """The candidates of a contrast's query, and the place of its original among them; -1 if it is not there."""
+    docno = drawn.docnos[i] if drawn.docnos else ""
+    listed = bench.candidates.get(drawn.qids[drawn.query[i]], {})
+    if not docno or docno not in listed:
+        return [], -1
+    docnos = list(listed)
+    return [bench.collection.docs[one] for one in docnos], docnos.index(docno)
+
+
+def shown(cell: Mapping[Any, Any]) -> str:
+    """A cell of a table like the paper's."""
+    if not cell["samples"]:
+        return "–"
+    text = f"|{cell['s']:.2f}|" if cell["symmetric"] else f"{cell['s']:+.2f}"
+    if cell["samples"] < FEWEST_SAMPLES:
+        return f"({text})"
+    return text if cell["symmetric"] or cell["significant"] else f"{text}°"
+
+
+def _both(drawn: Drawn, d: Differences, probe: Probe) -> dict[str, Any] | None:
+    """Of probes that ask two opposite questions of each pair: how often both are answered rightly."""
+    if not getattr(probe, "crossed", False) or not len(d):
+        return None
+    share = both_right(zip(drawn.names(), d.tolist(), strict=True))
+    return {"both right": share, "one right": float((d > 0).mean()), "chance": CHANCE, "pairs": len(drawn.qids)}
+
+
+def _expected(ranker: str, probe: Probe, d: Differences, delta: float) -> list[dict[str, Any]]:
+    """Of pairs of the user's own: what was expected, and whether it came out so."""
+    rows = []
+    for one, difference in zip(getattr(probe, "expectations", tuple)(), d.tolist(), strict=False):
+        passed = abs(difference) <= delta if one.expect == "same" else difference > delta
+        about = {"id": one.id, "query": one.contrast.query, "expect": one.expect, "ranker": ranker}
+        rows.append(about | {"difference": difference, "delta": delta, "passed": bool(passed)})
+    return rows
+
+
+def _largest(ranker: str, test: str, drawn: Drawn, d: Differences) -> list[Example]:
+    """The contrasts with the largest effects, each query once."""
+    examples: dict[str, Example] = {}
+    for i in np.argsort(-np.abs(np.nan_to_num(d)), kind="stable")[: 20 * EXAMPLES].tolist():
+        query, first = drawn.units.pairs[drawn.first[i]]
+        second = drawn.units.pairs[drawn.second[i]][1]
+        if query not in examples and d[i] and len(examples) < EXAMPLES:
+            docno = drawn.docnos[i] if drawn.docnos else ""
+            examples[query] = Example(ranker, query, test, second.text, first.text, 0.0, float(d[i]), docno)
+    return list(examples.values())
+
+
+def _left_out(drawn: Mapping[str, Drawn], skipped: Mapping[str, str], probes: Mapping[str, Probe]) -> pd.DataFrame:
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = [{"test": key, "reason": why, "cases": None} for key, why in skipped.items()]
+    for key, one in drawn.items():
+        rows += [{"test": title(probes[key]), "reason": why, "cases": n} for why, n in one.omitted.items()]
+    return pd.DataFrame(rows, columns=["test", "reason", "cases"])
+
+
+def _findings(details: pd.DataFrame, directions: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    corrected = next((column for column in details.columns if column.startswith("p (")), "p")
+    for _, row in details.iterrows():
+        if row["samples"] >= FEWEST_SAMPLES:
+            where = "" if row["documents"] == ALL else str(row["documents"])
+            key, n, p = f"{row['name']}.s", int(row["queries"]), float(row[corrected])
+            yield Finding(row["ranker"], key, row["s"], row["low"], row["high"], n, p, where=where)
+    for one in directions:
+        yield Finding(one["ranker"], f"{one['test']}.both right".lower(), one["both right"], n=one["pairs"])
+
+
+def _shares(details: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """test -> how often each ranker prefers the first text, neither, or the second."""
+    signs = ["positive", "neutral", "negative"]
+    tables = {}
+    whole = details[(details["documents"] == ALL) & (details["samples"] >= FEWEST_SAMPLES)] if len(details) else details
+    for test, rows in whole.groupby("test", sort=False) if len(whole) else ():
+        shares = rows[["ranker", "samples", *signs]].melt(["ranker", "samples"], signs, "preference", "count")
+        shares["share"] = shares["count"] / shares["samples"]
+        order = {name: i for i, name in enumerate(signs)}
+        tables[f"shares: {test}"] = shares.sort_values(
+            "preference", key=lambda names: names.map(order), kind="stable"
+        ).reset_index(drop=True)
+    return tables
+
+
+def _figures(details: pd.DataFrame, shares: Mapping[str, pd.DataFrame]) -> tuple[Figure, ...]:
+    if not len(details):
+        return ()
+    panels = tuple(
+        Figure("diverging", key, key.removeprefix("shares: "), x="ranker", y="share", color="preference")
+        for key in shares
+    )
+    return (
+        Figure(
+            "heatmap", "details", "s by test and ranker: what each prefers", x="ranker", y="test", color="s",
+            caption="From -1, always the text with less or the original, to +1, always that with more or the changed.",
+        ),
+        *panels,
+    )  # fmt: skip

@@ -1,0 +1,116 @@
+"""A linguistic tool of rules alone: no model, no library, the same answer everywhere, and fast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from shaketable.text.cutting import cut
+from shaketable.text.language import Parsed, Span, Token
+from shaketable.text.lemma import lemma_of
+from shaketable.text.tagging import APPROXIMATE, tagged, universal
+
+VERSION = 1
+"""Counts up whenever a rule changes what comes out: results depend on it."""
+
+
+@dataclass(frozen=True)
+class Light:
+    """Reads English by rules that come with the package; needs nothing, and is right less often than a model.
+
+    >>> parsed = Light().parse(["The old dog didn't bark. It slept."])[0]
+    >>> parsed.words(), len(parsed.sentences), [" ".join(parsed.words(chunk)) for chunk in parsed.chunks]
+    (['The', 'old', 'dog', 'did', "n't", 'bark', '.', 'It', 'slept', '.'], 2, ['The old dog', 'It'])
+    """
+
+    @property
+    def name(self) -> str:
+        return f"light {VERSION}"
+
+    def parse(self, texts: Sequence[str]) -> list[Parsed]:
+        return [_parsed(text) for text in texts]
+
+
+class _Tokens(dict[tuple[str, str, str], Token]):
+    """(text, part of speech, universal tag) -> the token, remembered: lemmas take a while, and words come again."""
+
+    def __missing__(self, key: tuple[str, str, str]) -> Token:
+        if len(self) > 200_000:
+            self.clear()
+        text, part, tag = key
+        token = self[key] = Token(text, lemma_of(text, part), tag)
+        return token
+
+
+_TOKENS = _Tokens()
+
+
+def _parsed(text: str) -> Parsed:
+    tokens: list[Token] = []
+    sentences: list[Span] = []
+    chunks: list[Span] = []
+    for words in cut(text):
+        start = len(tokens)
+        parts = tagged(words)
+        tokens += map(_TOKENS.__getitem__, zip(words, parts, universal(words, parts), strict=True))
+        sentences.append(Span(start, len(tokens)))
+        chunks += (Span(start + a, start + b) for a, b in chunks_of(words, parts))
+    return Parsed(tuple(tokens), tuple(sentences), tuple(chunks))
+
+
+HEADS = frozenset(("NN", "NS", "NP"))
+ALONE = frozenset(("PP", "PO", "DP", "WP", "EX"))
+
+
+def chunks_of(words: Sequence[str], parts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Noun phrases without what follows the noun: a determiner, numbers, adjectives, nouns; or a pronoun.
+
+    >>> list(chunks_of("a very big dog saw her".split(), ["DT", "RB", "JJ", "NN", "VD", "PO"]))
+    [(0, 4), (5, 6)]
+    """
+    i, last = 0, len(parts)
+    while i < last:
+        part = parts[i]
+        if part in ALONE:
+            if part != "EX":
+                yield i, i + 1
+            i += 1
+        elif (end := _phrase(words, parts, i)) > i:
+            yield i, end
+            i = end
+        else:
+            i += 1
+
+
+def _phrase(words: Sequence[str], parts: Sequence[str], start: int) -> int:
+    """Where the noun phrase that begins here ends; `start` if none does."""
+    last = len(parts)
+    i, end = start, start
+    while i < last:
+        part = parts[i]
+        following = parts[i + 1] if i + 1 < last else ""
+        if part in HEADS:
+            i += 1
+            end = i
+            if following == "GE" and i + 1 < last and _phrase(words, parts, i + 1) > i + 1:
+                i += 1
+        elif (
+            (part in ("DT", "PS") and (i == start or (parts[i - 1] in ("PD", "DT", "GE") and end == start)))
+            or (part in ("JJ", "CD", "PD", "SY") and not start < end == i)  # none of these stands right behind a noun
+            or (part in ("VN", "VG") and (i > start or part == "VN") and following in ("NN", "NS", "JJ"))
+            or (part == "RB" and following in ("JJ", "VN") and i > start and end < i)
+            or (part == "RB" and following == "CD" and words[i].lower() in APPROXIMATE and end == start)
+            or (part == "CC" and parts[i - 1] == "JJ" and following == "JJ" and end < i)
+            or (words[i] == "-" and i > start and following in (*HEADS, "JJ", "VN", "CD", "VG", "IN", "RB"))
+            or (words[i] == "," and parts[i - 1] == "JJ" and following == "JJ" and _adjectives_then_noun(parts, i + 1))
+        ):
+            i += 1
+        else:
+            break
+    return end
+
+
+def _adjectives_then_noun(parts: Sequence[str], i: int) -> bool:
+    while i < len(parts) and parts[i] == "JJ":
+        i += 1
+    return i < len(parts) and parts[i] in HEADS

@@ -1,0 +1,41 @@
+"""Two texts side by side: what differs is marked, what an attacker wrote stays text."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import Markup
+
+from shaketable.report.diff import AROUND, marked
+
+words = st.lists(st.sampled_from(["a", "b", "c", "<b>", "&amp;"]), max_size=12)
+
+
+def plain(html: Markup) -> str:
+    return Markup(re.sub(r"</?(ins|del)>", "", html)).unescape()
+
+
+@given(words, words)
+def test_without_marks_both_texts_are_whole(left, right):
+    before, after = marked(" ".join(left), " ".join(right))
+    assert plain(before).split() == left
+    assert plain(after).split() == right
+    assert "<ins>" not in before
+    assert "<del>" not in after
+
+
+def test_what_is_the_same_for_long_is_cut_short():
+    same = " ".join(f"w{i}" for i in range(100))
+    before, after = marked(f"old {same} end", f"new {same} stop")
+    assert before.startswith("<del>old</del> w0 ")
+    assert "… w88" in before
+    assert after.count("w") == 2 * AROUND + 1  # and that of "new"
+
+
+def test_texts_are_escaped():
+    before, after = marked("x <script>alert(1)</script>", "x <img src=x onerror=alert(2)>\x1b[31m")
+    assert "<script" not in before
+    assert "<img" not in after
+    assert "\x1b" not in after
