@@ -120,6 +120,30 @@ def variants(draws: Draws) -> bytes:
     return _json_lines(rows, draws)
 
 
+def crossed_pairs(draws: Draws) -> bytes:
+    fields = draws.choice([("query_a", "query_b", "a", "b"), ("q1", "q2", "doc1", "doc2")])
+    return _json_lines([{"id": name} | {f: sentence(draws, 1) for f in fields} for name in names(draws, 1, 8)], draws)
+
+
+def own_pairs(draws: Draws) -> bytes:
+    rows: list[dict[str, object]] = []
+    for name in names(draws, 1, 8):
+        row: dict[str, object] = {"id": name, "query": sentence(draws, 1), "a": "one " + sentence(draws)}
+        row |= {"b": "other " + sentence(draws), "expect": draws.choice(["a", "b", "same"])}
+        rows.append(row | ({"title_a": sentence(draws)} if draws.below(2) else {}))
+    return _json_lines(rows, draws)
+
+
+def rewrites(draws: Draws) -> Mapping[str, bytes]:
+    """A folder of texts and their rewrites, line by line."""
+    count = 1 + draws.below(6)
+
+    def column() -> bytes:
+        return "".join(f"{sentence(draws)}\n" for _ in range(count)).encode()
+
+    return {"test.src": column()} | {f"test.ref{i}": column() for i in range(4)}
+
+
 def topics_table(draws: Draws) -> bytes:
     header = ["qid\tquery"] if draws.below(2) else []
     return text_of(header + [f"{qid}\t{sentence(draws)}" for qid in names(draws, 1, 8)], draws)

@@ -14,10 +14,12 @@ from shaketable.data.beir import _queries, read_beir, read_variants
 from shaketable.data.bounds import wrong_with
 from shaketable.data.corpus import JsonlCorpus
 from shaketable.data.letor import read_letor, write_letor
+from shaketable.data.pairs import read_crossed, read_jfleg, read_pairs
 from shaketable.data.scores import read_scores
 from shaketable.data.trec import read_qrels, read_run_and_tag, read_topics, write_qrels, write_run
 from shaketable.files import parsed
 from shaketable.measure.effectiveness import Evaluator, parse
+from shaketable.probes.own import read_expectations
 from shaketable.text.misspellings import read_misspellings
 from shaketable.text.neighbours import _read_lists, _read_vectors
 from shaketable.text.thesaurus import read_thesaurus
@@ -148,6 +150,10 @@ TARGETS = {
         Target("corpus", grammars.corpus, _corpus, "corpus.jsonl"),
         Target("queries", grammars.queries, lambda path: _with_ids(_queries(path)), "queries.jsonl"),
         Target("variants", grammars.variants, lambda path: _with_ids(read_variants(path)), "variants.jsonl"),
+        Target("crossed pairs", grammars.crossed_pairs, lambda path: _texts(list(read_crossed(path))), "pairs.jsonl"),
+        Target("pairs", grammars.own_pairs, lambda path: _texts(list(read_pairs(path))), "pairs.jsonl"),
+        Target("own pairs", grammars.own_pairs, lambda path: _texts(list(read_expectations(path))), "pairs.jsonl"),
+        Target("rewrites", grammars.rewrites, lambda path: _texts(list(read_jfleg(str(path)))), text=False),
         Target("topics in a table", grammars.topics_table, lambda path: _with_ids(read_topics(path)), "topics.tsv"),
         Target("topics in SGML", grammars.topics_sgml, lambda path: _with_ids(read_topics(path)), "topics.txt"),
         Target("topics in XML", grammars.topics_xml, lambda path: _with_ids(read_topics(path)), "topics.xml"),

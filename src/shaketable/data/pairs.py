@@ -96,7 +96,7 @@ def objects(path: Path, needed: Sequence[str], filled: bool = True) -> Iterator[
     for number, line in lines(path):
         row = parsed(line, path, number)
         if not isinstance(row, dict):
-            raise BadInput(f"is not an object of JSON with {_listed(needed)}", path, number)
+            raise BadInput(f"is not an object of JSON{' with ' if needed else ''}{_listed(needed)}", path, number)
         check_texts(row, needed, path, number, filled)
         yield number, row
 
@@ -123,7 +123,7 @@ def name_of(row: Row, number: int, path: Path) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     quotes = [f'"{name}"' for name in names]
-    return f"{', '.join(quotes[:-1])} and {quotes[-1]}" if len(quotes) > 1 else quotes[0]
+    return " and ".join(part for part in (", ".join(quotes[:-1]), *quotes[-1:]) if part)
 
 
 def _json_files(path: Path) -> Sequence[Path]:

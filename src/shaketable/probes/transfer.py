@@ -10,7 +10,6 @@ MacAvaney, Feldman, Goharian, Downey, Cohan. ABNIRML: Analyzing the behavior of 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -40,7 +39,7 @@ from shaketable.data.pairs import (
 )
 from shaketable.errors import check_within
 from shaketable.probes.ground import Ground
-from shaketable.text.language import Parsed
+from shaketable.text.language import Parsed, offsets
 from shaketable.text.stopwords import ENGLISH
 from shaketable.types import Contrast, Doc, Omitted
 
@@ -89,13 +88,11 @@ def with_lemmas(ground: Ground, pairs: Iterable[Pair]) -> Iterator[Contrast | Om
 
 
 def chunks_of(ground: Ground, text: str) -> set[str]:
-    """The noun chunks of a text that are long enough for a query, as they stand in it but for letter case."""
+    """The noun chunks of a text that are long enough for a query, in small letters and with single spaces."""
     parsed = ground.parse(text)
-    found: set[str] = set()
-    for span in parsed.chunks:
-        words = parsed.words(span)
-        standing = re.search(r"\s*".join(map(re.escape, words)), text)
-        found.add((standing[0] if standing else " ".join(words)).lower())
+    places = offsets(text, parsed.tokens)
+    standing = (text[places[span.start].start : places[span.end - 1].end] for span in parsed.chunks)
+    found = {" ".join(chunk.lower().split()) for chunk in standing}
     return {chunk for chunk in found if len(chunk) >= SHORTEST}
 
 
