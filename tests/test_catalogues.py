@@ -16,11 +16,11 @@ from shaketable.door.names import named_models
 from shaketable.errors import BadInput, ShaketableError, UnknownName
 from shaketable.learners.neural import OBJECTIVES, EncoderLearner, NeuralLearner, WordLearner
 from shaketable.learners.plan import LISTS
-from shaketable.registry import EDITS, LEARNERS, MEASURES, RANKERS, TASKS, Catalogue, fits
+from shaketable.registry import EDITS, LEARNERS, MEASURES, PROBES, RANKERS, TASKS, Catalogue, fits
 from shaketable.types import ChangeMeasure, Collection, Context, Doc, Query, SpreadMeasure
 from tests.toys import text
 
-CATALOGUES = (RANKERS, LEARNERS, EDITS, MEASURES, TASKS, LISTS, OBJECTIVES)
+CATALOGUES = (RANKERS, LEARNERS, EDITS, MEASURES, TASKS, PROBES, LISTS, OBJECTIVES)
 NEEDED = {
     "http": {"url": "'http://127.0.0.1:9/rerank'"},
     "python": {"target": "'tests.toys:Overlap'"},
@@ -32,6 +32,7 @@ NEEDED = {
     "lexical": {"ranker": "'bm25'"},
     "function": {"target": "'tests.toys:text'"},
     "teacher": {"ranker": "'bm25'"},
+    "pairs": {"path": "'mine.jsonl'"},
 }
 """Parameters without a default, and something that they can be."""
 

@@ -12,9 +12,16 @@ from pathlib import Path
 import pytest
 
 from shaketable.errors import BadInput, UnknownName
-from shaketable.registry import EDITS, LEARNERS, MEASURES, RANKERS, TASKS
+from shaketable.registry import EDITS, LEARNERS, MEASURES, PROBES, RANKERS, TASKS
 
-CATALOGUES = {"ranker": RANKERS, "learner": LEARNERS, "edit": EDITS, "measure": MEASURES, "task": TASKS}
+CATALOGUES = {
+    "ranker": RANKERS,
+    "learner": LEARNERS,
+    "edit": EDITS,
+    "measure": MEASURES,
+    "task": TASKS,
+    "probe": PROBES,
+}
 
 PLUGIN = '''
 """A package of somebody else's."""
@@ -81,6 +88,24 @@ class Task:
         import pandas as pd
         from shaketable.types import Result
         return Result("counting", "How many?", {"count": pd.DataFrame({"n": [self.factor * len(bench.queries)]})})
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Repeats a text."""
+
+    times: int = 2
+    strategy: ClassVar[str] = "manipulation"
+    symmetric: ClassVar[bool] = False
+
+    def lacking(self, ground):
+        return ""
+
+    def contrasts(self, ground):
+        from shaketable.types import Contrast, Doc
+        for docs in ground.judged.values():
+            for one in docs:
+                yield Contrast(one.query, Doc(one.doc.body * self.times), one.doc, one.qid, one.docno, one.grade)
 '''
 NAMES = "[shaketable.{kind}s]\nof_theirs = their_plugin:{cls}\nbroken = their_plugin:Absent\ngone = no_such_package:X\n"
 
@@ -114,6 +139,7 @@ def test_rows_of_every_kind(plugin, kind):
         "edit": ("words", 5),
         "measure": ("weight", 0.5),
         "task": ("factor", 3),
+        "probe": ("times", 4),
     }[kind]
     text = f"of_theirs({parameter}={value!r})"
     assert getattr(catalogue.build(text), parameter) == value

@@ -20,6 +20,7 @@ import numpy as np
 from shaketable.chance import draws_for
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import ShaketableError
+from shaketable.probes.ground import Ground
 from shaketable.rankers.python import adapt
 from shaketable.registry import RANKERS, Catalogue
 from shaketable.score.road import ask
@@ -27,9 +28,12 @@ from shaketable.types import (
     ChangeMeasure,
     Collection,
     Context,
+    Contrast,
     Doc,
     Edit,
     Model,
+    Omitted,
+    Probe,
     Ranker,
     Retriever,
     Scores,
@@ -216,6 +220,31 @@ def check_edit(edit: Edit, texts: Sequence[str] | None = None, draws: int = 5) -
         rolls, contexts = [draws_for(7, text) for text in given], [context] * len(given)
         alone = [edit.apply(text, draws_for(7, text), context) for text in given]
         require(many(given, rolls, contexts) == alone, f"{name}: apply_many must do what apply does to each text")
+
+
+def check_probe(probe: Probe, ground: Ground) -> None:
+    """What every probe must keep: see `types.Probe`."""
+    name = type(probe).__name__
+    require(isinstance(probe.strategy, str) and bool(probe.strategy), f"{name}: strategy must be a text")
+    require(isinstance(probe.symmetric, bool), f"{name}: symmetric must be True or False")
+    reason = probe.lacking(ground)
+    require(isinstance(reason, str), f"{name}: lacking must be a text, empty where nothing is lacking")
+    if reason:
+        return
+    once, twice = list(probe.contrasts(ground)), list(probe.contrasts(ground))
+    require(once == twice, f"{name}: the same ground must give the same contrasts")
+    for one in once:
+        if isinstance(one, Omitted):
+            require(bool(one.reason.strip()), f"{name}: what is left out must have a reason")
+            continue
+        require(isinstance(one, Contrast), f"{name}: it must give contrasts, not {one!r}")
+        require(bool(one.query.strip()), f"{name}: a contrast must have a query")
+        texts = isinstance(one.first, Doc) and isinstance(one.second, Doc)
+        require(texts and bool(one.first.text.strip()), f"{name}: a contrast must have two documents with a text")
+        if one.docno:
+            original = ground.collection.docs[one.docno]
+            kept = (one.first.title, one.first.url) == (original.title, original.url)
+            require(kept, f"{name}: title and url of {one.docno!r} must stay")
 
 
 def check_measure(measure: Any) -> None:

@@ -98,7 +98,7 @@ class Behaviour:
             for key, probe in probes.items():
                 drawn[key] = draw(probe, ground, units)
                 advance(1)
-        parts = {key: self._parts(bench, one) for key, one in drawn.items()}
+        parts = {key: self._parts(bench, one, probes[key]) for key, one in drawn.items()}
         cells: list[dict[str, Any]] = []
         examples: list[Example] = []
         directions: list[dict[str, Any]] = []
@@ -149,9 +149,14 @@ class Behaviour:
             documents=self.documents,
         )
 
-    def _parts(self, bench: Bench, drawn: Drawn) -> dict[str, NDArray[np.bool_]]:
-        """Which contrasts count where: all of them, and by the grade of the original."""
+    def _parts(self, bench: Bench, drawn: Drawn, probe: Probe) -> dict[str, NDArray[np.bool_]]:
+        """Which contrasts count where: all of them, and by the grade of the original.
+
+        Pairs of the user's own of which neither text should be preferred have no direction, and no part in s.
+        """
         parts = {ALL: np.ones(len(drawn), dtype=bool)}
+        if hasattr(probe, "expectations"):
+            parts[ALL] = np.array([one.expect != "same" for one in probe.expectations()], dtype=bool)
         if drawn.docnos and (cut := self._cut(bench)) is not None:
             parts[f"grade below {cut}"] = drawn.grades < cut
             parts[f"grade {cut} and above"] = drawn.grades >= cut
