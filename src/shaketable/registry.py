@@ -408,5 +408,31 @@ TASKS = Catalogue(
 
 PROBES = Catalogue(
     "probe",
-    {},
+    {
+        # manipulation (paper 001, then ours)
+        "remove_stops_punct": "shaketable.probes.manipulation:RemoveStopsPunct",
+        "lemmatize": "shaketable.probes.manipulation:Lemmatize",
+        "retokenize": "shaketable.probes.manipulation:Retokenize",
+        "fold_case": "shaketable.probes.manipulation:FoldCase",
+        "delete_punctuation": "shaketable.probes.manipulation:DeletePunctuation",
+        "typos": "shaketable.probes.manipulation:Typos",
+        "shuffle_words": "shaketable.probes.manipulation:ShuffleWords",
+        "shuffle_sentence_words": "shaketable.probes.manipulation:ShuffleSentenceWords",
+        "shuffle_noun_phrases": "shaketable.probes.manipulation:ShuffleNounPhrases",
+        "reverse_noun_phrases": "shaketable.probes.manipulation:ReverseNounPhrases",
+        "shuffle_some_words": "shaketable.probes.manipulation:ShuffleSomeWords",
+        "shuffle_prepositions": "shaketable.probes.manipulation:ShufflePrepositions",
+        "shuffle_sentences": "shaketable.probes.manipulation:ShuffleSentences",
+        "reverse_sentences": "shaketable.probes.manipulation:ReverseSentences",
+        "reverse_words": "shaketable.probes.manipulation:ReverseWords",
+        "delete_sentence": "shaketable.probes.manipulation:DeleteSentence",
+        "replace_with_query": "shaketable.probes.manipulation:ReplaceWithQuery",
+        "prepend_query": "shaketable.probes.manipulation:PrependQuery",
+        "add_queries": "shaketable.probes.manipulation:AddQueries",
+        "add_nonrelevant_sentence": "shaketable.probes.manipulation:AddNonrelevantSentence",
+        "keyword_stuffing": "shaketable.probes.manipulation:KeywordStuffing",
+        "duplicate_document": "shaketable.probes.manipulation:DuplicateDocument",
+        "bury_answer": "shaketable.probes.manipulation:BuryAnswer",
+        "append_boilerplate": "shaketable.probes.manipulation:AppendBoilerplate",
+    },
 )
