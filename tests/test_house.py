@@ -16,7 +16,19 @@ from shaketable.registry import Catalogue
 from shaketable.testing import check_catalogue
 
 SOURCE = Path(shaketable.__file__).parent
-HEAVY = {"numpy", "torch", "transformers", "lightgbm", "ray", "altair", "matplotlib", "pandas", "scipy", "numba"}
+HEAVY = {
+    "numpy",
+    "torch",
+    "transformers",
+    "lightgbm",
+    "ray",
+    "altair",
+    "matplotlib",
+    "pandas",
+    "scipy",
+    "numba",
+    "spacy",
+}
 CATALOGUES = {name: thing for name, thing in vars(registry).items() if isinstance(thing, Catalogue)}
 
 # A room imports from lines below its own; rooms on one line are strangers.

@@ -78,8 +78,7 @@ class Matched:
         ]
         return f"{'less ' if self.fewer else ''}{TITLES[self.variable]} | {', '.join(controls)}"
 
-    @property
-    def remark(self) -> str:
+    def remark(self, ground: Ground) -> str:
         """What was drawn from, where that was more than the judged documents."""
         return "documents that nobody judged are among these" if self.unjudged and not self._graded else ""
 

@@ -18,9 +18,9 @@ from shaketable.measure.significance import adjust
 from shaketable.probes.drawn import Drawn, Units, draw
 from shaketable.probes.ground import Ground
 from shaketable.probes.suite import chosen, name, title
+from shaketable.probes.wording import stop_words
 from shaketable.score.road import Traits
 from shaketable.text.language import language_tool
-from shaketable.text.stopwords import stop_list
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Doc, Example, Figure, Finding, Probe, Result, Slate
 
@@ -145,7 +145,7 @@ class Behaviour:
             Tokenizer(),
             bench.seed,
             lists=bench.candidates,
-            stopwords=None if self.stopwords == "english" else stop_list(self.stopwords),
+            stopwords=None if self.stopwords == "english" else stop_words(self.stopwords),
             documents=self.documents,
         )
 
@@ -247,7 +247,7 @@ class Behaviour:
         if skipped:
             yield f"{len(skipped)} tests were skipped; the table 'left out' says why."
         for probe in probes.values():
-            if remark := getattr(probe, "remark", ""):
+            if remark := probe.remark(ground) if hasattr(probe, "remark") else "":
                 yield f"{title(probe)}: {remark}."
 
 

@@ -49,12 +49,14 @@ OPENING = frozenset(('"', "“", "‘", "``", "(", "[", "{", "«", "'"))
 
 _UNITS = "km|kg|mg|ml|cm|mm|ft|lbs?|oz|mph|[kmgt]b|[kmg]hz|hrs?|mins?|secs?|am|pm|[aApP]\\.[mM]\\.|m|g|s|k|x"
 _MARKED = r"[\w\u0300-\u036f]*"
-_SHAPE = re.compile(
-    rf"""
-    (?:https?://|www\.)[^\s<>"]*[^\s<>".,;:!?)\]}}'’”]
+_ADDRESSES = r"""
+    (?:https?://|www\.)[^\s<>"]*[^\s<>".,;:!?)\]}'’”]
     | [\w.+-]+@[\w-]+(?:\.[\w-]+)+
     | (?:[\w-]+\.)+(?:com|org|net|edu|gov|io|uk|de|fr|eu|info|co)\b(?!\.\w)
-    | (?:[^\W\d_]\.){{2,}}
+    |
+"""
+_SHAPES = rf"""
+    (?:[^\W\d_]\.){{2,}}
     | Ph\.D\.?
     | [+-]?\d+(?:[.,:/]\d+)*(?:st|nd|rd|th|s)\b(?!['’]\w)
     | \d+(?:[.,:/]\d+)*(?=(?:{_UNITS})\b)
@@ -66,9 +68,11 @@ _SHAPE = re.compile(
     | \w{_MARKED}(?:['’](?:[^\W\d_](?=['’])|(?!(?:s|S|ll|LL|re|RE|ve|VE|d|D|m|M)\b)\w){_MARKED})*
     | \.{{2,}} | -{{2,}} | ``|''
     | .
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+"""
+_SHAPE = re.compile(_ADDRESSES + _SHAPES, re.VERBOSE | re.DOTALL)
+_PLAIN = re.compile(_SHAPES, re.VERBOSE | re.DOTALL)
+LONGEST = 1000
+"""Characters without a space that may be an address: in what is longer none is looked for, for it would take ages."""
 _NEGATED = re.compile(r"(\w+?)(n['’]t)", re.IGNORECASE)
 _TWO = {"cannot": 3, "gonna": 3, "gotta": 3, "wanna": 3, "dunno": 2}
 _BLANK = re.compile(r"\n\s*\n")
@@ -78,7 +82,7 @@ def _pieces(chunk: str) -> tuple[str, ...]:
     if chunk.isalpha() and chunk.lower() not in _TWO:
         return (chunk,)
     pieces: list[str] = []
-    for match in _SHAPE.finditer(chunk):
+    for match in (_SHAPE if len(chunk) <= LONGEST else _PLAIN).finditer(chunk):
         piece = match.group()
         if found := _NEGATED.fullmatch(piece):
             pieces += found.groups()
@@ -97,7 +101,7 @@ def _keeps_stop(word: str, chunk: str, end: int) -> bool:
         return word.isupper() and word != "I"
     short = word.lower() + "."
     if short in REAL_WORDS:
-        return word[0].isupper() and short in ("st.", "col.", "sec.", "fig.", "fr.", "mar.", "dec.", "no.", "co.")
+        return word[0].isupper() and short in ("st.", "col.", "sec.", "fig.", "fr.", "mar.", "dec.", "co.")
     return (short in TITLES or short in OTHERS) and (end == len(chunk) or not chunk[end].isalnum())
 
 

@@ -59,6 +59,9 @@ def _parsed(text: str) -> Parsed:
 
 
 HEADS = frozenset(("NN", "NS", "NP"))
+OPENERS = frozenset(("IN", "PC", "VB", "VZ", "VD", "CC"))
+"""What stands before a noun phrase that begins with a participle; after an auxiliary it would be the verb."""
+LONGEST = 40  # tokens of a noun phrase
 ALONE = frozenset(("PP", "PO", "DP", "WP", "EX"))
 
 
@@ -84,7 +87,7 @@ def chunks_of(words: Sequence[str], parts: Sequence[str]) -> Iterator[tuple[int,
 
 def _phrase(words: Sequence[str], parts: Sequence[str], start: int) -> int:
     """Where the noun phrase that begins here ends; `start` if none does."""
-    last = len(parts)
+    last = min(len(parts), start + LONGEST)
     i, end = start, start
     while i < last:
         part = parts[i]
@@ -92,12 +95,13 @@ def _phrase(words: Sequence[str], parts: Sequence[str], start: int) -> int:
         if part in HEADS:
             i += 1
             end = i
-            if following == "GE" and i + 1 < last and _phrase(words, parts, i + 1) > i + 1:
+            if following == "GE":  # the phrase goes on if a noun comes
                 i += 1
         elif (
             (part in ("DT", "PS") and (i == start or (parts[i - 1] in ("PD", "DT", "GE") and end == start)))
             or (part in ("JJ", "CD", "PD", "SY") and not start < end == i)  # none of these stands right behind a noun
-            or (part in ("VN", "VG") and (i > start or part == "VN") and following in ("NN", "NS", "JJ"))
+            or (part in ("VN", "VG") and i > start and following in ("NN", "NS", "JJ"))
+            or (part == "VN" and (i == 0 or parts[i - 1] in OPENERS) and following in ("NN", "NS"))
             or (part == "RB" and following in ("JJ", "VN") and i > start and end < i)
             or (part == "RB" and following == "CD" and words[i].lower() in APPROXIMATE and end == start)
             or (part == "CC" and parts[i - 1] == "JJ" and following == "JJ" and end < i)
@@ -111,6 +115,4 @@ def _phrase(words: Sequence[str], parts: Sequence[str], start: int) -> int:
 
 
 def _adjectives_then_noun(parts: Sequence[str], i: int) -> bool:
-    while i < len(parts) and parts[i] == "JJ":
-        i += 1
-    return i < len(parts) and parts[i] in HEADS
+    return next((part for part in parts[i : i + LONGEST] if part != "JJ"), "") in HEADS

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from shaketable.errors import BadInput, quoted
-from shaketable.files import lines
+from shaketable.files import lines, parsed
 
 BUNDLED = Path(__file__).with_name("misspellings.txt")
 
@@ -20,7 +20,14 @@ def read_misspellings(path: Path) -> Misspellings:
 
     >>> read_misspellings(BUNDLED)["receive"]
     ('recieve', 'receve')
+
+    A file whose name ends in .jsonl has one misspelling a line, as {"a": "wrong", "b": "right"}; "choices" may list
+    several right words in place of "b", and a right word may come again.
     """
+    return _of_rows(path) if path.suffix == ".jsonl" else _of_items(path)
+
+
+def _of_items(path: Path) -> Misspellings:
     table: dict[str, tuple[str, ...]] = {}
     for number, line in lines(path):
         for item in [] if line.startswith("#") else line.split():
@@ -30,6 +37,21 @@ def read_misspellings(path: Path) -> Misspellings:
                 raise BadInput(f"{quoted(item)}: write right>wrong,wrong, each right word once", path, number)
             table[right] = slips
     return table
+
+
+def _of_rows(path: Path) -> Misspellings:
+    table: dict[str, dict[str, None]] = {}
+    for number, line in lines(path):
+        row = parsed(line, path, number)
+        row = row if isinstance(row, dict) else {}
+        wrong, rights = row.get("a"), row.get("choices", [row.get("b")])
+        words = [wrong, *rights] if isinstance(rights, list) and rights else [None]
+        if not isinstance(wrong, str) or not all(isinstance(word, str) and word.strip() for word in words):
+            raise BadInput('write a misspelling as {"a": "wrong", "b": "right"}, both of them texts', path, number)
+        for right in rights:
+            if right != wrong:
+                table.setdefault(right, {})[wrong] = None
+    return {right: tuple(slips) for right, slips in table.items()}
 
 
 @lru_cache(maxsize=1)

@@ -5,11 +5,6 @@ Left out on purpose, for what else they mean: may, mine, us, won, and the letter
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from shaketable.errors import BadInput
-from shaketable.files import lines
-
 ENGLISH = frozenset(
     """
     a an the
@@ -29,17 +24,3 @@ ENGLISH = frozenset(
     ll re s t ve
     """.split()
 )
-
-
-def stop_list(name: str = "english") -> frozenset[str]:
-    """The words of a stop list: english is the built-in one, anything else a file with a word on each line.
-
-    >>> "the" in stop_list()
-    True
-    """
-    if name == "english":
-        return ENGLISH
-    path = Path(name)
-    if not path.is_file():
-        raise BadInput(f"the stop list is english or a file with a word on each line, and there is no file {name}")
-    return frozenset(word for _, line in lines(path) if (word := line.strip().lower()))

@@ -129,7 +129,7 @@ def universal(words: Sequence[str], parts: Sequence[str]) -> list[str]:
         if part == "HV":
             tags[i] = "AUX" if _helps(parts, i, ("VN", "BE", "HV", "VD")) else "VERB"
         elif part == "DO":
-            tags[i] = "AUX" if _helps(parts, i, ("VB", "HV", "BE")) or _asks(parts, i) else "VERB"
+            tags[i] = "AUX" if _helps(parts, i, ("VB", "HV", "BE", "DO")) or _asks(parts, i) else "VERB"
         elif part in ("DT", "DP") and (pair := PAIRED.get(words[i].lower())) and _paired(words, i, pair):
             tags[i] = "CCONJ"
         elif part == "IN" and words[i].lower() in CLAUSAL and _clause_follows(parts, i):
@@ -188,4 +188,4 @@ def _clause_follows(parts: Sequence[str], i: int) -> bool:
 
 def _subordinate(words: Sequence[str], parts: Sequence[str], i: int) -> bool:
     """Is this no question, but a clause that says when?"""
-    return "?" not in words[i:] and not (i + 1 < len(parts) and parts[i + 1] in ("DO", "BE", "MD", "TO"))
+    return "?" not in words[i : i + 60] and not (i + 1 < len(parts) and parts[i + 1] in ("DO", "BE", "MD", "TO"))
