@@ -19,6 +19,7 @@ from shaketable.probes.suite import chosen, name
 from shaketable.registry import PROBES
 from shaketable.score.road import Road
 from shaketable.task.behaviour import OWN, Behaviour, scored
+from shaketable.text.tokens import Tokenizer
 from shaketable.types import Contrast, Scores, Slate
 from tests.toys import Overlap
 
@@ -46,14 +47,14 @@ class Constant:
 
 
 @dataclass
-class Words:
-    """Counts words: it prefers whatever is longer, and knows nothing else."""
+class Terms:
+    """Counts the terms of a text: it prefers whatever is longer, and knows nothing else."""
 
-    name: str = "words"
+    name: str = "terms"
     pointwise: bool = True
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
-        return [np.array([float(len(doc.text.split())) for doc in slate.docs]) for slate in slates]
+        return [np.array([float(len(Tokenizer()(doc.text))) for doc in slate.docs]) for slate in slates]
 
 
 @dataclass
@@ -99,11 +100,15 @@ def test_a_constant_ranker_prefers_nothing(sample):
 
 def test_a_ranker_that_counts_words_shows_the_length_and_nothing_else(sample):
     """Of texts as long as each other it prefers none."""
-    found = details(sample, ("length-given-*", *SHUFFLES, "prepend-query"), delta=0.0, words=Words())
+    tests = ("length-given-*", "*-given-length", *SHUFFLES, "prepend-query")
+    found = details(sample, tests, delta=0.0, terms=Terms())
     s = found[found["documents"] == "all"].set_index("name")["s"]
     assert s["prepend-query"] == 1.0
-    assert s["length-given-relevance"] > 0.9  # terms are not words: stop-words count here and not there
-    assert (s[[key for key in s.index if key.startswith(("shuffle", "reverse"))]] == 0).all()
+    lengths = [key for key in s.index if key.startswith("length-given")]
+    assert (s[lengths] == 1).all()
+    others = s.index.difference([*lengths, "prepend-query", "relevance-given-length-within-3"])
+    assert len(others) > 12
+    assert (s[others] == 0).all()
 
 
 def test_turning_the_texts_round_negates_s(sample):

@@ -1,4 +1,4 @@
-"""What all manipulations of texts share: the walk over the judged documents that were drawn, and what is compared with what.
+"""What all manipulations of texts share: the walk over judged documents, and what is compared with what.
 
 A manipulation changes the body; title and url stay. One that goes through tokens is compared with the same tokens in
 their order, joined by single spaces, so that what the tokeniser does to a text is no part of the difference.
