@@ -75,7 +75,7 @@ def title(probe: Probe) -> str:
     if named:
         return str(named)
     plain = text.replace("_", " ").replace("'", "")
-    return plain.upper() if probe.strategy == "matching" else plain[:1].upper() + plain[1:]
+    return plain.upper().replace(" ", "-") if probe.strategy == "matching" else plain[:1].upper() + plain[1:]
 
 
 def name(probe: Probe) -> str:

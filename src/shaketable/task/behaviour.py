@@ -40,6 +40,14 @@ TABLES = {
 }
 """strategy -> its table."""
 OWN, STRONGEST = "your pairs, one by one", "the strongest preferences"
+SIGNS = ("positive", "neutral", "negative")
+MAP, SHARES, EQUAL_TF = "s: ", "shares: ", "relevance at equal TF"
+SIDE_BY_SIDE = {
+    EQUAL_TF: ("relevance-given-tf",),
+    "length and added text": ("length-given-relevance", "length-given-tf", "add-nonrelevant-sentence"),
+}
+"""Tables of their own: what tells relevance apart from matching words (section 4); and whether a text gains by a
+sentence that says nothing of the query or by being longer (section 5 reads the one by the other)."""
 STRONG = 5
 """Of each ranker: so many rows of that table."""
 CHANCE = 0.25
@@ -124,13 +132,13 @@ class Behaviour:
             tables[OWN] = pd.DataFrame(verdicts)
         if len(strong := _strongest(details)):
             tables = {STRONGEST: strong, **tables}
-        shares = _shares(details)
-        tables |= shares | {"details": details, "left out": _left_out(drawn, skipped, probes)}
+        drawings = _drawn_tables(details)
+        tables |= drawings | {"details": details, "left out": _left_out(drawn, skipped, probes)}
         return Result(
             "behaviour",
             "What does the ranker prefer, of two texts that differ in one thing?",
             {key: table for key, table in tables.items() if len(table)},
-            _figures(details, shares),
+            tuple(_figures(tables)),
             tuple(self._notes(bench, ground, deltas, probes, skipped)),
             tuple(_findings(details, directions)),
             tuple(examples),
@@ -214,10 +222,15 @@ class Behaviour:
                 row |= {str(one["ranker"]): shown(one.to_dict()) for _, one in cells.iterrows()}
                 wide.append(row | {"samples": int(cells["samples"].max())})
             table = pd.DataFrame(wide)
-            if len(table) and (table["documents"] == ALL).all():
-                table = table.drop(columns="documents")
             if len(table):
-                tables[called] = table
+                whole = table["documents"] == ALL
+                tables[called] = table[whole].drop(columns="documents").reset_index(drop=True)
+                if not whole.all():
+                    tables[f"{called}, by grade"] = table
+        for called, names in SIDE_BY_SIDE.items():
+            rows = details[details["name"].isin(names) & (details["documents"] == ALL)]
+            if rows["name"].nunique() == len(names):
+                tables[called] = rows[["test", "ranker", "s", "low", "high", "samples"]].reset_index(drop=True)
         return tables
 
     def _notes(
@@ -346,6 +359,7 @@ def shown(cell: Mapping[Any, Any]) -> str:
     if not cell["samples"]:
         return "–"
     text = f"|{cell['s']:.2f}|" if cell["symmetric"] else f"{cell['s']:+.2f}"
+    text = "0.00" if text in ("+0.00", "-0.00") else text
     if cell["samples"] < FEWEST_SAMPLES:
         return f"({text})"
     return text if cell["symmetric"] or cell["significant"] else f"{text}°"
@@ -413,32 +427,33 @@ def _findings(details: pd.DataFrame, directions: Sequence[Mapping[str, Any]]) ->
         yield Finding(one["ranker"], f"{one['test']}.both right".lower(), one["both right"], n=one["pairs"])
 
 
-def _shares(details: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """test -> how often each ranker prefers the first text, neither, or the second."""
-    signs = ["positive", "neutral", "negative"]
-    tables = {}
-    whole = details[(details["documents"] == ALL) & (details["samples"] >= FEWEST_SAMPLES)] if len(details) else details
-    for test, rows in whole.groupby("test", sort=False) if len(whole) else ():
-        shares = rows[["ranker", "samples", *signs]].melt(["ranker", "samples"], signs, "preference", "count")
+def _drawn_tables(details: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """What figures draw: s by test and ranker for each strategy, and the three shares of each test.
+
+    Cells with few samples are not drawn: a colour would claim what the table does not.
+    """
+    if not len(details):
+        return {}
+    whole = details[(details["documents"] == ALL) & (details["samples"] >= FEWEST_SAMPLES)]
+    tables = {
+        f"{MAP}{TABLES.get(str(strategy), strategy)}": rows[["test", "ranker", "s", "queries"]].reset_index(drop=True)
+        for strategy, rows in whole.groupby("strategy", sort=False)
+    }
+    for test, rows in whole.groupby("test", sort=False):
+        shares = rows[["ranker", "samples", *SIGNS]].melt(["ranker", "samples"], list(SIGNS), "preference", "count")
         shares["share"] = shares["count"] / shares["samples"]
-        order = {name: i for i, name in enumerate(signs)}
-        tables[f"shares: {test}"] = shares.sort_values(
-            "preference", key=lambda names: names.map(order), kind="stable"
-        ).reset_index(drop=True)
+        tables[f"{SHARES}{test}"] = shares
     return tables
 
 
-def _figures(details: pd.DataFrame, shares: Mapping[str, pd.DataFrame]) -> tuple[Figure, ...]:
-    if not len(details):
-        return ()
-    panels = tuple(
-        Figure("diverging", key, key.removeprefix("shares: "), x="ranker", y="share", color="preference")
-        for key in shares
-    )
-    return (
-        Figure(
-            "heatmap", "details", "s by test and ranker: what each prefers", x="ranker", y="test", color="s",
-            caption="From -1, always the text with less or the original, to +1, always that with more or the changed.",
-        ),
-        *panels,
-    )  # fmt: skip
+def _figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
+    """Who tells relevance from matching words; then what each ranker prefers, as a map, and test by test."""
+    caption = "From -1, always the text with less or the original, to +1, always that with more or the changed one."
+    for key in tables:
+        if key == EQUAL_TF:
+            yield Figure("bars", key, "Relevance at equal TF: who tells it from matching words", x="ranker", y="s")
+        elif key.startswith(MAP):
+            title = f"What each ranker prefers: {key.removeprefix(MAP)}"
+            yield Figure("heatmap", key, title, x="ranker", y="test", color="s", caption=caption)
+        elif key.startswith(SHARES):
+            yield Figure("diverging", key, key.removeprefix(SHARES), x="ranker", y="share", color="preference")
