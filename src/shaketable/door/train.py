@@ -194,7 +194,7 @@ def train(
         _leave_out({"--overwrite": overwrite}, "a writer replaces no folder; name another, or remove what is there")
         where: Any = {"split": split, "cut": cut, "candidates": candidates, "depth": depth, "first_stage": first_stage}
         return train_writer(chosen, data, out, pairs=pairs, **where, seed=seed, watch=watch)
-    _leave_out({"--pairs": pairs}, f"{LEARNERS.spec(chosen)} learns to rank; writers do it from pairs")
+    _leave_out({"--pairs": pairs}, f"{LEARNERS.spec(chosen)} learns to rank; only writers learn from pairs of texts")
     if preset:
         if not hasattr(chosen, "preset"):
             raise BadInput(f"a preset has settings of neural rankers, and {LEARNERS.spec(chosen)} is none")

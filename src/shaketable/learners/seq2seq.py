@@ -90,6 +90,7 @@ class Seq2Seq:
 
     kind: ClassVar[str] = "seq2seq"
     """What the catalogue calls the writer."""
+    extra: ClassVar[str] = "neural"
     takes: ClassVar[str] = ""
     """What its pairs are taken from in a collection; nothing where only you can bring them."""
     looks_at_candidates: ClassVar[bool] = False
