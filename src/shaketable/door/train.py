@@ -191,9 +191,8 @@ def train(
         others: dict[str, Any] = {"--letor": letor, "--valid": letor_valid, "--test": letor_test, "--folds": folds}
         others |= {"--valid-split": valid, "--baseline": baselines, "--tune": tune, "--preset": preset}
         _leave_out(others, f"{WRITERS.spec(chosen)} is a writer, no learner of rankers")
-        _leave_out({"--overwrite": overwrite}, "a writer replaces no folder; name another, or remove what is there")
         where: Any = {"split": split, "cut": cut, "candidates": candidates, "depth": depth, "first_stage": first_stage}
-        return train_writer(chosen, data, out, pairs=pairs, **where, seed=seed, watch=watch)
+        return train_writer(chosen, data, out, pairs=pairs, **where, seed=seed, overwrite=overwrite, watch=watch)
     _leave_out({"--pairs": pairs}, f"{LEARNERS.spec(chosen)} learns to rank; only writers learn from pairs of texts")
     if preset:
         if not hasattr(chosen, "preset"):
@@ -232,6 +231,7 @@ def train_writer(
     depth: int = DEPTH,
     first_stage: str = FIRST_STAGE,
     seed: int = 0,
+    overwrite: bool = False,
     watch: Watch = unwatched,
 ) -> TrainedWriter:
     """Train a T5 that writes, from pairs of a collection or of a TSV file, and leave its checkpoint in a folder.
@@ -247,7 +247,7 @@ def train_writer(
     if data is None or not chosen.looks_at_candidates:
         given = {"--candidates": candidates, "--depth": depth != DEPTH, "--first-stage": first_stage != FIRST_STAGE}
         _leave_out(given, f"{WRITERS.spec(chosen)} looks at no candidates of queries here")
-    refuse_used(Path(out))  # before hours of work
+    refuse_used(Path(out), overwrite=overwrite)  # before hours of work
     notes: list[str] = []
     if pairs is not None:
         found, origin = chosen.pairs_in(Path(pairs)), str(pairs)
@@ -257,7 +257,7 @@ def train_writer(
         found = _pairs(chosen, collection, qids, origin, depth=depth, first_stage=first_stage, seed=seed)
     else:
         (found, notes), origin = chosen.usual_pairs(), "topics of ir_datasets"
-    folder = chosen.fit(found, out, seed=seed, watch=watch, origin=origin)
+    folder = chosen.fit(found, out, seed=seed, watch=watch, origin=origin, overwrite=overwrite)
     card = json.loads((folder / CARD).read_text(encoding="utf-8"))
     return TrainedWriter(str(out), chosen, card | {"notes": notes})
 

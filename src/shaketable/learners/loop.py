@@ -142,10 +142,10 @@ class Training:
         return self.course
 
     def clean(self) -> None:
-        """Remove what is needed to go on, and nothing else that lies there."""
+        """Remove what is needed to go on, and nothing else that lies there; last the file that says where it was."""
         work = self.folder / WORK
         with suppress(OSError):
-            for path in work.iterdir():
+            for path in sorted(work.iterdir(), key=lambda path: path.name == STATE):
                 if WORK_FILES.fullmatch(path.name):
                     path.unlink()
             work.rmdir()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from shaketable import registry
 from shaketable.chance import draws_for
 from shaketable.errors import BadInput, MissingExtra, check_within, quoted
-from shaketable.files import lines, settle, staged, sync
+from shaketable.files import lines, read_json, settle, staged, sync
 from shaketable.files import writing as written_to
 from shaketable.learners.neural import _torch
 from shaketable.learners.plan import FIRST_STAGE, Lessons
@@ -143,15 +143,16 @@ class Seq2Seq:
         watch: Watch = unwatched,
         control: bool = False,
         origin: str = "",
+        overwrite: bool = False,
     ) -> Path:
         """Learn to write, and leave the model in the folder. If it has a training that was cut off, that goes on.
 
         A control learns from targets dealt out at random: who does no better than it has learned nothing. The origin of
-        the pairs is for the card.
+        the pairs is for the card. A writer that is in the folder is replaced only if it may be overwritten.
         """
         loop, checkpoints = _torch("shaketable.learners.loop"), _torch("shaketable.rankers.nets.checkpoints")
         target = Path(folder)
-        refuse_used(target)
+        refuse_used(target, overwrite=overwrite)
         pairs = [Pair(self.prefix + source, written) for source, written in pairs]
         if (different := len(set(pairs))) < 2:
             raise BadInput(f"{different} pairs are too few to learn to write from; at least 2 that differ are needed")
@@ -288,15 +289,21 @@ class Answers(Seq2Seq):
         return [Pair(re.sub(r"\s+Relevant:\s*$", "\tRelevant:", source), target) for source, target in pairs]
 
 
-def refuse_used(folder: Path) -> None:
-    """Refuse a folder where no writer can be left: one that holds a model, or others' files.
+def refuse_used(folder: Path, *, overwrite: bool = False) -> None:
+    """Refuse a folder where no writer can be left: one that holds a model, unless it may be overwritten, or others.
 
-    A training that was cut off there goes on, and may have begun to leave its files.
+    A training that was cut off there goes on, and may have left some of its files, or all of them.
     """
-    if (folder / CONFIG).exists():
-        raise BadInput("is a trained model already; remove it, or name another folder", folder)
-    if not (folder / WORK / STATE).is_file() or os.path.lexists(folder / MODEL):
+    if (folder / WORK / STATE).is_file() and not os.path.lexists(folder / MODEL):
+        return
+    if not (folder / CONFIG).exists():
         refuse_taken(folder)
+    elif not (folder / CARD).exists():
+        raise BadInput("holds a checkpoint that was not trained here; name another folder", folder)
+    elif not overwrite:
+        raise BadInput("holds a trained writer already; name another folder, or ask for it to be overwritten", folder)
+    else:
+        _replaced(folder)
 
 
 @dataclass(frozen=True, eq=False)
@@ -436,11 +443,28 @@ def _save(net: Writer, folder: Path, card: Mapping[str, Any]) -> None:
         except SafetensorError as error:  # its way to say that the disk is full
             raise BadInput(f"cannot be written ({door.first_line(error)})", folder) from error
         net.save_vocabulary(fresh)
-        (fresh / CARD).write_text(json.dumps(dict(card), indent=1, allow_nan=False), encoding="utf-8")
+        files = sorted({path.name for path in fresh.iterdir()} | {CARD})
+        (fresh / CARD).write_text(json.dumps({**card, "files": files}, indent=1, allow_nan=False), encoding="utf-8")
         settle(fresh)
-        for path in sorted(fresh.iterdir(), key=lambda path: path.name == CONFIG):
-            os.replace(path, folder / path.name)
+        for name in _replaced(folder):
+            (folder / name).unlink(missing_ok=True)
+        for name in sorted(files, key=CONFIG.__eq__):
+            os.replace(fresh / name, folder / name)
         sync(folder)
+
+
+def _replaced(folder: Path) -> list[str]:
+    """The files of the writer that is in a folder, that which names the model first; its card, which lists them, stays.
+
+    A vocabulary that is left behind would be taken for part of the new one.
+    """
+    if not (folder / CARD).exists():
+        return []
+    card = read_json(folder / CARD)
+    listed = card.get("files") if isinstance(card, dict) else None
+    if not isinstance(listed, list) or not all(isinstance(name, str) and Path(name).name == name for name in listed):
+        raise BadInput("is no card of a writer that was trained here; name another folder", folder / CARD)
+    return sorted({*listed} - {CARD}, key=lambda name: name != CONFIG)
 
 
 def _name(pairs: Sequence[Pair]) -> str:
