@@ -180,7 +180,7 @@ def test_options_that_are_not_a_writers(shaketable, topics, pairs):
     )
     assert "leave out --pairs: knrm learns to rank" in complaint("knrm", "--data", topics, "--pairs", pairs)
     assert "give doc2query a collection (--data) or a file of pairs (--pairs)" in complaint("doc2query")
-    assert "give a file of them (--pairs)" in complaint("seq2seq", "--data", topics)
+    assert complaint("seq2seq", "--data", topics) == "give seq2seq a file of pairs (--pairs) to learn from"
     assert "no learner is called 'doc2qury'; did you mean doc2query?" in complaint("doc2qury", "--data", topics)
     assert "it takes: checkpoint" in complaint("doc2query(steps=3)", "--data", topics)
     assert not Path("w").exists()

@@ -251,7 +251,7 @@ def train_writer(
     notes: list[str] = []
     if pairs is not None:
         found, origin = chosen.pairs_in(Path(pairs)), str(pairs)
-    elif data is not None:
+    elif data is not None and chosen.takes:
         collection = load(data, None, candidates, cut, seed)
         qids, origin = _queries(collection, split), f"{collection.name}, split {split}"
         found = _pairs(chosen, collection, qids, origin, depth=depth, first_stage=first_stage, seed=seed)
