@@ -23,7 +23,6 @@ from shaketable.types import Context, Query
 CHARACTERS, WORDNET = 1_480, 115
 GOAL = 50
 ROUNDS = 3
-MODELS = ("desc_to_title", "back_translation", "paraphrase")
 FRAMES = ("how do the {} {} in a {} {}", "what is the {} {} of {} {} with", "{} {} for {} and the {}")
 
 
@@ -41,7 +40,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer queries")
     texts = queries(1_000 if parser.parse_args().quick else 10_000)
     for name in EDITS:
-        if name in MODELS:
+        if hasattr(EDITS.class_of(name), "model") or name == EDITS.function:  # by a model, or by a user
             continue
         edit, context = EDITS.build(name), Context()
         try:

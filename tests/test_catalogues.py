@@ -16,11 +16,11 @@ from shaketable.door.names import named_models
 from shaketable.errors import BadInput, ShaketableError, UnknownName
 from shaketable.learners.neural import OBJECTIVES, EncoderLearner, NeuralLearner, WordLearner
 from shaketable.learners.plan import LISTS
-from shaketable.registry import EDITS, LEARNERS, MEASURES, PROBES, RANKERS, TASKS, Catalogue, fits
+from shaketable.registry import EDITS, LEARNERS, MEASURES, PROBES, RANKERS, TASKS, WRITERS, Catalogue, fits
 from shaketable.types import ChangeMeasure, Collection, Context, Doc, Query, SpreadMeasure
 from tests.toys import text
 
-CATALOGUES = (RANKERS, LEARNERS, EDITS, MEASURES, TASKS, PROBES, LISTS, OBJECTIVES)
+CATALOGUES = (RANKERS, LEARNERS, WRITERS, EDITS, MEASURES, TASKS, PROBES, LISTS, OBJECTIVES)
 NEEDED = {
     "http": {"url": "'http://127.0.0.1:9/rerank'"},
     "python": {"target": "'tests.toys:Overlap'"},
@@ -275,6 +275,28 @@ def test_a_neural_learner_that_was_built_learns_or_says_why_not(tmp_path, checkp
                 learned(learner, tmp_path / str(number))
     finally:
         torch.set_num_threads(threads)
+
+
+def writer_rows() -> list[tuple[str, str]]:
+    """Each parameter once; a checkpoint may be looked for on a hub."""
+    fields = {field.name: name for catalogue, name, field in ROWS if catalogue is WRITERS}
+    return [(name, field) for field, name in fields.items() if field != "checkpoint"]
+
+
+@pytest.mark.parametrize(("name", "field"), writer_rows(), ids=lambda value: value)
+def test_a_writer_that_was_built_learns_or_says_why_not(tmp_path, name, field):
+    pytest.importorskip("torch")
+    few = {"checkpoint": "", "epochs": 1, "layers": 1, "dim": 8, "source_length": 8, "target_length": 4}
+    for number, (_, writer) in enumerate(built(WRITERS, name, field)):
+        settled = dataclasses.replace(writer, **{key: few[key] for key in few if key != field})
+        collection = trees()
+        try:
+            pairs = settled.pairs_of(collection, list(collection.queries), depth=5)
+            folder = settled.fit(pairs, tmp_path / str(number))
+        except ShaketableError as error:
+            one_sentence(error)
+        else:
+            assert (folder / "config.json").is_file()
 
 
 def objective_rows() -> list[tuple[str, str]]:

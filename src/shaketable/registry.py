@@ -338,6 +338,13 @@ LEARNERS = Catalogue(
     modules=("shaketable.learners.neural",),  # a class for each net
 )
 
+WRITERS = Catalogue(
+    "writer",
+    {},
+    modules=("shaketable.learners.seq2seq",),  # a class for each kind of pairs
+)
+"""What `train` makes a checkpoint of that writes texts: it is no ranker, but edits and rankers are made with it."""
+
 EDITS = Catalogue(
     "edit",
     {
@@ -370,6 +377,8 @@ EDITS = Catalogue(
         "word_embed_syn_swap": "shaketable.edit.paraphrasing:WordEmbedSynSwap",
         "wordnet_syn_swap": "shaketable.edit.paraphrasing:WordNetSynSwap",
         "syn_swap": "shaketable.edit.paraphrasing:SynSwap",
+        # documents (paper 001)
+        "add_queries": "shaketable.edit.expand:AddQueries",
         # your own
         "function": "shaketable.edit.function:FunctionEdit",
     },

@@ -46,7 +46,17 @@ def test_another_first_stage(shaketable, folder, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [("rankers", "bm25"), ("tasks", "variance"), ("measures", "rbo"), ("data", "sample")]
+    ("kind", "name"),
+    [
+        *(("rankers", "bm25"), ("rankers", "train lambdamart"), ("learners", "doc2query"), ("edits", "add_queries")),
+        *(
+            ("tasks", "variance"),
+            ("measures", "rbo"),
+            ("measures", "nDCG@10"),
+            ("data", "sample"),
+            ("resources", "wordnet"),
+        ),
+    ],
 )
 def test_list(shaketable, kind, name):
     ended = shaketable("list", kind)

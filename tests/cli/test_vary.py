@@ -61,3 +61,4 @@ def test_bad_words(shaketable, tmp_path):
     assert "did you mean misspelling" in shaketable("vary", "q.tsv", "--category", "mispelling").complaint()
     assert "back_translation" in shaketable("vary", "q.tsv", "--method", "back_translation").complaint()
     assert "absent" in shaketable("vary", "absent").complaint()
+    assert "add_queries is an edit of documents" in shaketable("vary", "q.tsv", "--method", "add-queries").complaint()

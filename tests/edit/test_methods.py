@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from shaketable.edit.expand import AddQueries
 from shaketable.edit.methods import ATTACKS, PAPER_004, chosen, default_methods, presets
+from shaketable.edit.vary import vary
 from shaketable.errors import BadInput, UnknownName
 from shaketable.registry import EDITS
+from shaketable.task.query_attack import QueryAttack
 from shaketable.text.resources import GENERATORS
+from shaketable.types import Query
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +27,7 @@ def names(edits) -> list[str]:
 
 
 def test_a_default_run_has_every_rule_and_neither_attacks_nor_models():
-    assert set(default_methods()) == set(EDITS) - set(ATTACKS) - set(GENERATORS) - {"function"}
+    assert set(default_methods()) == set(EDITS) - set(ATTACKS) - set(GENERATORS) - {"function", "add_queries"}
     edits, lacking = chosen()
     assert set(names(edits)) | set(lacking) == set(default_methods())
     assert set(lacking) == {"wordnet_syn_swap", "word_embed_syn_swap"}
@@ -50,6 +54,18 @@ def test_a_category_has_no_attacks():
     edits, _ = chosen(categories=["misspelling"])
     assert "drop_letter" in names(edits)
     assert not set(ATTACKS) & set(names(edits))
+
+
+def test_an_edit_of_documents_varies_no_query():
+    assert "add_queries" not in {name for methods in presets().values() for name in methods}
+    with pytest.raises(BadInput, match="add_queries is an edit of documents, so it cannot vary a query"):
+        chosen(["add_queries"])
+    with pytest.raises(BadInput, match="is an edit of documents"):
+        vary({"q": Query("oak")}, [AddQueries(n=2)])
+    with pytest.raises(BadInput, match=r"add_queries\(n=2\) is an edit of documents"):
+        QueryAttack(attacks=("char_attack", "add_queries(n=2)"))
+    with pytest.raises(UnknownName, match="no category is called 'document'"):
+        chosen(categories=["document"])
 
 
 def test_what_was_named_must_work():

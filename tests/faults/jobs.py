@@ -155,6 +155,9 @@ EVALUATED += ("--per-query", "each")
 MODEL = ("--data", "trees", "--depth", "5", "--out", "model", "--overwrite")
 LINEAR = ("train", "prank", *MODEL)
 TREES_MODEL = ("train", "gbrt(trees=2, leaves=3)", *MODEL)
+WRITER = ("train", "doc2query(checkpoint='', dim=8, layers=1, epochs=2, batch=2, lr=0.05)", "--data", "trees")
+WRITER += ("--split", "all", "--out", "model", "--overwrite")
+OLDER_WRITER = (*WRITER, "--seed", "5")
 NET = ("train", "dssm(steps=4, every=2, lists=2, size=3, lr=0.2, layers=(8, 4))", *MODEL, "--seed", "11")
 
 TWO_TASKS = ("--task", "variance", "--task", "agreement", "--out", "out")
@@ -176,6 +179,8 @@ JOBS = (
     Job("train in folds", (*LINEAR, "--folds", "3"), sites=25),
     Job("train a net", NET, sites=29, needs="torch"),
     Job("train a net over a linear model", NET, sites=23, before=(LINEAR,), group="model", needs="torch"),
+    Job("train a writer", WRITER, sites=25, needs="torch"),
+    Job("train a writer over another one", WRITER, sites=26, before=(OLDER_WRITER,), group="model", needs="torch"),
     Job(
         "rank a packed collection",
         ("rank", "--data", "packed", "--ranker", "bm25", "--out", "runs/a.run.gz"),

@@ -21,14 +21,17 @@ from shaketable.chance import draws_for
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.edit import expand
 from shaketable.edit.expand import AddQueries
-from shaketable.edit.generated import DescToTitle, Paraphrase, open_generator
+from shaketable.edit.generated import DescToTitle as Shorten
+from shaketable.edit.generated import Paraphrase, open_generator
 from shaketable.errors import BadInput
 from shaketable.learners import seq2seq
 from shaketable.learners.loop import WORK
 from shaketable.learners.samples import Sample
 from shaketable.learners.seq2seq import (
-    TASKS,
     TOPICS,
+    Answers,
+    DescToTitle,
+    Doc2Query,
     Held,
     Pair,
     Seq2Seq,
@@ -44,6 +47,7 @@ from shaketable.learners.writer import Writer
 from shaketable.rankers.expansion import DocT5Query
 from shaketable.rankers.nets import checkpoints
 from shaketable.rankers.neural import T5
+from shaketable.registry import WRITERS
 from shaketable.types import Collection, Context, Doc, Query, Slate
 from tests.rankers.nets import tiny
 from tests.toys import WORDS, text
@@ -154,7 +158,7 @@ def test_the_same_seed_the_same_weights_and_a_run_cut_off_comes_to_the_same_end(
     assert bytes_of(SMALL.fit(PAIRS, tmp_path / "d")) == bytes_of(folders[0])
     assert {path.name for path in (tmp_path / "d").iterdir()} >= {"config.json", "tokenizer.json", "card.json"}
     assert not (tmp_path / "d" / WORK).exists()
-    with pytest.raises(BadInput, match="is a trained model already"):
+    with pytest.raises(BadInput, match="holds a trained writer already"):
         SMALL.fit(PAIRS, tmp_path / "d")
 
 
@@ -179,8 +183,8 @@ def trees() -> Collection:
 
 def test_what_was_trained_is_opened_by_those_that_need_it(tmp_path):
     collection, qids = trees(), [f"q{i}" for i in range(6)]
-    titles = SMALL.fit(described_pairs(collection), tmp_path / "titles")
-    for edit in (DescToTitle(str(titles)), Paraphrase(str(titles))):
+    titles = SMALL.fit(described_pairs(collection, qids), tmp_path / "titles")
+    for edit in (Shorten(str(titles)), Paraphrase(str(titles))):
         written = edit.apply("i look for oak elm", draws_for(0), Context())
         assert written is None or written.split()
     queries = SMALL.fit(query_pairs(collection, qids), tmp_path / "queries")
@@ -204,7 +208,68 @@ def test_pairs_of_judgements():
     for pair in answers:
         assert pair.source.startswith("Query: ")
         assert pair.source.endswith("\tRelevant:")
-    assert described_pairs(collection)[0] == Pair(f"I look for {text(0, 3)}", text(0, 2))
+    assert described_pairs(collection, qids) == [Pair(f"I look for {text(i, 3)}", text(i, 2)) for i in range(2)]
+    broken = replace(collection, queries={"q0": Query("oak", description="tab\there,\nnew line"), "q1": Query("oak")})
+    assert described_pairs(broken, qids) == [Pair("tab here, new line", "oak")]
+
+
+def test_each_writer_takes_its_own_pairs():
+    collection, qids = trees(), ["q0", "q1"]
+    assert DescToTitle().pairs_of(collection, qids) == described_pairs(collection, qids)
+    assert Doc2Query().pairs_of(collection, qids) == query_pairs(collection, qids)
+    candidates = {qid: {f"d{i}": 1.0 for i in range(20)} for qid in qids}
+    given = replace(collection, candidates=candidates)
+    assert Answers().pairs_of(given, qids, seed=3) == answer_pairs(given, qids, candidates, 3)
+    found = Answers().pairs_of(collection, qids, depth=5, first_stage="ql")
+    assert [pair.target for pair in found].count("true") == 2
+    with pytest.raises(BadInput, match=r"seq2seq learns from pairs that you bring: give a file of them \(--pairs\)"):
+        Seq2Seq().pairs_of(collection, qids)
+    with pytest.raises(BadInput, match=r"give doc2query a collection \(--data\) or a file of pairs \(--pairs\)"):
+        Doc2Query().usual_pairs()
+
+
+def test_a_pair_that_is_there_twice_is_learned_from_or_held_out():
+    twice = [PAIRS[0]] * 30 + PAIRS[1:10] * 3
+    for seed in range(20):
+        learned, held = SMALL._apart(twice, seed)
+        assert learned
+        assert held
+        assert not set(learned) & set(held)
+        assert set(learned) | set(held) == set(twice)
+
+
+def test_one_writer_takes_the_place_of_another_only_if_asked(tmp_path):
+    folder = SMALL.fit(PAIRS, tmp_path / "model")
+    (folder / "notes.txt").write_text("mine")
+    other = replace(SMALL, checkpoint=str(tiny.t5(tmp_path / "tiny")), epochs=1)
+    with pytest.raises(BadInput, match="holds a trained writer already; name another folder, or ask"):
+        other.fit(PAIRS, folder)
+    before = set(json.loads((folder / "card.json").read_text())["files"])
+    stale = folder / "added_tokens.json"
+    card = json.loads((folder / "card.json").read_text())
+    stale.write_text("{}")
+    (folder / "card.json").write_text(json.dumps(card | {"files": [*before, stale.name]}))
+    other.fit(PAIRS, folder, overwrite=True)
+    assert not stale.exists(), "a file of the old vocabulary"
+    assert (folder / "notes.txt").read_text() == "mine"
+    after = json.loads((folder / "card.json").read_text())
+    assert {path.name for path in folder.iterdir()} == {*after["files"], "notes.txt"}
+    fresh = other.fit(PAIRS, tmp_path / "fresh")
+    assert bytes_of(folder) == bytes_of(fresh)
+    for damage in ("[]", "{}", '{"files": ["../../notes.txt"]}', '{"files": [3]}'):
+        (folder / "card.json").write_text(damage)
+        with pytest.raises(BadInput, match="is no card of a writer that was trained here"):
+            other.fit(PAIRS, folder, overwrite=True)
+    (folder / "card.json").unlink()
+    with pytest.raises(BadInput, match="holds a checkpoint that was not trained here; name another folder"):
+        other.fit(PAIRS, folder, overwrite=True)
+
+
+def test_a_folder_of_others_is_left_alone(tmp_path):
+    (tmp_path / "thesis" / "training").mkdir(parents=True)
+    (tmp_path / "thesis" / "training" / "plan.txt").write_text("years of work")
+    with pytest.raises(BadInput, match="is there already and is no model"):
+        SMALL.fit(PAIRS, tmp_path / "thesis")
 
 
 def test_pairs_of_a_file(tmp_path):
@@ -215,6 +280,19 @@ def test_pairs_of_a_file(tmp_path):
         path.write_text(f"x\ty\n{wrong}\n")
         with pytest.raises(BadInput, match=r"pairs\.tsv:2: a line is what is read and what is written"):
             read_pairs(path)
+
+
+def test_prompts_of_a_file_keep_their_end(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("Query: oak Document: an oak Relevant:\ttrue\nQuery: oak Document: elm\tfalse\n")
+    assert Answers().pairs_in(path) == [
+        Pair("Query: oak Document: an oak\tRelevant:", "true"),
+        Pair("Query: oak Document: elm", "false"),
+    ]
+    path.write_text("x\ttrue\ny\tyes\n")
+    with pytest.raises(BadInput, match=r"pairs\.tsv:2: what is written is true or false, not 'yes'"):
+        Answers().pairs_in(path)
+    assert Seq2Seq().pairs_in(path) == [Pair("x", "true"), Pair("y", "yes")]
 
 
 def test_topics_of_ir_datasets(tmp_path, monkeypatch):
@@ -237,10 +315,16 @@ def test_topics_of_ir_datasets(tmp_path, monkeypatch):
 
 
 def test_settings_of_the_paper():
-    title = TASKS["desc_to_title"]
+    title = WRITERS.build("desc_to_title")
     assert (title.lr, title.batch, title.epochs, title.decay, title.prefix) == (2e-5, 32, 10, 0.01, "summarize: ")
     assert (title.source_length, title.target_length, title.checkpoint) == (128, 64, "google-t5/t5-base")
     assert len(TOPICS) == 11
+
+
+def test_settings_that_make_no_sense():
+    for setting in ("held=1", "dim=3", "lr=0", "epochs=0", "layers=101", "target_length=1"):
+        with pytest.raises(BadInput, match=rf"doc2query: {setting.partition('=')[0]} should be between"):
+            WRITERS.build(f"doc2query({setting})")
 
 
 def test_a_vocabulary_of_texts():
@@ -254,6 +338,7 @@ def test_a_vocabulary_of_texts():
 
 
 def test_too_few_pairs(tmp_path):
-    with pytest.raises(BadInput, match="1 pairs are too few to learn to write from"):
-        SMALL.fit(PAIRS[:1], tmp_path / "model")
+    for few in (PAIRS[:1], PAIRS[:1] * 9):
+        with pytest.raises(BadInput, match="1 pairs are too few to learn to write from; at least 2 that differ"):
+            SMALL.fit(few, tmp_path / "model")
     assert seq2seq.Seq2Seq(checkpoint="", epochs=1, dim=32).fit(PAIRS[:2], tmp_path / "two").is_dir()

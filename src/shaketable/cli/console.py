@@ -16,7 +16,7 @@ from shaketable.report import cell, clean, escaped
 
 if TYPE_CHECKING:
     from shaketable.door.audit import Audit
-    from shaketable.door.train import Training
+    from shaketable.door.train import TrainedWriter, Training
 
 
 def stdout(json_target: str | None = None) -> Console:
@@ -57,7 +57,7 @@ def judge(rules: list[str]) -> Callable[[Audit], bool]:
     return held
 
 
-def show_training(done: Training, json_target: str | None, page: Path | None) -> None:
+def show_training(done: Training | TrainedWriter, json_target: str | None, page: Path | None) -> None:
     """Print the course of a training and what the model looks at; write the page and the JSON that were asked for."""
     from shaketable.report.page import write_page
     from shaketable.report.terminal import show_table

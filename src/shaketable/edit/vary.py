@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shaketable.chance import Draws, draws_for
 from shaketable.data import beir
-from shaketable.edit.taxonomy import CATEGORIES, category_of
+from shaketable.edit.taxonomy import CATEGORIES, DOCUMENT, category_of
 from shaketable.edit.validity import Case, Validity
 from shaketable.errors import BadInput
 from shaketable.files import lines
@@ -68,6 +68,8 @@ def vary(
     """
     if n < 1:
         raise BadInput(f"at least one variation must be asked for, not {n}")
+    for edit in edits:
+        refuse_documents_edit(edit)
     drafts: list[tuple[str, str, str, str, str]] = []
     cases: list[Case] = []
     originals = {qid: prepared(query.text, lower) for qid, query in queries.items()}
@@ -82,6 +84,12 @@ def vary(
                 cases.append(Case(category, original, text, made_with))
     whys = (validity or Validity()).judge_all(cases)
     return [Variation(*draft, not why, why) for draft, why in zip(drafts, whys, strict=True)]
+
+
+def refuse_documents_edit(edit: Edit) -> None:
+    """Refuse an edit of documents where queries are to be edited."""
+    if getattr(edit, "category", "") == DOCUMENT:
+        raise BadInput(f"{EDITS.spec(edit)} is an edit of documents, so it cannot vary a query; name another edit")
 
 
 def chance_of(edit: Edit, seed: int, qid: str, draw: int) -> Draws:

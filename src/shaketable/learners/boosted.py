@@ -34,6 +34,7 @@ class GBRT(FeatureLearner):
     """
 
     grid: ClassVar[Mapping[str, Sequence[Any]]] = {"leaves": (10, 20, 50), "learning_rate": (0.01, 0.05, 0.1)}
+    extra: ClassVar[str] = "ltr"
 
     trees: int = 500
     leaves: int = 50

@@ -190,6 +190,7 @@ class LambdaMART(FeatureLearner):
     without a relevant document is neither gain nor loss, and no topic of GeoRisk.
     """
 
+    extra: ClassVar[str] = "ltr"
     grid: ClassVar[Mapping[str, Sequence[Any]]] = {
         "leaves": range(2, 21, 2),
         "learning_rate": (0.001, 0.005, 0.01, 0.05, 0.1),

@@ -28,7 +28,7 @@ from shaketable.errors import BadInput, Damaged
 from shaketable.files import written_whole_binary
 from shaketable.learners.samples import Sample, Source
 from shaketable.measure.effectiveness import score_table
-from shaketable.rankers.folder import WORK, WORK_FILES
+from shaketable.rankers.folder import STATE, WORK, WORK_FILES
 from shaketable.rankers.nets.net import Net
 from shaketable.rankers.nets.scoring import ranker_of
 from shaketable.score.road import ask
@@ -142,10 +142,10 @@ class Training:
         return self.course
 
     def clean(self) -> None:
-        """Remove what is needed to go on, and nothing else that lies there."""
+        """Remove what is needed to go on, and nothing else that lies there; last the file that says where it was."""
         work = self.folder / WORK
         with suppress(OSError):
-            for path in work.iterdir():
+            for path in sorted(work.iterdir(), key=lambda path: path.name == STATE):
                 if WORK_FILES.fullmatch(path.name):
                     path.unlink()
             work.rmdir()
@@ -206,7 +206,7 @@ class Training:
 
     @property
     def _state_file(self) -> Path:
-        return self.folder / WORK / "state.safetensors"
+        return self.folder / WORK / STATE
 
     def _best_file(self, step: int) -> Path:
         return self.folder / WORK / f"best-{step}.safetensors"

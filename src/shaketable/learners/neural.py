@@ -105,6 +105,7 @@ class NeuralLearner(ABC):
 
     kind: ClassVar[str]
     """What the catalogues call the learner, and the net that it trains."""
+    extra: ClassVar[str] = "neural"
     presets: ClassVar[Presets] = {}
     grid: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": (1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3)}
 

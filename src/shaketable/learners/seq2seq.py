@@ -1,27 +1,32 @@
 """Sequence-to-sequence models: pairs of a source and a target in, a checkpoint out that transformers can open.
 
 One trainer for what writes titles of descriptions (T5DescToTitle of paper 004), queries of documents (doc2query) and
-answers to prompts (monoT5): they differ in their pairs and in a few settings, which are in `TASKS`. It is the loop of
-the nets, so a training that was cut off goes on to the same weights.
+answers to prompts (monoT5): a writer of `registry.WRITERS` is its defaults and where its pairs come from. It is the
+loop of the nets, so a training that was cut off goes on to the same weights.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import tempfile
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from shaketable import registry
 from shaketable.chance import draws_for
-from shaketable.errors import BadInput, MissingExtra
-from shaketable.files import lines, written_whole
+from shaketable.errors import BadInput, MissingExtra, check_within, quoted
+from shaketable.files import lines, read_json, settle, staged, sync
+from shaketable.files import writing as written_to
 from shaketable.learners.neural import _torch
+from shaketable.learners.plan import FIRST_STAGE, Lessons
 from shaketable.learners.samples import Judged, Sample
+from shaketable.rankers.folder import MODEL, STATE, WORK, refuse_taken
+from shaketable.text import door
 from shaketable.types import Collection, Run, Watch, unwatched
 
 if TYPE_CHECKING:
@@ -30,7 +35,7 @@ if TYPE_CHECKING:
     from shaketable.learners.writer import Writer
     from shaketable.rankers.nets.net import Net
 
-CARD = "card.json"
+CARD, CONFIG = "card.json", "config.json"
 TOPICS = (
     "trec-robust04",
     "gov2/trec-tb-2004",
@@ -48,6 +53,18 @@ TOPICS = (
 no longer has the last three (0.6.3)."""
 PIECES = 8000
 """Of a vocabulary that is made of the pairs themselves, at most."""
+ANSWERS = ("true", "false")
+BOUNDS: Mapping[str, tuple[float, float]] = {
+    **dict.fromkeys(("epochs", "batch"), (1, 10_000)),
+    "lr": (1e-12, 1),
+    "decay": (0, 1),
+    "source_length": (8, 100_000),
+    "target_length": (2, 10_000),
+    "held": (2, 1_000_000),
+    "layers": (1, 100),
+    "dim": (4, 10_000),  # four heads
+}
+"""The least and the most that makes sense of a setting."""
 
 
 class Pair(NamedTuple):
@@ -59,7 +76,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Seq2Seq:
-    """A T5 and the settings of its training; those of T5DescToTitle (paper 004) unless others are given.
+    """A T5 that learns to write from pairs of texts that you bring: what is read, and what is to be written.
 
     checkpoint    a T5 to begin with, a hub name or a folder; "" is a small one of `layers` and `dim`, from nothing
     prefix        is put before every source
@@ -67,7 +84,19 @@ class Seq2Seq:
     lr, decay     the rate of AdamW, which falls to 0, and its weight decay
     source_length, target_length    pieces that are read and written
     held          one pair in so many is not learned from; the weights that do best on these are kept
+
+    The settings are those of T5DescToTitle (paper 004) unless others are given.
     """
+
+    kind: ClassVar[str] = "seq2seq"
+    """What the catalogue calls the writer."""
+    extra: ClassVar[str] = "neural"
+    takes: ClassVar[str] = ""
+    """What its pairs are taken from in a collection; nothing where only you can bring them."""
+    looks_at_candidates: ClassVar[bool] = False
+    """Do its pairs depend on what a first stage finds?"""
+    usage: ClassVar[str] = 'whatever opens a T5, for example --method "paraphrase(model={folder!r})"'
+    """Who opens the folder, as one writes it."""
 
     checkpoint: str = "google-t5/t5-base"
     prefix: str = ""
@@ -81,6 +110,30 @@ class Seq2Seq:
     layers: int = 2
     dim: int = 128
 
+    def __post_init__(self) -> None:
+        check_within(self.kind, self, **BOUNDS)
+
+    def pairs_of(
+        self,
+        collection: Collection,
+        qids: Sequence[str],
+        *,
+        depth: int = 100,
+        first_stage: str = FIRST_STAGE,
+        seed: int = 0,
+    ) -> list[Pair]:
+        """The pairs that queries of a collection hold."""
+        raise BadInput(f"{self.kind} learns from pairs that you bring: give a file of them (--pairs)")
+
+    def pairs_in(self, path: Path) -> list[Pair]:
+        """The pairs of a TSV file."""
+        return read_pairs(path)
+
+    def usual_pairs(self) -> tuple[list[Pair], list[str]]:
+        """What is learned from where nothing is given, and remarks on it."""
+        either = "a collection (--data) or a file of pairs (--pairs)" if self.takes else "a file of pairs (--pairs)"
+        raise BadInput(f"give {self.kind} {either} to learn from")
+
     def fit(
         self,
         pairs: Sequence[Pair],
@@ -89,18 +142,20 @@ class Seq2Seq:
         seed: int = 0,
         watch: Watch = unwatched,
         control: bool = False,
+        origin: str = "",
+        overwrite: bool = False,
     ) -> Path:
         """Learn to write, and leave the model in the folder. If it has a training that was cut off, that goes on.
 
-        A control learns from targets dealt out at random: who does no better than it has learned nothing.
+        A control learns from targets dealt out at random: who does no better than it has learned nothing. The origin of
+        the pairs is for the card. A writer that is in the folder is replaced only if it may be overwritten.
         """
         loop, checkpoints = _torch("shaketable.learners.loop"), _torch("shaketable.rankers.nets.checkpoints")
         target = Path(folder)
-        if (target / "config.json").exists():
-            raise BadInput("is a trained model already; remove it, or name another folder", target)
+        refuse_used(target, overwrite=overwrite)
         pairs = [Pair(self.prefix + source, written) for source, written in pairs]
-        if len(pairs) < 2:
-            raise BadInput(f"{len(pairs)} pairs are too few to learn to write from; at least 2 are needed")
+        if (different := len(set(pairs))) < 2:
+            raise BadInput(f"{different} pairs are too few to learn to write from; at least 2 that differ are needed")
         if control:
             dealt = draws_for(seed, "shuffled targets").shuffled([pair.target for pair in pairs])
             pairs = [Pair(pair.source, other) for pair, other in zip(pairs, dealt, strict=True)]
@@ -112,6 +167,7 @@ class Seq2Seq:
             steps * self.epochs, self.batch, self.lr, 0.0, self.decay, every=steps, patience=self.epochs
         )
         about = {
+            "writer": registry.WRITERS.spec(self),
             "settings": asdict(self),
             "seed": seed,
             "control": control,
@@ -121,17 +177,16 @@ class Seq2Seq:
         training = loop.Training(net, Written(learned), writing, Held(held), schedule, seed, target, about, watch)
         course = training.run()
         outcome = {"best": course.best, "value": course.value, "steps": course.step, "history": course.history}
-        _save(net, target, about | outcome | {"seconds": round(course.seconds, 1)})
+        _save(net, target, about | outcome | {"origin": origin, "seconds": round(course.seconds, 1)})
         training.clean()
         return target
 
     def _apart(self, pairs: Sequence[Pair], seed: int) -> tuple[list[Pair], list[Pair]]:
-        """Pairs to learn from, and pairs to choose the weights by."""
-        order = sorted(pairs, key=lambda pair: (draws_for(seed, "held", *pair).bits(), pair))
-        some = max(1, len(order) // self.held)
-        held = set(order[:some])
-        learned = [pair for pair in pairs if pair not in held]
-        return (learned, order[:some]) if learned else (list(pairs), list(pairs))
+        """Pairs to learn from, and others to choose the weights by: a pair that is there twice is on one side."""
+        order = sorted(set(pairs), key=lambda pair: (draws_for(seed, "held", *pair).bits(), pair))
+        held = order[: max(1, len(order) // self.held)]
+        apart = set(held)
+        return [pair for pair in pairs if pair not in apart], held
 
     def _begin(self, pairs: Sequence[Pair], seed: int) -> Writer:
         import torch
@@ -158,12 +213,97 @@ class Seq2Seq:
         return T5ForConditionalGeneration(config)
 
 
-TASKS = {
-    "desc_to_title": Seq2Seq(prefix="summarize: "),
-    "doc2query": Seq2Seq(epochs=4, lr=1e-4, source_length=512),
-    "monot5": Seq2Seq(epochs=4, lr=3e-4, source_length=512, target_length=4),
-}
-"""What is learned, and how: titles as in paper 004; the others' rates are ours, for training sets that fit a laptop."""
+@dataclass(frozen=True)
+class DescToTitle(Seq2Seq):
+    """Titles of descriptions (T5DescToTitle), from a collection's queries or from the topics of ir_datasets.
+
+    Paper 004 (3.2.2) has the settings; where neither a collection nor pairs are given, it has the topics too.
+    """
+
+    kind: ClassVar[str] = "desc_to_title"
+    takes: ClassVar[str] = "descriptions of queries"
+    usage: ClassVar[str] = '--method "desc_to_title(model={folder!r})"'
+
+    prefix: str = "summarize: "
+
+    def pairs_of(self, collection: Collection, qids: Sequence[str], **how: Any) -> list[Pair]:
+        return described_pairs(collection, qids)
+
+    def usual_pairs(self) -> tuple[list[Pair], list[str]]:
+        pairs, lacking = topic_pairs()
+        return pairs, [f"ir_datasets gave no topics of {name}: {why}" for name, why in lacking.items()]
+
+
+@dataclass(frozen=True)
+class Doc2Query(Seq2Seq):
+    """Queries that a text might answer (doc2query), from a collection's relevant texts and their queries.
+
+    The rates are ours, for training sets that fit a laptop. Nogueira, Lin. From doc2query to docTTTTTquery. 2019.
+    """
+
+    kind: ClassVar[str] = "doc2query"
+    takes: ClassVar[str] = "relevant documents"
+    usage: ClassVar[str] = '--ranker "doct5query(expander={folder!r})"'
+
+    epochs: int = 4
+    lr: float = 1e-4
+    source_length: int = 512
+
+    def pairs_of(self, collection: Collection, qids: Sequence[str], **how: Any) -> list[Pair]:
+        return query_pairs(collection, qids)
+
+
+@dataclass(frozen=True)
+class Answers(Seq2Seq):
+    """Answers to the prompts of monoT5, true or false, from a collection's judgements; `t5:` opens what comes of it.
+
+    The learner monot5 learns the same from lists of texts. The rates are ours, as those of doc2query. In a file of
+    pairs a source is "Query: q Document: d Relevant:", as the ranker writes it.
+    """
+
+    kind: ClassVar[str] = "answers"
+    takes: ClassVar[str] = "judgements"
+    looks_at_candidates: ClassVar[bool] = True
+    usage: ClassVar[str] = "--ranker t5:{folder}"
+
+    epochs: int = 4
+    lr: float = 3e-4
+    source_length: int = 512
+    target_length: int = 4
+
+    def pairs_of(
+        self,
+        collection: Collection,
+        qids: Sequence[str],
+        *,
+        depth: int = 100,
+        first_stage: str = FIRST_STAGE,
+        seed: int = 0,
+    ) -> list[Pair]:
+        lessons = Lessons.prepare(collection, qids, (), None, depth, seed, first_stage, hold_out=False)
+        return answer_pairs(collection, qids, lessons.candidates, seed)
+
+    def pairs_in(self, path: Path) -> list[Pair]:
+        """The pairs of a TSV file; the end of the prompt is kept where a text is too long."""
+        pairs = read_pairs(path, ANSWERS)
+        return [Pair(re.sub(r"\s+Relevant:\s*$", "\tRelevant:", source), target) for source, target in pairs]
+
+
+def refuse_used(folder: Path, *, overwrite: bool = False) -> None:
+    """Refuse a folder where no writer can be left: one that holds a model, unless it may be overwritten, or others.
+
+    A training that was cut off there goes on, and may have left some of its files, or all of them.
+    """
+    if (folder / WORK / STATE).is_file() and not os.path.lexists(folder / MODEL):
+        return
+    if not (folder / CONFIG).exists():
+        refuse_taken(folder)
+    elif not (folder / CARD).exists():
+        raise BadInput("holds a checkpoint that was not trained here; name another folder", folder)
+    elif not overwrite:
+        raise BadInput("holds a trained writer already; name another folder, or ask for it to be overwritten", folder)
+    else:
+        _replaced(folder)
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,13 +369,15 @@ def vocabulary_of(texts: Iterable[str], limit: int = PIECES) -> Any:
     return fast(tokenizer_object=tokenizer, model_input_names=["input_ids", "attention_mask"], **special)
 
 
-def read_pairs(path: Path) -> list[Pair]:
-    """Pairs of a TSV file, plain or gzipped: a source, a tab, a target."""
+def read_pairs(path: Path, targets: Sequence[str] = ()) -> list[Pair]:
+    """Pairs of a TSV file, plain or gzipped: a source, a tab, a target, which may have to be one of a few."""
     pairs = []
     for number, line in lines(path):
         fields = line.split("\t")
         if len(fields) != 2 or not all(field.strip() for field in fields):
             raise BadInput("a line is what is read and what is written, with one tab between", path, number)
+        if targets and fields[1] not in targets:
+            raise BadInput(f"what is written is {' or '.join(targets)}, not {quoted(fields[1])}", path, number)
         pairs.append(Pair(*fields))
     return pairs
 
@@ -261,9 +403,11 @@ def topic_pairs(names: Sequence[str] = TOPICS) -> tuple[list[Pair], dict[str, st
     return pairs, lacking
 
 
-def described_pairs(collection: Collection) -> list[Pair]:
-    """Descriptions and texts of a collection's queries, where it has descriptions."""
-    return [Pair(query.description, query.text) for query in collection.queries.values() if query.description.strip()]
+def described_pairs(collection: Collection, qids: Sequence[str]) -> list[Pair]:
+    """Descriptions and texts of queries, where they have both."""
+    both = ((collection.queries[qid].description, collection.queries[qid].text) for qid in qids)
+    words = ((description.split(), text.split()) for description, text in both)
+    return [Pair(" ".join(description), " ".join(text)) for description, text in words if description and text]
 
 
 def query_pairs(collection: Collection, qids: Sequence[str]) -> list[Pair]:
@@ -290,15 +434,37 @@ def answer_pairs(collection: Collection, qids: Sequence[str], candidates: Run, s
 
 def _save(net: Writer, folder: Path, card: Mapping[str, Any]) -> None:
     """The files of a checkpoint; that which names the model comes last, so that without it there is none."""
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".building-") as temporary:
-        fresh = Path(temporary)
-        with _torch("shaketable.rankers.nets.checkpoints").quiet():
-            net.model.save_pretrained(fresh)
+    from safetensors import SafetensorError
+
+    with written_to(folder), staged(folder) as fresh:
+        try:
+            with door.quiet():
+                net.model.save_pretrained(fresh)
+        except SafetensorError as error:  # its way to say that the disk is full
+            raise BadInput(f"cannot be written ({door.first_line(error)})", folder) from error
         net.save_vocabulary(fresh)
-        with written_whole(folder / CARD) as out:
-            json.dump(dict(card), out, indent=1, allow_nan=False)
-        for path in sorted(fresh.iterdir(), key=lambda path: path.name == "config.json"):
-            os.replace(path, folder / path.name)
+        files = sorted({path.name for path in fresh.iterdir()} | {CARD})
+        (fresh / CARD).write_text(json.dumps({**card, "files": files}, indent=1, allow_nan=False), encoding="utf-8")
+        settle(fresh)
+        for name in _replaced(folder):
+            (folder / name).unlink(missing_ok=True)
+        for name in sorted(files, key=CONFIG.__eq__):
+            os.replace(fresh / name, folder / name)
+        sync(folder)
+
+
+def _replaced(folder: Path) -> list[str]:
+    """The files of the writer that is in a folder, that which names the model first; its card, which lists them, stays.
+
+    A vocabulary that is left behind would be taken for part of the new one.
+    """
+    if not (folder / CARD).exists():
+        return []
+    card = read_json(folder / CARD)
+    listed = card.get("files") if isinstance(card, dict) else None
+    if not isinstance(listed, list) or not all(isinstance(name, str) and Path(name).name == name for name in listed):
+        raise BadInput("is no card of a writer that was trained here; name another folder", folder / CARD)
+    return sorted({*listed} - {CARD}, key=lambda name: name != CONFIG)
 
 
 def _name(pairs: Sequence[Pair]) -> str:

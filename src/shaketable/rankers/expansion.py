@@ -38,6 +38,7 @@ class DocT5Query:
     expander: str = EXPANDER
     n: int = 4
     base: BM25 | QL | QLJM = field(default_factory=BM25)
+    extra: ClassVar[str] = "neural"
 
     def __post_init__(self) -> None:
         check("doct5query", isinstance(self.base, BM25 | QL | QLJM), "base", "bm25, ql or ql_jm", self.base)

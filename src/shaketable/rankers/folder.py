@@ -26,7 +26,7 @@ from shaketable.files import LOCK, STAGE, digest, read_sealed, sealed, settle, s
 from shaketable.types import fingerprint
 
 SCHEMA = "shaketable.model/2"
-MODEL, WORK = "model.json", "training"
+MODEL, WORK, STATE = "model.json", "training", "state.safetensors"
 FILES = re.compile(r"files-([0-9a-f]{16})(-[0-9]+)?")
 WORK_FILES = re.compile(r"(state|best-[0-9]+)\.safetensors|\.(state|best-[0-9]+)\.safetensors\..*")
 REMEDY = "train the model again, or copy it again"

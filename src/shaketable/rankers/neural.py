@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from shaketable.errors import MissingExtra, UnknownName, check
 from shaketable.rankers.nets.shapes import BertShape, DenseShape, MonoT5Shape
@@ -55,6 +55,7 @@ class Dense:
     max_length: int = 256
     pooling: str = DenseShape.pooling
     precision: str = "float32"
+    extra: ClassVar[str] = "neural"
 
     def __post_init__(self) -> None:
         _check_length("dense", self.max_length)
@@ -71,6 +72,7 @@ class ST:
 
     name: str
     precision: str = "float32"
+    extra: ClassVar[str] = "neural"
 
     def open(self, collection: Collection) -> Ranker:
         path, dense = _folder(self.name), _nets("dense")
@@ -87,6 +89,7 @@ class HF:
     name: str
     max_length: int = 0
     precision: str = "float32"
+    extra: ClassVar[str] = "neural"
 
     def __post_init__(self) -> None:
         _check_length("hf", self.max_length)
@@ -109,6 +112,7 @@ class T5:
     name: str
     max_length: int = 512
     precision: str = "float32"
+    extra: ClassVar[str] = "neural"
 
     def __post_init__(self) -> None:
         fine = isinstance(self.max_length, int) and self.max_length >= 16

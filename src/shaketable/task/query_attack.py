@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shaketable.edit.vary import chance_of
+from shaketable.edit.vary import chance_of, refuse_documents_edit
 from shaketable.errors import check_within
 from shaketable.measure.change import drop_rate
 from shaketable.measure.comparison import EXPLAINED, compare, mean_movement, query_means, starred
@@ -57,7 +57,7 @@ class QueryAttack:
     def __post_init__(self) -> None:
         check_within("query_attack", self, draws=(1, 10_000))
         for text in self.attacks:
-            EDITS.build(text)
+            refuse_documents_edit(EDITS.build(text))
 
     def run(self, bench: Bench) -> Result:
         import pandas as pd

