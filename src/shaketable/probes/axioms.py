@@ -26,8 +26,10 @@ class TFC1(Matched):
 
 @dataclass(frozen=True)
 class TFC2(Matched):
-    """The more occurrences there are already, the less one more is worth: of two documents of one length and one sum
-    of frequencies, the one whose frequencies are spread more evenly."""
+    """Of two documents with as many occurrences of as many terms, the one whose occurrences are spread more evenly.
+
+    The more of a term there are already, the less one more is worth.
+    """
 
     variable: str = "evenness"
     control: str = "length+sum_tf+coverage"
@@ -93,7 +95,7 @@ class PROX1(Matched):
 
 @dataclass(frozen=True)
 class PROX2(Matched):
-    """The one where the query's terms come first sooner."""
+    """Of two documents with the same frequencies, the one where the query's terms come first sooner."""
 
     variable: str = "all_early"
     control: str = "tf"
@@ -102,7 +104,7 @@ class PROX2(Matched):
 
 @dataclass(frozen=True)
 class PROX3(Matched):
-    """The one where the query stands word for word sooner."""
+    """Of two documents with the same frequencies, the one where the query stands word for word sooner."""
 
     variable: str = "phrase"
     control: str = "tf"
@@ -111,7 +113,7 @@ class PROX3(Matched):
 
 @dataclass(frozen=True)
 class PROX4(Matched):
-    """The one whose smallest stretch with all terms of the query is shorter."""
+    """Of two documents with the same frequencies, the one that has all of the query's terms in fewer words."""
 
     variable: str = "window"
     control: str = "tf"
@@ -120,7 +122,7 @@ class PROX4(Matched):
 
 @dataclass(frozen=True)
 class PROX5(Matched):
-    """The one where occurrences of the query's terms have others nearer by."""
+    """Of two documents with the same frequencies, the one where matches have other matches nearer by."""
 
     variable: str = "surroundings"
     control: str = "tf"
