@@ -49,6 +49,6 @@ def probe(
     show(done, json_to)
     say(f"report: {out / 'report.html'}   tables: {out}")
     if failed := failed_pairs(done):
-        say(f"{failed} of your own pairs did not come out as expected")
+        say(f"your own pairs: {failed} did not come out as expected")
     if failed or not rules(done):
         raise typer.Exit(1)

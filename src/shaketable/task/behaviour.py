@@ -100,6 +100,9 @@ class Behaviour:
         ground = self._ground(bench)
         skipped = {name(probe): why for probe in self._probes() if (why := probe.lacking(ground))}
         probes = {name(probe): probe for probe in self._probes() if name(probe) not in skipped}
+        if not probes:
+            whys = "; ".join(f"{key}: {why}" for key, why in skipped.items())
+            raise BadInput(f"none of these tests can be done here ({whys})")
         units = Units()
         with bench.road.watch("drawing samples", len(probes)) as advance:
             drawn = {}
@@ -258,7 +261,8 @@ class Behaviour:
             )
         yield f"Sentences, lemmas and noun chunks are by {ground.language.name}; the stop list is {self.stopwords}."
         if skipped:
-            yield f"{len(skipped)} tests were skipped; the table 'left out' says why."
+            many = "1 test was" if len(skipped) == 1 else f"{len(skipped)} tests were"
+            yield f"{many} skipped; the table 'left out' says why."
         for probe in probes.values():
             if remark := probe.remark(ground) if hasattr(probe, "remark") else "":
                 yield f"{title(probe)}: {remark}."
