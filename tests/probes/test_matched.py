@@ -176,7 +176,7 @@ def test_arrays_and_objects_are_the_same_contrasts(text):
     drawn = draw(probe, ground(), units)
     arrays_ = [(units.pairs[a], units.pairs[b][1]) for a, b in zip(drawn.first, drawn.second, strict=True)]
     assert arrays_ == [((c.query, c.first), c.second) for c in probe.contrasts(ground())]
-    assert drawn.fingerprint() == draw(probe, ground(), Units()).fingerprint()
+    assert drawn.fingerprint == draw(probe, ground(), Units()).fingerprint
 
 
 def test_unjudged_documents_take_part_where_relevance_plays_none():

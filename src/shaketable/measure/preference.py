@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import nan
 
 import numpy as np
@@ -97,11 +98,18 @@ def ratio_interval(
     top, bottom = np.asarray(sums, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     if top.size < 2:
         return nan, nan
-    times = rng_for(seed, "queries again").multinomial(top.size, np.full(top.size, 1 / top.size), size=draws)
+    times = _times(top.size, seed, draws)
     ratios = (times @ top) / (times @ bottom)
     tail = tail_share(top.size, level)
     low, high = np.quantile(ratios, [tail, 1 - tail])
     return float(low), float(high)
+
+
+@lru_cache(maxsize=8)
+def _times(queries: int, seed: int, draws: int) -> NDArray[np.float64]:
+    """How often each query is in each of the samples that are drawn again; the same for all tests of a table."""
+    rng = rng_for(seed, "queries again")
+    return rng.multinomial(queries, np.full(queries, 1 / queries), size=draws).astype(np.float64)
 
 
 def typical_gap(lists: Iterable[ArrayLike]) -> float:

@@ -123,15 +123,19 @@ def _contrast(case: JudgedDoc, change: Changed | Omitted) -> Contrast | Omitted:
     return Contrast(case.query, first, second, case.qid, case.docno, case.grade)
 
 
-def starts(text: str, parsed: Parsed) -> list[int]:
-    """Where in a text its sentences begin, in characters."""
-    places = offsets(text, parsed.tokens)
-    return [places[span.start].start for span in parsed.sentences]
+def starts(text: str, ground: Ground) -> list[int]:
+    """Where in a text its sentences begin, in characters; looked for once in each text."""
+    known: dict[str, list[int]] = ground.shared.setdefault("starts of sentences", {})
+    if text not in known:
+        parsed = ground.parse(text)
+        places = offsets(text, parsed.tokens)
+        known[text] = [places[span.start].start for span in parsed.sentences]
+    return known[text]
 
 
-def sentences(text: str, parsed: Parsed) -> list[str]:
+def sentences(text: str, ground: Ground) -> list[str]:
     """The sentences of a text as they are written in it."""
-    return [text[a:b].strip() for a, b in pairwise([*starts(text, parsed), len(text)])]
+    return [text[a:b].strip() for a, b in pairwise([*starts(text, ground), len(text)])]
 
 
 def units(parsed: Parsed, span: Span, phrases: bool) -> list[list[str]]:

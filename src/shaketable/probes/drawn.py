@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 
 import numpy as np
@@ -22,6 +23,7 @@ class Units:
 
     pairs: list[tuple[str, Doc]] = field(default_factory=list)
     _numbers: dict[tuple[str, Doc], int] = field(default_factory=dict, repr=False)
+    _digests: dict[int, bytes] = field(default_factory=dict, repr=False)
 
     def number(self, query: str, doc: Doc) -> int:
         """Which one this is; a new one is added."""
@@ -29,6 +31,14 @@ class Units:
         if number == len(self.pairs):
             self.pairs.append((query, doc))
         return number
+
+    def digest(self, number: int) -> bytes:
+        """Names the texts of a unit."""
+        if number not in self._digests:
+            query, doc = self.pairs[number]
+            text = repr((query, doc.title, doc.body)).encode("utf-8", "surrogatepass")
+            self._digests[number] = blake2b(text, digest_size=16).digest()
+        return self._digests[number]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +69,13 @@ class Drawn:
         """The query of each contrast."""
         return [self.qids[i] for i in self.query.tolist()]
 
+    @cached_property
     def fingerprint(self) -> str:
         """Names the contrasts, texts and order: two results with equal names are about the same samples."""
         digest = blake2b(digest_size=16)
         used, places = np.unique(np.concatenate([self.first, self.second]), return_inverse=True)
         for number in used.tolist():
-            query, doc = self.units.pairs[number]
-            digest.update(repr((query, doc.title, doc.body)).encode("utf-8", "surrogatepass"))
+            digest.update(self.units.digest(number))
         digest.update(places.astype("<i8").tobytes())
         return digest.hexdigest()
 

@@ -220,7 +220,7 @@ class DeleteSentence(OneByOne):
 
     def change(self, case: JudgedDoc, ground: Ground, draws: Draws) -> Changed | Omitted:
         text = case.doc.body
-        begins = starts(text, ground.parse(text))
+        begins = starts(text, ground)
         if len(begins) < 2:
             return ONE_SENTENCE
         number = {"first": 0, "last": len(begins) - 1}.get(self.which)
@@ -306,7 +306,7 @@ class AddNonrelevantSentence(Manipulation):
         if not others:
             return Omitted("no other document is known not to be relevant to the query")
         body = draws.choice(others).doc.body
-        sentence = draws.choice([s for s in sentences(body, ground.parse(body)) if any(map(str.isalnum, s))])
+        sentence = draws.choice([s for s in sentences(body, ground) if any(map(str.isalnum, s))])
         text = case.doc.body
         return Changed(f"{sentence} {text}" if self.place == "start" else f"{text} {sentence}", text)
 
@@ -353,7 +353,7 @@ class BuryAnswer(OneByOne):
     parses: ClassVar[bool] = True
 
     def change(self, case: JudgedDoc, ground: Ground, draws: Draws) -> Changed | Omitted:
-        written = sentences(case.doc.body, ground.parse(case.doc.body))
+        written = sentences(case.doc.body, ground)
         if len(written) < 2:
             return ONE_SENTENCE
         terms = set(ground.tokenizer(case.query))

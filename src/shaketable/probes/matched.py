@@ -23,8 +23,8 @@ from shaketable.types import Contrast
 Places = NDArray[np.int64]
 BLOCK = 1 << 21
 """Pairs looked at together."""
-MOST = 1_000_000
-"""Pairs of one query that are looked at; of more, as many are drawn."""
+MOST = 20_000_000
+"""Pairs that are looked at; of more, so many are drawn."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Matched:
     tolerance   how far the controls may lie apart: one number, or one for each control
     walk        the walk through sorted documents of the paper's code, which misses some pairs and repeats others
     unjudged    also the documents of the first stage's lists that nobody judged, where relevance plays no part
-    most        pairs of one query that are looked at; of more, as many are drawn at random
+    most        pairs that are looked at; of more, so many are drawn at random
     """
 
     variable: str = "relevance"
@@ -79,8 +79,10 @@ class Matched:
         return f"{'less ' if self.fewer else ''}{TITLES[self.variable]} | {', '.join(controls)}"
 
     def remark(self, ground: Ground) -> str:
-        """What was drawn from, where that was more than the judged documents."""
-        return "documents that nobody judged are among these" if self.unjudged and not self._graded else ""
+        """What was drawn from, where that was more than the judged documents, or not all pairs of them."""
+        said = ["documents that nobody judged are among these"] if self.unjudged and not self._graded else []
+        possible = sum(len(docs) * (len(docs) - 1) for docs in ground.pools(bool(said)).values())
+        return "; ".join(said + ([f"at most {self.most:,} pairs were looked at"] if possible > self.most else []))
 
     @property
     def _graded(self) -> bool:
@@ -95,40 +97,53 @@ class Matched:
 
     def contrasts(self, ground: Ground) -> Iterator[Contrast]:
         """The pairs one by one; `drawn` has the same ones as arrays, far faster."""
-        for docs, first, second in self._pairs(ground):
-            for a, b in zip(first.tolist(), second.tolist(), strict=True):
-                grade = docs[a].grade if docs[a].grade == docs[b].grade else None
-                yield Contrast(docs[a].query, docs[a].doc, docs[b].doc, docs[a].qid, grade=grade)
+        docs, first, second = self._pairs(ground)
+        for a, b in zip(first.tolist(), second.tolist(), strict=True):
+            grade = docs[a].grade if docs[a].grade == docs[b].grade else None
+            yield Contrast(docs[a].query, docs[a].doc, docs[b].doc, docs[a].qid, grade=grade)
 
     def drawn(self, ground: Ground, units: Units) -> Drawn:
         """All pairs as arrays."""
-        parts: list[tuple[Places, Places, Places, Values]] = []
-        qids: list[str] = []
-        for docs, first, second in self._pairs(ground):
-            numbers = np.array([units.number(doc.query, doc.doc) for doc in docs])
-            grades = np.array([doc.grade for doc in docs], dtype=np.float64)
-            same = np.where(grades[first] == grades[second], grades[first], np.nan)
-            parts.append((numbers[first], numbers[second], np.full(len(first), len(qids)), same))
-            qids.append(docs[0].qid)
-        if not parts:
-            return Drawn.nothing(units)
-        first, second, query, grades = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return Drawn(units, first, second, query, grades, tuple(qids))
+        docs, first, second = self._pairs(ground)
+        used = set(first.tolist()) | set(second.tolist())
+        numbers = np.array([units.number(doc.query, doc.doc) if i in used else -1 for i, doc in enumerate(docs)], int)
+        grades = np.array([doc.grade for doc in docs], dtype=np.float64)
+        same = np.where(grades[first] == grades[second], grades[first], np.nan)
+        places = {qid: i for i, qid in enumerate(dict.fromkeys(docs[i].qid for i in sorted(used)))}
+        query = np.array([places.get(doc.qid, -1) for doc in docs], int)
+        return Drawn(units, numbers[first], numbers[second], query[first], same, tuple(places))
 
-    def _pairs(self, ground: Ground) -> Iterator[tuple[Sequence[JudgedDoc], Places, Places]]:
-        """The documents of each query, and which of them are pairs."""
+    def _pairs(self, ground: Ground) -> tuple[Sequence[JudgedDoc], Places, Places]:
+        """The documents of all queries, and which of them are pairs: those of one query that match."""
         if set(PARSED) & {self.variable, *self.controls}:
             ground.read(doc.doc.body for docs in ground.judged.values() for doc in docs)
-        for qid, pool in pools(ground, unjudged=self.unjudged and not self._graded).items():
-            more = _columns(pool.measured(self.variable)) * (-1 if self.fewer else 1)
-            controls = [_columns(pool.measured(name)) for name in self.controls]
-            if self.walk:
-                first, second = walked(more, controls[0], self.tolerances[0])
-            else:
-                rng = rng_for(ground.seed, "pairs", self.title, qid)
-                first, second = matched(more, controls, self.tolerances, self.most, rng)
-            if len(first):
-                yield pool.docs, first, second
+        some = pools(ground, unjudged=self.unjudged and not self._graded)
+        docs = [doc for pool in some.values() for doc in pool.docs]
+        if not docs:
+            return docs, np.zeros(0, np.int64), np.zeros(0, np.int64)
+        sizes = [len(pool.docs) for pool in some.values()]
+        query = np.repeat(np.arange(len(sizes), dtype=np.float64), sizes)[:, None]
+        more = _stacked([pool.measured(self.variable) for pool in some.values()]) * (-1 if self.fewer else 1)
+        controls = [_stacked([pool.measured(name) for pool in some.values()]) for name in self.controls]
+        if self.walk:
+            ends = np.cumsum([0, *sizes])
+            parts = [slice(a, b) for a, b in pairwise(ends.tolist())]
+            walks = [(at.start, *walked(more[at], controls[0][at], self.tolerances[0])) for at in parts]
+            first, second = (np.concatenate([walk[0] + walk[side] for walk in walks]) for side in (1, 2))
+            return docs, first, second
+        rng = rng_for(ground.seed, "pairs", self.title)
+        return docs, *matched(more, [query, *controls], (0.0, *self.tolerances), self.most, rng)
+
+
+def _stacked(values: Sequence[Values]) -> Values:
+    """The values of all queries [documents, columns]; queries with fewer terms than others have zeros for the rest."""
+    columns = [_columns(some) for some in values]
+    whole = np.zeros((sum(map(len, columns)), max(some.shape[1] for some in columns)))
+    start = 0
+    for some in columns:
+        whole[start : start + len(some), : some.shape[1]] = some
+        start += len(some)
+    return whole
 
 
 def _columns(values: Values) -> Values:

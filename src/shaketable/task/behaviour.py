@@ -198,7 +198,7 @@ class Behaviour:
             {"s": one.s, "low": one.low, "high": one.high, "p": one.p if one.claims else np.nan}
             | shares
             | {"mean": one.mean, "median": one.median, "delta": delta, "samples": one.n, "queries": one.queries}
-            | {"symmetric": probe.symmetric, "failed": int((at & np.isnan(d)).sum()), "hash": drawn.fingerprint()}
+            | {"symmetric": probe.symmetric, "failed": int((at & np.isnan(d)).sum()), "hash": drawn.fingerprint}
         )
 
     def _corrected(self, details: pd.DataFrame) -> pd.DataFrame:
