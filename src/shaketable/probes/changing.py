@@ -10,7 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
 
 from shaketable.chance import Draws, draws_for
 from shaketable.text.language import Parsed, Span, offsets
@@ -18,6 +20,8 @@ from shaketable.types import Contrast, Omitted
 
 if TYPE_CHECKING:
     from shaketable.probes.ground import Ground, JudgedDoc
+
+Item = TypeVar("Item")
 
 NO_BODY = Omitted("it has no body")
 UNCHANGED = Omitted("nothing changes")
@@ -140,7 +144,9 @@ def sentences(text: str, ground: Ground) -> list[str]:
 
 def units(parsed: Parsed, span: Span, phrases: bool) -> list[list[str]]:
     """What is moved as one: each token, or with `phrases` each noun phrase and each token outside of them."""
-    ends = {chunk.start: chunk.end for chunk in parsed.chunks if phrases and chunk.end <= span.end}
+    if not phrases:
+        return [[word] for word in parsed.words(span)]
+    ends = {chunk.start: chunk.end for chunk in parsed.chunks if chunk.end <= span.end}
     found: list[list[str]] = []
     i = span.start
     while i < span.end:
@@ -161,9 +167,15 @@ def refilled(parsed: Parsed, phrases: Sequence[Span]) -> list[str]:
     return words + parsed.words(Span(done, len(parsed.tokens)))
 
 
+def shuffled(items: Sequence[Item], draws: Draws) -> list[Item]:
+    """The items in random order; for many of them, as the words of a text are, numpy is much faster than `draws`."""
+    order = np.random.default_rng(draws.bits()).permutation(len(items))
+    return [items[i] for i in order.tolist()]
+
+
 def permuted(words: Sequence[str], places: Sequence[int], draws: Draws) -> list[str]:
     """The words, those at some places dealt out among these places."""
     dealt = list(words)
-    for place, source in zip(places, draws.shuffled(places), strict=True):
+    for place, source in zip(places, shuffled(places, draws), strict=True):
         dealt[place] = words[source]
     return dealt

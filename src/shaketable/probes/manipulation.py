@@ -28,6 +28,7 @@ from shaketable.probes.changing import (
     permuted,
     refilled,
     sentences,
+    shuffled,
     starts,
     units,
 )
@@ -114,7 +115,7 @@ class ShuffleWords(OfTokens):
 
     def reworded(self, parsed: Parsed, text: str, draws: Draws) -> Sequence[str]:
         whole = units(parsed, Span(0, len(parsed.tokens)), self.keep_phrases)
-        return [word for unit in draws.shuffled(whole) for word in unit]
+        return [word for unit in shuffled(whole, draws) for word in unit]
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ class ShuffleSentenceWords(OfTokens):
         words: list[str] = []
         for span in parsed.sentences:
             *moved, last = units(parsed, span, self.keep_phrases)
-            words += (word for unit in (*draws.shuffled(moved), last) for word in unit)
+            words += (word for unit in (*shuffled(moved, draws), last) for word in unit)
         return words
 
 
@@ -136,7 +137,7 @@ class ShuffleNounPhrases(OfTokens):
     """Shuffle the noun phrases among the places where noun phrases stand."""
 
     def reworded(self, parsed: Parsed, text: str, draws: Draws) -> Sequence[str]:
-        return refilled(parsed, draws.shuffled(parsed.chunks))
+        return refilled(parsed, shuffled(parsed.chunks, draws))
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class ShuffleSomeWords(OfTokens):
     """Shuffle as many random words as there are noun phrases: how much a like number of changes does."""
 
     def reworded(self, parsed: Parsed, text: str, draws: Draws) -> Sequence[str]:
-        places = draws.shuffled(range(len(parsed.tokens)))[: len(parsed.chunks)]
+        places = shuffled(range(len(parsed.tokens)), draws)[: len(parsed.chunks)]
         return permuted(parsed.words(), places, draws)
 
 
@@ -173,7 +174,7 @@ class ShufflePrepositions(OfTokens):
             return permuted(words, places, draws) if len(places) > 1 else Omitted("it has no two prepositions")
         begins = offsets(text, parsed.tokens)
         dealt = list(words)
-        for place, source in zip(places, draws.shuffled(places), strict=True):
+        for place, source in zip(places, shuffled(places, draws), strict=True):
             if begins[place].start < len(words):
                 dealt[begins[place].start] = words[source]
         return dealt
@@ -184,7 +185,7 @@ class ShuffleSentences(OfSentences):
     """Shuffle the sentences."""
 
     def reordered(self, sentences: Sequence[Span], draws: Draws) -> Sequence[Span]:
-        return draws.shuffled(sentences)
+        return shuffled(sentences, draws)
 
 
 @dataclass(frozen=True)
