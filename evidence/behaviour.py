@@ -66,6 +66,7 @@ overlap tf +0.88 -0.03 +0.48 +0.06 +0.02 -0.01 +0.11 +0.02 13980
 overlap sum_tf +0.52 0.00 +0.32 +0.07 +0.05 -0.02 +0.06 +0.02 146730
 """
 TABLE_2 = """
+remove_stops_punct 0.00 -0.20 -0.08 -0.43 -0.60 -0.94 +0.18 -0.83 9259
 lemmatize 0.00 -0.02 +0.02 +0.01 -0.10 -0.10 -0.04 -0.59 9259
 shuffle_words 0.00 -0.25 -0.10 0.00 -0.11 -0.82 -0.38 -0.72 9260
 shuffle_sentence_words 0.00 -0.24 -0.07 0.00 -0.13 -0.78 -0.34 -0.67 9260
@@ -74,7 +75,6 @@ shuffle_sentences 0.00 0.00 -0.04 0.00 +0.02 -0.18 -0.13 -0.16 7295
 replace_with_query +0.99 +1.00 +1.00 +1.00 +1.00 +0.42 +0.98 +0.67 9260
 add_nonrelevant_sentence -0.03 +0.20 +0.01 -0.02 +0.05 +0.46 +0.24 +0.43 9260
 """
-"""Table 2 over all grades; that of removed stop-words is not in full in the text that was at hand."""
 
 
 def paper(text: str, keys: int) -> dict[str, dict[str, float]]:

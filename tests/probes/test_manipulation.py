@@ -579,7 +579,7 @@ def test_where_nothing_can_be_added_it_is_said():
 
 def test_queries_need_a_model():
     place = ground(DOCS)
-    assert "the model no/such is not at" in AddQueries("no/such").lacking(place)
+    assert "the model no/such is not on this machine" in AddQueries("no/such").lacking(place)
     assert (
         AddQueries("no/such").lacking(ground(DOCS, {"r": {"good": 1}})) == "none of the queries has a judged document"
     )

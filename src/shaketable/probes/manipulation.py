@@ -256,12 +256,15 @@ class AddQueries(Manipulation):
         check_within("add_queries", self, n=(1, 100))
 
     def lacking(self, ground: Ground) -> str:
-        if reason := super().lacking(ground) or missing(expand.AddQueries(self.model, self.n)):
+        """Where a model is looked for differs from one machine to the next, and is no part of a result."""
+        if reason := super().lacking(ground):
             return reason
+        if missing(expand.AddQueries(self.model, self.n)):
+            return f"the model {self.model} is not on this machine; `shaketable list rankers` has where it would be"
         try:
             open_generator(self.model)
         except ShaketableError as error:
-            return str(error)
+            return f"the model {self.model} cannot be opened ({type(error).__name__})"
         return ""
 
     def changes(self, ground: Ground) -> Iterator[tuple[JudgedDoc, Changed | Omitted]]:

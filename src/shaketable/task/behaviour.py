@@ -115,8 +115,9 @@ class Behaviour:
         directions: list[dict[str, Any]] = []
         verdicts: list[dict[str, Any]] = []
         deltas: dict[str, float] = {}
+        measured = gauge(bench, self.gauge)
         for ranker in bench.scoring:
-            deltas[ranker] = self._delta(bench, ranker)
+            deltas[ranker] = measured.delta(ranker) if self.delta is None else self.delta
             differences = scored(bench, ranker, drawn, units)
             for key, probe in probes.items():
                 for part, at in parts[key].items():
@@ -142,7 +143,7 @@ class Behaviour:
             "What does the ranker prefer, of two texts that differ in one thing?",
             {key: table for key, table in tables.items() if len(table)},
             tuple(_figures(tables)),
-            tuple(self._notes(bench, ground, deltas, probes, skipped)),
+            tuple(self._notes(measured, ground, deltas, probes, skipped)),
             tuple(_findings(details, directions)),
             tuple(examples),
             brief=tuple(key for key in (STRONGEST, *TABLES.values(), "both directions right", OWN) if key in tables),
@@ -179,13 +180,6 @@ class Behaviour:
         if self.high:
             return self.high
         return (grades[0] + grades[-1] + 1) // 2 if len(grades) > 1 else None
-
-    def _delta(self, bench: Bench, ranker: str) -> float:
-        """The typical difference between neighbours in a ranker's own lists, on other queries where there are any."""
-        if self.delta is not None:
-            return self.delta
-        runs = gauge(bench, self.gauge).rerank_candidates(ranker)
-        return typical_gap(list(scores.values()) for scores in runs.values())
 
     def _cell(
         self, bench: Bench, drawn: Drawn, d: Differences, at: NDArray[np.bool_], probe: Probe, delta: float
@@ -238,7 +232,7 @@ class Behaviour:
 
     def _notes(
         self,
-        bench: Bench,
+        measured: Gauge,
         ground: Ground,
         deltas: Mapping[str, float],
         probes: Mapping[str, Probe],
@@ -257,7 +251,7 @@ class Behaviour:
             values = ", ".join(f"{ranker} {delta:.4g}" for ranker, delta in deltas.items())
             yield (
                 f"A difference counts from delta on, the median gap between neighbours in a ranker's own first ten "
-                f"({gauge(bench, self.gauge).said}): {values}."
+                f"({measured.said}): {values}."
             )
         yield f"Sentences, lemmas and noun chunks are by {ground.language.name}; the stop list is {self.stopwords}."
         if skipped:
@@ -273,21 +267,26 @@ class Gauge:
     """Queries on which deltas are measured: others than those of the tests, where the collection has a split."""
 
     bench: Bench
+    qids: tuple[str, ...]
     said: str
 
-    def rerank_candidates(self, ranker: str) -> Mapping[str, Mapping[str, float]]:
-        return self.bench.rerank(ranker, self.bench.texts, self.bench.candidates)
+    def delta(self, ranker: str) -> float:
+        """The typical difference between neighbours in the lists of a ranker."""
+        texts = {qid: self.bench.texts[qid] for qid in self.qids}
+        lists = self.bench.rerank(ranker, texts, self.bench.candidates)
+        return typical_gap(list(scores.values()) for scores in lists.values())
 
 
 def gauge(bench: Bench, queries: int) -> Gauge:
     """The queries to measure on, at most so many."""
     for split in ("validation", "dev", "train"):
-        others = [qid for qid in bench.collection.splits.get(split, ()) if qid not in bench.queries]
-        if others and bench.split and split != bench.split:
+        known = bench.collection.splits.get(split, ())
+        if bench.split and split != bench.split and not set(known) & set(bench.queries) and known:
             other = replace(bench.on(bench.collection, split), limit=queries)
-            return Gauge(other, f"on {len(other.queries)} queries of the split {split}, none of them tested here")
-    same = replace(bench.on(bench.collection, bench.split), limit=min(queries, bench.limit or queries))
-    return Gauge(same, f"on {len(same.queries)} of the queries tested here, for want of others")
+            said = f"on {len(other.queries)} queries of the split {split}, none of them tested here"
+            return Gauge(other, tuple(other.queries), said)
+    some = tuple(bench.queries)[:queries]
+    return Gauge(bench, some, f"on {len(some)} of the queries tested here, for want of others")
 
 
 def scored(bench: Bench, ranker: str, drawn: Mapping[str, Drawn], units: Units) -> dict[str, Differences]:
@@ -427,7 +426,7 @@ def _findings(details: pd.DataFrame, directions: Sequence[Mapping[str, Any]]) ->
             where = "" if row["documents"] == ALL else str(row["documents"])
             key, n, p = f"{row['name']}.s", int(row["queries"]), float(row[corrected])
             yield Finding(row["ranker"], key, row["s"], row["low"], row["high"], n, p, where=where)
-    for one in directions:
+    for one in (one for one in directions if 2 * one["pairs"] >= FEWEST_SAMPLES):
         yield Finding(one["ranker"], f"{one['test']}.both right".lower(), one["both right"], n=one["pairs"])
 
 

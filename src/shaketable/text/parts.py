@@ -177,7 +177,7 @@ def vocabulary() -> Mapping[str, Mapping[str, float]]:
     found: dict[str, dict[str, float]] = {}
     codes = {NOUN: "NN", VERB: "VB", ADJECTIVE: "JJ", ADVERB: "RB"}
     for word, parts in lexicon().items():
-        for part in parts:
+        for part in sorted(parts):  # the order decides ties
             code = "NS" if part == NOUN and word not in plurals() and looks_plural(word) else codes[part]
             found.setdefault(word, {})[code] = 0.0
     for code, words in (("VB", REGULAR_VERBS | odd_verbs()), ("JJ", ADJECTIVES), ("RB", ADVERBS), ("NN", MOSTLY_NOUNS)):
