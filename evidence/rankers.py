@@ -84,10 +84,10 @@ def main() -> None:
             how much chance does in training. The encoders are on MiniLM (six layers, 22 million weights), cut at 64
             word pieces (epic at 48), and everybody re-ranks BM25's top {DEPTH}; their controls had {CONTROL} steps.
             These are short trainings on {len(bench.collection.splits["train"])} queries, for two cores, and no
-            measure of what such models reach. The control of dense and of colbert begins with weights that rank well already, so
-            that being above it (paired t-test, p < {LEVEL}) says more than for the small nets. MiniLM has no head that
-            fills in masked words, so epic reads through one that is tied to its embeddings, and prop learns to fill in
-            words first; bert has the same steps without pre-training."""),
+            measure of what such models reach. The control of colbert begins with weights that rank well
+            already, so that being above it (paired t-test, p < {LEVEL}) says more than for the small nets. MiniLM has
+            no head that fills in masked words, so epic reads through one that is tied to its embeddings, and prop
+            learns to fill in words first; bert has the same steps without pre-training."""),
             table(HEAD, rows),
             prose(f"""The expander of doct5query is a T5 of two layers that learned from nothing but the
             {len(query_pairs(bench.collection, bench.collection.splits["train"])):,} relevant passages of the train
