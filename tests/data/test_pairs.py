@@ -19,7 +19,7 @@ from shaketable.data.pairs import (
     WNC,
     Answered,
     CrossedPair,
-    Pair,
+    TextPair,
     in_parallel,
     read_crossed,
     read_facts,
@@ -59,8 +59,8 @@ def jfleg(folder: Path, apart: bool) -> str:
 def test_jfleg_as_its_repository_has_it(apart, tmp_path):
     pairs = list(read_jfleg(jfleg(tmp_path, apart)))
     assert len(pairs) == 2 * 3 * 4
-    assert pairs[0] == Pair("dev-1", "He goes home 0", "he go home")
-    assert pairs[-1] == Pair("test-3", "I like it 3", "i likes it")
+    assert pairs[0] == TextPair("dev-1", "He goes home 0", "he go home")
+    assert pairs[-1] == TextPair("test-3", "I like it 3", "i likes it")
     assert (pairs[4].first, pairs[4].second) == ("", "")  # an empty line is a line
     assert next(iter(read_jfleg(str(tmp_path), spellchecked=True))).second == "he go home."
 
@@ -68,7 +68,7 @@ def test_jfleg_as_its_repository_has_it(apart, tmp_path):
 def test_jfleg_as_lines_of_json(tmp_path):
     row = {"id": "dev-1", "rewrite": 0, "a": "he go", "b": "He goes", "a_spellchecked": "he  go"}
     path = json_lines(tmp_path / "dev.jsonl", row, row | {"b": "He went"})
-    pairs = [Pair("dev-1", "He goes", "he go"), Pair("dev-1", "He went", "he go")]
+    pairs = [TextPair("dev-1", "He goes", "he go"), TextPair("dev-1", "He went", "he go")]
     assert list(read_jfleg(str(path))) == list(read_jfleg(str(tmp_path))) == pairs
     assert [pair.second for pair in read_jfleg(str(path), spellchecked=True)] == ["he  go"] * 2
 
@@ -92,9 +92,9 @@ def test_turkcorpus_in_both_layouts(tmp_path):
         written(tmp_path / "files" / f"test.8turkers.tok.turk.{i}", f"easy {i}", "second")
     pairs = list(read_turk(str(tmp_path / "files")))
     assert len(pairs) == 16
-    assert pairs[0] == Pair("test-1", "easy 0", "a hard sentence ( it is )")
+    assert pairs[0] == TextPair("test-1", "easy 0", "a hard sentence ( it is )")
     path = json_lines(tmp_path / "test.jsonl", {"id": "test-1", "rewrite": 0, "a": "hard", "b": "easy"})
-    assert list(read_turk(str(path))) == [Pair("test-1", "easy", "hard")]
+    assert list(read_turk(str(path))) == [TextPair("test-1", "easy", "hard")]
 
 
 def gyafc(folder: Path) -> Path:
@@ -115,9 +115,9 @@ def test_gyafc_in_both_directions(tmp_path):
     pairs = list(read_gyafc(str(gyafc(tmp_path))))
     assert len(pairs) == 2 * 2 * 2 * 4
     question = "how do you greet people"
-    assert Pair("Music-tune-informal-2", "I must leave 0", "gotta run", question) in pairs
-    assert Pair("Music-test-formal-1", "Good evening", "evening 3", question) in pairs
-    assert Pair("Music-test-formal-2", "It is late", "so late 3", None) in pairs
+    assert TextPair("Music-tune-informal-2", "I must leave 0", "gotta run", question) in pairs
+    assert TextPair("Music-test-formal-1", "Good evening", "evening 3", question) in pairs
+    assert TextPair("Music-test-formal-2", "It is late", "so late 3", None) in pairs
     assert sum(pair.query is None for pair in pairs) == len(pairs) / 2
 
 
@@ -139,9 +139,9 @@ def test_summaries_as_json_and_as_a_table(tmp_path):
     json_lines(tmp_path / "a.jsonl", ARTICLE, ARTICLE | {"id": "2", "title": ""})
     written(tmp_path / "b.tsv", "id\tbody\ttitle\tsummary", "3\tthe body\tthe title\tthe summary")
     assert list(read_summaries(str(tmp_path), every=1)) == [
-        Pair("1", "Otters are back.", "They were filmed in March.", "Otters"),
-        Pair("2", "Otters are back.", "They were filmed in March.", None),
-        Pair("3", "the summary", "the body", "the title"),
+        TextPair("1", "Otters are back.", "They were filmed in March.", "Otters"),
+        TextPair("2", "Otters are back.", "They were filmed in March.", None),
+        TextPair("3", "the summary", "the body", "the title"),
     ]
 
 
@@ -162,13 +162,16 @@ def test_msrp_takes_paraphrases_only(tmp_path):
     header = "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String"
     written(tmp_path / "msr_paraphrase_train.txt", header, '1\t10\t11\tHe said "no\tHe refused', "0\t12\t13\tx\ty")
     written(tmp_path / "msr_paraphrase_test.txt", header, "1\t14\t15\tone\tother")
-    assert list(read_msrp(str(tmp_path))) == [Pair("10-11", 'He said "no', "He refused"), Pair("14-15", "one", "other")]
+    assert list(read_msrp(str(tmp_path))) == [
+        TextPair("10-11", 'He said "no', "He refused"),
+        TextPair("14-15", "one", "other"),
+    ]
 
 
 def test_the_neutral_sentence_is_first(tmp_path):
     row = "882\ttok ##ens\tother tok ##ens\tA brilliant film .\tA film ."
     path = written(tmp_path / "biased.full", row, f"{row}\tADJ NOUN\tamod")
-    assert list(read_wnc(str(path))) == [Pair("882", "A film .", "A brilliant film .")] * 2
+    assert list(read_wnc(str(path))) == [TextPair("882", "A film .", "A brilliant film .")] * 2
     written(tmp_path / "biased.word.dev", row)
     assert len(list(read_wnc(str(tmp_path)))) == 2  # biased.full has all of them
 
@@ -179,8 +182,8 @@ def test_facts_in_both_layouts(tmp_path):
     path = json_lines(tmp_path / "a.jsonl", question, {"id": "x", "article": "...", "sentences": sentences})
     assert list(read_facts(str(path))) == [
         Answered("1", "who sang", "Ann Lee", "PERSON", "Ann Lee sang."),
-        Pair("x", "a", "b"),
-        Pair("x", "c", "b"),
+        TextPair("x", "a", "b"),
+        TextPair("x", "c", "b"),
     ]
 
 
@@ -197,7 +200,7 @@ def test_crossed_pairs_by_either_name(tmp_path):
 
 def test_pairs_may_have_a_grade(tmp_path):
     path = json_lines(tmp_path / "a.jsonl", {"id": 3, "query": "q", "a": "x", "b": "y", "grade": 2})
-    assert list(read_pairs(path)) == [Pair("3", "x", "y", "q", 2)]
+    assert list(read_pairs(path)) == [TextPair("3", "x", "y", "q", 2)]
 
 
 READERS: dict[str, tuple[Callable[[Path], Iterable[Any]], Any]] = {
@@ -280,6 +283,6 @@ def test_the_real_turkcorpus_has_eight_simplifications_of_each_sentence(shared_d
 
 def test_the_real_summaries_of_qags(shared_data):
     pairs = list(read_facts(str(shared_data / "pairs" / "factuality")))
-    assert all(isinstance(pair, Pair) for pair in pairs)
+    assert all(isinstance(pair, TextPair) for pair in pairs)
     assert len({pair.qid for pair in pairs}) == 108  # articles with true and false sentences; xsum has one a piece
     assert all(pair.qid.startswith("cnndm") for pair in pairs)

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from shaketable.data.pairs import BUNDLED, CrossedPair, Pair, bundled, bundled_crossed
+from shaketable.data.pairs import BUNDLED, CrossedPair, TextPair, bundled, bundled_crossed
 from shaketable.data.sample import FOLDER
 from shaketable.text.distance import damerau_levenshtein
 from shaketable.text.tokens import Tokenizer
@@ -124,7 +124,7 @@ def test_the_readers_give_them_back():
             expected = [CrossedPair(r["id"], r["query_a"], r["query_b"], r["a"], r["b"]) for r in rows(kind)]
             assert list(bundled_crossed(kind)) == expected
         else:
-            assert list(bundled(kind)) == [Pair(r["id"], r["a"], r["b"], r["query"]) for r in rows(kind)]
+            assert list(bundled(kind)) == [TextPair(r["id"], r["a"], r["b"], r["query"]) for r in rows(kind)]
 
 
 def test_the_data_card_counts_them():

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shaketable.data.pairs import Answered, Pair
+from shaketable.data.pairs import Answered, TextPair
 from shaketable.errors import BadInput
 from shaketable.probes.transfer import (
     EMPTY,
@@ -54,10 +54,10 @@ def reasons(contrasts: Sequence[Contrast | Omitted]) -> Counter[str]:
 
 
 def test_the_query_is_a_chunk_of_both_texts():
-    pair = Pair("s1", "We saw the Green river and an ox.", "we see the  green river, an ox")
+    pair = TextPair("s1", "We saw the Green river and an ox.", "we see the  green river, an ox")
     (contrast,) = with_chunks(ground(), [pair])
     assert contrast == Contrast("the green river", Doc(pair.first), Doc(pair.second), qid="s1")
-    assert list(with_chunks(ground(), [Pair("s1", "an ox", "an ox, the green river")])) == [Omitted(NO_CHUNK)]
+    assert list(with_chunks(ground(), [TextPair("s1", "an ox", "an ox, the green river")])) == [Omitted(NO_CHUNK)]
 
 
 def test_chunks_stand_in_the_query_as_they_stand_in_the_text():
@@ -68,7 +68,7 @@ def test_chunks_stand_in_the_query_as_they_stand_in_the_text():
 
 def test_the_draw_is_tied_to_the_pair_and_to_the_seed():
     text = "the first thing, the second thing, the third thing, the fourth thing"
-    pairs = [Pair(str(i), f"{text} {i}", f"{text}, {i}") for i in range(60)]
+    pairs = [TextPair(str(i), f"{text} {i}", f"{text}, {i}") for i in range(60)]
     there, back = (only(list(with_chunks(ground(), some))) for some in (pairs, pairs[::-1]))
     assert there == back[::-1]
     assert {c.query for c in there} == {f"the {n} thing" for n in ("first", "second", "third", "fourth")}
@@ -76,12 +76,12 @@ def test_the_draw_is_tied_to_the_pair_and_to_the_seed():
 
 
 def test_a_query_that_is_known_stays():
-    (contrast,) = with_chunks(ground(), [Pair("s", "one text", "other text", "my query")])
+    (contrast,) = with_chunks(ground(), [TextPair("s", "one text", "other text", "my query")])
     assert contrast == Contrast("my query", Doc("one text"), Doc("other text"), qid="s")
 
 
 def test_texts_that_are_the_same_count_where_the_published_numbers_count_them():
-    pairs = [Pair("s", "the same words", "the same words"), Pair("t", "", "the same words")]
+    pairs = [TextPair("s", "the same words", "the same words"), TextPair("t", "", "the same words")]
     assert [type(c) for c in with_chunks(ground(), pairs)] == [Contrast, Omitted]
     assert list(with_chunks(ground(), pairs, same=False)) == [Omitted(SAME), Omitted(EMPTY)]
 
@@ -105,7 +105,7 @@ def test_content_lemmas_of_a_query():
     ],
 )
 def test_a_word_of_the_query_must_be_in_both_texts(query, first, second, outcome):
-    (contrast,) = with_lemmas(ground(), [Pair("s", first, second, query)])
+    (contrast,) = with_lemmas(ground(), [TextPair("s", first, second, query)])
     assert contrast == (Omitted(outcome) if outcome != "taken" else Contrast(query, Doc(first), Doc(second), qid="s"))
 
 
@@ -194,9 +194,9 @@ def test_parameters():
 
 @given(st.lists(st.tuples(st.text(max_size=40), st.text(max_size=40)), max_size=8))
 def test_a_pair_is_a_contrast_or_left_out_and_turning_it_round_keeps_the_query_possible(texts):
-    pairs = [Pair(str(i), first, second) for i, (first, second) in enumerate(texts)]
+    pairs = [TextPair(str(i), first, second) for i, (first, second) in enumerate(texts)]
     contrasts = list(with_chunks(ground(), pairs))
-    turned = list(with_chunks(ground(), [Pair(p.qid, p.second, p.first) for p in pairs]))
+    turned = list(with_chunks(ground(), [TextPair(p.qid, p.second, p.first) for p in pairs]))
     assert len(contrasts) == len(pairs)
     assert [type(c) for c in contrasts] == [type(c) for c in turned]
     for contrast in only(contrasts):

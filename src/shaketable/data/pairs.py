@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class TextPair:
     """Two texts; `qid` names what pairs have in common: one sentence has several rewrites, one question many texts.
 
     `query` is "" where one is to be derived from the texts, and None where it should be known and is not.
@@ -179,13 +179,13 @@ NAMES = (("query_a", "query_b", "a", "b"), ("q1", "q2", "doc1", "doc2"))
 """What the queries and texts of crossed pairs are called: by us, by NevIR."""
 
 
-def read_pairs(path: Path) -> Iterator[Pair]:
+def read_pairs(path: Path) -> Iterator[TextPair]:
     """Pairs from lines with query, a and b; a grade of both texts may stand with them."""
     for number, row in objects(path, ("query", "a", "b")):
         grade = row.get("grade")
         if grade is not None and (isinstance(grade, bool) or not isinstance(grade, int)):
             raise BadInput(f'"grade" should be a whole number, not {quoted(grade)}', path, number)
-        yield Pair(name_of(row, number, path), row["a"], row["b"], row["query"], grade)
+        yield TextPair(name_of(row, number, path), row["a"], row["b"], row["query"], grade)
 
 
 def read_crossed(path: Path) -> Iterator[CrossedPair]:
@@ -200,7 +200,7 @@ def read_crossed(path: Path) -> Iterator[CrossedPair]:
         yield CrossedPair(qid, *(row[name] for name in names))
 
 
-def bundled(kind: str) -> Iterator[Pair]:
+def bundled(kind: str) -> Iterator[TextPair]:
     """The pairs of a kind that come with the package."""
     return read_pairs(BUNDLED / f"{kind}.jsonl")
 
@@ -231,7 +231,7 @@ JFLEG = DataSet(
 )
 
 
-def read_jfleg(path: str, spellchecked: bool = False) -> Iterator[Pair]:
+def read_jfleg(path: str, spellchecked: bool = False) -> Iterator[TextPair]:
     """Fluent rewrites of learners' sentences, four for each; the sources as they are or after a spelling check."""
     for file in JFLEG.found(path):
         if file.suffix != ".src":
@@ -241,13 +241,13 @@ def read_jfleg(path: str, spellchecked: bool = False) -> Iterator[Pair]:
         source = file.with_name(f"{split}.spellchecked.src") if spellchecked else file
         references = [file.with_name(f"{split}.ref{i}") for i in JFLEG_REFERENCES]
         for number, (text, *rewrites) in enumerate(in_parallel(source, *references), 1):
-            yield from (Pair(f"{split}-{number}", rewrite, text) for rewrite in rewrites)
+            yield from (TextPair(f"{split}-{number}", rewrite, text) for rewrite in rewrites)
 
 
-def _rewritten(path: Path, source: str) -> Iterator[Pair]:
+def _rewritten(path: Path, source: str) -> Iterator[TextPair]:
     """Pairs from lines with a source and a rewrite, b; lines of one source have one id."""
     for number, row in objects(path, (source, "b"), filled=False):
-        yield Pair(name_of(row, number, path), row["b"], row[source])
+        yield TextPair(name_of(row, number, path), row["b"], row[source])
 
 
 TURK_SPLITS = ("test", "tune")
@@ -269,7 +269,7 @@ TURK = DataSet(
 )
 
 
-def read_turk(path: str) -> Iterator[Pair]:
+def read_turk(path: str) -> Iterator[TextPair]:
     """Simplifications of sentences of Wikipedia, eight for each."""
     for file in TURK.found(path):
         if file.suffix != ".norm":
@@ -278,7 +278,7 @@ def read_turk(path: str) -> Iterator[Pair]:
         stem = file.name.removesuffix(".norm")
         for number, texts in enumerate(in_parallel(file, *(file.with_name(f"{stem}.turk.{i}") for i in TURKERS)), 1):
             text, *rewrites = (text.replace("-lrb-", "(").replace("-rrb-", ")") for text in texts)
-            yield from (Pair(f"{stem.partition('.')[0]}-{number}", rewrite, text) for rewrite in rewrites)
+            yield from (TextPair(f"{stem.partition('.')[0]}-{number}", rewrite, text) for rewrite in rewrites)
 
 
 # Formality -----------------------------------------------------------------------------------------------------------
@@ -309,7 +309,7 @@ GYAFC = DataSet(
 )
 
 
-def read_gyafc(path: str) -> Iterator[Pair]:
+def read_gyafc(path: str) -> Iterator[TextPair]:
     """Formal and informal versions of sentences, one of them a source and the other one of its four rewrites.
 
     The query is the question that the source was an answer to, and None where nobody knows which.
@@ -331,7 +331,7 @@ def read_gyafc(path: str) -> Iterator[Pair]:
             for rewrite in rewrites:
                 formal, informal = (text, rewrite) if file.name == "formal" else (rewrite, text)
                 name = f"{domain}-{file.parent.name}-{file.name}-{number}"
-                yield Pair(name, formal, informal, questions.get(qid))
+                yield TextPair(name, formal, informal, questions.get(qid))
 
 
 # Summaries -----------------------------------------------------------------------------------------------------------
@@ -354,12 +354,12 @@ SUMMARIES = DataSet(
 )
 
 
-def read_summaries(path: str, every: int = 10) -> Iterator[Pair]:
+def read_summaries(path: str, every: int = 10) -> Iterator[TextPair]:
     """Summaries of articles and their bodies, with the titles as queries; one article in `every`, by its id."""
     for file in SUMMARIES.found(path):
         for _, row in _tabled(file, SUMMARY) if ".tsv" in file.suffixes else objects(file, SUMMARY, filled=False):
             if sampled(row["id"], every):
-                yield Pair(row["id"], row["summary"], row["body"], row["title"] or None)
+                yield TextPair(row["id"], row["summary"], row["body"], row["title"] or None)
 
 
 def sampled(name: str, every: int) -> bool:
@@ -406,7 +406,7 @@ MSRP = DataSet(
 )
 
 
-def read_msrp(path: str) -> Iterator[Pair]:
+def read_msrp(path: str) -> Iterator[TextPair]:
     """Pairs of sentences of the news that people take for paraphrases (Quality is 1)."""
     for file in MSRP.found(path):
         for number, columns in _table(file):
@@ -414,7 +414,7 @@ def read_msrp(path: str) -> Iterator[Pair]:
                 message = f"should have 5 columns (Quality, two ids, two sentences), it has {len(columns)}"
                 raise BadInput(message, file, number)
             if columns[0] == "1":
-                yield Pair(f"{columns[1]}-{columns[2]}", columns[3].strip(), columns[4].strip())
+                yield TextPair(f"{columns[1]}-{columns[2]}", columns[3].strip(), columns[4].strip())
             elif columns[0] != "0" and number > 1:
                 raise BadInput(f"Quality should be 0 or 1, not {quoted(columns[0])}", file, number)
 
@@ -437,7 +437,7 @@ WNC = DataSet(
 )
 
 
-def read_wnc(path: str) -> Iterator[Pair]:
+def read_wnc(path: str) -> Iterator[TextPair]:
     """Sentences of Wikipedia before and after an editor took a bias out of them."""
     for file in WNC.found(path):
         for number, columns in _table(file):
@@ -446,7 +446,7 @@ def read_wnc(path: str) -> Iterator[Pair]:
                     f"should have 5 columns or more (id, two lists of tokens, two sentences), it has {len(columns)}"
                 )
                 raise BadInput(message, file, number)
-            yield Pair(columns[0], columns[4].strip(), columns[3].strip())
+            yield TextPair(columns[0], columns[4].strip(), columns[3].strip())
 
 
 ANSWERED = ("question", "answer", "entity_type", "passage")
@@ -460,7 +460,7 @@ FACTS = DataSet(
 )
 
 
-def read_facts(path: str) -> Iterator[Answered | Pair]:
+def read_facts(path: str) -> Iterator[Answered | TextPair]:
     """Questions with passages that answer them; or, as QAGS has them, true and false sentences about one article.
 
     Of an article, each sentence that it supports is paired with each that it does not. They say different things, so
@@ -475,7 +475,7 @@ def read_facts(path: str) -> Iterator[Answered | Pair]:
                 yield Answered(name_of(row, number, file), *(row[name] for name in ANSWERED))
 
 
-def _supported(row: Row, path: Path, number: int) -> Iterator[Pair]:
+def _supported(row: Row, path: Path, number: int) -> Iterator[TextPair]:
     sentences = row["sentences"]
     if not isinstance(sentences, list):
         raise BadInput('"sentences" should be a list of objects with "text" and "supported"', path, number)
@@ -486,7 +486,7 @@ def _supported(row: Row, path: Path, number: int) -> Iterator[Pair]:
         check_texts(sentence, ("text",), path, number)
         texts[sentence["supported"]].append(sentence["text"])
     for supported, unsupported in product(texts[True], texts[False]):
-        yield Pair(name_of(row, number, path), supported, unsupported)
+        yield TextPair(name_of(row, number, path), supported, unsupported)
 
 
 def answer_pattern(answer: str) -> re.Pattern[str]:

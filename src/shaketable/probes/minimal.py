@@ -18,7 +18,7 @@ from shaketable.data.pairs import (
     SOURCE_BIAS,
     CrossedPair,
     DataSet,
-    Pair,
+    TextPair,
     bundled,
     bundled_crossed,
     read_crossed,
@@ -83,7 +83,7 @@ class _Sided(_Minimal):
         for pair in self._pairs():
             yield Contrast(pair.query or "", Doc(pair.first), Doc(pair.second), qid=pair.qid, grade=pair.grade)
 
-    def _pairs(self) -> Iterator[Pair]:
+    def _pairs(self) -> Iterator[TextPair]:
         if not self.path:
             yield from bundled(self.kind)
             return

@@ -26,7 +26,7 @@ from shaketable.data.pairs import (
     WNC,
     Answered,
     DataSet,
-    Pair,
+    TextPair,
     answer_pattern,
     bundled,
     read_facts,
@@ -55,7 +55,7 @@ NO_QUERY = "its query is not known"
 NO_LEMMA = "no content word of the query is in both texts"
 
 
-def with_chunks(ground: Ground, pairs: Iterable[Pair], same: bool = True) -> Iterator[Contrast | Omitted]:
+def with_chunks(ground: Ground, pairs: Iterable[TextPair], same: bool = True) -> Iterator[Contrast | Omitted]:
     """Contrasts whose query is one noun chunk that both texts have, drawn for the pair; a query that is there stays.
 
     `same` keeps pairs whose two texts are the same: the published numbers count them, as neutral.
@@ -74,7 +74,7 @@ def with_chunks(ground: Ground, pairs: Iterable[Pair], same: bool = True) -> Ite
             yield Omitted(NO_CHUNK)
 
 
-def with_lemmas(ground: Ground, pairs: Iterable[Pair]) -> Iterator[Contrast | Omitted]:
+def with_lemmas(ground: Ground, pairs: Iterable[TextPair]) -> Iterator[Contrast | Omitted]:
     """Contrasts whose query has a content word, by its lemma, that both texts have."""
     for pair in _read(ground, pairs, chunks=False):
         if not pair.first.strip() or not pair.second.strip():
@@ -106,7 +106,7 @@ def _lemmas(ground: Ground, text: str) -> set[str]:
     return {token.lemma for token in ground.parse(text).tokens}
 
 
-def _read(ground: Ground, pairs: Iterable[Pair], chunks: bool) -> Iterator[Pair]:
+def _read(ground: Ground, pairs: Iterable[TextPair], chunks: bool) -> Iterator[TextPair]:
     """The pairs, after the linguistic tool has read what will be asked for of many of them at once."""
     pairs = iter(pairs)
     while some := list(islice(pairs, AT_ONCE)):
@@ -116,7 +116,7 @@ def _read(ground: Ground, pairs: Iterable[Pair], chunks: bool) -> Iterator[Pair]
         yield from some
 
 
-def _contrast(pair: Pair, query: str) -> Contrast:
+def _contrast(pair: TextPair, query: str) -> Contrast:
     return Contrast(query, Doc(pair.first), Doc(pair.second), qid=pair.qid, grade=pair.grade)
 
 
@@ -249,7 +249,7 @@ class Factuality(_Transfer):
             yield from with_chunks(ground, bundled("factuality"))
             return
         rows = list(read_facts(self.path))
-        yield from with_chunks(ground, (row for row in rows if isinstance(row, Pair)), same=False)
+        yield from with_chunks(ground, (row for row in rows if isinstance(row, TextPair)), same=False)
         yield from swapped(ground, [row for row in rows if isinstance(row, Answered)])
 
 
