@@ -40,6 +40,7 @@ TABLES = {
 }
 """strategy -> its table."""
 OWN, STRONGEST = "your pairs, one by one", "the strongest preferences"
+SYMMETRIC, SLICED = "tests without a direction", "by slice"
 SIGNS = ("positive", "neutral", "negative")
 MAP, SHARES, EQUAL_TF = "s: ", "shares: ", "relevance at equal TF"
 SIDE_BY_SIDE = {
@@ -114,6 +115,7 @@ class Behaviour:
         examples: list[Example] = []
         directions: list[dict[str, Any]] = []
         verdicts: list[dict[str, Any]] = []
+        slices: list[dict[str, Any]] = []
         deltas: dict[str, float] = {}
         measured = gauge(bench, self.gauge)
         for ranker in bench.scoring:
@@ -124,6 +126,7 @@ class Behaviour:
                     row = self._cell(bench, drawn[key], differences[key], at, probe, deltas[ranker])
                     about = {"test": title(probe), "name": key, "strategy": probe.strategy, "documents": part}
                     cells.append(about | {"ranker": ranker} | row)
+                slices += _sliced(bench, ranker, title(probe), drawn[key], differences[key], deltas[ranker])
                 examples += _largest(ranker, title(probe), drawn[key], differences[key])
                 verdicts += _expected(ranker, probe, differences[key], deltas[ranker])
                 if (right := _both(drawn[key], differences[key], probe)) is not None:
@@ -136,6 +139,8 @@ class Behaviour:
             tables[OWN] = pd.DataFrame(verdicts)
         if len(strong := _strongest(details)):
             tables = {STRONGEST: strong, **tables}
+        if slices:
+            tables[SLICED] = pd.DataFrame(slices)
         drawings = _drawn_tables(details)
         tables |= drawings | {"details": details, "left out": _left_out(drawn, skipped, probes)}
         return Result(
@@ -146,7 +151,9 @@ class Behaviour:
             tuple(self._notes(measured, ground, deltas, probes, skipped)),
             tuple(_findings(details, directions)),
             tuple(examples),
-            brief=tuple(key for key in (STRONGEST, *TABLES.values(), "both directions right", OWN) if key in tables),
+            brief=tuple(
+                key for key in (STRONGEST, *TABLES.values(), SYMMETRIC, "both directions right", OWN) if key in tables
+            ),
         )
 
     def _ground(self, bench: Bench) -> Ground:
@@ -211,8 +218,11 @@ class Behaviour:
         tables: dict[str, pd.DataFrame] = {}
         if not len(details):
             return tables
-        for strategy, called in TABLES.items():
-            rows = details[details["strategy"] == strategy]
+        directed = {
+            called: details["strategy"].eq(strategy) & ~details["symmetric"] for strategy, called in TABLES.items()
+        }
+        for called, chosen_rows in {**directed, SYMMETRIC: details["symmetric"]}.items():
+            rows = details[chosen_rows]
             wide = []
             for (test, part), cells in rows.groupby(["test", "documents"], sort=False):
                 row = {"test": test, "documents": part}
@@ -366,6 +376,23 @@ def shown(cell: Mapping[Any, Any]) -> str:
     if cell["samples"] < FEWEST_SAMPLES:
         return f"({text})"
     return text if cell["symmetric"] or cell["significant"] else f"{text}°"
+
+
+def _sliced(
+    bench: Bench, ranker: str, test: str, drawn: Drawn, d: Differences, delta: float
+) -> Iterator[dict[str, Any]]:
+    """s by slices of the queries, where a test is about queries of the collection and a slice has samples enough."""
+    places = {qid: i for i, qid in enumerate(drawn.qids)}
+    signs = np.where(d > delta, 1, 0) - np.where(d < -delta, 1, 0)
+    known = ~np.isnan(d)
+    total = np.bincount(drawn.query[known], signs[known], len(places))
+    count = np.bincount(drawn.query[known], minlength=len(places))
+    for sliced_by, parts in bench.slices.items():
+        for part, qids in parts.items():
+            at = [places[qid] for qid in qids if qid in places]
+            if (n := int(count[at].sum())) >= FEWEST_SAMPLES:
+                about = {"test": test, "ranker": ranker, "slice": sliced_by, "part": part}
+                yield about | {"s": float(total[at].sum() / n), "samples": n, "queries": len(at)}
 
 
 def _both(drawn: Drawn, d: Differences, probe: Probe) -> dict[str, Any] | None:
