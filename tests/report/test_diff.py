@@ -34,6 +34,12 @@ def test_what_is_the_same_for_long_is_cut_short():
     assert after.count("w") == 2 * AROUND + 1  # and that of "new"
 
 
+def test_two_texts_that_have_little_in_common_are_not_marked():
+    before, after = marked(" ".join("abcdefghijklmn"), " ".join("opqrstuvwxyzab"))
+    assert "<del>" not in before
+    assert "<ins>" not in after
+
+
 def test_texts_are_escaped():
     before, after = marked("x <script>alert(1)</script>", "x <img src=x onerror=alert(2)>\x1b[31m")
     assert "<script" not in before

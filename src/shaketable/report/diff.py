@@ -11,6 +11,8 @@ from shaketable.report import clean
 
 AROUND = 12
 """Words that are shown on each side of a difference; longer stretches that are the same are cut short."""
+ALIKE = 0.4
+"""Texts that share less than this are two texts, not one that was changed: marks would say nothing."""
 MOST = 400
 """Words that are compared."""
 
@@ -24,7 +26,10 @@ def marked(before: str, after: str) -> tuple[Markup, Markup]:
     """
     left, right = (clean(text).split()[:MOST] for text in (before, after))
     parts: tuple[list[Markup], list[Markup]] = ([], [])
-    codes = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+    matcher = SequenceMatcher(None, left, right, autojunk=False)
+    if matcher.ratio() < ALIKE and min(len(left), len(right)) >= AROUND:
+        return escape(" ".join(left)), escape(" ".join(right))
+    codes = matcher.get_opcodes()
     for number, (kind, a, b, c, d) in enumerate(codes):
         if kind == "equal":
             same = _shortened(left[a:b], first=number == 0, last=number == len(codes) - 1)
