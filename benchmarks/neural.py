@@ -35,7 +35,7 @@ from shaketable.rankers.nets import checkpoints, colbert, dense, epic
 from shaketable.rankers.nets.bert import CrossEncoder
 from shaketable.rankers.nets.monot5 import MonoT5
 from shaketable.rankers.nets.scoring import TOKENS, batches, ranker_of
-from shaketable.rankers.nets.shapes import BertShape, ColBERTShape, DenseShape, EPICShape
+from shaketable.rankers.nets.shapes import BertShape, ColBERTShape, DenseShape, EPICShape, MonoT5Shape
 from shaketable.registry import LEARNERS
 from shaketable.types import Collection, Doc, Slate
 
@@ -132,7 +132,7 @@ def small_t5(texts: list[str], folder: Path) -> MonoT5:
     with checkpoints.quiet():
         T5ForConditionalGeneration(T5Config(vocab_size=32128, decoder_start_token_id=0)).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    return MonoT5.pretrained(str(folder))
+    return MonoT5.pretrained(str(folder), MonoT5Shape())
 
 
 def mono_t5(rounds: int, size: int) -> None:
@@ -163,7 +163,7 @@ def mono_t5(rounds: int, size: int) -> None:
 
 def epic_texts(rounds: int, size: int) -> None:
     _, texts = passages(rounds * size)
-    net, bare_net = (epic.EPIC.pretrained("minilm", EPICShape(192)).eval() for _ in range(2))
+    net, bare_net = (epic.EPIC.pretrained("minilm", EPICShape(max_length=192)).eval() for _ in range(2))
     ranker = ranker_of("epic", "benchmark", net, MemoryCorpus({}))
 
     def bare(some):
