@@ -81,7 +81,8 @@ OwnPairs = Annotated[
                  "same). The exit code is 1 if one does not come out as expected."),
 ]  # fmt: skip
 Documents = Annotated[
-    int, typer.Option("--documents", min=0, help="Manipulate only so many judged documents, drawn at random.")
+    int,
+    typer.Option("--documents", min=0, help="Manipulate only so many judged documents, drawn at random; 0 means all."),
 ]
 Delta = Annotated[
     float | None,
