@@ -263,7 +263,7 @@ class Behaviour:
                 f"A difference counts from delta on, the median gap between neighbours in a ranker's own first ten "
                 f"({measured.said}): {values}."
             )
-        yield f"Sentences, lemmas and noun chunks are by {ground.language.name}; the stop list is {self.stopwords}."
+        yield f"The linguistic tool is {ground.language.name}, the stop list {self.stopwords}."
         if skipped:
             many = "1 test was" if len(skipped) == 1 else f"{len(skipped)} tests were"
             yield f"{many} skipped; the table 'left out' says why."
