@@ -69,6 +69,8 @@ def test_what_is_not_there(shaketable, tmp_path):
     gone = shaketable("probe", "--ranker", "bm25", "--pairs", tmp_path / "gone.jsonl").complaint()
     assert "there is no file" in gone
     assert "gone.jsonl" in gone
+    beside = ("--test", "shuffle-words", "--limit", "3", "--pairs", tmp_path / "gone.jsonl")
+    assert "there is no file" in shaketable("probe", "--ranker", "bm25", *beside).complaint()
     lost = shaketable("probe", "--ranker", "bm25", "--test", "fluency(path='nowhere')").complaint()
     assert "JFLEG" in lost
 

@@ -99,7 +99,12 @@ class Behaviour:
         import pandas as pd
 
         ground = self._ground(bench)
-        skipped = {name(probe): why for probe in self._probes() if (why := probe.lacking(ground))}
+        skipped = {}
+        for probe in self._probes():
+            if why := probe.lacking(ground):
+                if getattr(probe, "path", ""):  # a file that somebody named: without it nothing may seem to pass
+                    raise BadInput(f"{name(probe)}: {why}")
+                skipped[name(probe)] = why
         probes = {name(probe): probe for probe in self._probes() if name(probe) not in skipped}
         if not probes:
             whys = "; ".join(f"{key}: {why}" for key, why in skipped.items())
