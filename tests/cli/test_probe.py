@@ -71,6 +71,8 @@ def test_what_is_not_there(shaketable, tmp_path):
     assert "gone.jsonl" in gone
     beside = ("--test", "shuffle-words", "--limit", "3", "--pairs", tmp_path / "gone.jsonl")
     assert "there is no file" in shaketable("probe", "--ranker", "bm25", *beside).complaint()
+    empty = written(tmp_path / "empty.jsonl", [])
+    assert "has no pairs" in shaketable("probe", "--ranker", "bm25", "--pairs", empty).complaint()
     lost = shaketable("probe", "--ranker", "bm25", "--test", "fluency(path='nowhere')").complaint()
     assert "JFLEG" in lost
 

@@ -25,6 +25,7 @@ from shaketable.data.pairs import (
     read_pairs,
 )
 from shaketable.probes.ground import Ground
+from shaketable.probes.sourced import Sourced
 from shaketable.types import Contrast, Doc
 
 
@@ -36,19 +37,11 @@ def both_directions(pair: CrossedPair) -> Iterator[Contrast]:
 
 
 @dataclass(frozen=True)
-class _Minimal:
-    """What the probes of this file have in common: a path, "" for the pairs that come with the package."""
-
-    path: str = ""
+class _Minimal(Sourced):
+    """A probe of this file; `kind` names its bundled pairs."""
 
     strategy: ClassVar[str] = "minimal pair"
-    symmetric: ClassVar[bool] = False
     kind: ClassVar[str]
-    source: ClassVar[DataSet]
-
-    def lacking(self, ground: Ground) -> str:
-        """Which file is missing and what it looks like; "" if it is there."""
-        return self.source.lacking(self.path) if self.path else ""
 
 
 @dataclass(frozen=True)

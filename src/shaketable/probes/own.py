@@ -53,6 +53,8 @@ def read_expectations(path: Path) -> Iterator[Expectation]:
             raise BadInput(f"the id {quoted(name)} is taken; line {before} has it too", path, number)
         first, second = (b, a) if expect == "b" else (a, b)
         yield Expectation(Contrast(row["query"], first, second, qid=name), expect, name)
+    if not places:
+        raise BadInput("has no pairs, so there is nothing to expect", path)
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from shaketable.data.pairs import (
 )
 from shaketable.errors import check_within
 from shaketable.probes.ground import Ground
+from shaketable.probes.sourced import Sourced
 from shaketable.text.language import Parsed, offsets
 from shaketable.text.stopwords import ENGLISH
 from shaketable.types import Contrast, Doc, Omitted
@@ -121,18 +122,10 @@ def _contrast(pair: TextPair, query: str) -> Contrast:
 
 
 @dataclass(frozen=True)
-class _Transfer:
-    """What the probes of this file have in common: a path, "" for the pairs that come with the package."""
-
-    path: str = ""
+class _Transfer(Sourced):
+    """A probe of this file."""
 
     strategy: ClassVar[str] = "transfer"
-    symmetric: ClassVar[bool] = False
-    source: ClassVar[DataSet]
-
-    def lacking(self, ground: Ground) -> str:
-        """Which data set is missing, what it looks like and where it is from; "" if it is there."""
-        return self.source.lacking(self.path) if self.path else ""
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ class Behaviour:
         for probe in self._probes():
             if why := probe.lacking(ground):
                 if getattr(probe, "path", ""):  # a file that somebody named: without it nothing may seem to pass
-                    raise BadInput(f"{name(probe)}: {why}")
+                    raise BadInput(why)
                 skipped[name(probe)] = why
         probes = {name(probe): probe for probe in self._probes() if name(probe) not in skipped}
         if not probes:
