@@ -416,6 +416,31 @@ TASKS = Catalogue(
     },
 )
 
+ATTACKS = Catalogue(
+    "recipe",
+    {
+        "query_insertion": "shaketable.attacks.insertion:QueryInsertion",
+    },
+)
+
+GOALS = Catalogue(
+    "goal",
+    {
+        "promote": "shaketable.attacks.goals:Promote",
+        "demote": "shaketable.attacks.goals:Demote",
+        "top": "shaketable.attacks.goals:Top",
+    },
+)
+
+CONSTRAINTS = Catalogue(
+    "constraint",
+    {
+        "most_words": "shaketable.attacks.constraints:MostWords",
+    },
+)
+
+DETECTORS = Catalogue("detector", {})
+
 PROBES = Catalogue(
     "probe",
     {

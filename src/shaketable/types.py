@@ -22,8 +22,10 @@ from shaketable.chance import Draws
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shaketable.attacks.knowledge import Knowledge
     from shaketable.bench import Bench
     from shaketable.probes.ground import Ground
+    from shaketable.rankers.nets.net import Net
 
 Scores: TypeAlias = NDArray[np.floating[Any]]
 Run: TypeAlias = Mapping[str, Mapping[str, float]]
@@ -273,17 +275,141 @@ class ChangeMeasure(Protocol):
     def between(self, before: Sequence[str], after: Sequence[str]) -> float: ...
 
 
+Places: TypeAlias = tuple[int, ...]
+"""Where a document stands in each list of a case, counted from 1."""
+
+
+class Goal(Protocol):
+    """What an attack is after: `worth` grows with what it has got, `reached` says that there is no more to get."""
+
+    def worth(self, places: Places) -> float: ...
+    def reached(self, places: Places) -> bool: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """A query and its list as the attacked ranker orders it, best first: what anybody who asks it can see."""
+
+    qid: str
+    query: str
+    docnos: tuple[str, ...]
+    docs: tuple[Doc, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A document to attack, the lists that it is to move in, what for, and where it stands before.
+
+    Most cases have one list. With several, one text is to do well for all of their queries. A document that is in none
+    of the lists is a new one, and is added to each.
+    """
+
+    docno: str
+    doc: Doc
+    lists: tuple[Listing, ...]
+    goal: Goal
+    places: Places
+
+    @property
+    def query(self) -> str:
+        """The query of a case that has one, the first of several."""
+        return self.lists[0].query
+
+    @property
+    def name(self) -> tuple[str, ...]:
+        """What tells the case from others: the document and the queries."""
+        return self.docno, *(listing.qid for listing in self.lists)
+
+    @property
+    def rivals(self) -> tuple[Doc, ...]:
+        """The other documents of the first list, best first."""
+        listing = self.lists[0]
+        return tuple(doc for docno, doc in zip(listing.docnos, listing.docs, strict=True) if docno != self.docno)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ask:
+    """What an attack wants to know of the ranker: where each of these texts would stand. Each is a trial.
+
+    An offered text may become the outcome; others are looked at only, for instance to see what a word is worth.
+    """
+
+    docs: Sequence[Doc]
+    offered: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Consult:
+    """What an attack wants to know of anything else, an encoder or a net that it has: `source` answers many at once.
+
+    Attacks that consult the same source do it together.
+    """
+
+    source: Callable[[Sequence[Any]], Sequence[Any]]
+    question: Any
+
+
+Steps: TypeAlias = Generator[Ask | Consult, Any, None]
+"""An attack under way: it yields an `Ask`, and is sent the `Places` of each text, never a score; or a `Consult`, and is
+sent the answer. When it ends, or is ended, the text it offered that serves the goal best is its outcome."""
+
+
+class Attack(Protocol):
+    """Ways to change a document so that its place changes."""
+
+    def steps(self, case: Case, draws: Draws) -> Steps: ...
+
+
+@runtime_checkable
+class Recipe(Protocol):
+    """An attack before it knows whom: a frozen dataclass whose fields are its settings, with a text form.
+
+    What it is given is what an attacker can know who sees places only (`attacks.knowledge.Knowledge`).
+    """
+
+    def open(self, knowledge: Knowledge) -> Attack: ...
+
+
+@runtime_checkable
+class WhiteBox(Protocol):
+    """A recipe of an attacker who has the ranker itself: the net that scores, and so its gradients."""
+
+    def open_net(self, knowledge: Knowledge, net: Net) -> Attack: ...
+
+
+Check: TypeAlias = Callable[[Sequence[tuple[Case, Sequence[Doc]]]], Sequence[Sequence[bool]]]
+"""For each case and texts that may take the place of its document: which of them are allowed."""
+
+
+class Constraint(Protocol):
+    """What a changed document must still be, such as fluent: a frozen dataclass, with a text form."""
+
+    def open(self, knowledge: Knowledge) -> Check: ...
+
+
+Suspicion: TypeAlias = Callable[[Sequence[Doc]], NDArray[np.float64]]
+"""How suspicious each text is; more is worse."""
+
+
+class Detector(Protocol):
+    """A simple filter against attacks, which knows the documents of a collection: a frozen dataclass."""
+
+    def open(self, knowledge: Knowledge) -> Suspicion: ...
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """What an attack ended with: the text, the edits that made it, and how many scorings it took."""
+    """What an attack came to: the text, which is the original one where nothing served the goal better.
 
-    text: str
-    edits: tuple[str, ...] = ()
-    cost: int = 0
+    `before` and `after` are its places, `trials` the texts that the ranker was asked about, and `pairs` what that cost:
+    one pair a trial and list, or the whole list where a score depends on the list.
+    """
 
-
-Steps: TypeAlias = Generator[Slate, Scores, Outcome]
-"""An attack under way: yields a slate, is sent its scores, returns an Outcome."""
+    doc: Doc
+    before: Places
+    after: Places
+    trials: int = 0
+    pairs: int = 0
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,18 @@ import numpy as np
 from shaketable.chance import draws_for, rng_for
 from shaketable.data.letor import Letor
 from shaketable.data.splits import held_out
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, check
 from shaketable.learners.baselines import Baselines, files_of, read_baselines
-from shaketable.learners.samples import Judged, Shuffled, Source, Taught, candidate_lists, sentence_lists, teach
+from shaketable.learners.samples import (
+    Judged,
+    Ordered,
+    Shuffled,
+    Source,
+    Taught,
+    candidate_lists,
+    sentence_lists,
+    teach,
+)
 from shaketable.registry import RANKERS, Catalogue
 from shaketable.score.road import retrieve
 from shaketable.types import Collection, Qrels, Ranker, Retriever, Run, fingerprint, ranking
@@ -135,6 +144,39 @@ class Teacher:
 
 
 @dataclass(frozen=True)
+class Imitated:
+    """Lists that the order of the candidates labels, as one has them who sees where a ranker puts texts, and no score.
+
+    A text of the first `top` is to beat texts from below; with `pairs`, each of the first `top` is to beat all that
+    stand below it among them. What counts as learned is the order of the first `top`.
+
+    Wu et al. PRADA: practical black-box adversarial attacks against neural ranking models. TOIS 2022
+    (pseudo-relevance); pairs within the first 29 are those of Chen et al. IDEM. ACL 2023.
+    """
+
+    top: int = 10
+    pairs: bool = False
+
+    def __post_init__(self) -> None:
+        check("imitated", self.top >= 1, "top", "1 or more", self.top)
+
+    def source(self, lessons: Lessons, size: int) -> tuple[Source, Qrels]:
+        lists = candidate_lists(lessons.collection, lessons.train, lessons.candidates)
+        ordered = Ordered(
+            [sample for sample in lists if len(sample.texts) > 1], self.top, self.pairs, size, lessons.seed
+        )
+        if not len(ordered):
+            raise BadInput("there is no list of two documents whose order could be learned")
+        orders = {
+            qid: ranking(lessons.candidates[qid])[: self.top] for qid in lessons.valid if qid in lessons.candidates
+        }
+        return ordered, {qid: {docno: len(order) - i for i, docno in enumerate(order)} for qid, order in orders.items()}
+
+    def relabelled(self, rows: Letor, seed: int) -> Letor:
+        raise BadInput("learners from features take judged rows, so the order of a list is for nets only")
+
+
+@dataclass(frozen=True)
 class Control:
     """The lists of another source with their labels dealt out at random: who does no better has learned nothing."""
 
@@ -171,6 +213,7 @@ LISTS = Catalogue(
     {
         "judgements": "shaketable.learners.plan:Judgements",
         "teacher": "shaketable.learners.plan:Teacher",
+        "imitated": "shaketable.learners.plan:Imitated",
         "control": "shaketable.learners.plan:Control",
     },
 )

@@ -147,6 +147,37 @@ class Taught:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Ordered:
+    """Lists whose order is all that is known of them; each pass takes some texts of a list.
+
+    One text of the first `top` has the label 1, the others, from below, have 0. With `pairs`, all are of the first
+    `top` and labelled by their places. A list that is no longer than `top` is cut at its middle.
+    """
+
+    lists: Sequence[Sample]
+    top: int = 10
+    pairs: bool = False
+    size: int = 7
+    seed: int = 0
+
+    def __len__(self) -> int:
+        return len(self.lists)
+
+    def draw(self, number: int, turn: int) -> Sample:
+        sample = self.lists[number]
+        draws = draws_for(self.seed, "ordered", sample.name, turn)
+        count = len(sample.texts)
+        if self.pairs:
+            labels = {place: float(-place) for place in draws.shuffled(range(min(self.top, count)))[: self.size]}
+        else:
+            top = self.top if self.top < count else count // 2
+            below = draws.shuffled(range(top, count))[: self.size - 1]
+            labels = {draws.below(top): 1.0} | dict.fromkeys(below, 0.0)
+        taken = draws.shuffled(list(labels))
+        return replace(sample, texts=tuple(sample.texts[i] for i in taken), labels=tuple(labels[i] for i in taken))
+
+
 def candidate_lists(collection: Collection, qids: Sequence[str], candidates: Run) -> list[Sample]:
     """The candidates of queries, best first, for a teacher to label."""
     return [
