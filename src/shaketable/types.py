@@ -413,6 +413,25 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Attacked:
+    """A document as an attack left it, for others to read: which one, for which queries, by whom, and what it did.
+
+    `before` and `after` are its places for `ranker`, which is the one that was attacked; a text that somebody else
+    wrote may know neither. A document without `docno` is none of the collection: it is added to the lists.
+    """
+
+    queries: Mapping[str, str]
+    docno: str
+    doc: Doc
+    original: Doc = Doc("")
+    recipe: str = ""
+    ranker: str = ""
+    before: Places = ()
+    after: Places = ()
+    trials: int = 0
+
+
+@dataclass(frozen=True)
 class ScoreTable:
     """What one effectiveness measure says: `values` has a row for each system and a column for each topic."""
 
@@ -496,6 +515,7 @@ class Result:
     """What a task found: tidy tables, figures that draw them, remarks, findings for gates, and examples.
 
     `brief` names the tables for a screen; without it all short ones are shown. Files and pages have every table.
+    `attacked` are documents as attacks left them, for a file of their own.
     """
 
     task: str
@@ -507,6 +527,7 @@ class Result:
     examples: tuple[Example, ...] = ()
     failures: tuple[Failure, ...] = ()
     brief: tuple[str, ...] = ()
+    attacked: tuple[Attacked, ...] = ()
 
 
 class Task(Protocol):

@@ -62,7 +62,7 @@ def knowledge_of(collection: Collection) -> Knowledge:
 
 
 class Stretched:
-    """Another ranker behind a function that keeps the order of scores: the places are its places, the scores are not."""
+    """Another ranker behind a function that keeps the order of scores: its places, but not its scores."""
 
     pointwise = True
 

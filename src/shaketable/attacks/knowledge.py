@@ -8,9 +8,10 @@ from typing import Any
 
 from shaketable.chance import draws_for
 from shaketable.learners.plan import Plan
+from shaketable.rankers.saved import Saved
 from shaketable.text.language import Language
 from shaketable.text.sentences import split_sentences
-from shaketable.types import Collection, Corpus, Model, Query
+from shaketable.types import Collection, Corpus, Query
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +25,7 @@ class Knowledge:
 
     docs: Corpus
     asked: Callable[[], Collection]
-    fit: Callable[[str, Plan, Collection], Model]
+    fit: Callable[[str, Plan, Collection], Saved]
     language: Language
     seed: int = 0
     shared: dict[Any, Any] = field(default_factory=dict, repr=False)
@@ -52,7 +53,7 @@ def own_queries(collection: Collection, attacked: Iterable[str], count: int, see
         for docno in draws_for(seed, "own sentences").shuffled(sorted(collection.docs)):
             sentences = [s for s in split_sentences(collection.docs[docno].text) if 4 <= len(s.split()) <= 30]
             if sentences:
-                take(f"sentence of {docno}", Query(draws_for(seed, "own sentence", docno).choice(sentences)))
+                take(f"sentence-of-{docno}", Query(draws_for(seed, "own sentence", docno).choice(sentences)))
             if len(own) == count:
                 break
     return own

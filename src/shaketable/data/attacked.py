@@ -1,0 +1,153 @@
+"""Documents as attacks left them: a JSONL file for colleagues, and for other rankers to be tried on.
+
+    {"queries": {"q1": "tidal power"}, "docno": "d7", "title": "", "text": "...",
+     "original": {"title": "", "text": "..."},
+     "edits": [{"field": "text", "word": 12, "before": "quick", "after": "fast"}],
+     "recipe": "wsra", "ranker": "knrm", "before": [34], "after": [9], "trials": 61}
+
+Of these "queries" and "text" are needed. Two shorter forms are read as well: {"query": ..., "text": ...}, a text that
+somebody wrote for a query, and {"question": ..., "texts": [...]}, the poisoned texts of PoisonedRAG (Zou, Geng, Wang,
+Jia. USENIX Security 2025), each of which is read twice: alone, and as its authors use it, behind the question.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+from shaketable.data.bounds import check_id
+from shaketable.errors import BadInput, quoted
+from shaketable.files import lines, parsed, written_whole
+from shaketable.types import Attacked, Doc, Places
+
+POISON, ALONE = "poison", "poison without the question"
+
+
+@dataclass(frozen=True)
+class Change:
+    """Words that were replaced: in which field, at which word of the original, what stood there and what stands now."""
+
+    field: str
+    word: int
+    before: str
+    after: str
+
+
+def changes(before: Doc, after: Doc) -> list[Change]:
+    """What makes one document of another, word by word; words are what stands between white space.
+
+    >>> changes(Doc("a red boat"), Doc("a blue boat today"))
+    [Change(field='text', word=1, before='red', after='blue'), Change(field='text', word=3, before='', after='today')]
+    """
+    return [
+        Change(field, a, " ".join(left[a:b]), " ".join(right[c:d]))
+        for field, left, right in (
+            ("title", before.title.split(), after.title.split()),
+            ("text", before.body.split(), after.body.split()),
+        )
+        for kind, a, b, c, d in _codes(left, right)
+        if kind != "equal"
+    ]
+
+
+def _codes(left: list[str], right: list[str]) -> Sequence[tuple[str, int, int, int, int]]:
+    if len(left) != len(right):
+        return SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+    pairs = enumerate(zip(left, right, strict=True))  # a replaced word is a replaced word, whatever stands around it
+    return [("replace", i, i + 1, i, i + 1) for i, (a, b) in pairs if a != b]
+
+
+def write_attacked(documents: Iterable[Attacked], path: Path) -> None:
+    """One line a document, with its edits marked."""
+    with written_whole(path) as out:
+        for one in documents:
+            fields = {
+                "queries": dict(one.queries),
+                "docno": one.docno,
+                "title": one.doc.title,
+                "text": one.doc.body,
+                "url": one.doc.url,
+                "original": {"title": one.original.title, "text": one.original.body},
+                "edits": [vars(change) for change in changes(one.original, one.doc)],
+                "recipe": one.recipe,
+                "ranker": one.ranker,
+                "before": one.before,
+                "after": one.after,
+                "trials": one.trials,
+            }
+            out.write(json.dumps(fields, ensure_ascii=False) + "\n")
+
+
+def read_attacked(path: Path) -> list[Attacked]:
+    """The documents of a file, in any of the forms that the module describes."""
+    documents: list[Attacked] = []
+    for number, line in lines(path):
+        fields = parsed(line, path, number)
+        if not isinstance(fields, dict):
+            raise BadInput('is not an object; write {"query": ..., "text": ...}', path, number)
+        documents += _documents(fields, path, number)
+    if not documents:
+        raise BadInput("holds no documents", path)
+    return documents
+
+
+def _documents(fields: Mapping[str, Any], path: Path, number: int) -> Iterator[Attacked]:
+    if "question" in fields:
+        yield from _poison(fields, path, number)
+        return
+    query = {"query": fields["query"]} if "query" in fields and "queries" not in fields else fields.get("queries")
+    if not isinstance(query, dict) or not query or not all(isinstance(text, str) for text in query.values()):
+        raise BadInput('needs "query", a text, or "queries", an object of ids and texts', path, number)
+    if "query" in query and "queries" not in fields:
+        query = {f"line-{number}": query["query"]}
+    for qid in query:
+        check_id(qid, "query id", path, number) if "queries" in fields else None
+    docno = _text(fields, "docno", path, number)
+    if docno:
+        check_id(docno, "docno", path, number)
+    if not isinstance(fields.get("text"), str):
+        raise BadInput('has no "text", the document as the attack left it', path, number)
+    original = fields.get("original") or {}
+    if not isinstance(original, dict):
+        raise BadInput('"original" should be an object with "title" and "text"', path, number)
+    yield Attacked(
+        query,
+        docno,
+        Doc(fields["text"], _text(fields, "title", path, number), _text(fields, "url", path, number)),
+        Doc(_text(original, "text", path, number), _text(original, "title", path, number)),
+        _text(fields, "recipe", path, number) or "a text of somebody else",
+        _text(fields, "ranker", path, number),
+        _places(fields, "before", path, number),
+        _places(fields, "after", path, number),
+        trials if isinstance(trials := fields.get("trials"), int) else 0,
+    )
+
+
+def _poison(fields: Mapping[str, Any], path: Path, number: int) -> Iterator[Attacked]:
+    question, texts = fields["question"], fields.get("texts")
+    if not isinstance(question, str) or not isinstance(texts, list) or not all(isinstance(t, str) for t in texts):
+        raise BadInput('"question" should be a text and "texts" a list of texts', path, number)
+    for text in texts:
+        yield Attacked({f"line-{number}": question}, "", Doc(f"{question}. {text}"), recipe=POISON)
+        yield Attacked({f"line-{number}": question}, "", Doc(text), recipe=ALONE)
+
+
+def _text(fields: Mapping[str, Any], name: str, path: Path, number: int) -> str:
+    value = fields.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise BadInput(f'"{name}" is {quoted(value)}; it must be a string', path, number)
+    return value
+
+
+def _places(fields: Mapping[str, Any], name: str, path: Path, number: int) -> Places:
+    value = fields.get(name) or ()
+    fine = isinstance(value, list | tuple) and all(isinstance(v, int) and not isinstance(v, bool) for v in value)
+    if not fine:
+        raise BadInput(f'"{name}" is {quoted(value)}; it must be a list of places', path, number)
+    return tuple(value)
