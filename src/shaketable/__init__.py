@@ -17,6 +17,7 @@ _PLACES = {
     "Audit": "shaketable.door.audit",
     "evaluate": "shaketable.door.evaluate",
     "probe": "shaketable.door.probe",
+    "attack": "shaketable.door.attack",
     "rank": "shaketable.door.rank",
     "vary": "shaketable.door.vary",
     "train": "shaketable.door.train",
@@ -34,6 +35,7 @@ _PLACES = {
     "MEASURES": "shaketable.registry",
     "TASKS": "shaketable.registry",
     "PROBES": "shaketable.registry",
+    "ATTACKS": "shaketable.registry",
 }
 
 __all__ = sorted(_PLACES)
@@ -52,6 +54,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from shaketable.bench import Bench
     from shaketable.data.load import load
+    from shaketable.door.attack import attack
     from shaketable.door.audit import Audit, audit
     from shaketable.door.evaluate import evaluate
     from shaketable.door.probe import probe
@@ -59,5 +62,5 @@ if TYPE_CHECKING:
     from shaketable.door.train import train
     from shaketable.door.vary import vary
     from shaketable.errors import ShaketableError
-    from shaketable.registry import EDITS, LEARNERS, MEASURES, PROBES, RANKERS, TASKS
+    from shaketable.registry import ATTACKS, EDITS, LEARNERS, MEASURES, PROBES, RANKERS, TASKS
     from shaketable.types import Collection, Doc, Finding, Query, Result, Slate

@@ -413,6 +413,7 @@ TASKS = Catalogue(
         "query_variation": "shaketable.task.query_variation:QueryVariation",
         "fusion": "shaketable.task.fusion:Fusion",
         "behaviour": "shaketable.task.behaviour:Behaviour",
+        "substitution": "shaketable.task.substitution:Substitution",
     },
 )
 

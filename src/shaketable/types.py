@@ -401,8 +401,9 @@ class Detector(Protocol):
 class Outcome:
     """What an attack came to: the text, which is the original one where nothing served the goal better.
 
-    `before` and `after` are its places, `trials` the texts that the ranker was asked about, and `pairs` what that cost:
-    one pair a trial and list, or the whole list where a score depends on the list.
+    `before` and `after` are its places, `trials` the texts that the ranker was asked about, `first` the trial that
+    served the goal before any other (0 if none did), and `pairs` what all of them cost: one pair a trial and list, or the
+    whole list where a score depends on the list.
     """
 
     doc: Doc
@@ -410,6 +411,7 @@ class Outcome:
     after: Places
     trials: int = 0
     pairs: int = 0
+    first: int = 0
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,7 @@ class _Running:
     best: Doc | None = None
     after: Places = ()
     trials: int = 0
+    first: int = 0
     end: Outcome | Failure | None = None
 
     def __post_init__(self) -> None:
@@ -116,11 +117,10 @@ class _Running:
             self.advance(answer)
             return
         goal = self.case.goal
-        self.trials += len(self.asked)
-        if self.wanted.offered:
-            for doc, places in zip(self.asked, answer, strict=True):
-                if goal.worth(places) > goal.worth(self.after):
-                    self.best, self.after = doc, places
+        for doc, places in zip(self.asked, answer, strict=True):
+            self.trials += 1
+            if self.wanted.offered and goal.worth(places) > goal.worth(self.after):
+                self.best, self.after, self.first = doc, places, self.first or self.trials
         cut = len(self.asked) < len(self.wanted.docs)
         if self.left is not None:
             self.left -= len(self.asked)
@@ -132,7 +132,7 @@ class _Running:
 
     def finish(self) -> None:
         doc = self.case.doc if self.best is None else self.best
-        self.end = Outcome(doc, self.case.places, self.after, self.trials, self.trials * self.cost)
+        self.end = Outcome(doc, self.case.places, self.after, self.trials, self.trials * self.cost, self.first)
 
     def fail(self, reason: str) -> None:
         self.steps.close()

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from shaketable.cli.attack import attack
 from shaketable.cli.audit import audit
 from shaketable.cli.catalogue import list_
 from shaketable.cli.doctor import doctor
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command()(audit)
 app.command()(evaluate)
 app.command()(probe)
+app.command()(attack)
 app.command()(rank)
 app.command()(vary)
 app.command()(train)

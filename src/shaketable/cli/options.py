@@ -95,6 +95,45 @@ StopList = Annotated[
     str, typer.Option("--stopwords", help="The stop list: english, or a file with a word on each line.")
 ]
 
+# what is attacked
+Recipes = Annotated[
+    list[str] | None,
+    _several("--recipe", "A recipe, for example 'keyword_stuffing' or 'wsra(words=10)'; see 'list recipes'."),
+]
+GoalText = Annotated[
+    str, typer.Option("--goal", help="What the attack is after: promote, demote, or 'top(k=10)' for the first ten.")
+]
+Targets = Annotated[
+    int,
+    typer.Option("--targets", min=1, help="Attack so many documents of each list, one from each of so many ranges of "
+                 "places from the 11th on."),
+]  # fmt: skip
+AttackedQueries = Annotated[
+    int, typer.Option("--queries", min=0, help="Attack the lists of so many queries, drawn at random; 0 means all.")
+]
+Group = Annotated[
+    int,
+    typer.Option("--group", min=1, help="Look for one text that does well for so many queries at once: documents that "
+                 "are in none of their lists are changed and added to each."),
+]  # fmt: skip
+Budget = Annotated[
+    int | None,
+    typer.Option("--budget", help="Ask a ranker about at most so many texts, for all targets of a recipe together."),
+]
+AttackedFile = Annotated[
+    Path | None,
+    typer.Option("--attacked", help="Try the changed documents of this file (see --out), made against another ranker "
+                 "or written by others, and search for none."),
+]  # fmt: skip
+AnyGrade = Annotated[
+    bool, typer.Option("--any-grade", help="Attack relevant documents too, not only those of grade 0 or no grade.")
+]
+AttackedOut = Annotated[
+    Path | None,
+    typer.Option("--out", help="A JSONL file for the changed documents, with their edits marked."),
+]
+ReportFolder = Annotated[Path, typer.Option("--report", help="The folder for the report and the tables.")]
+
 # what is learned
 LearnerText = Annotated[
     str,

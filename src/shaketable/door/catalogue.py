@@ -9,7 +9,21 @@ from typing import Any
 from shaketable.edit.taxonomy import DOCUMENT
 from shaketable.errors import BadInput
 from shaketable.extras import has, installed, libraries
-from shaketable.registry import EDITS, LEARNERS, MEASURES, PROBES, RANKERS, TASKS, WRITERS, Catalogue
+from shaketable.registry import (
+    ATTACKS,
+    CONSTRAINTS,
+    DETECTORS,
+    EDITS,
+    GOALS,
+    LEARNERS,
+    MEASURES,
+    PROBES,
+    RANKERS,
+    SYNONYMS,
+    TASKS,
+    WRITERS,
+    Catalogue,
+)
 from shaketable.text.resources import PACKAGED, has_weights, model_places, resources
 
 WEIGHTS = ("checkpoint", "expander")
@@ -96,6 +110,11 @@ LISTS: dict[str, Callable[[], dict[str, str]]] = {
     "rankers": _rankers,
     "tasks": lambda: _rows(TASKS),
     "probes": lambda: _rows(PROBES),
+    "recipes": lambda: _rows(ATTACKS),
+    "goals": lambda: _rows(GOALS),
+    "constraints": lambda: _rows(CONSTRAINTS),
+    "detectors": lambda: _rows(DETECTORS),
+    "synonyms": lambda: _rows(SYNONYMS),
     "edits": _edits,
     "learners": _learners,
     "measures": _measures,

@@ -16,7 +16,9 @@ from shaketable.learners.plan import Plan
 from shaketable.rankers.saved import Saved
 from shaketable.score.road import Traits
 from shaketable.text.language import language_tool
-from shaketable.types import Attack, Collection, Doc, Listing, Recipe, Run, Slate, WhiteBox, ranking, unwatched
+from shaketable.types import (
+    Attack, Case, Collection, Doc, Listing, Outcome, Recipe, Run, Slate, WhiteBox, ranking, unwatched
+)
 
 if TYPE_CHECKING:
     from shaketable.bench import Bench
@@ -67,6 +69,44 @@ def aims(listing: Listing, grades: Mapping[str, int], parts: Sequence[Range], se
         if fitting:
             at = draws_for(seed, "target", listing.qid, start).choice(fitting)
             drawn.append(Aim(listing.qid, listing.docnos[at], listing.docs[at], (start, end)))
+    return drawn
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attack on a document, and what it came to; `range` is where the document was drawn from, if it was."""
+
+    ranker: str
+    recipe: str
+    case: Case
+    outcome: Outcome
+    range: Range | None = None
+
+
+def attacked_queries(bench: Bench, count: int) -> dict[str, str]:
+    """So many of the queries, drawn at random, in their own order; all of them if the count is 0."""
+    texts = bench.texts
+    if not count or count >= len(texts):
+        return texts
+    drawn = set(draws_for(bench.seed, "attacked queries").shuffled(sorted(texts))[:count])
+    return {qid: text for qid, text in texts.items() if qid in drawn}
+
+
+def newcomers(bench: Bench, target: Target, count: int, size: int) -> list[tuple[str, Doc, list[str]]]:
+    """Documents that are to do well for several queries at once: groups of `size` queries, and for each of these
+    `count` documents of the collection that are in none of the lists."""
+    qids = list(target.pools)
+    groups = [qids[at : at + size] for at in range(0, len(qids) - size + 1, size)]
+    if not groups:
+        raise BadInput(f"one text for {size} queries needs as many queries to attack; there are {len(qids)}")
+    drawn = []
+    for group in groups:
+        listed = {docno for qid in group for docno in target.pools[qid].docnos}
+        others = sorted(docno for docno in bench.collection.docs if docno not in listed)
+        if len(others) < count:
+            raise BadInput("all documents of the collection are in the lists, so none is left to be added to them")
+        for docno in draws_for(bench.seed, "newcomers", *group).shuffled(others)[:count]:
+            drawn.append((docno, bench.collection.docs[docno], group))
     return drawn
 
 

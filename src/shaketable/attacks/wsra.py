@@ -1,0 +1,177 @@
+"""The word substitution ranking attack: a few words give way to synonyms, and the document climbs.
+
+For a document d of a query's list, and a net whose gradients can be had:
+
+    1. I(w) = ‖∂L/∂E[w]‖ tells which words matter, L = Σ_{d'} max(0, 1 - s(q, d) + s(q, d')) over the other documents
+    2. projected gradient descent moves their vectors from E to E', where the loss is smaller
+    3. of the synonyms c of an important word, the one whose vector is nearest to E'[w] is to take its place:
+       argmax_c cos(E[c], E'[w])
+    4. word after word, most important first, and occurrence after occurrence, the replacement is tried on the target,
+       and kept if the document stands strictly better than ever before
+
+Steps 1 to 3 ask a net, step 4 asks the ranker under attack, which shows places and nothing else. The net is a surrogate
+that learned the order of the target's lists on other queries, or, for who holds the target itself, the target.
+
+Wu, Zhang, Guo, de Rijke, Fan, Cheng. PRADA: practical black-box adversarial attacks against neural ranking models. ACM
+Transactions on Information Systems 41(4), 2023; with the settings of paper 003, section 4.1, which attacks by it. Three
+things differ from the code that came with PRADA: a gradient is taken at the document's own words (`shared` is the
+other way), an attack's list is its own, and words are counted as they differ, so that there are never more than
+`words`, though an occurrence that did not help may stay replaced while the next one is tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.attacks.constraints import checks
+from shaketable.attacks.goals import Demote
+from shaketable.attacks.knowledge import Knowledge
+from shaketable.attacks.search import greedy
+from shaketable.attacks.surrogate import surrogate
+from shaketable.attacks.wording import Wording
+from shaketable.chance import Draws
+from shaketable.errors import BadInput, MissingExtra, check_within
+from shaketable.extras import has
+from shaketable.learners.plan import Imitated
+from shaketable.registry import SYNONYMS
+from shaketable.text.synonyms import Synonyms
+from shaketable.types import Ask, Case, Check, Consult, Doc, Steps
+
+if TYPE_CHECKING:
+    from shaketable.rankers.nets.gradients import Gradients
+    from shaketable.rankers.nets.net import Net
+
+Vectors = NDArray[np.float64]
+
+SURROGATE = "knrm(steps=300)"
+"""A small net: the paper has BERT, which takes a GPU or patience."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Settings:
+    """What the two variants share.
+
+    words       words that may differ from the original at most (paper 003: 20; PRADA: 10)
+    synonyms    a source of synonyms; paper 003's is "counterfitted", PRADA's "counterfitted(threshold=0.7, count=50)"
+    steps       steps of gradient descent
+    epsilon     how far they go together
+    rivals      documents of the list that the loss is about, the best ones
+    shared      gradients as in PRADA's code: of the table of vectors, which the query and other documents use too
+    """
+
+    words: int = 20
+    synonyms: str = "thesaurus"
+    steps: int = 3
+    epsilon: float = 45.0
+    rivals: int = 100
+    shared: bool = False
+    constraints: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_within(
+            "wsra", self, words=(1, 1000), steps=(1, 1000), epsilon=(1e-6, 1e6), rivals=(1, 10_000)
+        )
+
+    def _attack(self, knowledge: Knowledge, net: Net) -> WordSubstitution:
+        from shaketable.rankers.nets.gradients import Gradients
+
+        gradients = Gradients(net, shared=self.shared)
+        source: Synonyms = SYNONYMS.build(self.synonyms)
+        return WordSubstitution(self, gradients, source, checks(self.constraints, knowledge))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WSRA(_Settings):
+    """Words give way to synonyms; a surrogate that learned from the target's lists says which, the target's places decide.
+
+    `surrogate` is a learner of a net; `top` and `pairs` say what it learns from a list (`learners.plan.Imitated`).
+    """
+
+    surrogate: str = SURROGATE
+    top: int = 10
+    pairs: bool = False
+
+    def open(self, knowledge: Knowledge) -> WordSubstitution:
+        if not has("neural"):
+            raise MissingExtra("neural", "the recipe wsra, which learns a surrogate net,")
+        return self._attack(knowledge, surrogate(knowledge, self.surrogate, Imitated(self.top, self.pairs)).net)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhiteWSRA(_Settings):
+    """The same for who holds the target: its own gradients say which words matter and where their vectors should go."""
+
+    def open_net(self, knowledge: Knowledge, net: Net) -> WordSubstitution:
+        return self._attack(knowledge, net)
+
+
+class WordSubstitution:
+    """Steps 1 to 4 of the module, for each of many documents."""
+
+    def __init__(self, settings: _Settings, gradients: Gradients, synonyms: Synonyms, checks: Sequence[Check]):
+        self.settings = settings
+        self.gradients = gradients
+        self.synonyms = synonyms
+        self.checks = checks
+        self._descend = partial(gradients.perturbed, steps=settings.steps, epsilon=settings.epsilon)
+
+    def steps(self, case: Case, draws: Draws) -> Steps:
+        replacements = yield from self.replacements(case)
+        wording = Wording(case.doc)
+        places = wording.places
+
+        def replace(word: str, changes: dict[int, str]) -> list[tuple[dict[int, str], Doc]]:
+            """The document with the first occurrence replaced, with the first two, and so on, within the limit."""
+            room = self.settings.words - len(changes)
+            grown = [
+                changes | dict.fromkeys(places[word][: n + 1], replacements[word])
+                for n in range(min(room, len(places[word])))
+            ]
+            return [(more, wording.put(more)) for more in grown]
+
+        yield from greedy(self.checks, case, {}, [partial(replace, word) for word in replacements])
+
+    def replacements(self, case: Case) -> Generator[Ask | Consult, Any, dict[str, str]]:
+        """For each important word that has synonyms the one to take its place, most important first."""
+        contests = self._contests(case)
+        importance: dict[str, float] = {}
+        for contest in contests:
+            found = yield Consult(self.gradients.importance, contest)
+            for word, value in found.items():
+                importance[word] = importance.get(word, 0.0) + value
+        ranked = sorted((w for w in importance if importance[w] > 0), key=lambda w: -importance[w])  # ties: as in the text
+        candidates = {word: some for word in ranked[: self.settings.words] if (some := self.synonyms.of(word))}
+        if not candidates:
+            return {}
+        moved: dict[str, Vectors] = {}
+        for contest in contests:
+            perturbed = yield Consult(self._descend, contest)
+            for word, vector in perturbed.items():
+                moved[word] = moved[word] + vector if word in moved else vector
+        nearest = {word: self._nearest(moved[word], some) for word, some in candidates.items() if word in moved}
+        return {word: best for word, best in nearest.items() if best}
+
+    def _nearest(self, vector: Vectors, words: Sequence[str]) -> str:
+        """The word whose vector has the highest cosine with this one; "" if the net knows none of them."""
+        rows = self.gradients.vectors(words)
+        sizes = np.linalg.norm(rows, axis=1)
+        known = np.flatnonzero(sizes > 0)  # NaN, for a word that the net cannot read, is not
+        if not len(known):
+            return ""
+        return words[known[np.argmax(rows[known] @ vector / sizes[known])]]
+
+    def _contests(self, case: Case) -> list[Any]:
+        from shaketable.rankers.nets.gradients import Contest
+
+        down = isinstance(case.goal, Demote)
+        return [
+            Contest(listing.query, case.doc.text, tuple(others[: self.settings.rivals]), down)
+            for listing in case.lists
+            if (others := [d.text for docno, d in zip(listing.docnos, listing.docs, strict=True) if docno != case.docno])
+        ]

@@ -1,0 +1,62 @@
+"""`shaketable attack`: how easily does a document buy a rank?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from shaketable.cli import options as o
+
+
+def attack(
+    data: o.Data = "sample",
+    ranker: o.Rankers = None,
+    recipe: o.Recipes = None,
+    goal: o.GoalText = "promote",
+    targets: o.Targets = 9,
+    queries: o.AttackedQueries = 0,
+    group: o.Group = 1,
+    budget: o.Budget = None,
+    attacked: o.AttackedFile = None,
+    any_grade: o.AnyGrade = False,
+    out: o.AttackedOut = None,
+    report: o.ReportFolder = Path("shaketable-attack"),
+    language: o.LanguageTool = "light",
+    split: o.Split = None,
+    candidates: o.Candidates = None,
+    first_stage: o.FirstStage = "bm25",
+    depth: o.Depth = 100,
+    limit: o.Limit = None,
+    seed: o.Seed = 0,
+    fail_under: o.Rules = None,
+    keep_going: o.KeepGoing = False,
+    json_to: o.Json = None,
+) -> None:
+    """Attack documents so that they climb in a ranker's lists: synonyms, stuffing, insertions, triggers, glyphs."""
+    from shaketable.cli.console import emit_json, judge, progress, say, show
+    from shaketable.data.attacked import write_attacked
+    from shaketable.door.attack import attack as run
+    from shaketable.door.attack import changed_documents
+    from shaketable.report.folder import check_writable
+
+    rules = judge(fail_under or [])
+    check_writable(report)
+    what: Any = {"goal": goal, "targets": targets, "queries": queries, "group": group, "budget": budget}
+    which: Any = {"attacked": attacked, "any_grade": any_grade, "language": language}
+    where: Any = {"split": split, "candidates": candidates, "first_stage": first_stage, "depth": depth, "limit": limit}
+    how: Any = {"seed": seed, "keep_going": keep_going, "watch": progress, "say": say}
+    chosen: Any = {"recipes": recipe} if recipe else {}
+    done = run(data, ranker or (), **chosen, **what, **which, **where, **how)
+    done.save(report)
+    if out:
+        write_attacked(changed_documents(done), out)
+    if json_to:
+        emit_json(done.json(), json_to)
+    show(done, json_to)
+    say(f"report: {report / 'report.html'}   tables: {report}")
+    if out:
+        say(f"{len(changed_documents(done))} changed documents: {out}")
+    if not rules(done):
+        raise typer.Exit(1)

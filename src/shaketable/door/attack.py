@@ -1,0 +1,65 @@
+"""How easily does a document buy a rank? Attacks on the documents of a ranker's lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from shaketable.data.attacked import write_attacked
+from shaketable.door.audit import Audit, Say, audit
+from shaketable.door.names import several
+from shaketable.task.substitution import QUICK, Substitution
+from shaketable.types import Attacked, Collection, Watch, unwatched
+
+
+def attack(
+    data: str | Path | Collection = "sample",
+    rankers: Any = (),
+    recipes: str | tuple[str, ...] | list[str] = QUICK,
+    *,
+    goal: str = "promote",
+    targets: int = 9,
+    queries: int = 0,
+    group: int = 1,
+    budget: int | None = None,
+    attacked: str | Path | None = None,
+    any_grade: bool = False,
+    language: str = "light",
+    out: str | Path | None = None,
+    split: str | None = None,
+    candidates: str | Path | None = None,
+    first_stage: str = "bm25",
+    depth: int = 100,
+    limit: int | None = None,
+    seed: int = 0,
+    keep_going: bool = False,
+    watch: Watch = unwatched,
+    say: Say = lambda message: None,
+) -> Audit:
+    """Attack the documents of rankers' lists, as an audit of that task alone; `out` is a file for the changed ones.
+
+    `attacked` is such a file, from another ranker or from other people: its texts are tried as they are.
+
+    `st.attack(rankers="bm25", recipes="keyword_stuffing")["substitution"].tables["attack"]` tells how many climbed.
+    """
+    task = Substitution(
+        recipes=tuple(several(recipes)),
+        goal=goal,
+        targets=targets,
+        queries=queries,
+        group=group,
+        budget=budget,
+        attacked=str(attacked) if attacked else "",
+        any_grade=any_grade,
+        language=language,
+    )
+    where: Any = {"split": split, "candidates": candidates, "first_stage": first_stage, "depth": depth, "limit": limit}
+    done = audit(data, rankers, [task], **where, seed=seed, keep_going=keep_going, watch=watch, say=say)
+    if out is not None:
+        write_attacked(changed_documents(done), Path(out))
+    return done
+
+
+def changed_documents(done: Audit) -> tuple[Attacked, ...]:
+    """The documents that attacks changed."""
+    return done["substitution"].attacked

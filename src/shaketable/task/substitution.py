@@ -1,0 +1,507 @@
+"""How easily does a document buy a rank? Documents of a ranker's own lists are changed until they stand higher.
+
+Liu, Zhang, Guo, de Rijke, Chen, Fan, Cheng. Perturbation-invariant adversarial training for neural ranking models (paper
+003), section 4; Wu et al. PRADA. TOIS 2023.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shaketable.attacks.detect import caught, threshold
+from shaketable.attacks.drive import drive
+from shaketable.attacks.knowledge import Knowledge
+from shaketable.attacks.target import Target
+from shaketable.data.attacked import read_attacked
+from shaketable.errors import BadInput, check
+from shaketable.measure.change import LMD, LSD, RLSD, Kendall, TopChange
+from shaketable.measure.comparison import compare, starred
+from shaketable.measure.effectiveness import score_tables
+from shaketable.measure.promotion import by_range, promotion_row
+from shaketable.measure.ranking_error import ranking_errors
+from shaketable.measure.significance import FEWEST_QUERIES
+from shaketable.measure.wording import words_changed
+from shaketable.rankers.similarity import encoder_similarity
+from shaketable.registry import ATTACKS, DETECTORS, GOALS
+from shaketable.score.road import Traits
+from shaketable.task.campaign import (
+    Attempt,
+    Range,
+    aims,
+    attacked_queries,
+    knowledge,
+    newcomers,
+    open_target,
+    opened,
+    ranges,
+    slates,
+)
+from shaketable.text.sentences import split_sentences
+from shaketable.types import Attacked, Case, Doc, Example, Failure, Figure, Finding, Goal, Outcome, Result, Run, Slate, ranking
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shaketable.bench import Bench
+
+QUICK = "greedy(words=5)"
+"""What an audit attacks with: no net is trained for it."""
+EXAMPLES = 3
+KEYS = ["recipe", "ranker"]
+
+
+@dataclass(frozen=True)
+class Substitution:
+    """How easily a document buys a rank: recipes that change documents, their success, their cost and their damage.
+
+    recipes      the recipes to attack with; `shaketable list recipes` shows them all
+    goal         promote, demote, or top(k=10)
+    targets      documents attacked in each list, one from each of so many ranges of places from 11 on
+    queries      queries whose lists are attacked, drawn at random; 0 is all of them
+    group        one text for so many queries at once: then documents from outside are added to the lists
+    budget       texts that a ranker is asked about for all targets together; None is as many as a recipe wants
+    attacked     a file of documents as others left them: they are tried as they are, nothing is searched for
+    any_grade    attack relevant documents as well, not only those of grade 0 and those that nobody judged
+    detectors    simple filters; how many of the successful texts each would catch is shown
+    language     the linguistic tool: light, spacy, or spacy:MODEL
+    """
+
+    recipes: tuple[str, ...] = (QUICK,)
+    goal: str = "promote"
+    targets: int = 9
+    queries: int = 5
+    group: int = 1
+    budget: int | None = None
+    attacked: str = ""
+    any_grade: bool = False
+    detectors: tuple[str, ...] = tuple(DETECTORS)
+    language: str = "light"
+    measure: str = "nDCG@10"
+
+    needs_judgements: ClassVar[bool] = False
+    needs_scoring: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check("substitution", self.targets >= 1, "targets", "1 or more", self.targets)
+        check("substitution", self.queries >= 0, "queries", "0 or more", self.queries)
+        check("substitution", self.group >= 1, "group", "1 or more", self.group)
+        check("substitution", self.budget is None or self.budget >= 1, "budget", "1 or more, or None", self.budget)
+        check("substitution", bool(self.recipes or self.attacked), "recipes", "one or more", self.recipes)
+        for recipe in self.recipes:
+            ATTACKS.build(recipe)
+        for detector in self.detectors:
+            DETECTORS.build(detector)
+        GOALS.build(self.goal)
+
+    def run(self, bench: Bench) -> Result:
+        import pandas as pd
+
+        goal: Goal = GOALS.build(self.goal)
+        foreign = read_attacked(Path(self.attacked)) if self.attacked else []
+        texts, candidates = self._lists(bench, foreign)
+        attempts: list[Attempt] = []
+        failures: list[Failure] = []
+        damage: list[dict[str, Any]] = []
+        caught_rows: list[dict[str, Any]] = []
+        notes: list[str] = []
+        for name in bench.scoring:
+            target = open_target(bench, name, texts, candidates)
+            if flat := [pool.query for pool in target.pools.values() if np.ptp(pool.scores) == 0]:
+                notes.append(
+                    f"{name} gives all documents the same score in {len(flat)} of {len(target.pools)} lists: "
+                    "where nothing is ranked, nothing can be attacked, and those lists are left out."
+                )
+                target.pools = {qid: pool for qid, pool in target.pools.items() if pool.query not in set(flat)}
+            known = knowledge(bench, name, list(texts), self.language)
+            for recipe, done in self._attack(bench, name, target, known, goal, foreign, notes):
+                fine = [a for a in done if isinstance(a, Attempt)]
+                failures += [a for a in done if isinstance(a, Failure)]
+                attempts += fine
+                if fine:
+                    damage.append({"recipe": recipe, "ranker": name} | self._damage(bench, name, target, fine, goal))
+                    caught_rows += self._detection(known, target, recipe, name, fine)
+        if not attempts:
+            raise BadInput(_nothing(notes, failures))
+        details = _details(attempts, goal)
+        tables = self._tables(details, pd.DataFrame(damage), pd.DataFrame(caught_rows), bench.seed)
+        return Result(
+            "substitution",
+            "How easily does a document buy a rank?",
+            tables,
+            _figures(tables),
+            (*notes, *self._notes(bench, details, texts)),
+            tuple(_findings(tables, bool(bench.qrels))),
+            tuple(_examples(attempts, goal)),
+            tuple(failures),
+            brief=("attack", "damage", "detection"),
+            attacked=tuple(_documents(attempts)),
+        )
+
+    def _lists(self, bench: Bench, foreign: Sequence[Attacked]) -> tuple[dict[str, str], Run]:
+        """The queries whose lists are attacked, and their candidates: those of the bench, or those of a file."""
+        if not foreign:
+            texts = attacked_queries(bench, self.queries)
+            return texts, {qid: bench.candidates[qid] for qid in texts if bench.candidates.get(qid)}
+        known = bench.collection.queries
+        texts = {
+            qid: known[qid].text if qid in known and one.docno else text
+            for one in foreign
+            for qid, text in one.queries.items()
+        }
+        given = {qid: bench.candidates[qid] for qid in texts if qid in bench.queries and bench.candidates.get(qid)}
+        new = {qid: text for qid, text in texts.items() if qid not in given and text.strip()}
+        return texts, given | (dict(bench.first_stage_finds(new)) if new else {})
+
+    def _attack(
+        self,
+        bench: Bench,
+        name: str,
+        target: Target,
+        known: Knowledge,
+        goal: Goal,
+        foreign: Sequence[Attacked],
+        notes: list[str],
+    ) -> Iterator[tuple[str, list[Attempt | Failure]]]:
+        """For each recipe what became of its targets; the failures among them name the ranker."""
+        if foreign:
+            for recipe in dict.fromkeys(one.recipe for one in foreign):
+                mine = [one for one in foreign if one.recipe == recipe and set(one.queries) <= set(target.pools)]
+                yield recipe, list(_tried(name, target, mine, goal, recipe))
+            return
+        places: list[Range | None]
+        if self.group > 1:
+            documents = newcomers(bench, target, self.targets, self.group)
+            places = [None] * len(documents)
+        else:
+            parts = ranges(self.targets, bench.depth)
+            drawn = [
+                aim
+                for qid, pool in target.pools.items()
+                for aim in aims(pool.listing, bench.qrels.get(qid, {}), parts, bench.seed, self.any_grade)
+            ]
+            if len(drawn) < len(parts) * len(target.pools):
+                short = sum(len(pool.docnos) < parts[-1][1] for pool in target.pools.values())
+                notes.append(
+                    f"{name}: {len(drawn)} targets in {len(target.pools)} lists, where {len(parts)} were wanted in each: "
+                    f"{short} lists have fewer than {parts[-1][1]} documents, and a range may hold relevant ones only."
+                )
+            documents = [(aim.docno, aim.doc, [aim.qid]) for aim in drawn]
+            places = [aim.range for aim in drawn]
+        cases = target.cases(documents, goal)
+        found = {case.name: case for case in cases}
+        ordered = [(found[docno, *qids], place) for (docno, _, qids), place in zip(documents, places, strict=True)
+                   if (docno, *qids) in found]
+        for text in self.recipes if ordered else ():
+            attack = opened(bench, name, ATTACKS.build(text), known)
+            outcomes = drive(
+                attack,
+                [case for case, _ in ordered],
+                target,
+                budget=self.budget,
+                seed=bench.seed,
+                watch=bench.road.watch,
+                what=f"attacking {name} by {text}",
+            )
+            yield text, [
+                Failure(name, outcome.query, outcome.reason)
+                if isinstance(outcome, Failure)
+                else Attempt(name, text, case, outcome, place)
+                for (case, place), outcome in zip(ordered, outcomes, strict=True)
+            ]
+
+    def _damage(
+        self, bench: Bench, name: str, target: Target, attempts: Sequence[Attempt], goal: Goal
+    ) -> dict[str, Any]:
+        """What all outcomes of a query, put into its list at once, do to the list: its order, and what it is worth."""
+        clean, robust = _runs(bench, name, target, attempts)
+        orders = {qid: (ranking(clean[qid]), ranking(robust[qid])) for qid in robust}
+        moved = {
+            heading: float(np.mean([measure.between(*order) for order in orders.values()]))
+            for heading, measure in MOVEMENTS.items()
+        }
+        judged = {qid: bench.qrels[qid] for qid in robust if qid in bench.qrels}
+        row: dict[str, Any] = {"queries": len(robust)}
+        if judged:
+            for table in score_tables(["RR@10", "RR@100", self.measure], judged, {"clean": clean, "robust": robust}):
+                both = [dict(zip(table.topics, table.row(run).tolist(), strict=True)) for run in ("clean", "robust")]
+                change = compare(*both, bench.seed)
+                row |= {
+                    f"clean {table.measure}": change.before,
+                    f"robust {table.measure}": change.after,
+                    f"{table.measure} change low": change.low,
+                    f"{table.measure} change high": change.high,
+                    f"{table.measure} p": change.p,
+                }
+            errors = [
+                ranking_errors(orders[qid][0], grades, _reached(qid, attempts)) for qid, grades in judged.items()
+            ]
+            row |= {key: float(np.mean([error[key] for error in errors])) for key in (errors[0] if errors else {})}
+        return row | moved
+
+    def _detection(
+        self, known: Knowledge, target: Target, recipe: str, name: str, attempts: Sequence[Attempt]
+    ) -> Iterator[dict[str, Any]]:
+        """The share of successful texts that each detector catches where it cries wolf at one clean text in a hundred."""
+        won = [attempt.outcome.doc for attempt in attempts if attempt.outcome.doc != attempt.case.doc]
+        for text in self.detectors if won else ():
+            suspicion = known.shared.setdefault(("detector", text), DETECTORS.build(text).open(known))
+            key = "clean", text, *sorted(target.pools)
+            if key not in known.shared:
+                clean = dict.fromkeys(doc for pool in target.pools.values() for doc in pool.docs)
+                known.shared[key] = suspicion(list(clean))
+            limit = threshold(known.shared[key])
+            yield {
+                "recipe": recipe,
+                "ranker": name,
+                "detector": text,
+                "caught %": 100 * caught(suspicion(won), limit),
+                "false alarms %": 100 * caught(known.shared[key], limit),
+                "texts": len(won),
+                "clean texts": len(known.shared[key]),
+            }
+
+    def _tables(
+        self, details: pd.DataFrame, damage: pd.DataFrame, detection: pd.DataFrame, seed: int
+    ) -> dict[str, pd.DataFrame]:
+        import pandas as pd
+
+        summary, places, cost = [], [], []
+        for (recipe, ranker), part in details.groupby(KEYS, sort=False):
+            attempts = _attempts(part)
+            about = {"recipe": recipe, "ranker": ranker}
+            similar = {name: float(part[name].mean()) for name in SIMILARITIES if name in part}
+            summary.append(about | promotion_row(attempts, seed=seed) | similar)
+            if part["range"].ne("").any():
+                bounds = [tuple(map(int, text.split("-"))) for text in sorted(set(part["range"]), key=_first)]
+                places += [about | row for row in by_range(attempts, bounds, seed)]
+            cost += [about | row for row in by_trials(attempts, _steps(part["first"]), seed)]
+        tables = {
+            "attack": pd.DataFrame(summary),
+            "damage": damage,
+            "detection": detection,
+            "success by place": pd.DataFrame(places),
+            "success by cost": pd.DataFrame(cost),
+            "targets": details,
+        }
+        return {name: table for name, table in tables.items() if len(table)}
+
+    def _notes(self, bench: Bench, details: pd.DataFrame, texts: Mapping[str, str]) -> Iterator[str]:
+        count = details["query"].nunique()
+        yield (
+            f"{len(details)} attacks in the lists of {count} queries"
+            + (f", drawn from {len(bench.queries)}" if count < len(bench.queries) and not self.attacked else "")
+            + (f"; a budget of {self.budget} trials for each recipe and ranker." if self.budget else ".")
+        )
+        yield (
+            "A recipe sees places only, never scores. success %: the share of targets that stand strictly better than "
+            "before; boost: places won, on average over all targets; into top 10 %: of those that stood outside it, the "
+            "share that came in. Intervals are over queries."
+        )
+        yield "trials: texts that the ranker was asked about for a target; pairs: query and text pairs it scored for that."
+        yield (
+            "damage: all changed documents of a query stand in its list at once. LSD is the mean square of the places "
+            "that documents moved, RLSD its share of the largest possible, LMD the mean of those places."
+        )
+        if count < FEWEST_QUERIES:
+            yield f"There are fewer than {FEWEST_QUERIES} queries: nothing is marked as significant."
+        if not bench.qrels:
+            yield "Nobody judged these queries, so any document may be a target, and there is no RR and no nDCG."
+
+
+MOVEMENTS = {"top change": TopChange(), "Kendall": Kendall(), "LSD": LSD(), "RLSD": RLSD(), "LMD": LMD()}
+SIMILARITIES = ("similarity", "sentence similarity")
+
+
+def _tried(
+    name: str, target: Target, documents: Sequence[Attacked], goal: Goal, recipe: str
+) -> Iterator[Attempt]:
+    """Texts of others, as they are: each takes the place of its original, whether it stands better for it or not."""
+    wanted = [
+        (one.docno or f"new-{number}", target.text(one.docno, list(one.queries)) or one.original, list(one.queries))
+        for number, one in enumerate(documents)
+    ]
+    cases = target.cases(wanted, goal)
+    texts = {(docno, *qids): one.doc for (docno, _, qids), one in zip(wanted, documents, strict=True)}
+    moved = target.places([(case, texts[case.name]) for case in cases])
+    for case, places in zip(cases, moved, strict=True):
+        if places is not None:
+            won = int(goal.worth(places) > goal.worth(case.places))
+            yield Attempt(name, recipe, case, Outcome(texts[case.name], case.places, places, 1, target.cost(case), won))
+
+
+def _runs(bench: Bench, name: str, target: Target, attempts: Sequence[Attempt]) -> tuple[Run, Run]:
+    """The lists before, and with every changed document in the place of its original."""
+    changed: dict[str, dict[str, Doc]] = {}
+    for attempt in attempts:
+        for listing in attempt.case.lists:
+            changed.setdefault(listing.qid, {})[attempt.case.docno] = attempt.outcome.doc
+    lists = {}
+    for qid, docs in changed.items():
+        pool = target.pools[qid]
+        texts = dict(zip(pool.docnos, pool.docs, strict=True)) | docs
+        lists[qid] = list(texts), Slate(pool.query, tuple(texts.values()))
+    answers = bench.road.score(bench.ranker(name), [slate for _, slate in lists.values()], name, bench.origin(name))
+    robust = {
+        qid: dict(zip(docnos, scores.tolist(), strict=True))
+        for (qid, (docnos, _)), scores in zip(lists.items(), answers, strict=True)
+        if scores is not None
+    }
+    clean = {
+        qid: {docno: float(-place) for place, docno in enumerate(target.pools[qid].listing.docnos)} for qid in robust
+    }
+    return clean, robust
+
+
+def _reached(qid: str, attempts: Sequence[Attempt]) -> dict[str, int]:
+    """docno -> the place that its changed text stands at in the list of a query, alone."""
+    return {
+        attempt.case.docno: place
+        for attempt in attempts
+        for listing, place in zip(attempt.case.lists, attempt.outcome.after, strict=True)
+        if listing.qid == qid
+    }
+
+
+def _details(attempts: Sequence[Attempt], goal: Goal) -> pd.DataFrame:
+    """A row for each target and list."""
+    import pandas as pd
+
+    rows = []
+    for attempt in attempts:
+        case, outcome = attempt.case, attempt.outcome
+        common = {
+            "recipe": attempt.recipe,
+            "ranker": attempt.ranker,
+            "document": case.docno,
+            "range": "{}-{}".format(*attempt.range) if attempt.range else "",
+            "words": len(case.doc.text.split()),
+            "changed": words_changed(case.doc, outcome.doc),
+            "trials": outcome.trials,
+            "pairs": outcome.pairs,
+            "first": outcome.first,
+        }
+        for listing, before, after in zip(case.lists, outcome.before, outcome.after, strict=True):
+            gain = goal.worth((after,)) - goal.worth((before,))
+            places = {"query": listing.qid, "before": before, "after": after, "gain": gain, "success": gain > 0}
+            rows.append(common | places)
+    details = pd.DataFrame(rows)
+    if (cosines := encoder_similarity()) is None:
+        return details
+    texts = [(attempt.case.doc, attempt.outcome.doc) for attempt in attempts for _ in attempt.case.lists]
+    whole, sentences = similarities(cosines, texts)
+    return details.assign(**dict(zip(SIMILARITIES, (whole, sentences), strict=True)))
+
+
+def _attempts(part: pd.DataFrame) -> Attempts:
+    names = ("before", "after", "gain", "changed", "words", "trials", "pairs", "first")
+    return Attempts(list(part["query"]), *(part[name].to_numpy(dtype=np.float64) for name in names))
+
+
+def _first(text: str) -> int:
+    """The first place of a range, such as "11-20"."""
+    return int(text.partition("-")[0] or 0)
+
+
+def _steps(first: pd.Series[int]) -> list[int]:
+    """Numbers of trials to show the cost at: 0, and up to twenty of those that brought a first success."""
+    won = sorted(set(first[first > 0]))
+    return [0, *(won[round(i * (len(won) - 1) / 19)] for i in range(20))] if len(won) > 20 else [0, *won]
+
+
+def _figures(tables: Mapping[str, pd.DataFrame]) -> tuple[Figure, ...]:
+    figures = (
+        Figure(
+            "slope",
+            "targets",
+            "Where each target stood before, and where it stands after",
+            x="before",
+            y="after",
+            color="ranker",
+            caption="A line for each target. The best place is on top: a line that rises is a document that bought a rank.",
+        ),
+        Figure(
+            "bars",
+            "success by place",
+            "Success by where a document stood before, in per cent",
+            x="places",
+            y="success %",
+            color="ranker",
+            caption="With 95 % intervals over queries.",
+        ),
+        Figure(
+            "line",
+            "success by cost",
+            "What a success costs: targets won after so many trials, in per cent",
+            x="trials",
+            y="success %",
+            color="ranker",
+            caption="A trial is a text that the ranker is asked about.",
+        ),
+    )
+    return tuple(figure for figure in figures if figure.table in tables)
+
+
+def _findings(tables: Mapping[str, pd.DataFrame], judged: bool) -> Iterator[Finding]:
+    """The success rate, the boost and what is left of RR@10, by recipe and ranker."""
+    recipes = tables["attack"]["recipe"].nunique()
+    for row in tables["attack"].to_dict("records"):
+        about: Any = {"ranker": row["ranker"], "n": int(row["queries"]), "where": row["recipe"] if recipes > 1 else ""}
+        for name, heading in (("attack success %", "success %"), ("attack boost", "boost")):
+            ends = {"low": row[f"{heading} low"], "high": row[f"{heading} high"]}
+            yield Finding(name=name, value=row[heading], better="lower", **ends, **about)
+    for row in tables["damage"].to_dict("records") if judged else ():
+        about = {"ranker": row["ranker"], "n": int(row["queries"]), "where": row["recipe"] if recipes > 1 else ""}
+        for heading, value in row.items():
+            if str(heading).startswith("robust "):
+                yield Finding(name=str(heading), value=value, p=row[f"{str(heading)[7:]} p"], **about)
+
+
+def _examples(attempts: Sequence[Attempt], goal: Goal) -> Iterator[Example]:
+    """The attacks of each recipe and ranker that won most."""
+    groups: dict[tuple[str, str], list[Attempt]] = {}
+    for attempt in attempts:
+        groups.setdefault((attempt.recipe, attempt.ranker), []).append(attempt)
+    for (recipe, ranker), some in groups.items():
+        gain = {id(a): goal.worth(a.outcome.after) - goal.worth(a.outcome.before) for a in some}
+        for attempt in sorted(some, key=lambda a: -gain[id(a)])[:EXAMPLES]:
+            if gain[id(attempt)] > 0:
+                yield Example(
+                    ranker,
+                    attempt.case.query,
+                    recipe,
+                    attempt.case.doc.text,
+                    attempt.outcome.doc.text,
+                    document=attempt.case.docno,
+                    place_before=attempt.outcome.before[0],
+                    place_after=attempt.outcome.after[0],
+                )
+
+
+def _documents(attempts: Sequence[Attempt]) -> Iterator[Attacked]:
+    """What is left for others: every document that an attack changed."""
+    for attempt in attempts:
+        case, outcome = attempt.case, attempt.outcome
+        if outcome.doc != case.doc:
+            yield Attacked(
+                {listing.qid: listing.query for listing in case.lists},
+                case.docno,
+                outcome.doc,
+                case.doc,
+                attempt.recipe,
+                attempt.ranker,
+                outcome.before,
+                outcome.after,
+                outcome.trials,
+            )
+
+
+def _nothing(notes: Sequence[str], failures: Sequence[Failure]) -> str:
+    """Why there is nothing to show."""
+    if failures:
+        return f"every attack failed; the first: {failures[0].reason}"
+    return "there is no document to attack" + (f": {notes[0]}" if notes else "")
