@@ -1,10 +1,10 @@
 """Counter-fitting: word vectors in which synonyms are near each other and antonyms are not.
 
-    k1 Σ_antonyms max(0, δ - d(u, w))  +  k2 Σ_synonyms max(0, d(u, w) - γ)  +  k3 Σ_neighbours max(0, d(u, w) - d0(u, w))
+    k1 Σ_antonyms max(0, δ - d(u, w)) + k2 Σ_synonyms max(0, d(u, w) - γ) + k3 Σ_neighbours max(0, d(u, w) - d0(u, w))
 
-is made small, where d is the cosine distance 1 - cos, d0 the distance before, and neighbours are words with d0 <= ρ: the
-three terms repel antonyms, attract synonyms and preserve the rest of the space. A step moves each word against the mean
-of the gradients of those of its terms that are not zero, and gives it length 1 again.
+is made small, where d is the cosine distance 1 - cos, d0 the distance before, and neighbours are words with d0 <= ρ.
+The three terms repel antonyms, attract synonyms and preserve the rest of the space. A step moves each word against the
+mean of the gradients of those of its terms that are not zero, and gives it length 1 again.
 
 Mrkšić, Ó Séaghdha, Thomson, Gašić, Rojas-Barahona, Su, Vandyke, Wen, Young. Counter-fitting word vectors to linguistic
 constraints. NAACL 2016. The mean, 20 steps, and that antonyms are neither synonyms nor neighbours are the authors' code
@@ -14,6 +14,7 @@ words move of which no list says anything; here a term that is zero moves nothin
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -114,18 +115,16 @@ def counter_fit(
 ) -> Floats:
     """Unit vectors of the words, fitted to pairs of synonyms and of antonyms by the paper's settings.
 
-    >>> rows = np.array([[1.0, 0.0], [0.96, 0.28], [0.0, 1.0]])
+    >>> rows = np.array([[1.0, 0.0], [0.96, -0.28], [0.0, 1.0]])
     >>> fitted = counter_fit(["cheap", "expensive", "inexpensive"], rows, [("cheap", "inexpensive")],
     ...                      [("cheap", "expensive")])
     >>> np.round(fitted @ fitted[0], 1).tolist()
-    [1.0, 0.1, 1.0]
+    [1.0, -0.2, 1.0]
 
     A pair counts once, whatever its order; pairs of words that have no vectors are passed over.
     """
     rows = _unit(np.asarray(vectors, np.float64))
-    objective = objective_for(
-        words, rows, synonyms, antonyms, k1=k1, k2=k2, k3=k3, delta=delta, gamma=gamma, rho=rho
-    )
+    objective = objective_for(words, rows, synonyms, antonyms, k1=k1, k2=k2, k3=k3, delta=delta, gamma=gamma, rho=rho)
     for _ in range(epochs):
         rows = objective.step(rows)
     return rows
@@ -265,12 +264,13 @@ def fitted(files: Inputs) -> Fitted:
     if files.vectors is None or lacking:
         wanted = ", ".join(str(home() / "resources" / name) for name in (VECTORS, SYNONYMS, ANTONYMS))
         raise BadInput(f"counter-fitting lacks {' and '.join(lacking)}; put files at {wanted}, or name them")
-    named = (files.vectors, *files.synonyms, *files.antonyms)
-    content = []
-    for path in named:
-        with reading(path):
-            content.append(digest(path))
-    return _fitted(files, home() / "counterfitted" / fingerprint("counterfitted", FORMAT, WORDS, len(named), content))
+    content = [[_named(path) for path in paths] for paths in ((files.vectors,), files.synonyms, files.antonyms)]
+    return _fitted(files, home() / "counterfitted" / fingerprint("counterfitted", FORMAT, WORDS, content))
+
+
+def _named(path: Path) -> str:
+    with reading(path):
+        return digest(path)
 
 
 @lru_cache(maxsize=2)
@@ -312,15 +312,18 @@ def _keep(vectors: Vectors, folder: Path) -> None:
         about = {name: digest(new / name) for name in ("words.txt", "vectors.npy")}
         (new / "about.json").write_text(sealed(about), encoding="utf-8")
         settle(new)
-        if not folder.exists():
+        try:
             os.rename(new, folder)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
 
 
 def _read(folder: Path) -> Vectors:
     """The vectors in a folder; `Damaged` if it is not as it was written."""
     for name, told in read_sealed(folder / "about.json").items():
         path = folder / name
-        if not path.is_file() or digest(path) != told:
+        if not path.is_file() or _named(path) != told:
             raise Damaged("is missing, or not as it was written", path)
     words = (folder / "words.txt").read_text(encoding="utf-8").split("\n")
     return _vectors(words, np.load(folder / "vectors.npy", allow_pickle=False))
