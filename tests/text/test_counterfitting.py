@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import count, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +66,7 @@ def plain(rows, synonyms, antonyms, steps, rho=0.2, delta=1.0, gamma=0.0, k=(0.1
         for j in range(i)
         if distance(rows[i], rows[j]) <= rho and frozenset((i, j)) not in opposite
     }
-    for step in range(steps + 1):
+    for step in count():
         value, moves = 0.0, {i: [] for i in range(size)}
         for pairs, weight, bound, away in (
             (opposite, k[0], lambda pair: delta, True),
@@ -114,9 +115,13 @@ def test_weights_are_those_of_their_terms():
 
 
 def test_the_gradient_agrees_with_finite_differences():
-    """Of the objective as a function of vectors of any length, at vectors of length 1 that have moved already."""
+    """Of the objective as a function of vectors of any length, at vectors of length 1.
+
+    All of them have moved, for where a distance is as it was the objective has no gradient.
+    """
     objective = objective_for(WORDS, crowded(), SYNONYMS, ANTONYMS, k1=0.3, k2=0.2, k3=0.7)
-    rows = objective.step(objective.step(crowded()))
+    rows = crowded() + 0.1 * np.random.default_rng(5).normal(size=(len(WORDS), 5))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     found, counts = objective.gradient(rows)
 
     def value(rows):
@@ -138,18 +143,23 @@ def test_the_objective_falls_and_words_that_no_list_moves_stay():
         rows = objective.step(rows)
         values.append(objective.value(rows))
     assert values[-1] < 0.3 * values[0]
-    assert all(after < before for before, after in zip(values[:5], values[1:6], strict=True))
+    assert all(after < before for before, after in pairwise(values[:6]))
     far = np.eye(len(WORDS))  # nobody is near to anybody
     fitted = counter_fit(WORDS, far, SYNONYMS, ANTONYMS)
     assert (fitted[12:] == far[12:]).all()
     assert (fitted[:6] != far[:6]).any(axis=1).all()
 
 
-def test_synonyms_come_nearer_and_antonyms_part():
-    rows = crowded(3)
-    found = counter_fit(WORDS, rows, [("w0", "w1")], [("w2", "w3")])
-    assert found[0] @ found[1] > max(rows[0] @ rows[1], 0.9)
-    assert found[2] @ found[3] <= max(0.05, min(rows[2] @ rows[3], 0.05))
+@pytest.mark.parametrize("seed", range(5))
+def test_synonyms_come_nearer_and_antonyms_part(seed):
+    """The two words that are nearest to each other are said to be antonyms, the two furthest to be synonyms."""
+    rows = crowded(seed)
+    cosines = rows @ rows.T
+    far = np.unravel_index(cosines.argmin(), cosines.shape)
+    near = np.unravel_index((cosines - 2 * np.eye(len(rows))).argmax(), cosines.shape)
+    found = counter_fit(WORDS, rows, [[WORDS[i] for i in far]], [[WORDS[i] for i in near]])
+    assert found[far[0]] @ found[far[1]] > cosines[far] + 0.1
+    assert found[near[0]] @ found[near[1]] < cosines[near] - 0.1
     assert np.linalg.norm(found, axis=1) == pytest.approx(1)
 
 
@@ -266,10 +276,12 @@ def test_real_vectors_and_real_pairs(shared_data: Path):
     synonyms = read_pairs(shared_data / "synonyms" / "ppdb-synonyms.tsv")
     names = ("ppdb-antonyms.tsv", "wordnet-antonyms.tsv")
     antonyms = [pair for name in names for pair in read_pairs(shared_data / "synonyms" / name)]
-    words, rows = read_vectors(shared_data / "vectors" / "glove.6B.50d.60k.txt.gz", first=20_000)
+    words, rows = read_vectors(shared_data / "vectors" / "glove.6B.50d.60k.txt.gz", first=10_000)
     before = rows.astype(np.float64) / np.linalg.norm(rows, axis=1, keepdims=True)
-    after = counter_fit(words, before, synonyms, antonyms)
     objective = objective_for(words, before, synonyms, antonyms)
+    after = before
+    for _ in range(20):
+        after = objective.step(after)
     assert objective.value(after) < 0.25 * objective.value(before)
     opposite, alike, near = (term.pairs for term in objective.terms)
 
@@ -284,7 +296,7 @@ def test_real_vectors_and_real_pairs(shared_data: Path):
     assert after[cheap] @ after[dear] < 0.2 < 0.8 < before[cheap] @ before[dear]
 
     lists = json.loads((shared_data / "synonyms" / "counterfitted-neighbors.json").read_text())
-    asked = [word for word, theirs in lists.items() if len(theirs) >= 4 and word in places][:500]
+    asked = [word for word, theirs in lists.items() if len(theirs) >= 4 and word in places][:300]
 
     def precision(rows):
         vectors = counterfitting._vectors(words, rows.astype(np.float32))
