@@ -149,7 +149,7 @@ def test_lists_have_no_threshold(tmp_path: Path):
 def fill(folder: Path) -> dict[str, Path]:
     folder.mkdir(parents=True, exist_ok=True)
     files = {
-        "glove.2d.txt": "boat 1 0\nship 0.8 0.6\ntea 0 1\ncoffee 0.1 1\n",
+        "glove.4d.txt": "boat 1 0 0 0\nship 0.8 0.6 0 0\ntea 0 0 1 0\ncoffee 0 0 1 0.1\n",
         "synonyms.tsv": "word1\tword2\nboat\tship\n",
         "one-antonyms.tsv": "tea coffee\n",
         "two-antonyms.txt": "boat tea\n",
@@ -180,10 +180,10 @@ def test_files_to_fit_are_named(tmp_path: Path, home: Path):
     (home / "resources").mkdir(parents=True)
     (home / "resources" / "counter-fitted-vectors.txt").write_text("boat 1 0\nyacht 1 0\n")
     both = os.pathsep.join((files["one-antonyms.tsv"], files["two-antonyms.txt"]))
-    one = Counterfitted(vectors=files["glove.2d.txt"], synonyms=files["synonyms.tsv"], antonyms=both)
+    one = Counterfitted(vectors=files["glove.4d.txt"], synonyms=files["synonyms.tsv"], antonyms=both)
     assert (one.of("boat"), one.of("tea"), one.note) == (("ship",), (), "")
     two = Counterfitted(
-        vectors=files["glove.2d.txt"], synonyms=files["synonyms.tsv"], antonyms=files["two-antonyms.txt"]
+        vectors=files["glove.4d.txt"], synonyms=files["synonyms.tsv"], antonyms=files["two-antonyms.txt"]
     )
     assert two.of("tea") == ("coffee",)
 
