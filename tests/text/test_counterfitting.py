@@ -290,11 +290,11 @@ def test_real_vectors_and_real_pairs(shared_data: Path):
         return (rows[pairs[:, 0]] * rows[pairs[:, 1]]).sum(axis=1).mean()
 
     assert cosine(after, alike) > 0.9 > 0.75 > cosine(before, alike)
-    assert cosine(after, opposite) < 0.05 < 0.3 < cosine(before, opposite)
+    assert cosine(after, opposite) < 0.15 < 0.4 < cosine(before, opposite)
     assert cosine(after, near) > cosine(before, near) - 0.01
     places = {word: i for i, word in enumerate(words)}
     cheap, dear = places["cheap"], places["expensive"]
-    assert after[cheap] @ after[dear] < 0.2 < 0.8 < before[cheap] @ before[dear]
+    assert after[cheap] @ after[dear] < 0.3 < 0.8 < before[cheap] @ before[dear]
 
     lists = json.loads((shared_data / "synonyms" / "counterfitted-neighbors.json").read_text())
     asked = [word for word, theirs in lists.items() if len(theirs) >= 4 and word in places][:300]
