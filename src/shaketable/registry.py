@@ -420,6 +420,11 @@ TASKS = Catalogue(
 ATTACKS = Catalogue(
     "recipe",
     {
+        # by the gradients of a net (paper 003)
+        "wsra": "shaketable.attacks.wsra:WSRA",
+        "white_wsra": "shaketable.attacks.wsra:WhiteWSRA",
+        "hotflip": "shaketable.attacks.triggers:HotFlip",
+        # by places alone
         "query_insertion": "shaketable.attacks.insertion:QueryInsertion",
     },
 )

@@ -5,13 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shaketable.attacks.goals import Demote
 from shaketable.attacks.knowledge import Knowledge
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, MissingExtra
+from shaketable.extras import has
 from shaketable.learners.plan import Imitated, Plan
+from shaketable.types import Case
 
 if TYPE_CHECKING:
+    from shaketable.rankers.nets.gradients import Contest
     from shaketable.rankers.nets.net import Net
 
+SURROGATE = "knrm(steps=300)"
+"""A small net that learns in half a minute. Wu et al. have BERT, which takes a GPU, or patience."""
 OBJECTIVE = "hinge"
 """Wu et al. train the surrogate with a pairwise hinge of margin 1."""
 
@@ -31,6 +37,8 @@ def surrogate(knowledge: Knowledge, learner: str, lists: Imitated) -> Surrogate:
 
     Nothing but the order of these lists is learned from.
     """
+    if not has("neural"):
+        raise MissingExtra("neural", "an attack by a surrogate, which is a net,")
     key = "surrogate", learner, lists
     if key not in knowledge.shared:
         asked = knowledge.asked()
@@ -42,4 +50,17 @@ def surrogate(knowledge: Knowledge, learner: str, lists: Imitated) -> Surrogate:
         pairs = sum(map(len, asked.candidates.values()))
         knowledge.shared[key] = Surrogate(net, value, len(asked.candidates), pairs)
     found: Surrogate = knowledge.shared[key]
+    return found
+
+
+def contests(case: Case, rivals: int) -> list[Contest]:
+    """What a net is asked about: in each list the document against the best of the others, for a place above or below."""
+    from shaketable.rankers.nets.gradients import Contest
+
+    down = isinstance(case.goal, Demote)
+    found = []
+    for listing in case.lists:
+        others = [d.text for docno, d in zip(listing.docnos, listing.docs, strict=True) if docno != case.docno]
+        if others:
+            found.append(Contest(listing.query, case.doc.text, tuple(others[:rivals]), down))
     return found

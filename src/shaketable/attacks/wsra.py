@@ -21,23 +21,21 @@ other way), an attack's list is its own, and words are counted as they differ, s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.attacks.constraints import checks
-from shaketable.attacks.goals import Demote
 from shaketable.attacks.knowledge import Knowledge
 from shaketable.attacks.search import greedy
-from shaketable.attacks.surrogate import surrogate
+from shaketable.attacks.surrogate import SURROGATE, contests, surrogate
 from shaketable.attacks.wording import Wording
 from shaketable.chance import Draws
-from shaketable.errors import BadInput, MissingExtra, check_within
-from shaketable.extras import has
+from shaketable.errors import check_within
 from shaketable.learners.plan import Imitated
 from shaketable.registry import SYNONYMS
 from shaketable.text.synonyms import Synonyms
@@ -48,10 +46,6 @@ if TYPE_CHECKING:
     from shaketable.rankers.nets.net import Net
 
 Vectors = NDArray[np.float64]
-
-SURROGATE = "knrm(steps=300)"
-"""A small net: the paper has BERT, which takes a GPU or patience."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Settings:
@@ -88,7 +82,7 @@ class _Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class WSRA(_Settings):
-    """Words give way to synonyms; a surrogate that learned from the target's lists says which, the target's places decide.
+    """Words give way to synonyms: a surrogate that learned from the target's lists chooses, the target's places decide.
 
     `surrogate` is a learner of a net; `top` and `pairs` say what it learns from a list (`learners.plan.Imitated`).
     """
@@ -98,8 +92,6 @@ class WSRA(_Settings):
     pairs: bool = False
 
     def open(self, knowledge: Knowledge) -> WordSubstitution:
-        if not has("neural"):
-            raise MissingExtra("neural", "the recipe wsra, which learns a surrogate net,")
         return self._attack(knowledge, surrogate(knowledge, self.surrogate, Imitated(self.top, self.pairs)).net)
 
 
@@ -139,18 +131,18 @@ class WordSubstitution:
 
     def replacements(self, case: Case) -> Generator[Ask | Consult, Any, dict[str, str]]:
         """For each important word that has synonyms the one to take its place, most important first."""
-        contests = self._contests(case)
+        rivalries = contests(case, self.settings.rivals)
         importance: dict[str, float] = {}
-        for contest in contests:
+        for contest in rivalries:
             found = yield Consult(self.gradients.importance, contest)
             for word, value in found.items():
                 importance[word] = importance.get(word, 0.0) + value
-        ranked = sorted((w for w in importance if importance[w] > 0), key=lambda w: -importance[w])  # ties: as in the text
+        ranked = sorted(filter(importance.get, importance), key=lambda w: -importance[w])  # ties stand as in the text
         candidates = {word: some for word in ranked[: self.settings.words] if (some := self.synonyms.of(word))}
         if not candidates:
             return {}
         moved: dict[str, Vectors] = {}
-        for contest in contests:
+        for contest in rivalries:
             perturbed = yield Consult(self._descend, contest)
             for word, vector in perturbed.items():
                 moved[word] = moved[word] + vector if word in moved else vector
@@ -165,13 +157,3 @@ class WordSubstitution:
         if not len(known):
             return ""
         return words[known[np.argmax(rows[known] @ vector / sizes[known])]]
-
-    def _contests(self, case: Case) -> list[Any]:
-        from shaketable.rankers.nets.gradients import Contest
-
-        down = isinstance(case.goal, Demote)
-        return [
-            Contest(listing.query, case.doc.text, tuple(others[: self.settings.rivals]), down)
-            for listing in case.lists
-            if (others := [d.text for docno, d in zip(listing.docnos, listing.docs, strict=True) if docno != case.docno])
-        ]
