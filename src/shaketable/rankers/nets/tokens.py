@@ -50,25 +50,22 @@ class Pieces:
         """
         if self.word_gradients:
             raise BadInput(self.word_gradients)
-        ids, offsets = self._placed(prompt + text)
-        before = sum(1 for first, _ in offsets[:limit] if first < len(prompt))
-        rows, places = np.array(ids[before:limit], dtype=np.int64), offsets[before:limit]
-        tokens: list[list[int]] = [[] for _ in (words := spans(text))]
+        found = self._tokenised([prompt + text], return_offsets_mapping=True)
+        ids, places = found["input_ids"][0][:limit], found["offset_mapping"][0][:limit]
+        skipped = len(prompt)
+        before = sum(first < skipped for first, _ in places)
+        words = spans(text)
+        tokens: list[list[int]] = [[] for _ in words]
         at = 0
-        for number, (first, last) in enumerate(places):
-            while at < len(words) and len(prompt) + words[at][1] <= first:
+        for number, (first, last) in enumerate(places[before:]):
+            while at < len(words) and words[at][1] + skipped <= first:
                 at += 1
             if at == len(words):
                 break
-            if last > len(prompt) + words[at][0] and rows[number] != self.tokenizer.unk_token_id:
+            if last > words[at][0] + skipped and ids[before + number] != self.tokenizer.unk_token_id:
                 tokens[at].append(number)
-        found = [Word(*span, tuple(some)) for span, some in zip(words, tokens, strict=True)]
-        return Reading(found, rows, lookup, start + before)
-
-    def _placed(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """The pieces of a text and the characters that each stands for."""
-        found = self._tokenised([text], return_offsets_mapping=True)
-        return found["input_ids"][0], found["offset_mapping"][0]
+        located = [Word(*span, tuple(some)) for span, some in zip(words, tokens, strict=True)]
+        return Reading(located, np.array(ids[before:], dtype=np.int64), lookup, start + before)
 
     def spellings(self) -> list[str]:
         """How the pieces of the vocabulary are written; not all of them are words, nor read as they are written."""
