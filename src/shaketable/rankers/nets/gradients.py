@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, islice
@@ -30,6 +29,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from shaketable.errors import BadInput
 from shaketable.rankers.nets.net import Net, Reading
@@ -104,7 +104,7 @@ class Gradients:
         self.margin = margin
         self.shared = shared
         self._exact = net.family != "transformer"
-        self._scorer = deepcopy(net).double() if self._exact else net
+        self._weights = _doubled(net) if self._exact else {}
         self._scores: dict[tuple[str, str], float] = {}
         self._rows = Memo(self._find_rows)
 
@@ -125,8 +125,8 @@ class Gradients:
     def vectors(self, words: Sequence[str]) -> Numbers:
         """E of each word, the mean over its tokens as they are after a space: [n, d]; NaN for a word without any."""
         if not words:
-            return np.empty((0, self._table.embedding_dim))
-        return np.stack([_mean(self._table.weight.detach(), self._rows[word]) for word in words])
+            return np.empty((0, self._table.shape[1]))
+        return np.stack([_mean(self._table, self._rows[word]) for word in words])
 
     def flips(
         self, contests: Sequence[Contest], marked: Sequence[Sequence[int]], k: int = 10, among: Sequence[str] = ()
@@ -158,7 +158,7 @@ class Gradients:
             if slope.norm == 0:
                 break
             moved = moved - size * slope.rows / slope.norm
-        table = self._table.weight.detach()[torch.from_numpy(read.types)] + moved
+        table = self._table[torch.from_numpy(read.types)] + moved
         found: dict[str, Numbers] = {}
         for word, slots in read.named(contest.text):
             if word not in found and len(slots):
@@ -168,7 +168,7 @@ class Gradients:
     def _flips(self, contest: Contest, places: Sequence[int], k: int, words: _Whole) -> dict[int, list[Flip]]:
         read = self._read(contest)
         slopes = self._at_places(contest, read, self._still(read))
-        table = self._table.weight.detach()
+        table = self._table
         found: dict[int, list[Flip]] = {}
         for place in places:
             tokens = read.reading.words[place].tokens
@@ -225,6 +225,7 @@ class Gradients:
         rows: list[Tensor] = []
         slopes: list[Tensor] = []
         looked_up: list[tuple[Tensor, Tensor]] = []
+        padding = self.net.embedding().padding_idx
 
         def change(number: int, ids: Tensor, vectors: Tensor) -> Tensor:
             changed = vectors.detach().clone()
@@ -241,7 +242,9 @@ class Gradients:
         def add(loss: Tensor, lookups: Sequence[tuple[Tensor, Tensor]]) -> None:
             found = torch.autograd.grad(loss, [vectors for _, vectors in lookups])
             for (ids, _), slope in zip(lookups, found, strict=True):
-                counted = ids != self._table.padding_idx  # padding stays as it is; as in torch, it has no gradient
+                counted = ids != (
+                    -1 if padding is None else padding
+                )  # padding stays as it is; as in torch, it has no gradient
                 rows.append(ids[counted])
                 slopes.append(slope[counted])
 
@@ -286,24 +289,28 @@ class Gradients:
         self, pairs: Sequence[tuple[str, str]], change: Callable[[int, Tensor, Tensor], Tensor | None] | None
     ) -> Tensor:
         """The scores of pairs; `change` may put other vectors in the place of those that are looked up."""
-        batch = self.net.collate(self.net.prepare(pairs)).items()
-        with _at_rest(self._scorer), _listening(self._tables if change else [], change):
-            scores: Tensor = self._scorer(**{name: tensor.to(self._table.weight.device) for name, tensor in batch})
+        batch = self.net.collate(self.net.prepare(pairs))
+        batch = {name: tensor.to(self._table.device) for name, tensor in batch.items()}
+        with _at_rest(self.net), _listening(self._layers if change else [], change):
+            scores: Tensor = functional_call(self.net, self._weights, (), batch)
         return scores
 
     @cached_property
-    def _table(self) -> nn.Embedding:
-        return self._scorer.embedding()
+    def _table(self) -> Tensor:
+        """E: [rows, d]."""
+        weight = self.net.embedding().weight
+        names = [name for name, parameter in self.net.named_parameters() if parameter is weight]
+        return self._weights.get(names[0], weight.detach())
 
     @cached_property
-    def _tables(self) -> list[nn.Module]:
-        """The layers that look vectors up in the table: T5's encoder and decoder have one each."""
-        weight = self._table.weight
-        return [m for m in self._scorer.modules() if isinstance(m, nn.Embedding) and m.weight is weight]
+    def _layers(self) -> list[nn.Module]:
+        """The layers that look vectors up in E: T5's encoder and decoder have one each."""
+        weight = self.net.embedding().weight
+        return [layer for layer in self.net.modules() if isinstance(layer, nn.Embedding) and layer.weight is weight]
 
     def _still(self, read: _Read) -> Tensor:
         """Vectors that have not moved."""
-        return self._table.weight.detach().new_zeros(len(read.types), self._table.embedding_dim)
+        return self._table.new_zeros(len(read.types), self._table.shape[1])
 
     def _find_rows(self, word: str) -> NDArray[np.int64]:
         """The rows of a word's tokens, behind another word: many tokenizers mark where a word begins."""
@@ -320,6 +327,11 @@ class Gradients:
         rows = {word: self._rows[word] for word in dict.fromkeys(words) if spans(word) == [(0, len(word))]}
         whole = {word: row[0] for word, row in rows.items() if len(row) == 1}
         return _Whole(list(whole), np.fromiter(whole.values(), np.int64))
+
+
+def _doubled(net: Net) -> dict[str, Tensor]:
+    """The weights of a net, as they are now, in float64."""
+    return {name: weight.detach().double() for name, weight in (*net.named_parameters(), *net.named_buffers())}
 
 
 def _mean(table: Tensor, rows: NDArray[np.int64]) -> Numbers:
