@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, islice
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -54,6 +54,15 @@ class Contest:
     query: str
     text: str
     others: tuple[str, ...]
+
+
+class Study(NamedTuple):
+    """What gradients say of the words of a text, in the order of the text."""
+
+    importance: dict[str, float]
+    """I of each word; 0 for one that is not read or has no vector of its own."""
+    perturbed: dict[str, Numbers]
+    """E' of each word that is read and has a vector: the mean over its tokens, at the first place that has any."""
 
 
 class Flip(NamedTuple):
@@ -108,19 +117,23 @@ class Gradients:
         self._scores: dict[tuple[str, str], float] = {}
         self._rows = Memo(self._find_rows)
 
-    def importance(self, contests: Sequence[Contest]) -> list[dict[str, float]]:
-        """I of each word of each text, in the order of the text; 0 for a word that is not read or has no vector."""
-        return [self._importance(contest) for contest in contests]
-
-    def perturbed(self, contests: Sequence[Contest], steps: int = 3, epsilon: float = 45.0) -> list[dict[str, Numbers]]:
-        """E' of each word of each text that is read and has a vector: where the loss would have its vector go.
+    def study(self, contests: Sequence[Contest], steps: int = 3, epsilon: float = 45.0) -> list[Study]:
+        """What matters in each text, and where the loss would have its words go, in `steps` steps:
 
             E[w] <- E[w] - α · (G / ‖G‖)[w],   α = epsilon / max(1, ⌊steps / 2⌋)
 
-        for all tokens w of the text, `steps` times, each with G at the E that it finds. Nothing keeps E' near E.
-        Where the text is ahead of all others by the margin, G is 0 and E stays as it is.
+        for all tokens w of the text, each time with G at the E that was reached. Nothing keeps E' near E. Where the
+        text is ahead of all others by the margin, G is 0: nothing matters, and E stays as it is.
         """
-        return [self._perturbed(contest, steps, epsilon) for contest in contests]
+        return [self._study(contest, steps, epsilon) for contest in contests]
+
+    def importance(self, contests: Sequence[Contest]) -> list[dict[str, float]]:
+        """I of the words of each text."""
+        return [study.importance for study in self.study(contests, steps=0)]
+
+    def perturbed(self, contests: Sequence[Contest], steps: int = 3, epsilon: float = 45.0) -> list[dict[str, Numbers]]:
+        """E' of the words of each text."""
+        return [study.perturbed for study in self.study(contests, steps, epsilon)]
 
     def vectors(self, words: Sequence[str]) -> Numbers:
         """E of each word, the mean over its tokens as they are after a space: [n, d]; NaN for a word without any."""
@@ -131,7 +144,7 @@ class Gradients:
     def flips(
         self, contests: Sequence[Contest], marked: Sequence[Sequence[int]], k: int = 10, among: Sequence[str] = ()
     ) -> list[dict[int, list[Flip]]]:
-        """For each marked word of each text the k words whose vectors the loss would rather have there, best first:
+        """For each marked word of each text up to k words that would lower the loss in its place, best first:
 
             ΔL = ∂L/∂e_i · (E[c] - e_i)        e_i is the vector at the place of the word, and only there
 
@@ -142,28 +155,24 @@ class Gradients:
         words = self._whole(among) if among else self._vocabulary
         return [self._flips(contest, places, k, words) for contest, places in zip(contests, marked, strict=True)]
 
-    def _importance(self, contest: Contest) -> dict[str, float]:
-        read = self._read(contest)
-        norms = self._slope(contest, read, self._still(read)).rows.norm(dim=1).tolist()
-        found: dict[str, float] = {}
-        for word, slots in read.named(contest.text):
-            found[word] = max([found.get(word, 0.0), *(norms[slot] for slot in slots)])
-        return found
-
-    def _perturbed(self, contest: Contest, steps: int, epsilon: float) -> dict[str, Numbers]:
+    def _study(self, contest: Contest, steps: int, epsilon: float) -> Study:
         read = self._read(contest)
         moved, size = self._still(read), epsilon / max(1, steps // 2)
-        for _ in range(steps):
-            slope = self._slope(contest, read, moved)
+        slope = self._slope(contest, read, moved)
+        norms = slope.rows.norm(dim=1).tolist()
+        for step in range(steps):
             if slope.norm == 0:
                 break
             moved = moved - size * slope.rows / slope.norm
+            if step + 1 < steps:
+                slope = self._slope(contest, read, moved)
         table = self._table[torch.from_numpy(read.types)] + moved
-        found: dict[str, Numbers] = {}
+        study = Study({}, {})
         for word, slots in read.named(contest.text):
-            if word not in found and len(slots):
-                found[word] = _mean(table, slots)
-        return found
+            study.importance[word] = max([study.importance.get(word, 0.0), *(norms[slot] for slot in slots)])
+            if word not in study.perturbed and len(slots):
+                study.perturbed[word] = _mean(table, slots)
+        return study
 
     def _flips(self, contest: Contest, places: Sequence[int], k: int, words: _Whole) -> dict[int, list[Flip]]:
         read = self._read(contest)
@@ -175,9 +184,9 @@ class Gradients:
             found[place] = []
             if len(tokens) == 1 and (old := int(read.reading.rows[tokens[0]])) >= 0:
                 changes = ((table[torch.from_numpy(words.rows)] - table[old]) @ slopes[tokens[0]]).tolist()
-                order = sorted(range(len(changes)), key=changes.__getitem__)
-                others = (i for i in order if words.rows[i] != old)  # the word itself is no flip
-                found[place] = [Flip(words.words[i], changes[i]) for i in islice(others, k)]
+                falls = [i for i, change in enumerate(changes) if change < 0 and words.rows[i] != old]
+                falls.sort(key=changes.__getitem__)
+                found[place] = [Flip(words.words[i], changes[i]) for i in falls[:k]]
         return found
 
     def _read(self, contest: Contest) -> _Read:
@@ -226,6 +235,7 @@ class Gradients:
         slopes: list[Tensor] = []
         looked_up: list[tuple[Tensor, Tensor]] = []
         padding = self.net.embedding().padding_idx
+        padding = -1 if padding is None else padding  # as in torch, it has no gradient
 
         def change(number: int, ids: Tensor, vectors: Tensor) -> Tensor:
             changed = vectors.detach().clone()
@@ -242,9 +252,7 @@ class Gradients:
         def add(loss: Tensor, lookups: Sequence[tuple[Tensor, Tensor]]) -> None:
             found = torch.autograd.grad(loss, [vectors for _, vectors in lookups])
             for (ids, _), slope in zip(lookups, found, strict=True):
-                counted = ids != (
-                    -1 if padding is None else padding
-                )  # padding stays as it is; as in torch, it has no gradient
+                counted = ids != padding
                 rows.append(ids[counted])
                 slopes.append(slope[counted])
 
@@ -331,7 +339,11 @@ class Gradients:
 
 def _doubled(net: Net) -> dict[str, Tensor]:
     """The weights of a net, as they are now, in float64."""
-    return {name: weight.detach().double() for name, weight in (*net.named_parameters(), *net.named_buffers())}
+    return {
+        name: weight.detach().double()
+        for name, weight in (*net.named_parameters(), *net.named_buffers())
+        if weight.is_floating_point()
+    }
 
 
 def _mean(table: Tensor, rows: NDArray[np.int64]) -> Numbers:

@@ -151,7 +151,8 @@ class Pair(NamedTuple):
 class OnWords(Net):
     """What the nets share that compare a query's words with a text's: reading texts, and the vectors of words.
 
-    `forward` of a subclass is given numbers of words, 0 where there is none: query [n, q], text [n, t].
+    `forward` of a subclass is given numbers of words, 0 where there is none: query [n, q], text [n, t]. It looks up the
+    vectors of the query first and those of the text next, each once (`reading` relies on it).
     """
 
     def __init__(self, vocabulary: Vocabulary, dim: int, shape: WordsRead):
