@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import NamedTuple
 
 from shaketable.text.tokens import Memo
@@ -34,6 +35,7 @@ NLTK = word_set(
 
 _SHAPE = re.compile(r"([\W_]*)([^\W_](?:[\w'’.&-]*[^\W_])?)([\W_]*)")
 _LATIN = re.compile("[A-Za-z]")
+_CORE = re.compile(r"[^\W_](?:\S*[^\W_])?")
 
 
 class Parts(NamedTuple):
@@ -70,6 +72,23 @@ def spans(text: str) -> list[tuple[int, int]]:
 
 PARTS: Memo[Parts | None] = Memo(parts)
 """token -> its parts, remembered."""
+
+
+def spans(text: str) -> list[tuple[int, int]]:
+    """The places of a text's words: of each token between spaces that has a letter or a digit, from the first of these
+    to the last one and the marks upon it. The words may be of any script.
+
+    >>> text = "(Don't read/write 東京 --- 1984!"
+    >>> [text[start:end] for start, end in spans(text)]
+    ["Don't", 'read/write', '東京', '1984']
+    """
+    found = []
+    for match in _CORE.finditer(text):
+        end = match.end()
+        while end < len(text) and unicodedata.category(text[end]).startswith("M"):
+            end += 1
+        found.append((match.start(), end))
+    return found
 
 
 def like(word: str, model: str) -> str:

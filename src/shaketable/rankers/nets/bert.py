@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from shaketable.rankers.nets import checkpoints
 from shaketable.rankers.nets.checkpoints import Transformer
-from shaketable.rankers.nets.net import Net
+from shaketable.rankers.nets.net import Net, Reading
 from shaketable.rankers.nets.shapes import BertShape
 from shaketable.rankers.nets.tokens import Frame, Pieces, Tokens, attended, padded
 
@@ -63,6 +63,18 @@ class CrossEncoder(Net):
 
     def embedding(self) -> nn.Embedding:
         return checkpoints.word_embedding(self.model)
+
+    @property
+    def word_gradients(self) -> str:
+        return self._pieces.word_gradients
+
+    def reading(self, text: str, query: str = "") -> Reading:
+        before, between, _ = map(len, self._frame.marks)
+        asked, said = self._frame.kept([len(pieces) for pieces in self._pieces([query, text])], self.max_length)
+        return self._pieces.reading(text, lookup=0, start=before + asked + between, limit=said)
+
+    def spellings(self) -> list[str]:
+        return self._pieces.spellings()
 
     def config(self) -> dict[str, Any]:
         return {"model": checkpoints.portable(self.model), "max_length": self.max_length}

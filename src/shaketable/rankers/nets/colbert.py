@@ -24,7 +24,7 @@ from torch.nn.functional import normalize
 from shaketable.errors import BadInput
 from shaketable.rankers.nets import checkpoints
 from shaketable.rankers.nets.checkpoints import Transformer
-from shaketable.rankers.nets.net import Vectors
+from shaketable.rankers.nets.net import Reading, Vectors
 from shaketable.rankers.nets.pretrained import PretrainedEncoder
 from shaketable.rankers.nets.shapes import ColBERTShape
 from shaketable.rankers.nets.tokens import Ids, attended, cut, padded
@@ -88,6 +88,10 @@ class ColBERT(PretrainedEncoder):
             ids, truncated = self._framed(self._text_mark, pieces, self.shape.text_length)
             marked.append(Marked(ids, len(ids), ~np.isin(ids, self._punctuation), truncated))
         return marked
+
+    def reading(self, text: str, query: str = "") -> Reading:
+        """The text stands behind [CLS] and [D], and [SEP] behind the text."""
+        return self.pieces.reading(text, lookup=1, start=2, limit=self.shape.text_length - 3)
 
     def _framed(self, mark: int, pieces: Ids, limit: int) -> tuple[Ids, bool]:
         (size,) = cut([len(pieces)], limit - 3)

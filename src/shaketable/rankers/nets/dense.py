@@ -20,7 +20,7 @@ from torch.nn.functional import normalize
 from shaketable.errors import BadInput
 from shaketable.rankers.nets import checkpoints
 from shaketable.rankers.nets.checkpoints import Transformer
-from shaketable.rankers.nets.net import Vectors
+from shaketable.rankers.nets.net import Reading, Vectors
 from shaketable.rankers.nets.pretrained import PretrainedEncoder
 from shaketable.rankers.nets.shapes import DenseShape
 from shaketable.rankers.nets.tokens import Frame, Tokens, attended, padded
@@ -83,6 +83,11 @@ class BiEncoder(PretrainedEncoder):
     def _prepare(self, texts: Sequence[str], prompt: str) -> list[Tokens]:
         pieces = self.pieces([prompt + text for text in texts])
         return [self._frame.around([ids], self.shape.max_length) for ids in pieces]
+
+    def reading(self, text: str, query: str = "") -> Reading:
+        prompt = self.shape.text_prompt
+        (limit,) = self._frame.kept([len(pieces) for pieces in self.pieces([prompt + text])], self.shape.max_length)
+        return self.pieces.reading(text, lookup=1, start=len(self._frame.marks[0]), limit=limit, prompt=prompt)
 
     def pack(self, prepared: Sequence[Tokens]) -> dict[str, Tensor]:
         ids = padded([row.ids for row in prepared], self.tokenizer.pad_token_id)

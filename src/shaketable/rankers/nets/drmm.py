@@ -36,6 +36,10 @@ class DRMM(OnWords):
         self.scale = nn.Linear(1, 1)
         nn.init.ones_(self.scale.weight)
 
+    @property
+    def word_gradients(self) -> str:
+        return "DRMM counts how many words of a text are how like those of the query, and counts have no gradient"
+
     def forward(self, query: Tensor, text: Tensor) -> Tensor:  # type: ignore[override]
         histograms = log_counts(self.cosines(query, text), text != 0, self.shape.bins)  # [n, q, bins]
         z = self.matching(histograms)  # [n, q, 1]

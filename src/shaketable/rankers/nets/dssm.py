@@ -24,10 +24,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from shaketable.rankers.nets.net import Encoder, Vectors
+from shaketable.rankers.nets.net import Encoder, Reading, Vectors
 from shaketable.rankers.nets.shapes import DSSMShape
 from shaketable.rankers.nets.tokens import padded
-from shaketable.rankers.nets.words import Floats, Ids, Vocabulary, letter_trigrams, most_frequent
+from shaketable.rankers.nets.words import Floats, Ids, Vocabulary, letter_trigrams, most_frequent, words_read
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Corpus
 
@@ -97,6 +97,14 @@ class DSSM(Encoder):
 
     def embedding(self) -> nn.Embedding:
         return self.trigrams
+
+    @property
+    def word_gradients(self) -> str:
+        return "DSSM reads a text as one bag of letter trigrams, and no word has a vector of its own"
+
+    def reading(self, text: str, query: str = "") -> Reading:
+        tokenizer = self.vocabulary.tokenizer
+        return Reading(words_read(text, tokenizer), np.full(len(tokenizer(text)), -1), lookup=1, start=0)
 
     def config(self) -> dict[str, Any]:
         return asdict(self.shape)

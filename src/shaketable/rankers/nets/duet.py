@@ -28,8 +28,9 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from shaketable.errors import BadInput
+from shaketable.rankers.nets.net import Reading
 from shaketable.rankers.nets.shapes import DuetShape
-from shaketable.rankers.nets.words import Floats, Ids, OnWords, Vocabulary, letter_trigrams, same_words
+from shaketable.rankers.nets.words import Floats, Ids, OnWords, Vocabulary, letter_trigrams, same_words, words_read
 from shaketable.text.tokens import Memo
 
 INPUTS = "words", "trigrams"
@@ -128,6 +129,21 @@ class Duet(OnWords):
                 batch[f"{key}_trigrams"] = torch.from_numpy(np.concatenate([letters.trigrams for letters in rows]))
                 batch[f"{key}_shares"] = torch.from_numpy(np.concatenate([letters.shares for letters in rows]))
         return batch
+
+    @property
+    def word_gradients(self) -> str:
+        on_words = self.shape.input == "words"
+        return "" if on_words else "with input='trigrams' Duet reads letters, and no word has a vector of its own"
+
+    def reading(self, text: str, query: str = "") -> Reading:
+        if self.shape.input == "words":
+            return super().reading(text, query)
+        tokenizer, longest = self.vocabulary.tokenizer, self.shape.text_length
+        rows = np.full(len(tokenizer(text)[:longest]), -1)
+        return Reading(words_read(text, tokenizer, longest), rows, lookup=1, start=0)
+
+    def spellings(self) -> list[str]:
+        return super().spellings() if self.shape.input == "words" else []
 
     def forward(self, query: Tensor, text: Tensor, **letters: Tensor) -> Tensor:  # type: ignore[override]
         return (self.locally(query, text) + self.distributedly(query, text, **letters))[:, 0]

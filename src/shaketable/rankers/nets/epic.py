@@ -28,7 +28,7 @@ from shaketable.errors import BadInput
 from shaketable.rankers.nets import checkpoints
 from shaketable.rankers.nets.checkpoints import Transformer
 from shaketable.rankers.nets.masked import Masked
-from shaketable.rankers.nets.net import Vectors
+from shaketable.rankers.nets.net import Reading, Vectors
 from shaketable.rankers.nets.pretrained import PretrainedEncoder
 from shaketable.rankers.nets.shapes import EPICShape
 from shaketable.rankers.nets.tokens import Frame, Ids, attended, padded
@@ -87,6 +87,10 @@ class EPIC(PretrainedEncoder):
 
     def prepare_texts(self, texts: Sequence[str]) -> list[Read]:
         return self._read(texts, asked=False)
+
+    def reading(self, text: str, query: str = "") -> Reading:
+        (limit,) = self._frame.kept([len(pieces) for pieces in self.pieces([text])], self.shape.max_length)
+        return self.pieces.reading(text, lookup=1, start=len(self._frame.marks[0]), limit=limit)
 
     def _read(self, texts: Sequence[str], asked: bool) -> list[Read]:
         before, after = map(len, self._frame.marks)

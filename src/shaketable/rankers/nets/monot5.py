@@ -21,7 +21,7 @@ from torch.nn.functional import logsigmoid
 from shaketable.errors import BadInput
 from shaketable.rankers.nets import checkpoints
 from shaketable.rankers.nets.checkpoints import Transformer
-from shaketable.rankers.nets.net import Net
+from shaketable.rankers.nets.net import Net, Reading
 from shaketable.rankers.nets.shapes import MonoT5Shape
 from shaketable.rankers.nets.tokens import Pieces, Tokens, attended, cut, padded
 
@@ -95,6 +95,18 @@ class MonoT5(OnT5):
             ids = np.concatenate([self._query, query[:asked], self._text, text[:said], self._end])
             rows.append(Tokens(ids, ids[:0], asked < len(query) or said < len(text)))
         return rows
+
+    @property
+    def word_gradients(self) -> str:
+        return self.pieces.word_gradients
+
+    def reading(self, text: str, query: str = "") -> Reading:
+        asked, said = cut([len(pieces) for pieces in self.pieces([query, text])], self._room)
+        start = len(self._query) + asked + len(self._text)
+        return self.pieces.reading(text, lookup=0, start=start, limit=said)
+
+    def spellings(self) -> list[str]:
+        return self.pieces.spellings()
 
     def collate(self, prepared: Sequence[Tokens]) -> dict[str, Tensor]:
         ids = padded([row.ids for row in prepared], self.tokenizer.pad_token_id)

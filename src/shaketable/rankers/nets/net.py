@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
+
+from shaketable.errors import BadInput
 
 
 class Prepared(Protocol):
@@ -22,6 +26,31 @@ class Prepared(Protocol):
     def truncated(self) -> bool:
         """Was the text longer than what the net reads?"""
         ...
+
+
+class Word(NamedTuple):
+    """A word of a text: its characters from `start` to `end`, and which tokens of the text are read for it.
+
+    Tokens are counted from the text's first one, without special tokens, prompt or query. A word that is beyond what
+    the net reads of the text, or that it drops or does not know how to spell, has none.
+    """
+
+    start: int
+    end: int
+    tokens: tuple[int, ...]
+
+
+class Reading(NamedTuple):
+    """What a net reads of a text, and where the vectors of the text's tokens are looked up."""
+
+    words: list[Word]
+    """Those of `text.words.spans`, all of them and in order."""
+    rows: NDArray[np.int64]
+    """For each token that is read its row of `Net.embedding`; -1 where it has no vector of its own."""
+    lookup: int
+    """How often a forward pass has asked for other vectors (those of the query) before it asks for the text's."""
+    start: int
+    """The place of the text's first token among the vectors that are asked for then."""
 
 
 class Net(nn.Module, ABC):
@@ -55,6 +84,19 @@ class Net(nn.Module, ABC):
     @abstractmethod
     def embedding(self) -> nn.Embedding:
         """The layer that turns tokens into vectors: where gradients with respect to words are taken."""
+
+    @property
+    def word_gradients(self) -> str:
+        """Nothing if there are gradients with respect to the words of a text; else the reason why there are none."""
+        return f"a net of the kind {self.kind} does not tell which of its tokens are a text's words"
+
+    def reading(self, text: str, query: str = "") -> Reading:
+        """Where the words of a text are in what is read of it. How much that is may depend on the query beside it."""
+        raise BadInput(self.word_gradients)
+
+    def spellings(self) -> list[str]:
+        """How the rows of `embedding` are written in a text, as far as they are; what is no word may be among them."""
+        return []
 
     @abstractmethod
     def config(self) -> dict[str, Any]:

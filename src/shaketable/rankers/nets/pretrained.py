@@ -44,6 +44,13 @@ class PretrainedEncoder(Encoder):
     def embedding(self) -> nn.Embedding:
         return checkpoints.word_embedding(self.encoder)
 
+    @property
+    def word_gradients(self) -> str:
+        return self.pieces.word_gradients
+
+    def spellings(self) -> list[str]:
+        return self.pieces.spellings()
+
     def config(self) -> dict[str, Any]:
         return {"encoder": checkpoints.portable(self.encoder), "shape": asdict(self.shape)}
 

@@ -13,6 +13,8 @@ from torch import Tensor
 
 from shaketable.errors import BadInput
 from shaketable.rankers.nets.memory import Memory
+from shaketable.rankers.nets.net import Reading, Word
+from shaketable.text.words import spans
 
 Ids = NDArray[np.int32]
 REMEMBERED = 64 << 20  # bytes of pieces and texts
@@ -29,10 +31,45 @@ class Pieces:
         return self._memory.of(texts, self._make)
 
     def _make(self, texts: list[str]) -> list[Ids]:
+        return [np.array(ids, dtype=np.int32) for ids in self._tokenised(texts)["input_ids"]]
+
+    def _tokenised(self, texts: Sequence[str], **asked: bool) -> Any:
         # a half of a surrogate pair is no character, and tokenizers refuse it
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
-        found = self.tokenizer(clean, add_special_tokens=False, return_attention_mask=False, verbose=False)
-        return [np.array(ids, dtype=np.int32) for ids in found["input_ids"]]
+        return self.tokenizer(clean, add_special_tokens=False, return_attention_mask=False, verbose=False, **asked)
+
+    @property
+    def word_gradients(self) -> str:
+        """Why the pieces of a word are not known: nothing, if they are."""
+        return "" if self.tokenizer.is_fast else "its tokenizer does not tell which pieces a word is made of"
+
+    def reading(self, text: str, lookup: int, start: int, limit: int, prompt: str = "") -> Reading:
+        """The words of a text of which `limit` pieces are read, those of a prompt before it among them.
+
+        A piece belongs to the first word that it has a character of. The piece for unknown characters is no word's.
+        """
+        if self.word_gradients:
+            raise BadInput(self.word_gradients)
+        found = self._tokenised([prompt + text], return_offsets_mapping=True)
+        ids, places = found["input_ids"][0][:limit], found["offset_mapping"][0][:limit]
+        skipped = len(prompt)
+        before = sum(first < skipped for first, _ in places)
+        words = spans(text)
+        tokens: list[list[int]] = [[] for _ in words]
+        at = 0
+        for number, (first, last) in enumerate(places[before:]):
+            while at < len(words) and words[at][1] + skipped <= first:
+                at += 1
+            if at == len(words):
+                break
+            if last > words[at][0] + skipped and ids[before + number] != self.tokenizer.unk_token_id:
+                tokens[at].append(number)
+        located = [Word(*span, tuple(some)) for span, some in zip(words, tokens, strict=True)]
+        return Reading(located, np.array(ids[before:], dtype=np.int64), lookup, start + before)
+
+    def spellings(self) -> list[str]:
+        """How the pieces of the vocabulary are written; not all of them are words, nor read as they are written."""
+        return [self.tokenizer.decode([number]).strip() for number in range(len(self.tokenizer))]
 
 
 @dataclass(frozen=True)
@@ -83,10 +120,14 @@ class Frame:
             "token_type_ids" in probe,
         )
 
+    def kept(self, sizes: Sequence[int], limit: int) -> list[int]:
+        """How much of texts of these sizes is left, so that `limit` holds with the special tokens."""
+        return cut(sizes, limit - sum(map(len, self.marks)))
+
     def around(self, texts: Sequence[Ids], limit: int) -> Tokens:
         """The texts between their special tokens, cut so that `limit` holds."""
         sizes = [len(text) for text in texts]
-        kept = cut(sizes, limit - sum(map(len, self.marks)))
+        kept = self.kept(sizes, limit)
         ids, types = [self.marks[0]], [self.mark_types[0]]
         for text, size, kind, mark, mark_type in zip(
             texts, kept, self.text_types, self.marks[1:], self.mark_types[1:], strict=True

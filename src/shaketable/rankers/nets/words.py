@@ -7,6 +7,7 @@ it is still found where a text has the very same one.
 from __future__ import annotations
 
 import json
+import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,12 +26,13 @@ from torch.nn.functional import normalize
 from shaketable.errors import BadInput
 from shaketable.files import read_json, written_whole
 from shaketable.rankers.nets.memory import Memory
-from shaketable.rankers.nets.net import Net
+from shaketable.rankers.nets.net import Net, Reading, Word
 from shaketable.rankers.nets.shapes import WordsRead
 from shaketable.rankers.nets.tokens import padded
 from shaketable.text.tokens import Tokenizer
 from shaketable.text.vectors import FIRST
 from shaketable.text.vectors import read_vectors as read_vectors
+from shaketable.text.words import spans
 from shaketable.types import Corpus
 
 Ids = NDArray[np.int64]
@@ -112,6 +114,28 @@ def letter_trigrams(word: str) -> list[str]:
     return [marked[at : at + 3] for at in range(len(marked) - 2)]
 
 
+def words_read(text: str, tokenizer: Tokenizer, limit: int | None = None) -> list[Word]:
+    """The words of a text and which of the terms that a tokenizer makes of it, `limit` at most, are each word's.
+
+    No term reaches from one side of a space to the other, so the terms of a text are those of its parts.
+
+    >>> text = "The shake-table moves."
+    >>> [(text[word.start : word.end], word.tokens) for word in words_read(text, Tokenizer(), limit=2)]
+    [('The', ()), ('shake-table', (0, 1)), ('moves', ())]
+    """
+    found: list[Word] = []
+    places = iter([*spans(text), (len(text) + 1, 0)])
+    start, end = next(places)
+    at = 0
+    for part in re.finditer(r"\S+", text):
+        after = at + len(tokenizer(part[0]))
+        if start < part.end():
+            found.append(Word(start, end, tuple(range(at, after if limit is None else min(after, limit)))))
+            start, end = next(places)
+        at = after
+    return found
+
+
 class Pair(NamedTuple):
     """A query and a text as numbers of words."""
 
@@ -127,7 +151,8 @@ class Pair(NamedTuple):
 class OnWords(Net):
     """What the nets share that compare a query's words with a text's: reading texts, and the vectors of words.
 
-    `forward` of a subclass is given numbers of words, 0 where there is none: query [n, q], text [n, t].
+    `forward` of a subclass is given numbers of words, 0 where there is none: query [n, q], text [n, t]. It looks up the
+    vectors of the query first and those of the text next, each once (`reading` relies on it).
     """
 
     def __init__(self, vocabulary: Vocabulary, dim: int, shape: WordsRead):
@@ -175,6 +200,21 @@ class OnWords(Net):
 
     def embedding(self) -> nn.Embedding:
         return self.words
+
+    @property
+    def word_gradients(self) -> str:
+        return ""
+
+    def reading(self, text: str, query: str = "") -> Reading:
+        """A word that the vocabulary lacks has the zero vector, which is not its own."""
+        longest = self.shape.text_length
+        (ids,) = self._ids([text])
+        rows = np.where(ids <= len(self.vocabulary), ids, -1)[:longest]
+        return Reading(words_read(text, self.vocabulary.tokenizer, longest), rows, lookup=1, start=0)
+
+    def spellings(self) -> list[str]:
+        """The words of the vocabulary; stems, where texts are stemmed."""
+        return list(self.vocabulary.words)
 
     def config(self) -> dict[str, Any]:
         return {"dim": self.words.embedding_dim, "frozen": self.frozen, "shape": asdict(self.shape)}

@@ -1,0 +1,382 @@
+"""Gradients with respect to the words of a text: what an attacker who holds a net learns of how to climb past others.
+
+    L(d)  = Σ_{d'} max(0, margin - s(q, d) + s(q, d'))        d' are the texts that d competes with
+    G[w]  = ∂L / ∂E[w]                                        w is a token of d, E the table of the tokens' vectors
+    I(w)  = ‖G[w]‖
+
+Gradients are taken where the text's tokens are looked up, and are added up over the places of a token in the text: what
+the query and other texts have of the same token does not count. That it counts is the other choice (`shared`), for E is
+one table; the code that came with PRADA does so. Either way dropout is off, and no weight is touched.
+
+What is said of a contest does not depend on the contests beside it: a text's own score and gradients are computed apart
+from everything else, in float64 unless the net stands on a transformer.
+
+Wu, Zhang, Guo, de Rijke, Fan, Cheng. PRADA: practical black-box adversarial attacks against neural ranking models. ACM
+Transactions on Information Systems 41(4), 2023. Ebrahimi, Rao, Lowd, Dou. HotFlip: white-box adversarial examples for
+text classification. ACL 2018.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from shaketable.errors import BadInput
+from shaketable.rankers.nets.net import Net, Reading
+from shaketable.rankers.nets.scoring import TOKENS, batches
+from shaketable.text.tokens import Memo
+from shaketable.text.words import spans
+
+Numbers = NDArray[np.float64]
+
+SLACK = 1e-9
+"""A text that is ahead by the margin, but for so much of a score, is ahead: batches show in the last digits."""
+TOGETHER = 16
+"""Texts of a contest that are read together where all of them need gradients."""
+REMEMBERED = 1_000_000
+"""Scores of texts that are remembered."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A text, and those that it competes with for a query."""
+
+    query: str
+    text: str
+    others: tuple[str, ...]
+
+
+class Study(NamedTuple):
+    """What gradients say of the words of a text, in the order of the text."""
+
+    importance: dict[str, float]
+    """I of each word; 0 for one that is not read or has no vector of its own."""
+    perturbed: dict[str, Numbers]
+    """E' of each word that is read and has a vector: the mean over its tokens, at the first place that has any."""
+
+
+class Flip(NamedTuple):
+    """A word that may take the place of another, and by how much the loss would change, to the first order."""
+
+    word: str
+    change: float
+
+
+class _Read(NamedTuple):
+    """A text as a net reads it: the distinct rows of its tokens, and for each token the number of its row, or -1."""
+
+    reading: Reading
+    types: NDArray[np.int64]
+    slots: NDArray[np.int64]
+
+    def named(self, text: str) -> Iterator[tuple[str, NDArray[np.int64]]]:
+        """The words of the text in lower case, each with the numbers of its tokens' rows."""
+        for word in self.reading.words:
+            slots = self.slots[list(word.tokens)] if word.tokens else self.slots[:0]
+            yield text[word.start : word.end].lower(), slots[slots >= 0]
+
+
+class _Whole(NamedTuple):
+    """Words of one token each, and their rows."""
+
+    words: list[str]
+    rows: NDArray[np.int64]
+
+
+class _Slope(NamedTuple):
+    """G of the distinct tokens of a text, [k, d], and the norm of all of G."""
+
+    rows: Tensor
+    norm: float
+
+
+class Gradients:
+    """What the gradients of a net say of the words of texts. A word is told by its letters, in lower case.
+
+    A word of several tokens matters as much as the one of them that matters most, and has the mean of their vectors.
+    """
+
+    def __init__(self, net: Net, margin: float = 1.0, shared: bool = False):
+        if net.word_gradients:
+            raise BadInput(f"there are no gradients with respect to words: {net.word_gradients}")
+        self.net = net
+        self.margin = margin
+        self.shared = shared
+        self._exact = net.family != "transformer"
+        self._weights = _doubled(net) if self._exact else {}
+        self._scores: dict[tuple[str, str], float] = {}
+        self._rows = Memo(self._find_rows)
+
+    def study(self, contests: Sequence[Contest], steps: int = 3, epsilon: float = 45.0) -> list[Study]:
+        """What matters in each text, and where the loss would have its words go, in `steps` steps:
+
+            E[w] <- E[w] - α · (G / ‖G‖)[w],   α = epsilon / max(1, ⌊steps / 2⌋)
+
+        for all tokens w of the text, each time with G at the E that was reached. Nothing keeps E' near E. Where the
+        text is ahead of all others by the margin, G is 0: nothing matters, and E stays as it is.
+        """
+        return [self._study(contest, steps, epsilon) for contest in contests]
+
+    def importance(self, contests: Sequence[Contest]) -> list[dict[str, float]]:
+        """I of the words of each text."""
+        return [study.importance for study in self.study(contests, steps=0)]
+
+    def perturbed(self, contests: Sequence[Contest], steps: int = 3, epsilon: float = 45.0) -> list[dict[str, Numbers]]:
+        """E' of the words of each text."""
+        return [study.perturbed for study in self.study(contests, steps, epsilon)]
+
+    def vectors(self, words: Sequence[str]) -> Numbers:
+        """E of each word, the mean over its tokens as they are after a space: [n, d]; NaN for a word without any."""
+        if not words:
+            return np.empty((0, self._table.shape[1]))
+        return np.stack([_mean(self._table, self._rows[word]) for word in words])
+
+    def flips(
+        self, contests: Sequence[Contest], marked: Sequence[Sequence[int]], k: int = 10, among: Sequence[str] = ()
+    ) -> list[dict[int, list[Flip]]]:
+        """For each marked word of each text up to k words that would lower the loss in its place, best first:
+
+            ΔL = ∂L/∂e_i · (E[c] - e_i)        e_i is the vector at the place of the word, and only there
+
+        A word is marked by its number among `text.words.spans`. The words c are those of `among`, or all that the
+        net's vocabulary can spell; they and the marked word must be one token each, so a marked word of more than one
+        token, or none, has no flips.
+        """
+        words = self._whole(among) if among else self._vocabulary
+        return [self._flips(contest, places, k, words) for contest, places in zip(contests, marked, strict=True)]
+
+    def _study(self, contest: Contest, steps: int, epsilon: float) -> Study:
+        read = self._read(contest)
+        moved, size = self._still(read), epsilon / max(1, steps // 2)
+        slope = self._slope(contest, read, moved)
+        norms = slope.rows.norm(dim=1).tolist()
+        for step in range(steps):
+            if slope.norm == 0:
+                break
+            moved = moved - size * slope.rows / slope.norm
+            if step + 1 < steps:
+                slope = self._slope(contest, read, moved)
+        table = self._table[torch.from_numpy(read.types)] + moved
+        study = Study({}, {})
+        for word, slots in read.named(contest.text):
+            study.importance[word] = max([study.importance.get(word, 0.0), *(norms[slot] for slot in slots)])
+            if word not in study.perturbed and len(slots):
+                study.perturbed[word] = _mean(table, slots)
+        return study
+
+    def _flips(self, contest: Contest, places: Sequence[int], k: int, words: _Whole) -> dict[int, list[Flip]]:
+        read = self._read(contest)
+        slopes = self._at_places(contest, read, self._still(read))
+        table = self._table
+        found: dict[int, list[Flip]] = {}
+        for place in places:
+            tokens = read.reading.words[place].tokens
+            found[place] = []
+            if len(tokens) == 1 and (old := int(read.reading.rows[tokens[0]])) >= 0:
+                changes = ((table[torch.from_numpy(words.rows)] - table[old]) @ slopes[tokens[0]]).tolist()
+                falls = [i for i, change in enumerate(changes) if change < 0 and words.rows[i] != old]
+                falls.sort(key=changes.__getitem__)
+                found[place] = [Flip(words.words[i], changes[i]) for i in falls[:k]]
+        return found
+
+    def _read(self, contest: Contest) -> _Read:
+        reading = self.net.reading(contest.text, contest.query)
+        types = np.unique(reading.rows[reading.rows >= 0])
+        return _Read(reading, types, np.where(reading.rows >= 0, np.searchsorted(types, reading.rows), -1))
+
+    def _slope(self, contest: Contest, read: _Read, moved: Tensor) -> _Slope:
+        """G where the vectors of the text's tokens have `moved` from those of the table."""
+        if self.shared:
+            return self._slope_of_table(contest, read, moved)
+        slots = torch.from_numpy(read.slots).to(moved.device)
+        places = self._at_places(contest, read, moved)
+        rows = torch.zeros_like(moved).index_add(0, slots[slots >= 0], places[slots >= 0])
+        return _Slope(rows, float(rows.norm()))
+
+    def _at_places(self, contest: Contest, read: _Read, moved: Tensor) -> Tensor:
+        """∂L/∂e_i for each token of the text: [t, d]. Other texts do not depend on e_i, so all of it is in s(q, d)."""
+        none = moved.new_zeros(len(read.slots), moved.shape[1])
+        if not len(read.types):
+            return none
+        slots = torch.from_numpy(read.slots).to(moved.device)
+        own = (slots >= 0)[:, None]
+        place = slice(read.reading.start, read.reading.start + len(slots))
+        looked_up: list[Tensor] = []
+
+        def change(number: int, ids: Tensor, vectors: Tensor) -> Tensor | None:
+            if number != read.reading.lookup:
+                return None
+            changed = vectors.detach().clone()
+            changed[0, place] += moved[slots.clamp(min=0)] * own
+            looked_up.append(changed.requires_grad_())
+            return changed
+
+        score = self._forward([(contest.query, contest.text)], change)
+        rivals = int(self._rivals(score.item(), self._scored(contest.query, contest.others)).sum())
+        if not rivals:
+            return none
+        (slope,) = torch.autograd.grad(score.sum(), looked_up)
+        return -rivals * slope[0, place].where(own, 0.0)
+
+    def _slope_of_table(self, contest: Contest, read: _Read, moved: Tensor) -> _Slope:
+        """All that looks up a token counts, in the query and in each text that has a part in the loss."""
+        mine = torch.from_numpy(read.types).to(moved.device)
+        rows: list[Tensor] = []
+        slopes: list[Tensor] = []
+        looked_up: list[tuple[Tensor, Tensor]] = []
+        padding = self.net.embedding().padding_idx
+        padding = -1 if padding is None else padding  # as in torch, it has no gradient
+
+        def change(number: int, ids: Tensor, vectors: Tensor) -> Tensor:
+            changed = vectors.detach().clone()
+            if len(mine):
+                slots = torch.searchsorted(mine, ids).clamp(max=len(mine) - 1)
+                changed += moved[slots] * (mine[slots] == ids)[..., None]
+            looked_up.append((ids, changed.requires_grad_()))
+            return changed
+
+        def scored(texts: Sequence[str]) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+            looked_up.clear()
+            return self._forward([(contest.query, text) for text in texts], change), list(looked_up)
+
+        def add(loss: Tensor, lookups: Sequence[tuple[Tensor, Tensor]]) -> None:
+            found = torch.autograd.grad(loss, [vectors for _, vectors in lookups])
+            for (ids, _), slope in zip(lookups, found, strict=True):
+                counted = ids != padding
+                rows.append(ids[counted])
+                slopes.append(slope[counted])
+
+        own, lookups = scored([contest.text])
+        rivals = 0
+        for start in range(0, len(contest.others), TOGETHER):
+            scores, those = scored(contest.others[start : start + TOGETHER])
+            above = self._rivals(own.item(), scores.detach().double().cpu().numpy())
+            if above.any():
+                add(scores[torch.from_numpy(above)].sum(), those)
+            rivals += int(above.sum())
+        still = torch.zeros_like(moved)
+        if not rivals:
+            return _Slope(still, 0.0)
+        add(-rivals * own.sum(), lookups)
+        ids, places = np.unique(torch.cat(rows).cpu().numpy(), return_inverse=True)
+        table = moved.new_zeros(len(ids), moved.shape[1])
+        table.index_add_(0, torch.from_numpy(places).to(moved.device), torch.cat(slopes))
+        _, of_table, of_text = np.intersect1d(ids, read.types, return_indices=True)
+        still[torch.from_numpy(of_text)] = table[torch.from_numpy(of_table)]
+        return _Slope(still, float(table.norm()))
+
+    def _rivals(self, own: float, others: Numbers) -> NDArray[np.bool_]:
+        """The others that a text is not ahead of by the margin: each of them has a part in the loss."""
+        above: NDArray[np.bool_] = self.margin - own + others > SLACK * (1 + abs(own))
+        return above
+
+    def _scored(self, query: str, texts: Sequence[str]) -> Numbers:
+        """The scores of texts, each asked for once. A transformer reads them one by one: batches would show."""
+        if len(self._scores) > REMEMBERED:
+            self._scores.clear()
+        fresh = [text for text in dict.fromkeys(texts) if (query, text) not in self._scores]
+        pairs = [(query, text) for text in fresh]
+        lengths = [row.length for row in self.net.prepare(pairs)] if pairs else []
+        with torch.no_grad():
+            for part in batches(lengths, TOKENS["cpu"] if self._exact else 1):
+                scores = self._forward([pairs[i] for i in part], None).double().tolist()
+                self._scores.update(zip([pairs[i] for i in part], scores, strict=True))
+        return np.array([self._scores[query, text] for text in texts])
+
+    def _forward(
+        self, pairs: Sequence[tuple[str, str]], change: Callable[[int, Tensor, Tensor], Tensor | None] | None
+    ) -> Tensor:
+        """The scores of pairs; `change` may put other vectors in the place of those that are looked up."""
+        batch = self.net.collate(self.net.prepare(pairs))
+        batch = {name: tensor.to(self._table.device) for name, tensor in batch.items()}
+        with _at_rest(self.net), _listening(self._layers if change else [], change):
+            scores: Tensor = functional_call(self.net, self._weights, (), batch)
+        return scores
+
+    @cached_property
+    def _table(self) -> Tensor:
+        """E: [rows, d]."""
+        weight = self.net.embedding().weight
+        names = [name for name, parameter in self.net.named_parameters() if parameter is weight]
+        return self._weights.get(names[0], weight.detach())
+
+    @cached_property
+    def _layers(self) -> list[nn.Module]:
+        """The layers that look vectors up in E: T5's encoder and decoder have one each."""
+        weight = self.net.embedding().weight
+        return [layer for layer in self.net.modules() if isinstance(layer, nn.Embedding) and layer.weight is weight]
+
+    def _still(self, read: _Read) -> Tensor:
+        """Vectors that have not moved."""
+        return self._table.new_zeros(len(read.types), self._table.shape[1])
+
+    def _find_rows(self, word: str) -> NDArray[np.int64]:
+        """The rows of a word's tokens, behind another word: many tokenizers mark where a word begins."""
+        reading = self.net.reading(f"a {word}")
+        rows = reading.rows[[token for found in reading.words[1:] for token in found.tokens]]
+        return rows[rows >= 0]
+
+    @cached_property
+    def _vocabulary(self) -> _Whole:
+        return self._whole(self.net.spellings())
+
+    def _whole(self, words: Sequence[str]) -> _Whole:
+        """What is no word, or is read as more than one token, is left out."""
+        rows = {word: self._rows[word] for word in dict.fromkeys(words) if spans(word) == [(0, len(word))]}
+        whole = {word: row[0] for word, row in rows.items() if len(row) == 1}
+        return _Whole(list(whole), np.fromiter(whole.values(), np.int64))
+
+
+def _doubled(net: Net) -> dict[str, Tensor]:
+    """The weights of a net, as they are now, in float64."""
+    return {
+        name: weight.detach().double()
+        for name, weight in (*net.named_parameters(), *net.named_buffers())
+        if weight.is_floating_point()
+    }
+
+
+def _mean(table: Tensor, rows: NDArray[np.int64]) -> Numbers:
+    """The mean of some rows; NaN if there are none."""
+    mean: Numbers = table[torch.from_numpy(rows)].double().mean(0).cpu().numpy()
+    return mean
+
+
+@contextmanager
+def _at_rest(net: Net) -> Iterator[None]:
+    """A net without dropout, for a while."""
+    training = [module for module in net.modules() if module.training]
+    net.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
+
+
+@contextmanager
+def _listening(
+    tables: Sequence[nn.Module], change: Callable[[int, Tensor, Tensor], Tensor | None] | None
+) -> Iterator[None]:
+    """While this lasts, `change` is asked at each lookup: its number, the rows, and their vectors."""
+    numbers = count()
+
+    def hook(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
+        return change(next(numbers), inputs[0], output) if change else None
+
+    handles = [table.register_forward_hook(hook) for table in tables]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
