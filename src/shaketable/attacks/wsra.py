@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 Vectors = NDArray[np.float64]
 
+
 @dataclass(frozen=True, kw_only=True)
 class _Settings:
     """What the two variants share.
@@ -68,9 +69,7 @@ class _Settings:
     constraints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_within(
-            "wsra", self, words=(1, 1000), steps=(1, 1000), epsilon=(1e-6, 1e6), rivals=(1, 10_000)
-        )
+        check_within("wsra", self, words=(1, 1000), steps=(1, 1000), epsilon=(1e-6, 1e6), rivals=(1, 10_000))
 
     def _attack(self, knowledge: Knowledge, net: Net) -> WordSubstitution:
         from shaketable.rankers.nets.gradients import Gradients

@@ -17,7 +17,18 @@ from shaketable.rankers.saved import Saved
 from shaketable.score.road import Traits
 from shaketable.text.language import language_tool
 from shaketable.types import (
-    Attack, Case, Collection, Doc, Listing, Outcome, Recipe, Run, Slate, WhiteBox, ranking, unwatched
+    Attack,
+    Case,
+    Collection,
+    Doc,
+    Listing,
+    Outcome,
+    Recipe,
+    Run,
+    Slate,
+    WhiteBox,
+    ranking,
+    unwatched,
 )
 
 if TYPE_CHECKING:

@@ -42,7 +42,21 @@ from shaketable.task.campaign import (
     slates,
 )
 from shaketable.text.sentences import split_sentences
-from shaketable.types import Attacked, Case, Doc, Example, Failure, Figure, Finding, Goal, Outcome, Result, Run, Slate, ranking
+from shaketable.types import (
+    Attacked,
+    Case,
+    Doc,
+    Example,
+    Failure,
+    Figure,
+    Finding,
+    Goal,
+    Outcome,
+    Result,
+    Run,
+    Slate,
+    ranking,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -194,8 +208,11 @@ class Substitution:
             places = [aim.range for aim in drawn]
         cases = target.cases(documents, goal)
         found = {case.name: case for case in cases}
-        ordered = [(found[docno, *qids], place) for (docno, _, qids), place in zip(documents, places, strict=True)
-                   if (docno, *qids) in found]
+        ordered = [
+            (found[docno, *qids], place)
+            for (docno, _, qids), place in zip(documents, places, strict=True)
+            if (docno, *qids) in found
+        ]
         for text in self.recipes if ordered else ():
             attack = opened(bench, name, ATTACKS.build(text), known)
             outcomes = drive(
@@ -207,12 +224,15 @@ class Substitution:
                 watch=bench.road.watch,
                 what=f"attacking {name} by {text}",
             )
-            yield text, [
-                Failure(name, outcome.query, outcome.reason)
-                if isinstance(outcome, Failure)
-                else Attempt(name, text, case, outcome, place)
-                for (case, place), outcome in zip(ordered, outcomes, strict=True)
-            ]
+            yield (
+                text,
+                [
+                    Failure(name, outcome.query, outcome.reason)
+                    if isinstance(outcome, Failure)
+                    else Attempt(name, text, case, outcome, place)
+                    for (case, place), outcome in zip(ordered, outcomes, strict=True)
+                ],
+            )
 
     def _damage(
         self, bench: Bench, name: str, target: Target, attempts: Sequence[Attempt], goal: Goal
@@ -237,9 +257,7 @@ class Substitution:
                     f"{table.measure} change high": change.high,
                     f"{table.measure} p": change.p,
                 }
-            errors = [
-                ranking_errors(orders[qid][0], grades, _reached(qid, attempts)) for qid, grades in judged.items()
-            ]
+            errors = [ranking_errors(orders[qid][0], grades, _reached(qid, attempts)) for qid, grades in judged.items()]
             row |= {key: float(np.mean([error[key] for error in errors])) for key in (errors[0] if errors else {})}
         return row | moved
 
@@ -317,9 +335,7 @@ MOVEMENTS = {"top change": TopChange(), "Kendall": Kendall(), "LSD": LSD(), "RLS
 SIMILARITIES = ("similarity", "sentence similarity")
 
 
-def _tried(
-    name: str, target: Target, documents: Sequence[Attacked], goal: Goal, recipe: str
-) -> Iterator[Attempt]:
+def _tried(name: str, target: Target, documents: Sequence[Attacked], goal: Goal, recipe: str) -> Iterator[Attempt]:
     """Texts of others, as they are: each takes the place of its original, whether it stands better for it or not."""
     wanted = [
         (one.docno or f"new-{number}", target.text(one.docno, list(one.queries)) or one.original, list(one.queries))

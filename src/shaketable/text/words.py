@@ -58,18 +58,6 @@ def parts(token: str) -> Parts | None:
     return Parts(*match.groups()) if match and _LATIN.search(match[2]) else None
 
 
-_INNER = re.compile(r"[^\W_](?:\S*[^\W_])?")
-
-
-def spans(text: str) -> list[tuple[int, int]]:
-    """Where the words of a text begin and end: what stands between white space, without the marks around it.
-
-    >>> [("(Don't) stop -- 東京!")[start:end] for start, end in spans("(Don't) stop -- 東京!")]
-    ["Don't", 'stop', '東京']
-    """
-    return [match.span() for match in _INNER.finditer(text)]
-
-
 PARTS: Memo[Parts | None] = Memo(parts)
 """token -> its parts, remembered."""
 

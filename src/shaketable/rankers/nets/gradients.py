@@ -4,7 +4,7 @@
     G[w]  = ∂L / ∂E[w]                                        w is a token of d, E the table of the tokens' vectors
     I(w)  = ‖G[w]‖
 
-Gradients are taken where the text's tokens are looked up, and are added up over the places of a token in the text: what
+For a text that is to stand below the others, the signs of s change. Gradients are taken where the text's tokens are looked up, and are added up over the places of a token in the text: what
 the query and other texts have of the same token does not count. That it counts is the other choice (`shared`), for E is
 one table; the code that came with PRADA does so. Either way dropout is off, and no weight is touched.
 
@@ -49,11 +49,17 @@ REMEMBERED = 1_000_000
 
 @dataclass(frozen=True)
 class Contest:
-    """A text, and those that it competes with for a query."""
+    """A text, and those that it competes with for a query: to stand above them, or, with `down`, below."""
 
     query: str
     text: str
     others: tuple[str, ...]
+    down: bool = False
+
+    @property
+    def sign(self) -> int:
+        """Which way the text's score should go."""
+        return -1 if self.down else 1
 
 
 class Study(NamedTuple):
@@ -141,6 +147,10 @@ class Gradients:
             return np.empty((0, self._table.shape[1]))
         return np.stack([_mean(self._table, self._rows[word]) for word in words])
 
+    def one_token(self, word: str) -> bool:
+        """Is a word read as one token that has a vector? Only such words can be flipped."""
+        return len(self._rows[word]) == 1
+
     def flips(
         self, contests: Sequence[Contest], marked: Sequence[Sequence[int]], k: int = 10, among: Sequence[str] = ()
     ) -> list[dict[int, list[Flip]]]:
@@ -222,11 +232,11 @@ class Gradients:
             return changed
 
         score = self._forward([(contest.query, contest.text)], change)
-        rivals = int(self._rivals(score.item(), self._scored(contest.query, contest.others)).sum())
+        rivals = int(self._rivals(contest, score.item(), self._scored(contest.query, contest.others)).sum())
         if not rivals:
             return none
         (slope,) = torch.autograd.grad(score.sum(), looked_up)
-        return -rivals * slope[0, place].where(own, 0.0)
+        return -contest.sign * rivals * slope[0, place].where(own, 0.0)
 
     def _slope_of_table(self, contest: Contest, read: _Read, moved: Tensor) -> _Slope:
         """All that looks up a token counts, in the query and in each text that has a part in the loss."""
@@ -260,14 +270,14 @@ class Gradients:
         rivals = 0
         for start in range(0, len(contest.others), TOGETHER):
             scores, those = scored(contest.others[start : start + TOGETHER])
-            above = self._rivals(own.item(), scores.detach().double().cpu().numpy())
+            above = self._rivals(contest, own.item(), scores.detach().double().cpu().numpy())
             if above.any():
-                add(scores[torch.from_numpy(above)].sum(), those)
+                add(contest.sign * scores[torch.from_numpy(above)].sum(), those)
             rivals += int(above.sum())
         still = torch.zeros_like(moved)
         if not rivals:
             return _Slope(still, 0.0)
-        add(-rivals * own.sum(), lookups)
+        add(-contest.sign * rivals * own.sum(), lookups)
         ids, places = np.unique(torch.cat(rows).cpu().numpy(), return_inverse=True)
         table = moved.new_zeros(len(ids), moved.shape[1])
         table.index_add_(0, torch.from_numpy(places).to(moved.device), torch.cat(slopes))
@@ -275,10 +285,10 @@ class Gradients:
         still[torch.from_numpy(of_text)] = table[torch.from_numpy(of_table)]
         return _Slope(still, float(table.norm()))
 
-    def _rivals(self, own: float, others: Numbers) -> NDArray[np.bool_]:
-        """The others that a text is not ahead of by the margin: each of them has a part in the loss."""
-        above: NDArray[np.bool_] = self.margin - own + others > SLACK * (1 + abs(own))
-        return above
+    def _rivals(self, contest: Contest, own: float, others: Numbers) -> NDArray[np.bool_]:
+        """The others that a text is not past by the margin: each of them has a part in the loss."""
+        left: NDArray[np.bool_] = self.margin - contest.sign * (own - others) > SLACK * (1 + abs(own))
+        return left
 
     def _scored(self, query: str, texts: Sequence[str]) -> Numbers:
         """The scores of texts, each asked for once. A transformer reads them one by one: batches would show."""
