@@ -136,8 +136,8 @@ class LSD:
     >>> LSD().between(["a", "b", "c"], ["c", "b", "a"])
     2.6666666666666665
 
-    Liu, Zhang, Zhang, Chen, de Rijke, Guo, Cheng. Perturbation-invariant adversarial training for neural ranking models:
-    Improving the effectiveness-robustness trade-off. AAAI 2024, section on metrics.
+    Liu, Zhang, Zhang, Chen, de Rijke, Guo, Cheng. Perturbation-invariant adversarial training for neural ranking
+    models: Improving the effectiveness-robustness trade-off. AAAI 2024.
     """
 
     def between(self, before: Sequence[str], after: Sequence[str]) -> float:
