@@ -153,9 +153,9 @@ def test_a_toy_ranker_by_enumeration() -> None:
     # y is worth 1 and x nothing, wherever they stand; z is worth 2
     weights = [0.0, 1.0, 2.0] * 3
     documents = {"a": ("z", "z", "x"), "b": ("y", "y", "x"), "c": ("y", "x", "x"), "d": ("x", "x", "x")}
-    # scores 4, 2, 1, 0, so the list is a b c d. One word changes a by -2 to +2, b and c by -1 to +2, d by 0 to +2. Ties go
-    # to the larger docno: b reaches 4 and passes a; c reaches 3 and passes b; d reaches 2 and passes b and c; a falls to
-    # 2, where b passes it
+    # Scores 4, 2, 1, 0, so the list is a b c d. One word changes a by -2 to +2, b and c by -1 to +2, d by 0 to +2.
+    # Ties go to the larger docno: b reaches 4 and passes a; c reaches 3 and passes b; d reaches 2 and passes b and c;
+    # a falls to 2, where b passes it.
     found = ranking_error(order(documents, weights), {"a": 3, "b": 2, "c": 1}, enumerated(documents, weights))
     assert (found.natural, found.boundary, found.robust, found.bound) == (0.0, 1.0, 1.0, 1.0)
     # with b, c and d of one grade, of these only b reaches the first place
