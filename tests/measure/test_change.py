@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, permutations
 
 import pytest
 import scipy.stats
@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shaketable.errors import BadInput
-from shaketable.measure.change import RBO, Kendall, Overlap, TopChange, drop_rate
+from shaketable.measure.change import LMD, LSD, RBO, RLSD, Kendall, Overlap, TopChange, drop_rate
+from shaketable.measure.kinds import change_measure
 from shaketable.registry import MEASURES
+
+Deviation = LSD | RLSD | LMD
 
 rankings = st.lists(st.sampled_from("abcdefghij"), unique=True)
 scored = st.dictionaries(st.sampled_from("abcdefghij"), st.integers(0, 4).map(float))
@@ -180,8 +183,67 @@ def test_a_parameter_out_of_range(text: str) -> None:
         MEASURES.build(text)
 
 
-@pytest.mark.parametrize("measure", [Kendall(), RBO()])
-def test_a_document_may_stand_only_once(measure: Kendall | RBO) -> None:
+def test_deviations_by_hand() -> None:
+    # places 1 2 3 4 become 2 4 1 3: moves of 1, 2, 2, 1
+    before, after = "abcd", "cadb"
+    assert LSD().between(before, after) == (1 + 4 + 4 + 1) / 4
+    assert LMD().between(before, after) == (1 + 2 + 2 + 1) / 4
+    assert RLSD().between(before, after) == pytest.approx(2.5 / ((16 - 1) / 3))
+
+
+def test_one_document_from_the_last_to_the_first_place_of_a_hundred() -> None:
+    # it moves 99 places, the 99 others one each
+    before = [f"d{i}" for i in range(100)]
+    after = [before[-1], *before[:-1]]
+    assert LSD().between(before, after) == pytest.approx((99**2 + 99) / 100)
+    assert LMD().between(before, after) == pytest.approx(2 * 99 / 100)
+    assert RLSD().between(before, after) == pytest.approx(99 / 3333)
+
+
+@given(same_documents)
+def test_rlsd_is_spearmans_correlation(pair: tuple[list[str], list[str]]) -> None:
+    before, after = pair
+    places = [[ranked.index(d) for d in sorted(before)] for ranked in (before, after)]
+    assert RLSD().between(before, after) == pytest.approx((1 - scipy.stats.spearmanr(*places).statistic) / 2)
+
+
+@given(st.integers(2, 6))
+def test_no_order_is_further_away_than_the_reverse(count: int) -> None:
+    before = "abcdef"[:count]
+    furthest = max(LSD().between(before, after) for after in permutations(before))
+    assert furthest == pytest.approx((count**2 - 1) / 3) == LSD().between(before, before[::-1])
+    assert RLSD().between(before, before[::-1]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("measure", [LSD(), RLSD(), LMD()])
+@given(before=rankings, after=rankings)
+def test_deviations_leave_out_what_only_one_list_has(measure: Deviation, before: list[str], after: list[str]) -> None:
+    common = set(before) & set(after)
+    value = measure.between(before, after)
+    if len(common) > 1:
+        kept = ([d for d in ranked if d in common] for ranked in (before, after))
+        assert value == measure.between(*kept)
+        assert value == measure.between(after, before)
+    else:
+        assert math.isnan(value) == (set(before) != set(after))
+    assert measure.between(before, before) == 0.0
+
+
+@pytest.mark.parametrize("measure", [LSD(), RLSD(), LMD()])
+def test_deviations_without_a_pair(measure: Deviation) -> None:
+    assert measure.between([], []) == measure.between(["a"], ["a"]) == 0.0
+    assert math.isnan(measure.between(["a", "b"], ["a", "c"]))
+    assert math.isnan(measure.between(["a"], []))
+
+
+@pytest.mark.parametrize(("text", "measure"), [("lsd", LSD()), ("rlsd", RLSD()), ("lmd", LMD())])
+def test_deviations_have_names(text: str, measure: Deviation) -> None:
+    assert change_measure(text) == measure
+    assert MEASURES.spec(measure) == text
+
+
+@pytest.mark.parametrize("measure", [Kendall(), RBO(), LSD(), RLSD(), LMD()])
+def test_a_document_may_stand_only_once(measure: Kendall | RBO | Deviation) -> None:
     with pytest.raises(BadInput, match="twice"):
         measure.between(["a", "b", "a"], ["a", "b"])
 

@@ -47,6 +47,7 @@ def hostile() -> Result:
                 ("heatmap", "name", "other", "value"),
                 ("waterfall", "name", "value", ""),
                 ("waterfall", "name", "value", "other"),
+                ("slope", "value", HOSTILE[1], "name"),
             ]
         )
     )

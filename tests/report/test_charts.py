@@ -17,6 +17,8 @@ from shaketable.report.charts import (
     GAIN,
     INKS,
     LOSS,
+    MOST_LINES,
+    NEITHER,
     ON_DARK,
     ONE_SIDED,
     PALETTE,
@@ -27,6 +29,7 @@ from shaketable.report.charts import (
     ink_on,
     mixed,
     page_colors,
+    place_ticks,
     spread,
 )
 from shaketable.types import Figure, Result
@@ -150,7 +153,7 @@ def test_too_many_series_are_cut_to_the_best_and_said_so() -> None:
     assert any("12 of 30 values of who" in text for text in texts(root))
 
 
-@pytest.mark.parametrize("kind", ["bars", "lines", "profile", "scatter", "heatmap", "waterfall"])
+@pytest.mark.parametrize("kind", ["bars", "lines", "profile", "scatter", "heatmap", "waterfall", "slope"])
 def test_missing_and_infinite_values_are_left_out(kind: str) -> None:
     empty = pd.DataFrame({"x": [1.0, 2.0], "y": [np.nan, np.inf], "c": [np.nan, -np.inf]})
     figure = Figure(kind, "t", "Nothing", "x", "y", "c")
@@ -262,3 +265,91 @@ def test_diverging_bars_lie_on_both_sides_of_zero(tmp_path) -> None:
         assert f">{name}<" in svg
     assert svg.count(f'fill="{LOSS}"') >= 1
     assert svg.count(f'fill="{GAIN}"') >= 2
+
+
+def places(count: int, who: str = "bm25") -> pd.DataFrame:
+    """Targets at places 11 to 100: the first third rises to half its place, the second stays, the last sinks by one."""
+    before = 11 + np.arange(count) * 89 // max(1, count - 1)
+    third = np.arange(count) * 3 // count
+    after = np.select([third == 0, third == 1], [before // 2, before], before + 1)
+    return pd.DataFrame({"who": who, "before": before, "after": after})
+
+
+def ways(root: ElementTree.Element) -> dict[str, list[tuple[float, float]]]:
+    """Of the lines of each colour, how high they start and end."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for path in marks(root, "line"):
+        left, top, right, end = map(float, re.findall(r"-?[\d.]+", path.get("d", "")))
+        assert left < right
+        found.setdefault(path.get("stroke", ""), []).append((top, end))
+    return found
+
+
+def test_slope_has_a_line_for_each_row_and_the_best_place_on_top() -> None:
+    table = pd.DataFrame({"before": [20, 30, 40, 100], "after": [1, 30, 60, 50]})
+    root = svg("slope", table, "before", "after")
+    lines = ways(root)
+    assert sorted(map(len, lines.values())) == [1, 1, 2]
+    assert all(end < start for start, end in lines[GAIN])  # up on the page
+    assert all(end > start for start, end in lines[LOSS])
+    assert all(end == start for start, end in lines[NEITHER])
+    assert (20, 1) in [(round(1 + 99 * start / 360), round(1 + 99 * end / 360)) for start, end in lines[GAIN]]
+    assert {"before", "after", "1", "10", "100", "2 up, 1 down, 1 equal"} <= set(texts(root))
+    assert len(marks(root, "symbol")) == 8
+    assert sorted(hints(root))[0] == "before: 100; after: 50"
+
+
+def test_slope_has_a_panel_for_each_series() -> None:
+    root = svg("slope", pd.concat([places(9, "a"), places(6, "b")]), "before", "after", "who")
+    headings = [line.text for line in root.iter(f"{SVG}tspan")]
+    assert headings == ["a", "3 up, 3 down, 3 equal", "b", "2 up, 2 down, 2 equal"]
+    assert len(marks(root, "line")) == 15
+    assert texts(root).count("before") == texts(root).count("after") == 2
+
+
+def test_slope_of_many_targets_stays_light_and_can_be_seen_through() -> None:
+    root = svg("slope", places(360), "before", "after")
+    assert len(marks(root, "line")) == len(hints(root)) == 360
+    assert not marks(root, "symbol")
+    assert "120 up, 120 down, 120 equal" in texts(root)
+    assert all(float(line.get("opacity", "1")) < 0.75 for line in marks(root, "line"))
+    assert len(ElementTree.tostring(root)) < 120_000
+
+
+def test_slope_of_too_many_targets_draws_some_and_says_so() -> None:
+    root = svg("slope", places(9000), "before", "after")
+    assert len(marks(root, "line")) == MOST_LINES
+    assert f"3000 up, 3000 down, 3000 equal ({MOST_LINES} drawn)" in texts(root)
+    counts = [len(lines) for lines in ways(root).values()]
+    assert max(counts) - min(counts) <= 2  # each third is drawn as much as the others
+
+
+@pytest.mark.parametrize("value", [-5.0, 0.0, 1.0, 2.5, 1e300])
+def test_slope_of_numbers_that_are_no_places(value: float) -> None:
+    assert len(marks(svg("slope", pd.DataFrame({"b": [value], "a": [value]}), "b", "a"), "line")) == 1
+
+
+@given(st.floats(1, 1e6))
+def test_ticks_of_places_reach_the_last_and_are_not_many(last: float) -> None:
+    ticks = place_ticks(last)
+    assert ticks[0] == 1
+    assert ticks[-1] >= last
+    assert 2 <= len(ticks) <= 11
+    assert ticks == sorted(set(ticks))
+
+
+def test_what_attacks_came_to_is_drawn_by_kinds_that_there_are() -> None:
+    """Success by range with whiskers for each ranker, and success against cost as a curve for each."""
+    table = pd.DataFrame(
+        [
+            (who, span, 50.0, 40.0, 60.0, trials)
+            for who in ("a", "b")
+            for span, trials in (("11-20", 10), ("21-30", 20))
+        ],
+        columns=["ranker", "places", "success %", "low", "high", "trials"],
+    )
+    bars = svg("bars", table, "places", "success %", "ranker")
+    assert len(marks(bars, "rect")) == 4
+    assert len(marks(bars, "rule")) == 5  # zero, and an interval each
+    curves = svg("lines", table, "trials", "success %", "ranker")
+    assert len(marks(curves, "line")) == 2

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shaketable.errors import BadInput
 
@@ -122,6 +123,69 @@ class Overlap:
     def between(self, before: Sequence[str], after: Sequence[str]) -> float:
         left, right = set(before[: self.k]), set(after[: self.k])
         return len(left & right) / max(len(left), len(right)) if left or right else 1.0
+
+
+@dataclass(frozen=True)
+class LSD:
+    """Location square deviation: the mean square of the number of places that a document moved; 0 for the same ranking.
+
+    (1/n) Σ (place before - place after)², over the documents of both lists. A document that only one list has is left
+    out, as `Kendall` does, and places are counted among the others. NaN where the lists differ and have fewer than two
+    documents in common.
+
+    >>> LSD().between(["a", "b", "c"], ["c", "b", "a"])
+    2.6666666666666665
+
+    Liu, Zhang, Zhang, Chen, de Rijke, Guo, Cheng. Perturbation-invariant adversarial training for neural ranking
+    models: Improving the effectiveness-robustness trade-off. AAAI 2024.
+    """
+
+    def between(self, before: Sequence[str], after: Sequence[str]) -> float:
+        return _mean_or_nothing(_moves(before, after) ** 2, before, after)
+
+
+@dataclass(frozen=True)
+class RLSD:
+    """Relative location square deviation: `LSD` as a share of its maximum, 1 for the reverse ranking.
+
+    LSD / ((n² - 1) / 3) = (1 - ρ)/2, with ρ Spearman's correlation and n the number of documents of both lists.
+
+    >>> RLSD().between(["a", "b", "c"], ["c", "b", "a"]), RLSD().between(["a", "b", "c"], ["b", "a", "c"])
+    (1.0, 0.25)
+    """
+
+    def between(self, before: Sequence[str], after: Sequence[str]) -> float:
+        most = (len(_moves(before, after)) ** 2 - 1) / 3
+        return LSD().between(before, after) / most if most > 0 else LSD().between(before, after)
+
+
+@dataclass(frozen=True)
+class LMD:
+    """Location mean deviation: the mean number of places that a document moved, up or down; 0 for the same ranking.
+
+    (1/n) Σ |place before - place after|, over the documents of both lists, counted as for `LSD`.
+
+    >>> LMD().between(["a", "b", "c"], ["c", "b", "a"])
+    1.3333333333333333
+    """
+
+    def between(self, before: Sequence[str], after: Sequence[str]) -> float:
+        return _mean_or_nothing(np.abs(_moves(before, after)), before, after)
+
+
+def _moves(before: Sequence[str], after: Sequence[str]) -> NDArray[np.float64]:
+    """By how many places each document of both lists moved, places counted among these documents alone."""
+    left, right = _places(before), _places(after)
+    arrived = {docno: place for place, docno in enumerate(docno for docno in right if docno in left)}
+    stayed = [docno for docno in left if docno in arrived]
+    return np.array([place - arrived[docno] for place, docno in enumerate(stayed)], dtype=np.float64)
+
+
+def _mean_or_nothing(values: NDArray[np.float64], before: Sequence[str], after: Sequence[str]) -> float:
+    """The mean over two documents or more; of fewer 0 where the lists are of the same documents, otherwise NaN."""
+    if len(values) < 2:
+        return 0.0 if set(before) == set(after) else float("nan")
+    return float(values.mean())
 
 
 def _places(ranked: Sequence[str] | Mapping[str, float]) -> dict[str, float]:

@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.etree import ElementTree
 
@@ -44,6 +45,8 @@ FEW = 60
 FEWEST = 20
 """Queries that a number needs to stand alone; with fewer, their count is shown beside it."""
 LEAST_SPAN = 0.1
+MOST_LINES = 400
+"""Lines between places that one panel has; beyond that they would hide each other and make the page heavy."""
 MOST_HINTS = 400
 """Marks that say what they are when the pointer rests on them; more of them would make the page heavy."""
 
@@ -449,6 +452,55 @@ def _diverging(plot: Plot) -> Any:
     return alt.layer(_hinted(bars), zero).properties(width=WIDTH - 100, height=len(categories) * 22)
 
 
+def _slope(plot: Plot) -> Any:
+    """A line for each row, from its place before (x) to its place after (y), the best place at the top.
+
+    There is a panel for each series; its title counts the lines that go up, down and neither way, which have a colour
+    each. Of very many lines those drawn are spread evenly over the places, and the title says so.
+    """
+    import altair as alt
+    import numpy as np
+    import pandas as pd
+
+    places = plot.frame[["x", "y"]].to_numpy(dtype=float)
+    whole = bool(((places % 1 == 0) & (np.abs(places) < 2**53)).all())
+    frame = plot.frame.astype({"x": int, "y": int}) if whole else plot.frame
+    facets = list(frame.groupby("color", sort=False)) if plot.series else [("", frame)]
+    width, height = (WIDTH // 2, 360) if len(facets) == 1 else (WIDTH // 3, 300)
+    ticks = [float(tick) for tick in place_ticks(places.max())]
+    axis = alt.Axis(grid=True, domain=False, values=ticks, title=None)
+    x = alt.X("side:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=None)
+    y = alt.Y("place:Q", scale=alt.Scale(domain=[ticks[-1], min(1.0, places.min())], nice=False), axis=axis)
+    panels = []
+    for facet, part in facets:
+        up, down, equal = part["x"] > part["y"], part["x"] < part["y"], part["x"] == part["y"]
+        counts = f"{up.sum()} up, {down.sum()} down, {equal.sum()} equal"
+        if len(part) > MOST_LINES:
+            order = part.sort_values(["x", "y"], kind="stable").index
+            part = part.loc[order[np.linspace(0, len(part) - 1, MOST_LINES).round().astype(int)]]
+            counts += f" ({MOST_LINES} drawn)"
+        layers = []
+        for way, color, most in ((equal, NEITHER, 0.45), (up, GAIN, 0.9), (down, LOSS, 0.9)):  # the last is on top
+            lines = part[way.loc[part.index]]
+            if lines.empty:
+                continue
+            lines = lines.assign(line=range(len(lines)), side=0, place=lines["x"])
+            ends = plot.chart(pd.concat([lines, lines.assign(side=1, place=lines["y"])]))
+            few = len(part) <= FEW
+            faint = min(most, max(0.3, 8 / len(lines) ** 0.5))
+            thin = ends.mark_line(color=color, strokeWidth=1.6 if few else 0.9, opacity=faint)
+            layers.append(_hinted(thin.encode(x=x, y=y, detail="line:N")))
+            if few:
+                layers.append(ends.mark_circle(color=color, size=26, opacity=most, aria=False).encode(x=x, y=y))
+        for role, left, align in (("x", 0, "left"), ("y", width, "right")):
+            head = _chart([{"text": plot.names[role]}]).mark_text(align=align, dy=-12, limit=width // 2 - 4, aria=False)
+            layers.append(head.encode(x=alt.value(left), y=alt.value(0), text="text:N"))
+        heading = [cell(facet, 30), counts] if facet else [counts]
+        title = alt.TitleParams(heading, fontWeight="bold", offset=8)
+        panels.append(alt.layer(*layers).properties(width=width, height=height, title=title))
+    return alt.concat(*panels, columns=3)
+
+
 KINDS = {
     "bars": Kind(_bars, most={"x": 40, "color": 12}),
     "distribution": Kind(_distribution, most={"x": 40, "color": 12}),
@@ -458,6 +510,7 @@ KINDS = {
     "heatmap": Kind(_heatmap, numbers=("color",), most={"x": 30, "y": 40}),
     "waterfall": Kind(_waterfall, most={"color": 12}),
     "diverging": Kind(_diverging, most={"x": 40, "color": 3}),
+    "slope": Kind(_slope, numbers=("x", "y"), most={"color": 12}),
 }
 
 
@@ -484,6 +537,17 @@ def padded(values: Iterable[float], share: float = 0.06) -> Span:
     low, high = min(values), max(values)
     room = (high - low) * share or abs(high) * share or 1.0
     return low - room, high + room
+
+
+def place_ticks(last: float) -> list[int]:
+    """The places that an axis names: the first, and round ones until the last is reached.
+
+    >>> place_ticks(98), place_ticks(23)
+    ([1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100], [1, 5, 10, 15, 20, 25])
+    """
+    steps = (factor * 10**power for power in range(300) for factor in (1, 2, 5))
+    step = next(step for step in steps if last <= 10 * step)
+    return [1, *(step * number for number in range(1, max(2, ceil(last / step)) + 1) if step * number > 1)]
 
 
 def spread(values: Sequence[float], gap: float, span: Span) -> list[float]:
