@@ -402,8 +402,8 @@ class Outcome:
     """What an attack came to: the text, which is the original one where nothing served the goal better.
 
     `before` and `after` are its places, `trials` the texts that the ranker was asked about, `first` the trial that
-    served the goal before any other (0 if none did), and `pairs` what all of them cost: one pair a trial and list, or the
-    whole list where a score depends on the list.
+    served the goal before any other (0 if none did), and `pairs` what all of them cost: one pair a trial and list, or
+    the whole list where a score depends on the list.
     """
 
     doc: Doc

@@ -54,7 +54,7 @@ def surrogate(knowledge: Knowledge, learner: str, lists: Imitated) -> Surrogate:
 
 
 def contests(case: Case, rivals: int) -> list[Contest]:
-    """What a net is asked about: in each list the document against the best of the others, for a place above or below."""
+    """What a net is asked about: in each list the document against the best of the others, to pass or to be passed."""
     from shaketable.rankers.nets.gradients import Contest
 
     down = isinstance(case.goal, Demote)

@@ -117,6 +117,11 @@ class Target:
         settled_places = [places or next(scored) for places in known]
         return [replace(case, places=places) for case, places in zip(bare, settled_places, strict=True) if places]
 
+    def text(self, docno: str, qids: Sequence[str]) -> Doc | None:
+        """A document of the lists of these queries; None if it is in none of them."""
+        pools = [self.pools[qid] for qid in qids if docno in self.pools[qid].numbers]
+        return pools[0].docs[pools[0].numbers[docno]] if pools else None
+
     def _standing(self, case: Case) -> Places:
         """Where a document stands that is in all lists of its case; nothing if it is in one of them not."""
         pools = [self.pools[listing.qid] for listing in case.lists]

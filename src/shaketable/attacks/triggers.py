@@ -1,4 +1,4 @@
-"""Triggers: a few words in front of a document, chosen by gradients for what they do to its place, not for what they say.
+"""Triggers: a few words in front of a document, chosen for what they do to its place, not for what they say.
 
 The trigger begins with words of the document itself. Place after place, round after round, the word at the place is to
 give way to one that lowers the loss of the document most, to the first order (HotFlip):
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 class HotFlip:
     """A trigger of a few words in front of the document, chosen by the gradients of a surrogate.
 
-    `length` words, gone through in `rounds`; at each place the `tries` best words of the surrogate's vocabulary are tried.
-    `rivals`, `surrogate`, `top` and `pairs` are as in the recipe wsra.
+    It has `length` words, gone through in `rounds`; at each place the `tries` best words of the surrogate's vocabulary
+    are tried. `rivals`, `surrogate`, `top` and `pairs` are as in the recipe wsra.
     """
 
     length: int = 5

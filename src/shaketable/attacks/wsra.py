@@ -126,7 +126,8 @@ class WordSubstitution:
             ]
             return [(more, wording.put(more)) for more in grown]
 
-        yield from greedy(self.checks, case, {}, [partial(replace, word) for word in replacements])
+        unchanged: dict[int, str] = {}
+        yield from greedy(self.checks, case, unchanged, [partial(replace, word) for word in replacements])
 
     def replacements(self, case: Case) -> Generator[Ask | Consult, Any, dict[str, str]]:
         """For each important word that has synonyms the one to take its place, most important first."""
@@ -155,4 +156,4 @@ class WordSubstitution:
         known = np.flatnonzero(sizes > 0)  # NaN, for a word that the net cannot read, is not
         if not len(known):
             return ""
-        return words[known[np.argmax(rows[known] @ vector / sizes[known])]]
+        return words[int(known[np.argmax(rows[known] @ vector / sizes[known])])]

@@ -38,7 +38,7 @@ class Attempts:
     `before` and `after` are places, 1 is best. `gain` is what the move is worth to the goal, positive where it serves:
     before - after for promotion, after - before for demotion (`gains` asks any goal). `changed` counts words that
     differ, `words` those of the original text, `trials` the texts that the ranker was asked about, `pairs` what that
-    cost.
+    cost, and `first` the trial of the first success, 0 if there was none.
     """
 
     queries: Sequence[str]
@@ -49,6 +49,7 @@ class Attempts:
     words: Column
     trials: Column
     pairs: Column
+    first: Column
 
     def __post_init__(self) -> None:
         count = len(self.queries)
@@ -58,7 +59,8 @@ class Attempts:
                 raise BadInput(f"attempts: {count} targets have queries, but {field.name} has shape {column.shape}")
             if not np.isfinite(column).all():
                 raise BadInput(f"attempts: {field.name} holds what is no finite number")
-        for name, least in (("before", 1), ("after", 1), ("changed", 0), ("words", 0), ("trials", 0), ("pairs", 0)):
+        for name in (field.name for field in fields(self)[1:] if field.name != "gain"):
+            least = int(name in ("before", "after"))
             if (getattr(self, name) < least).any():
                 raise BadInput(f"attempts: {name} is {getattr(self, name).min():g} for a target; {least} is the least")
 
@@ -69,7 +71,17 @@ class Attempts:
         So a text that moves in the lists of many queries counts in each, and is drawn again as one.
         """
         rows = [
-            (case.lists[0].qid, start, end, gains(case.goal, [start], [end])[0], changed, words, one.trials, one.pairs)
+            (
+                case.lists[0].qid,
+                start,
+                end,
+                gains(case.goal, [start], [end])[0],
+                changed,
+                words,
+                one.trials,
+                one.pairs,
+                one.first,
+            )
             for case, one in attacked
             for changed, words in [(words_changed(case.doc, one.doc), len(case.doc.text.split()))]
             for start, end in zip(one.before, one.after, strict=True)
@@ -196,16 +208,10 @@ def by_range(
 
 
 def by_trials(attempts: Attempts, at: Sequence[int], seed: int = 0) -> list[dict[str, str | float]]:
-    """What success costs: the share of all targets that were won by attacks that took no more than so many trials.
-
-    There is a row for each number of trials. An attack that goes on after its first success counts at its end.
-    """
-    won = attempts.gain > 0
+    """What success costs: the share of all targets whose first success came within so many trials, a row for each."""
+    won = attempts.first > 0
     return [
-        {
-            "trials": number,
-            **_columns(estimate(100.0 * (won & (attempts.trials <= number)), attempts.queries, seed)),
-        }
+        {"trials": number, **_columns(estimate(100.0 * (won & (attempts.first <= number)), attempts.queries, seed))}
         for number in at
     ]
 

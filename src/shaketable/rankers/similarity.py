@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.edit.validity import Similarity, Validity
 from shaketable.extras import has
+from shaketable.measure.wording import Encode
 from shaketable.rankers.neural import Dense
 from shaketable.text.bigrams import Bigrams
-from shaketable.types import Collection, Doc, Ranker, Slate
+from shaketable.types import Collection, Doc, Slate
 
 CHARACTERS = 20_000_000
 """Of the documents of a collection, its first ones, in which phrases are counted: as many as are read in seconds."""
@@ -33,6 +35,13 @@ def encoder_similarity() -> Similarity | None:
     if not has("neural"):
         return None
     return _cosines
+
+
+def encoder() -> Encode | None:
+    """MiniLM's vectors of texts, [n, d]; None without the extra `neural` and its weights."""
+    if not has("neural"):
+        return None
+    return lambda texts: np.concatenate(_encoder().encode_texts(list(texts)))
 
 
 def phrases_of(collection: Collection) -> Bigrams:
@@ -55,6 +64,6 @@ def _cosines(left: list[str], right: list[str]) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=1)
-def _encoder() -> Ranker:
+def _encoder() -> Any:
     """The bundled encoder; it is asked for texts, so it has no documents."""
     return Dense().open(Collection("no documents", MemoryCorpus({}), {}))

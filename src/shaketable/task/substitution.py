@@ -1,12 +1,12 @@
 """How easily does a document buy a rank? Documents of a ranker's own lists are changed until they stand higher.
 
-Liu, Zhang, Guo, de Rijke, Chen, Fan, Cheng. Perturbation-invariant adversarial training for neural ranking models (paper
-003), section 4; Wu et al. PRADA. TOIS 2023.
+Liu et al. Perturbation-invariant adversarial training for neural ranking models. AAAI 2024 (paper 003), section 4; Wu
+et al. PRADA. ACM Transactions on Information Systems 2023.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,15 +20,14 @@ from shaketable.attacks.target import Target
 from shaketable.data.attacked import read_attacked
 from shaketable.errors import BadInput, check
 from shaketable.measure.change import LMD, LSD, RLSD, Kendall, TopChange
-from shaketable.measure.comparison import compare, starred
+from shaketable.measure.comparison import compare
 from shaketable.measure.effectiveness import score_tables
-from shaketable.measure.promotion import by_range, promotion_row
-from shaketable.measure.ranking_error import ranking_errors
+from shaketable.measure.promotion import Attempts, by_range, by_trials, promotion_row
+from shaketable.measure.ranking_error import RankingError, ranking_error
 from shaketable.measure.significance import FEWEST_QUERIES
-from shaketable.measure.wording import words_changed
-from shaketable.rankers.similarity import encoder_similarity
+from shaketable.measure.wording import similarity, words_changed
+from shaketable.rankers.similarity import encoder
 from shaketable.registry import ATTACKS, DETECTORS, GOALS
-from shaketable.score.road import Traits
 from shaketable.task.campaign import (
     Attempt,
     Range,
@@ -39,12 +38,10 @@ from shaketable.task.campaign import (
     open_target,
     opened,
     ranges,
-    slates,
 )
-from shaketable.text.sentences import split_sentences
 from shaketable.types import (
     Attacked,
-    Case,
+    ChangeMeasure,
     Doc,
     Example,
     Failure,
@@ -201,8 +198,8 @@ class Substitution:
             if len(drawn) < len(parts) * len(target.pools):
                 short = sum(len(pool.docnos) < parts[-1][1] for pool in target.pools.values())
                 notes.append(
-                    f"{name}: {len(drawn)} targets in {len(target.pools)} lists, where {len(parts)} were wanted in each: "
-                    f"{short} lists have fewer than {parts[-1][1]} documents, and a range may hold relevant ones only."
+                    f"{name}: {len(drawn)} targets in {len(target.pools)} lists, fewer than the {len(parts)} wanted in "
+                    f"each: {short} lists have fewer than {parts[-1][1]} documents, and some ranges relevant ones only."
                 )
             documents = [(aim.docno, aim.doc, [aim.qid]) for aim in drawn]
             places = [aim.range for aim in drawn]
@@ -248,8 +245,8 @@ class Substitution:
         row: dict[str, Any] = {"queries": len(robust)}
         if judged:
             for table in score_tables(["RR@10", "RR@100", self.measure], judged, {"clean": clean, "robust": robust}):
-                both = [dict(zip(table.topics, table.row(run).tolist(), strict=True)) for run in ("clean", "robust")]
-                change = compare(*both, bench.seed)
+                before, after = (dict(zip(table.topics, row.tolist(), strict=True)) for row in table.values)
+                change = compare(before, after, bench.seed)
                 row |= {
                     f"clean {table.measure}": change.before,
                     f"robust {table.measure}": change.after,
@@ -257,14 +254,14 @@ class Substitution:
                     f"{table.measure} change high": change.high,
                     f"{table.measure} p": change.p,
                 }
-            errors = [ranking_errors(orders[qid][0], grades, _reached(qid, attempts)) for qid, grades in judged.items()]
-            row |= {key: float(np.mean([error[key] for error in errors])) for key in (errors[0] if errors else {})}
+            if self.group == 1 and not self.attacked:
+                row |= _errors([ranking_error(orders[q][0], judged[q], _reached(q, attempts)) for q in judged])
         return row | moved
 
     def _detection(
         self, known: Knowledge, target: Target, recipe: str, name: str, attempts: Sequence[Attempt]
     ) -> Iterator[dict[str, Any]]:
-        """The share of successful texts that each detector catches where it cries wolf at one clean text in a hundred."""
+        """The share of changed texts that each detector catches, at one false alarm in a hundred clean texts."""
         won = [attempt.outcome.doc for attempt in attempts if attempt.outcome.doc != attempt.case.doc]
         for text in self.detectors if won else ():
             suspicion = known.shared.setdefault(("detector", text), DETECTORS.build(text).open(known))
@@ -295,8 +292,7 @@ class Substitution:
             similar = {name: float(part[name].mean()) for name in SIMILARITIES if name in part}
             summary.append(about | promotion_row(attempts, seed=seed) | similar)
             if part["range"].ne("").any():
-                bounds = [tuple(map(int, text.split("-"))) for text in sorted(set(part["range"]), key=_first)]
-                places += [about | row for row in by_range(attempts, bounds, seed)]
+                places += [about | row for row in by_range(attempts, _bounds(part["range"]), seed)]
             cost += [about | row for row in by_trials(attempts, _steps(part["first"]), seed)]
         tables = {
             "attack": pd.DataFrame(summary),
@@ -317,10 +313,10 @@ class Substitution:
         )
         yield (
             "A recipe sees places only, never scores. success %: the share of targets that stand strictly better than "
-            "before; boost: places won, on average over all targets; into top 10 %: of those that stood outside it, the "
+            "before; boost: places won, on average over all targets; into top 10 %: of those that stood outside, the "
             "share that came in. Intervals are over queries."
         )
-        yield "trials: texts that the ranker was asked about for a target; pairs: query and text pairs it scored for that."
+        yield "trials: texts that the ranker was asked about for a target; pairs: what it scored for that."
         yield (
             "damage: all changed documents of a query stand in its list at once. LSD is the mean square of the places "
             "that documents moved, RLSD its share of the largest possible, LMD the mean of those places."
@@ -331,7 +327,13 @@ class Substitution:
             yield "Nobody judged these queries, so any document may be a target, and there is no RR and no nDCG."
 
 
-MOVEMENTS = {"top change": TopChange(), "Kendall": Kendall(), "LSD": LSD(), "RLSD": RLSD(), "LMD": LMD()}
+MOVEMENTS: Mapping[str, ChangeMeasure] = {
+    "top change": TopChange(),
+    "Kendall": Kendall(),
+    "LSD": LSD(),
+    "RLSD": RLSD(),
+    "LMD": LMD(),
+}
 SIMILARITIES = ("similarity", "sentence similarity")
 
 
@@ -373,10 +375,10 @@ def _runs(bench: Bench, name: str, target: Target, attempts: Sequence[Attempt]) 
     return clean, robust
 
 
-def _reached(qid: str, attempts: Sequence[Attempt]) -> dict[str, int]:
+def _reached(qid: str, attempts: Sequence[Attempt]) -> dict[str, list[int]]:
     """docno -> the place that its changed text stands at in the list of a query, alone."""
     return {
-        attempt.case.docno: place
+        attempt.case.docno: [place]
         for attempt in attempts
         for listing, place in zip(attempt.case.lists, attempt.outcome.after, strict=True)
         if listing.qid == qid
@@ -406,11 +408,11 @@ def _details(attempts: Sequence[Attempt], goal: Goal) -> pd.DataFrame:
             places = {"query": listing.qid, "before": before, "after": after, "gain": gain, "success": gain > 0}
             rows.append(common | places)
     details = pd.DataFrame(rows)
-    if (cosines := encoder_similarity()) is None:
+    if (encode := encoder()) is None:
         return details
     texts = [(attempt.case.doc, attempt.outcome.doc) for attempt in attempts for _ in attempt.case.lists]
-    whole, sentences = similarities(cosines, texts)
-    return details.assign(**dict(zip(SIMILARITIES, (whole, sentences), strict=True)))
+    alike = similarity(encode, [before for before, _ in texts], [after for _, after in texts])
+    return details.assign(**{"similarity": alike.doc, "sentence similarity": alike.sentence})
 
 
 def _attempts(part: pd.DataFrame) -> Attempts:
@@ -418,9 +420,16 @@ def _attempts(part: pd.DataFrame) -> Attempts:
     return Attempts(list(part["query"]), *(part[name].to_numpy(dtype=np.float64) for name in names))
 
 
-def _first(text: str) -> int:
-    """The first place of a range, such as "11-20"."""
-    return int(text.partition("-")[0] or 0)
+def _bounds(texts: Iterable[str]) -> list[Range]:
+    """Ranges as they are written, "11-20", in order."""
+    ends = [text.partition("-") for text in set(texts) if text]
+    return sorted((int(first), int(last)) for first, _, last in ends)
+
+
+def _errors(errors: Sequence[RankingError]) -> dict[str, float]:
+    """Means over queries."""
+    names = ("natural", "boundary", "robust")
+    return {f"{name} ranking error": float(np.mean([getattr(error, name) for error in errors])) for name in names}
 
 
 def _steps(first: pd.Series[int]) -> list[int]:
@@ -438,7 +447,7 @@ def _figures(tables: Mapping[str, pd.DataFrame]) -> tuple[Figure, ...]:
             x="before",
             y="after",
             color="ranker",
-            caption="A line for each target. The best place is on top: a line that rises is a document that bought a rank.",
+            caption="A line for each target. The best place is on top: a line that rises is a rank that was bought.",
         ),
         Figure(
             "bars",
@@ -472,9 +481,8 @@ def _findings(tables: Mapping[str, pd.DataFrame], judged: bool) -> Iterator[Find
             yield Finding(name=name, value=row[heading], better="lower", **ends, **about)
     for row in tables["damage"].to_dict("records") if judged else ():
         about = {"ranker": row["ranker"], "n": int(row["queries"]), "where": row["recipe"] if recipes > 1 else ""}
-        for heading, value in row.items():
-            if str(heading).startswith("robust "):
-                yield Finding(name=str(heading), value=value, p=row[f"{str(heading)[7:]} p"], **about)
+        for heading in [str(column) for column in row if f"{str(column).removeprefix('robust ')} p" in row]:
+            yield Finding(name=heading, value=row[heading], p=row[f"{heading.removeprefix('robust ')} p"], **about)
 
 
 def _examples(attempts: Sequence[Attempt], goal: Goal) -> Iterator[Example]:

@@ -4,9 +4,10 @@
     G[w]  = ∂L / ∂E[w]                                        w is a token of d, E the table of the tokens' vectors
     I(w)  = ‖G[w]‖
 
-For a text that is to stand below the others, the signs of s change. Gradients are taken where the text's tokens are looked up, and are added up over the places of a token in the text: what
-the query and other texts have of the same token does not count. That it counts is the other choice (`shared`), for E is
-one table; the code that came with PRADA does so. Either way dropout is off, and no weight is touched.
+For a text that is to stand below the others, the signs of s change. Gradients are taken where the text's tokens are
+looked up, and are added up over the places of a token in the text: what the query and other texts have of the same
+token does not count. That it counts is the other choice (`shared`), for E is one table; the code that came with PRADA
+does so. Either way dropout is off, and no weight is touched.
 
 What is said of a contest does not depend on the contests beside it: a text's own score and gradients are computed apart
 from everything else, in float64 unless the net stands on a transformer.
