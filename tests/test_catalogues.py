@@ -16,11 +16,11 @@ from shaketable.door.names import named_models
 from shaketable.errors import BadInput, ShaketableError, UnknownName
 from shaketable.learners.neural import OBJECTIVES, EncoderLearner, NeuralLearner, WordLearner
 from shaketable.learners.plan import LISTS
-from shaketable.registry import EDITS, LEARNERS, MEASURES, PROBES, RANKERS, TASKS, WRITERS, Catalogue, fits
+from shaketable.registry import EDITS, LEARNERS, MEASURES, PROBES, RANKERS, SYNONYMS, TASKS, WRITERS, Catalogue, fits
 from shaketable.types import ChangeMeasure, Collection, Context, Doc, Query, SpreadMeasure
 from tests.toys import text
 
-CATALOGUES = (RANKERS, LEARNERS, WRITERS, EDITS, MEASURES, TASKS, PROBES, LISTS, OBJECTIVES)
+CATALOGUES = (RANKERS, LEARNERS, WRITERS, EDITS, MEASURES, TASKS, PROBES, LISTS, OBJECTIVES, SYNONYMS)
 NEEDED = {
     "http": {"url": "'http://127.0.0.1:9/rerank'"},
     "python": {"target": "'tests.toys:Overlap'"},
@@ -33,6 +33,7 @@ NEEDED = {
     "function": {"target": "'tests.toys:text'"},
     "teacher": {"ranker": "'bm25'"},
     "pairs": {"path": "'mine.jsonl'"},
+    "listed": {"path": "'mine.tsv'"},
 }
 """Parameters without a default, and something that they can be."""
 
@@ -366,3 +367,17 @@ def test_a_ranker_that_was_built_ranks_or_says_why_not(name, field):
             one_sentence(error)
         else:
             assert run
+
+
+SYNONYM_ROWS = [(name, field.name) for catalogue, name, field in ROWS if catalogue is SYNONYMS]
+
+
+@pytest.mark.parametrize(("name", "field"), SYNONYM_ROWS, ids=lambda value: value)
+def test_a_source_of_synonyms_that_was_built_gives_words_or_says_why_not(name, field):
+    for _, source in built(SYNONYMS, name, field):
+        try:
+            words = source.of("boat")
+        except ShaketableError as error:
+            one_sentence(error)
+        else:
+            assert "boat" not in words

@@ -516,3 +516,13 @@ PROBES = Catalogue(
         "pairs": "shaketable.probes.own:Pairs",
     },
 )
+
+SYNONYMS = Catalogue(
+    "source of synonyms",
+    {
+        "thesaurus": "shaketable.text.synonyms:Thesaurus",
+        "wordnet": "shaketable.text.synonyms:WordNet",
+        "counterfitted": "shaketable.text.synonyms:Counterfitted",
+        "listed": "shaketable.text.synonyms:Listed",
+    },
+)

@@ -47,6 +47,16 @@ def test_what_is_put_there_is_found(home: Path, tmp_path: Path, monkeypatch):
     assert {"wordnet", "counter-fitted neighbours", "facebook/m2m100_418M"} <= found
 
 
+def test_what_vectors_are_fitted_from_is_found_by_its_names(home: Path):
+    (home / "resources").mkdir(parents=True)
+    for name in ("glove.6B.50d.txt.gz", "ppdb-synonyms.tsv", "ppdb-antonyms.tsv", "wordnet-antonyms.txt", "readme.txt"):
+        (home / "resources" / name).touch()
+    found = {r.name: r.where.split(", ") for r in resources() if r.found}
+    assert [Path(path).name for path in found["word vectors"]] == ["glove.6B.50d.txt.gz"]
+    assert [Path(path).name for path in found["pairs of synonyms"]] == ["ppdb-synonyms.tsv"]
+    assert [Path(path).name for path in found["pairs of antonyms"]] == ["ppdb-antonyms.tsv", "wordnet-antonyms.txt"]
+
+
 def test_the_table_of_misspellings_is_clean():
     """No slip is the word itself or another word that is known, none stands for two words, all are near."""
     table = misspellings.bundled()

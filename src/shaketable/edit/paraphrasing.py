@@ -8,7 +8,7 @@ already ("a long period of time" does not become "a long time of time").
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, TypeAlias
@@ -22,8 +22,8 @@ from shaketable.edit.validity import THESAURUS
 from shaketable.errors import BadInput, check_within
 from shaketable.text.grammar import ANY as ANY_PART
 from shaketable.text.grammar import parts_at
-from shaketable.text.inflection import ending_on, lemmas
 from shaketable.text.neighbours import neighbours
+from shaketable.text.synonyms import inflected
 from shaketable.text.thesaurus import bundled
 from shaketable.text.tokens import Memo
 from shaketable.text.wordnet import wordnet
@@ -32,7 +32,6 @@ from shaketable.types import Context
 
 Synonyms: TypeAlias = Memo[tuple[tuple[str, str], ...]]
 """A lower-case word -> its synonyms, nearest first, each with its part of speech (empty where that is not known)."""
-ENDING_POS = {"s": ("noun", "verb"), "ed": ("verb",), "ing": ("verb",)}
 
 
 def _swapped(text: str, draws: Draws, synonyms: Synonyms, nearest: bool, among: Memo[Parts | None]) -> str | None:
@@ -117,7 +116,7 @@ def _from_thesaurus() -> Synonyms:
         by_part = table.get(word, {})
         return [(part, other) for part in parts or by_part for other in by_part.get(part, ())]
 
-    return Memo(lambda word: _inflected(word, of))
+    return Memo(lambda word: inflected(word, of, odd=False))
 
 
 def _environment() -> tuple[str | None, ...]:
@@ -132,23 +131,10 @@ def _from_wordnet(environment: tuple[str | None, ...]) -> Synonyms:
     def of(word: str, parts: Sequence[str] | None) -> list[tuple[str, str]]:
         return [("", other) for part in parts or (None,) for other in words.synonyms(word, part)]
 
-    return Memo(lambda word: _inflected(word, of))
+    return Memo(lambda word: inflected(word, of, odd=False))
 
 
 @lru_cache(maxsize=4)
 def _from_neighbours(file: str, count: int, threshold: float, environment: tuple[str | None, ...]) -> Synonyms:
     near = neighbours(file)  # the vocabulary has inflected forms of its own
     return Memo(lambda word: tuple(("", other) for other in near.near(word, count, threshold)))
-
-
-def _inflected(
-    word: str, of: Callable[[str, Sequence[str] | None], list[tuple[str, str]]]
-) -> tuple[tuple[str, str], ...]:
-    """The synonyms of a word; where it has none, those of its lemma with the ending put back."""
-    if found := of(word, None):
-        return tuple(dict.fromkeys(found))
-    for lemma, ending in lemmas(word):
-        forms = ((part, ending_on(other, ending)) for part, other in of(lemma, ENDING_POS[ending]))
-        if inflected := [(part, form) for part, form in forms if form and form != word]:
-            return tuple(dict.fromkeys(inflected))
-    return ()

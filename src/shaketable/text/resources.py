@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from shaketable.files import home
-from shaketable.text import misspellings, neighbours, thesaurus, wordnet
+from shaketable.text import counterfitting, misspellings, neighbours, thesaurus, wordnet
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,28 @@ def resources() -> list[Resource]:
             neighbours.places(),
             "word_embed_syn_swap needs it: put the JSON of lists or the text file of vectors at one of these places",
         ),
+        *_to_fit(),
         *(
             _searched(name, model_folder(name), model_places(name), f"{edit} needs it: hf download {name}")
             for edit, name in GENERATORS.items()
         ),
+    ]
+
+
+def _to_fit() -> list[Resource]:
+    """What vectors are counter-fitted from: vectors, synonyms, antonyms."""
+    vectors, synonyms, antonyms = counterfitting.inputs()
+    advice = "the synonyms counterfitted(...) need it, unless there are counter-fitted neighbours: put"
+    rows = (
+        ("word vectors", vectors and (vectors,), counterfitting.VECTORS, "GloVe's text file there"),
+        ("pairs of synonyms", synonyms, counterfitting.SYNONYMS, "files of two words a line there"),
+        ("pairs of antonyms", antonyms, counterfitting.ANTONYMS, "files of two words a line there"),
+    )
+    return [
+        Resource(name, True, ", ".join(map(str, found)))
+        if found
+        else Resource(name, False, str(home() / "resources" / names), f"{advice} {what}")
+        for name, found, names, what in rows
     ]
 
 
