@@ -429,6 +429,15 @@ ATTACKS = Catalogue(
         "hotflip": "shaketable.attacks.triggers:HotFlip",
         # by places alone
         "query_insertion": "shaketable.attacks.insertion:QueryInsertion",
+        "query_line": "shaketable.attacks.insertion:QueryLine",
+        "keyword_stuffing": "shaketable.attacks.insertion:KeywordStuffing",
+        "sentence_insertion": "shaketable.attacks.sentences:SentenceInsertion",
+        "instruction": "shaketable.attacks.injection:Instruction",
+        "template_tokens": "shaketable.attacks.injection:TemplateTokens",
+        "greedy": "shaketable.attacks.substitution:Greedy",
+        "characters": "shaketable.attacks.characters:Characters",
+        "homoglyphs": "shaketable.attacks.characters:Homoglyphs",
+        "invisible": "shaketable.attacks.characters:Invisible",
     },
 )
 

@@ -1,0 +1,78 @@
+"""Words that give way to synonyms, by what the target's lists tell alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from shaketable.attacks.constraints import checks
+from shaketable.attacks.knowledge import Knowledge
+from shaketable.attacks.replacing import Rewrite, replace_words
+from shaketable.chance import Draws
+from shaketable.errors import BadInput, check_within, quoted
+from shaketable.text.thesaurus import bundled
+from shaketable.text.words import like
+from shaketable.types import Case, Check, Steps
+
+
+class Synonyms(Protocol):
+    """A source of synonyms: a word -> single words that may stand in for it, nearest first."""
+
+    def of(self, word: str) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Words of title and body are replaced by synonyms, one after the other, as long as the place gets better.
+
+    The importance of a word is what the goal gains when all its occurrences are deleted. The words are then taken in
+    the order of importance; all synonyms of a word are tried at once, in the case of the word, at all its occurrences,
+    and the best stays if the document then stands strictly better than before. At most `words` words differ from the
+    original (Hamming distance), all others and what stands between them stay as they are. There is no surrogate: every
+    trial is a question to the target.
+
+    The search is that of Jin, Jin, Zhou, Szolovits. Is BERT really robust? AAAI 2020, as in Morris et al. TextAttack.
+    EMNLP 2020, on the places of Wu et al. PRADA: practical black-box adversarial attacks against neural ranking models.
+    TOIS 2023.
+    """
+
+    words: int = 20
+    synonyms: str = "thesaurus"
+    constraints: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_within("greedy", self, words=(1, 10_000))
+
+    def open(self, knowledge: Knowledge) -> Substitution:
+        return Substitution(_source(self.synonyms), self.words, checks(self.constraints, knowledge))
+
+
+@dataclass(frozen=True, eq=False)
+class Substitution:
+    """Greedy substitution with a source of synonyms at hand."""
+
+    source: Synonyms
+    words: int
+    checks: Sequence[Check] = ()
+
+    def steps(self, case: Case, draws: Draws) -> Steps:
+        yield from replace_words(self.checks, case, self._rewrites, self.words)
+
+    def _rewrites(self, word: str) -> list[Rewrite]:
+        return [partial(like, synonym) for synonym in self.source.of(word)]
+
+
+def _source(text: str) -> Synonyms:
+    if text != "thesaurus":
+        raise BadInput(f"greedy: there are no synonyms called {quoted(text)}")
+    return _Bundled()
+
+
+class _Bundled:
+    """The single words of the bundled thesaurus, all parts of speech."""
+
+    def of(self, word: str) -> tuple[str, ...]:
+        others = dict.fromkeys(other for group in bundled().get(word, {}).values() for other in group)
+        return tuple(other for other in others if len(other.split()) == 1)

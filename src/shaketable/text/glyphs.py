@@ -1,0 +1,78 @@
+"""Characters that are not what they seem: letters of other scripts that look Latin, and characters nobody sees."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from shaketable.text.tokens import Memo
+
+_PAIRS = (
+    (
+        "acdehijlopqsvwxy",
+        "\u0430\u0441\u0501\u0435\u04bb\u0456\u0458\u04cf\u043e\u0440\u051b\u0455\u0475\u051d\u0445\u0443",
+    ),
+    ("ABCEGHIJKM", "\u0410\u0412\u0421\u0415\u050c\u041d\u0406\u0408\u041a\u041c"),
+    ("OPQSTVWXY", "\u041e\u0420\u051a\u0405\u0422\u0474\u051c\u0425\u04ae"),
+    ("NZ", "\u039d\u0396"),
+)
+LOOKALIKES: dict[str, str] = {
+    letter: stranger for latin, others in _PAIRS for letter, stranger in zip(latin, others, strict=True)
+}
+"""Latin letter -> a letter of the Cyrillic (N and Z: of the Greek) alphabet that most typefaces draw the same way."""
+
+ZERO_WIDTH = ("\u200b", "\u200c", "\u200d", "\u2060")
+"""Zero width space, non-joiner, joiner, and the word joiner: they take no room, and white space is none of them."""
+
+INVISIBLE = frozenset(
+    chr(code)
+    for first, last in (
+        (0x00AD, 0x00AD),  # soft hyphen
+        (0x180E, 0x180E),  # Mongolian vowel separator
+        (0x200B, 0x200F),  # zero width, and marks of direction
+        (0x202A, 0x202E),  # embeddings and overrides of direction
+        (0x2060, 0x2064),  # word joiner, invisible operators
+        (0x2066, 0x206F),  # isolates, and deprecated controls
+        (0xFEFF, 0xFEFF),  # byte order mark
+        (0xE0000, 0xE007F),  # tags
+    )
+    for code in range(first, last + 1)
+)
+"""Characters that are drawn as nothing, or change the direction of what is drawn."""
+
+_UNSEEN = f"[{''.join(sorted(INVISIBLE))}]"
+_RUN = re.compile(f"{_UNSEEN}+")
+_WORD = re.compile(rf"[^\W\d_](?:[^\W\d_]|{_UNSEEN}|[\u0300-\u036f])*")
+_JOINERS = "\u200c\u200d"
+
+
+def suspicious_characters(text: str) -> int:
+    """The number of invisible characters, and of letters of another script inside words of mostly Latin letters.
+
+    >>> suspicious_characters("a naïve β-test of 5 μmol"), suspicious_characters("p\\u0430ss\\u200bword")
+    (0, 2)
+
+    The two joiners count beside a Latin letter only: emoji, and scripts such as Persian, are written with them. A word
+    with no more Latin letters than others may be an honest one of that script, and so is the μ of units.
+    """
+    if text.isascii():
+        return 0
+    return sum(map(_strangers, _WORD.findall(text))) + sum(_unseen(text, run) for run in _RUN.finditer(text))
+
+
+def _strangers(word: str) -> int:
+    """The letters of other scripts, in a word of which more are Latin."""
+    letters = [letter for letter in word if letter.isalpha()]
+    latin = sum(_LATIN[letter] for letter in letters)
+    strange = len(letters) - latin - sum(letter in "\u00b5\u03bc" for letter in letters)
+    return strange if latin > strange else 0
+
+
+def _unseen(text: str, run: re.Match[str]) -> int:
+    beside = text[run.start() - 1 : run.start()] + text[run.end() : run.end() + 1]
+    if any(_LATIN[letter] for letter in beside):
+        return len(run[0])
+    return sum(character not in _JOINERS for character in run[0])
+
+
+_LATIN: Memo[bool] = Memo(lambda letter: "LATIN" in unicodedata.name(letter, ""))
