@@ -9,9 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+import tokenizers
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import models, pre_tokenizers, processors
+from transformers import PreTrainedTokenizerFast
 
 from shaketable.errors import BadInput
 from shaketable.rankers.nets.bert import CrossEncoder
@@ -39,6 +42,7 @@ from shaketable.rankers.nets.shapes import (
     MonoT5Shape,
     WordsRead,
 )
+from shaketable.rankers.nets.tokens import Pieces
 from shaketable.rankers.nets.words import OnWords, Vocabulary, letter_trigrams
 from shaketable.text.tokens import Tokenizer
 from shaketable.text.words import spans
@@ -177,6 +181,15 @@ def test_one_step_by_hand():
     assert found.keys() == {"fir", "oak"}, "an unknown word has no vector of its own"
     assert found["fir"] == pytest.approx([3 + 2, 4 + 4])
     assert found["oak"] == pytest.approx([1 + 4, 0 + 8])
+
+
+def test_a_word_of_several_tokens_by_hand():
+    """oak is there twice, elm once: G is -2 Q and -Q, and a step goes that way."""
+    contest = Contest("oak", "oak-elm baobab-oak", ("fir",))
+    (study,) = Gradients(by_hand(Dot)).study([contest], steps=1, epsilon=sqrt(5))
+    assert study.importance == pytest.approx({"oak-elm": 2.0, "baobab-oak": 2.0}), "that of the token that has most"
+    assert study.perturbed["oak-elm"] == pytest.approx([(3 + 1) / 2, (0 + 2) / 2])
+    assert study.perturbed["baobab-oak"] == pytest.approx([3, 0]), "an unknown token adds nothing"
 
 
 @pytest.mark.parametrize(("steps", "alpha"), [(1, 0.6), (2, 0.6), (3, 0.6), (4, 0.3), (5, 0.3)])
@@ -510,6 +523,25 @@ def test_a_word_beyond_the_limit_has_no_tokens(nets, name):
         assert len(longer.rows) < len(reading.rows), "a long query leaves less room"
     (found,) = Gradients(net).importance([Contest("fir elm", words + "pine", ("oak",))])
     assert found["pine"] == 0.0 < found["oak"]
+
+
+def test_a_word_that_is_cut_has_the_tokens_that_are_left(nets):
+    net = nets("colbert")
+    reading = net.reading("oak " * 19 + "baobab elm")
+    assert [len(word.tokens) for word in reading.words[-3:]] == [1, 2, 0]
+
+
+def test_pieces_that_begin_with_a_space_belong_to_the_word_behind_it():
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    made = tokenizers.Tokenizer(
+        models.BPE({c: i for i, c in enumerate([*letters, "Ġo", "Ġoa"])}, [("Ġ", "o"), ("Ġo", "a")])
+    )
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.post_processor = processors.ByteLevel(trim_offsets=False)  # as unfavourable as it gets
+    pieces = Pieces(PreTrainedTokenizerFast(tokenizer_object=made))
+    reading = pieces.reading("oak oak (oak)", lookup=0, start=0, limit=99)
+    spelled = [[[*letters, "Ġo", "Ġoa"][reading.rows[token]] for token in word.tokens] for word in reading.words]
+    assert spelled == [["o", "a", "k"], ["Ġoa", "k"], ["o", "a", "k"]]
 
 
 def test_unknown_pieces_are_no_words(nets):

@@ -32,7 +32,7 @@ class Word(NamedTuple):
     """A word of a text: its characters from `start` to `end`, and which tokens of the text are read for it.
 
     Tokens are counted from the text's first one, without special tokens, prompt or query. A word that is beyond what
-    the net reads of the text, or that it drops or does not know how to spell, has none.
+    the net reads of the text, or that it drops or does not know how to spell, has none; one that is cut has the rest.
     """
 
     start: int
