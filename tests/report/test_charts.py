@@ -301,8 +301,7 @@ def test_slope_has_a_line_for_each_row_and_the_best_place_on_top() -> None:
 
 def test_slope_has_a_panel_for_each_series() -> None:
     root = svg("slope", pd.concat([places(9, "a"), places(6, "b")]), "before", "after", "who")
-    headings = [line.text for line in root.iter(f"{SVG}tspan")]
-    assert headings == ["a", "3 up, 3 down, 3 equal", "b", "2 up, 2 down, 2 equal"]
+    assert {"a", "3 up, 3 down, 3 equal", "b", "2 up, 2 down, 2 equal"} <= set(texts(root))
     assert len(marks(root, "line")) == 15
     assert texts(root).count("before") == texts(root).count("after") == 2
 

@@ -87,7 +87,14 @@ _CONFIG = {
         "symbolOpacity": 1,
         "offset": 26,  # leaves room for the title of the vertical axis
     },
-    "title": {"color": "currentColor", "fontSize": 11, "fontWeight": "normal", "anchor": "start"},
+    "title": {
+        "color": "currentColor",
+        "fontSize": 11,
+        "fontWeight": "normal",
+        "anchor": "start",
+        "subtitleColor": "currentColor",
+        "subtitleFontSize": 11,
+    },
     "text": {"color": "currentColor", "fontSize": 11},
     "concat": {"spacing": 24},
 }
@@ -495,8 +502,8 @@ def _slope(plot: Plot) -> Any:
         for role, left, align in (("x", 0, "left"), ("y", width, "right")):
             head = _chart([{"text": plot.names[role]}]).mark_text(align=align, dy=-12, limit=width // 2 - 4, aria=False)
             layers.append(head.encode(x=alt.value(left), y=alt.value(0), text="text:N"))
-        heading = [cell(facet, 30), counts] if facet else [counts]
-        title = alt.TitleParams(heading, fontWeight="bold", offset=8)
+        below: dict[str, Any] = {"subtitle": counts} if facet else {}
+        title = alt.TitleParams(cell(facet, 30) if facet else counts, fontWeight="bold", offset=8, **below)
         panels.append(alt.layer(*layers).properties(width=width, height=height, title=title))
     return alt.concat(*panels, columns=3)
 
