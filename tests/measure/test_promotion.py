@@ -33,7 +33,8 @@ from shaketable.types import Case, Doc, Goal, Listing, Outcome
 
 def attempts(queries: str, before: list[int], after: list[int], goal: Goal | None = None, **more: Any) -> Attempts:
     count = len(before)
-    numbers = {"changed": [0] * count, "words": [10] * count, "trials": [1] * count, "pairs": [1] * count} | more
+    some = {"changed": 0, "words": 10, "trials": 1, "pairs": 1, "first": 0}
+    numbers = {name: [value] * count for name, value in some.items()} | more
     columns = {name: np.array(column) for name, column in numbers.items()}
     gain = gains(goal or Promote(), before, after)
     return Attempts(list(queries), np.array(before), np.array(after), gain, **columns)
@@ -47,6 +48,7 @@ FOUR = attempts(
     words=[10, 10, 20, 4],
     trials=[3, 10, 10, 7],
     pairs=[30, 100, 100, 70],
+    first=[2, 0, 0, 7],
 )
 
 
@@ -150,8 +152,8 @@ def test_success_by_the_place_before() -> None:
 
 
 def test_success_by_what_it_cost() -> None:
-    rows = by_trials(FOUR, [0, 3, 6, 7, 1000])
-    assert [(row["trials"], row["success %"]) for row in rows] == [(0, 0), (3, 25), (6, 25), (7, 50), (1000, 50)]
+    rows = by_trials(FOUR, [0, 1, 2, 7, 1000])
+    assert [(row["trials"], row["success %"]) for row in rows] == [(0, 0), (1, 0), (2, 25), (7, 50), (1000, 50)]
     assert rows[-1]["success %"] == success_rate(FOUR).value
 
 
@@ -162,7 +164,7 @@ def case(docno: str, body: str, places: tuple[int, ...], goal: Goal) -> Case:
 
 def test_cases_and_their_outcomes() -> None:
     one, two = case("d1", "a red boat", (12,), Promote()), case("d2", "a sail", (3, 20), Demote())
-    moved = Outcome(Doc("a blue boat", title="Boats"), (12,), (4,), trials=6, pairs=60)
+    moved = Outcome(Doc("a blue boat", title="Boats"), (12,), (4,), trials=6, pairs=60, first=4)
     shared = Outcome(Doc("a sail", title="Boats"), (3, 20), (2, 31), trials=5, pairs=10)
     found = Attempts.of([(one, moved), (two, shared)])
     assert list(found.queries) == ["q0", "q0", "q0"]  # a text in two lists is one thing to draw again
@@ -173,6 +175,7 @@ def test_cases_and_their_outcomes() -> None:
     assert found.words.tolist() == [4, 3, 3]
     assert found.trials.tolist() == [6, 5, 5]
     assert found.pairs.tolist() == [60, 10, 10]
+    assert found.first.tolist() == [4, 0, 0]
 
 
 def test_a_text_without_words_has_no_share() -> None:
@@ -191,6 +194,6 @@ def test_a_text_without_words_has_no_share() -> None:
     ],
 )
 def test_numbers_that_cannot_be(wrong: dict[str, Any], said: str) -> None:
-    names = ("before", "after", "gain", "changed", "words", "trials", "pairs")
+    names = ("before", "after", "gain", "changed", "words", "trials", "pairs", "first")
     with pytest.raises(BadInput, match=said):
         Attempts(["a", "b"], **{name: np.array(wrong.get(name, [1, 1])) for name in names})

@@ -6,7 +6,7 @@ et al. PRADA. ACM Transactions on Information Systems 2023.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
 QUICK = "greedy(words=5)"
 """What an audit attacks with: no net is trained for it."""
 EXAMPLES = 3
-KEYS = ["recipe", "ranker"]
 
 
 @dataclass(frozen=True)
@@ -138,14 +137,13 @@ class Substitution:
                     caught_rows += self._detection(known, target, recipe, name, fine)
         if not attempts:
             raise BadInput(_nothing(notes, failures))
-        details = _details(attempts, goal)
-        tables = self._tables(details, pd.DataFrame(damage), pd.DataFrame(caught_rows), bench.seed)
+        tables = self._tables(attempts, pd.DataFrame(damage), pd.DataFrame(caught_rows), goal, bench.seed)
         return Result(
             "substitution",
             "How easily does a document buy a rank?",
             tables,
             _figures(tables),
-            (*notes, *self._notes(bench, details, texts)),
+            (*notes, *self._notes(bench, tables["targets"])),
             tuple(_findings(tables, bool(bench.qrels))),
             tuple(_examples(attempts, goal)),
             tuple(failures),
@@ -281,19 +279,22 @@ class Substitution:
             }
 
     def _tables(
-        self, details: pd.DataFrame, damage: pd.DataFrame, detection: pd.DataFrame, seed: int
+        self, attempts: Sequence[Attempt], damage: pd.DataFrame, detection: pd.DataFrame, goal: Goal, seed: int
     ) -> dict[str, pd.DataFrame]:
         import pandas as pd
 
+        details = _details(attempts, goal)
+        grid = _grid([attempt.outcome.first for attempt in attempts])
         summary, places, cost = [], [], []
-        for (recipe, ranker), part in details.groupby(KEYS, sort=False):
-            attempts = _attempts(part)
-            about = {"recipe": recipe, "ranker": ranker}
-            similar = {name: float(part[name].mean()) for name in SIMILARITIES if name in part}
-            summary.append(about | promotion_row(attempts, seed=seed) | similar)
-            if part["range"].ne("").any():
-                places += [about | row for row in by_range(attempts, _bounds(part["range"]), seed)]
-            cost += [about | row for row in by_trials(attempts, _steps(part["first"]), seed)]
+        for (recipe, ranker), some in _grouped(attempts).items():
+            about: dict[str, Any] = {"recipe": recipe, "ranker": ranker}
+            counted = Attempts.of((attempt.case, attempt.outcome) for attempt in some)
+            mine = details[(details["recipe"] == recipe) & (details["ranker"] == ranker)]
+            similar = {name: float(mine[name].mean()) for name in SIMILARITIES if name in mine}
+            summary.append(about | promotion_row(counted, seed=seed) | similar)
+            drawn = sorted({attempt.range for attempt in some if attempt.range})
+            places += [about | row for row in by_range(counted, drawn, seed)]
+            cost += [about | row for row in by_trials(counted, grid, seed)]
         tables = {
             "attack": pd.DataFrame(summary),
             "damage": damage,
@@ -304,7 +305,7 @@ class Substitution:
         }
         return {name: table for name, table in tables.items() if len(table)}
 
-    def _notes(self, bench: Bench, details: pd.DataFrame, texts: Mapping[str, str]) -> Iterator[str]:
+    def _notes(self, bench: Bench, details: pd.DataFrame) -> Iterator[str]:
         count = details["query"].nunique()
         yield (
             f"{len(details)} attacks in the lists of {count} queries"
@@ -415,27 +416,24 @@ def _details(attempts: Sequence[Attempt], goal: Goal) -> pd.DataFrame:
     return details.assign(**{"similarity": alike.doc, "sentence similarity": alike.sentence})
 
 
-def _attempts(part: pd.DataFrame) -> Attempts:
-    names = ("before", "after", "gain", "changed", "words", "trials", "pairs", "first")
-    return Attempts(list(part["query"]), *(part[name].to_numpy(dtype=np.float64) for name in names))
+def _grouped(attempts: Sequence[Attempt]) -> dict[tuple[str, str], list[Attempt]]:
+    """By recipe and ranker."""
+    groups: dict[tuple[str, str], list[Attempt]] = {}
+    for attempt in attempts:
+        groups.setdefault((attempt.recipe, attempt.ranker), []).append(attempt)
+    return groups
 
 
-def _bounds(texts: Iterable[str]) -> list[Range]:
-    """Ranges as they are written, "11-20", in order."""
-    ends = [text.partition("-") for text in set(texts) if text]
-    return sorted((int(first), int(last)) for first, _, last in ends)
+def _grid(first: Sequence[int]) -> list[int]:
+    """Numbers of trials to show the cost at: 0, and up to twenty of those that brought a first success."""
+    won = sorted({trial for trial in first if trial})
+    return [0, *sorted({won[round(i * (len(won) - 1) / 19)] for i in range(20)})] if len(won) > 20 else [0, *won]
 
 
 def _errors(errors: Sequence[RankingError]) -> dict[str, float]:
     """Means over queries."""
     names = ("natural", "boundary", "robust")
     return {f"{name} ranking error": float(np.mean([getattr(error, name) for error in errors])) for name in names}
-
-
-def _steps(first: pd.Series[int]) -> list[int]:
-    """Numbers of trials to show the cost at: 0, and up to twenty of those that brought a first success."""
-    won = sorted(set(first[first > 0]))
-    return [0, *(won[round(i * (len(won) - 1) / 19)] for i in range(20))] if len(won) > 20 else [0, *won]
 
 
 def _figures(tables: Mapping[str, pd.DataFrame]) -> tuple[Figure, ...]:
@@ -459,7 +457,7 @@ def _figures(tables: Mapping[str, pd.DataFrame]) -> tuple[Figure, ...]:
             caption="With 95 % intervals over queries.",
         ),
         Figure(
-            "line",
+            "lines",
             "success by cost",
             "What a success costs: targets won after so many trials, in per cent",
             x="trials",
@@ -487,10 +485,7 @@ def _findings(tables: Mapping[str, pd.DataFrame], judged: bool) -> Iterator[Find
 
 def _examples(attempts: Sequence[Attempt], goal: Goal) -> Iterator[Example]:
     """The attacks of each recipe and ranker that won most."""
-    groups: dict[tuple[str, str], list[Attempt]] = {}
-    for attempt in attempts:
-        groups.setdefault((attempt.recipe, attempt.ranker), []).append(attempt)
-    for (recipe, ranker), some in groups.items():
+    for (recipe, ranker), some in _grouped(attempts).items():
         gain = {id(a): goal.worth(a.outcome.after) - goal.worth(a.outcome.before) for a in some}
         for attempt in sorted(some, key=lambda a: -gain[id(a)])[:EXAMPLES]:
             if gain[id(attempt)] > 0:
