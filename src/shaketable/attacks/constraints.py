@@ -1,15 +1,36 @@
-"""What a changed document must still be, for attacks that are to pass for honest writing."""
+"""What a changed document must still be, for attacks that are to pass for honest writing.
+
+A check looks at the original and the changed text alone, so it says the same whatever else it is asked with. The
+original passes every one of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from itertools import chain, islice
 
 from shaketable.attacks.knowledge import Knowledge
-from shaketable.errors import check
+from shaketable.attacks.language_model import LANGUAGE_MODELS, language_model
+from shaketable.errors import MissingExtra, check
 from shaketable.measure.wording import words_changed
+from shaketable.rankers.similarity import encoder_similarity
 from shaketable.registry import CONSTRAINTS
+from shaketable.text.language import Language, Token, offsets
+from shaketable.text.sentences import split_sentences
+from shaketable.text.tokens import Tokenizer
+from shaketable.text.words import spans
 from shaketable.types import Case, Check, Doc
+
+Questions = Sequence[tuple[Case, Sequence[Doc]]]
+Change = tuple[int, int, int, int]
+"""Words from, up to, of the original, that gave way to words from, up to, of the changed text."""
+REMEMBERED = 100_000
+"""Sentences whose words a check remembers."""
+DIGITS = 6
+"""Of a cosine and of a ratio that are compared with a limit: the last ones depend on what else is in a batch."""
 
 
 def checks(constraints: Sequence[str], knowledge: Knowledge) -> list[Check]:
@@ -30,5 +51,225 @@ class MostWords:
     def open(self, knowledge: Knowledge) -> Check:
         return self._check
 
-    def _check(self, questions: Sequence[tuple[Case, Sequence[Doc]]]) -> list[list[bool]]:
+    def _check(self, questions: Questions) -> list[list[bool]]:
         return [[words_changed(case.doc, doc) <= self.most for doc in docs] for case, docs in questions]
+
+
+@dataclass(frozen=True)
+class SameLength:
+    """The title and the body have as many words as before; marks that stand alone are no words."""
+
+    def open(self, knowledge: Knowledge) -> Check:
+        return self._check
+
+    def _check(self, questions: Questions) -> list[list[bool]]:
+        return [[_lengths(doc) == _lengths(case.doc) for doc in docs] for case, docs in questions]
+
+
+def _lengths(doc: Doc) -> tuple[int, int]:
+    return len(spans(doc.title)), len(spans(doc.body))
+
+
+@dataclass(frozen=True)
+class PartOfSpeech:
+    """A changed word is of the same part of speech as the word it replaces, each in its own sentence.
+
+    Words are compared place by place, so a text with another number of words is refused; another case is no other word.
+    Parts of speech are universal tags, as the linguistic tool of the attack says them. A word that the tool cuts into
+    several tokens, such as "didn't", has the tag of the longest one.
+
+    Jin, Jin, Zhou, Szolovits. Is BERT really robust? AAAI 2020 (TextFooler), section 3: the check of parts of speech.
+    """
+
+    def open(self, knowledge: Knowledge) -> Check:
+        return _Tagger(knowledge.language).check
+
+
+@dataclass(eq=False)
+class _Tagger:
+    """Tags the words of those sentences alone in which a word changed; each distinct sentence once."""
+
+    language: Language
+    known: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def check(self, questions: Questions) -> list[list[bool]]:
+        pairs = [[_side_by_side(case.doc, doc) for doc in docs] for case, docs in questions]
+        changed = [place for row in pairs for some in row if some is not None for place in some]
+        self._learn(sentence for pair in changed for sentence, _ in pair)
+        return [[some is not None and all(map(self._alike, some)) for some in row] for row in pairs]
+
+    def _alike(self, pair: tuple[tuple[str, int], tuple[str, int]]) -> bool:
+        (before, i), (after, j) = pair
+        return self.known[before][i] == self.known[after][j]
+
+    def _learn(self, sentences: Iterable[str]) -> None:
+        wanted = dict.fromkeys(sentences)
+        if len(self.known) + len(wanted) > REMEMBERED:
+            self.known.clear()
+        new = [sentence for sentence in wanted if sentence not in self.known]
+        for sentence, parsed in zip(new, self.language.parse(new), strict=True):
+            self.known[sentence] = _tags(sentence, parsed.tokens)
+
+
+def _side_by_side(before: Doc, after: Doc) -> list[tuple[tuple[str, int], tuple[str, int]]] | None:
+    """Each place whose word changed, before and after: its sentence and its number there; None if lengths differ."""
+    if _lengths(before) != _lengths(after):
+        return None
+    old, new = list(_placed(before)), list(_placed(after))
+    return [(a[:2], b[:2]) for a, b in zip(old, new, strict=True) if a[2].lower() != b[2].lower()]
+
+
+def _placed(doc: Doc) -> Iterator[tuple[str, int, str]]:
+    """The words of title and body: the sentence of each, its number there, and the word."""
+    for sentence in chain(split_sentences(doc.title), split_sentences(doc.body)):
+        for number, (start, end) in enumerate(spans(sentence)):
+            yield sentence, number, sentence[start:end]
+
+
+def _tags(sentence: str, tokens: Sequence[Token]) -> tuple[str, ...]:
+    """The tag of each word of a sentence: that of the longest token which it has in common with it, "" for none."""
+    places = offsets(sentence, tokens)
+    tags, first = [], 0
+    for start, end in spans(sentence):
+        while first < len(places) and places[first].end <= start:
+            first += 1
+        longest, tag = 0, ""
+        for place, token in islice(zip(places, tokens, strict=True), first, None):
+            if place.start >= end:
+                break
+            if (shared := min(end, place.end) - max(start, place.start)) > longest:
+                longest, tag = shared, token.tag
+        tags.append(tag)
+    return tuple(tags)
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """The text around each change means the same: the cosine of an encoder's vectors of it before and after.
+
+    Around each run of changed words, as many words on either side are taken as make `window` words with a single
+    changed one; the run that is least alike counts. With `window` 0 the whole texts are compared, as far as the encoder
+    reads them (256 word pieces). The encoder is the one that comes with the extra `neural`.
+
+    Jin, Jin, Zhou, Szolovits. Is BERT really robust? AAAI 2020 (TextFooler): 0.7 in a window of 15 words, by another
+    encoder.
+    """
+
+    least: float = 0.7
+    window: int = 15
+
+    def __post_init__(self) -> None:
+        check("similarity", -1 <= self.least <= 1, "least", "a cosine, between -1 and 1", self.least)
+        check("similarity", self.window >= 0, "window", "0 or more words", self.window)
+
+    def open(self, knowledge: Knowledge) -> Check:
+        cosines = encoder_similarity()
+        if cosines is None:
+            raise MissingExtra("neural", "the constraint similarity")
+
+        def least_alike(pairs: Sequence[tuple[Doc, Doc]]) -> list[bool]:
+            parts = [self._parts(before.text, after.text) for before, after in pairs]
+            flat = list(chain.from_iterable(parts))
+            found = iter(cosines([before for before, _ in flat], [after for _, after in flat]).tolist() if flat else ())
+            lowest = [min(islice(found, len(some)), default=1.0) for some in parts]  # 1 where nothing changed
+            return [round(value, DIGITS) >= self.least for value in lowest]
+
+        return _each(least_alike)
+
+    def _parts(self, before: str, after: str) -> list[tuple[str, str]]:
+        """The texts that are to be alike."""
+        if not self.window:
+            return [(before, after)] if before != after else []
+        old, new, side = before.split(), after.split(), (self.window - 1) // 2
+        return [
+            (" ".join(old[max(0, a - side) : b + side]), " ".join(new[max(0, c - side) : d + side]))
+            for a, b, c, d in _changes(old, new)
+        ]
+
+
+def _changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+    """The runs of words that differ: place by place where there are as many as before, by a comparison otherwise.
+
+    >>> _changes("a red boat in a storm".split(), "a blue ship in a calm".split())
+    [(1, 3, 1, 3), (5, 6, 5, 6)]
+    >>> _changes("a red boat".split(), "a very red boat".split())
+    [(1, 1, 1, 2)]
+    """
+    if len(old) == len(new):
+        runs: list[Change] = []
+        for i, (a, b) in enumerate(zip(old, new, strict=True)):
+            if a != b:
+                start = runs.pop()[0] if runs and runs[-1][1] == i else i
+                runs.append((start, i + 1, start, i + 1))
+        return runs
+    shorter = min(len(old), len(new))
+    head = next((i for i in range(shorter) if old[i] != new[i]), shorter)
+    rest = shorter - head
+    tail = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
+    middle = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
+    found = [codes for kind, *codes in middle.get_opcodes() if kind != "equal"]
+    return [(head + a, head + b, head + c, head + d) for a, b, c, d in found]
+
+
+@dataclass(frozen=True)
+class Fluency:
+    """The changed text is at most so many times as perplexing to a language model as the original.
+
+    The model is one of n-grams, learned from the documents of the collection, or "smollm2", a small neural one that
+    knows English at large and is some thousand times as slow (`attacks.language_model`).
+    """
+
+    most: float = 1.5
+    model: str = "ngrams"
+
+    def __post_init__(self) -> None:
+        check("fluency", self.most >= 1, "most", "a number, 1 or more", self.most)
+        check("fluency", self.model in LANGUAGE_MODELS, "model", " or ".join(LANGUAGE_MODELS), self.model)
+
+    def open(self, knowledge: Knowledge) -> Check:
+        model = language_model(self.model, knowledge)
+
+        def fluent(pairs: Sequence[tuple[Doc, Doc]]) -> list[bool]:
+            texts = list(dict.fromkeys(doc.text for pair in pairs for doc in pair))
+            known = dict(zip(texts, model.perplexity(texts).tolist(), strict=True))
+            return [
+                round(known[after.text] / known[before.text], DIGITS) <= self.most or before.text == after.text
+                for before, after in pairs
+            ]
+
+        return _each(fluent)
+
+
+@dataclass(frozen=True)
+class NoQueryTerms:
+    """No word of the query is added: none of its terms stands more often in the text than before.
+
+    Terms are stemmed words, without stop-words, as the index has them; a case of several queries has the terms of all.
+    """
+
+    def open(self, knowledge: Knowledge) -> Check:
+        tokenizer = Tokenizer()
+
+        def counts(terms: Iterable[str], doc: Doc) -> list[int]:
+            counted = Counter(tokenizer(doc.text))
+            return [counted[term] for term in terms]
+
+        def check(questions: Questions) -> list[list[bool]]:
+            answers = []
+            for case, docs in questions:
+                terms = sorted({term for listing in case.lists for term in tokenizer(listing.query)})
+                most = counts(terms, case.doc)
+                answers.append([all(n <= m for n, m in zip(counts(terms, doc), most, strict=True)) for doc in docs])
+            return answers
+
+        return check
+
+
+def _each(judge: Callable[[Sequence[tuple[Doc, Doc]]], Iterable[bool]]) -> Check:
+    """A check by something that judges many pairs, original and changed text, at once."""
+
+    def check(questions: Questions) -> list[list[bool]]:
+        answers = iter(judge([(case.doc, doc) for case, docs in questions for doc in docs]))
+        return [list(islice(answers, len(docs))) for _, docs in questions]
+
+    return check

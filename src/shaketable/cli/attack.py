@@ -36,7 +36,6 @@ def attack(
 ) -> None:
     """Attack documents so that they climb in a ranker's lists: synonyms, stuffing, insertions, triggers, glyphs."""
     from shaketable.cli.console import emit_json, judge, progress, say, show
-    from shaketable.data.attacked import write_attacked
     from shaketable.door.attack import attack as run
     from shaketable.door.attack import changed_documents
     from shaketable.report.folder import check_writable
@@ -46,12 +45,10 @@ def attack(
     what: Any = {"goal": goal, "targets": targets, "queries": queries, "group": group, "budget": budget}
     which: Any = {"attacked": attacked, "any_grade": any_grade, "language": language}
     where: Any = {"split": split, "candidates": candidates, "first_stage": first_stage, "depth": depth, "limit": limit}
-    how: Any = {"seed": seed, "keep_going": keep_going, "watch": progress, "say": say}
+    how: Any = {"out": out, "seed": seed, "keep_going": keep_going, "watch": progress, "say": say}
     chosen: Any = {"recipes": recipe} if recipe else {}
     done = run(data, ranker or (), **chosen, **what, **which, **where, **how)
     done.save(report)
-    if out:
-        write_attacked(changed_documents(done), out)
     if json_to:
         emit_json(done.json(), json_to)
     show(done, json_to)

