@@ -110,7 +110,7 @@ class WordSubstitution:
         self.gradients = gradients
         self.synonyms = synonyms
         self.checks = checks
-        self._descend = partial(gradients.perturbed, steps=settings.steps, epsilon=settings.epsilon)
+        self._study = partial(gradients.study, steps=settings.steps, epsilon=settings.epsilon)
 
     def steps(self, case: Case, draws: Draws) -> Steps:
         replacements = yield from self.replacements(case)
@@ -131,22 +131,17 @@ class WordSubstitution:
 
     def replacements(self, case: Case) -> Generator[Ask | Consult, Any, dict[str, str]]:
         """For each important word that has synonyms the one to take its place, most important first."""
-        rivalries = contests(case, self.settings.rivals)
         importance: dict[str, float] = {}
-        for contest in rivalries:
-            found = yield Consult(self.gradients.importance, contest)
-            for word, value in found.items():
-                importance[word] = importance.get(word, 0.0) + value
-        ranked = sorted(filter(importance.get, importance), key=lambda w: -importance[w])  # ties stand as in the text
-        candidates = {word: some for word in ranked[: self.settings.words] if (some := self.synonyms.of(word))}
-        if not candidates:
-            return {}
         moved: dict[str, Vectors] = {}
-        for contest in rivalries:
-            perturbed = yield Consult(self._descend, contest)
-            for word, vector in perturbed.items():
+        for contest in contests(case, self.settings.rivals):
+            study = yield Consult(self._study, contest)
+            for word, value in study.importance.items():
+                importance[word] = importance.get(word, 0.0) + value
+            for word, vector in study.perturbed.items():
                 moved[word] = moved[word] + vector if word in moved else vector
-        nearest = {word: self._nearest(moved[word], some) for word, some in candidates.items() if word in moved}
+        ranked = sorted(filter(importance.get, importance), key=lambda w: -importance[w])  # ties stand as in the text
+        candidates = {word: self.synonyms.of(word) for word in ranked[: self.settings.words] if word in moved}
+        nearest = {word: self._nearest(moved[word], some) for word, some in candidates.items()}
         return {word: best for word, best in nearest.items() if best}
 
     def _nearest(self, vector: Vectors, words: Sequence[str]) -> str:

@@ -377,14 +377,18 @@ def test_a_net_that_stems_has_one_importance_for_all_forms():
     assert found["tables"] == found["table"] > 0
 
 
-def test_the_scores_of_others_are_asked_for_once(nets):
-    net, others = nets("knrm"), tuple(text(i) for i in range(9))
-    asked: list[int] = []
-    with net.register_forward_pre_hook(lambda _, __, batch: asked.append(len(batch["text"])), with_kwargs=True):
+@pytest.mark.parametrize(("name", "expected"), [("knrm", [1, 9, 1, 1]), ("bert", [1] * 12)])
+def test_the_scores_of_others_are_asked_for_once(nets, name, expected):
+    """By a transformer in batches of one: the numbers of larger ones depend on who else is in them."""
+    net, others = nets(name), tuple(text(i) for i in range(9))
+    sizes: list[int] = []
+    with net.register_forward_pre_hook(
+        lambda _, __, batch: sizes.append(len(next(iter(batch.values())))), with_kwargs=True
+    ):
         Gradients(net).study(
             [Contest("oak", text(20), others), Contest("oak", text(21), (*others[::-1], "yew"))], steps=1
         )
-    assert asked == [1, 9, 1, 1]
+    assert sizes == expected
 
 
 @pytest.mark.parametrize("name", WITHOUT)

@@ -7,7 +7,8 @@
 For a text that is to stand below the others, the signs of s change. Gradients are taken where the text's tokens are
 looked up, and are added up over the places of a token in the text: what the query and other texts have of the same
 token does not count. That it counts is the other choice (`shared`), for E is one table; the code that came with PRADA
-does so. Either way dropout is off, and no weight is touched.
+does so. (Only reading counts, not an output layer that is tied to E.) Either way dropout is off, and no weight is
+touched.
 
 What is said of a contest does not depend on the contests beside it: a text's own score and gradients are computed apart
 from everything else, in float64 unless the net stands on a transformer.
@@ -215,12 +216,14 @@ class Gradients:
         return _Slope(rows, float(rows.norm()))
 
     def _at_places(self, contest: Contest, read: _Read, moved: Tensor) -> Tensor:
-        """∂L/∂e_i for each token of the text: [t, d]. Other texts do not depend on e_i, so all of it is in s(q, d)."""
+        """∂L/∂e_i for each token of the text: [t, d], of no meaning for those without a vector of their own.
+
+        Other texts do not depend on e_i, so all of it is in s(q, d).
+        """
         none = moved.new_zeros(len(read.slots), moved.shape[1])
         if not len(read.types):
             return none
         slots = torch.from_numpy(read.slots).to(moved.device)
-        own = (slots >= 0)[:, None]
         place = slice(read.reading.start, read.reading.start + len(slots))
         looked_up: list[Tensor] = []
 
@@ -228,7 +231,7 @@ class Gradients:
             if number != read.reading.lookup:
                 return None
             changed = vectors.detach().clone()
-            changed[0, place] += moved[slots.clamp(min=0)] * own
+            changed[0, place] += moved[slots.clamp(min=0)] * (slots >= 0)[:, None]
             looked_up.append(changed.requires_grad_())
             return changed
 
@@ -237,7 +240,7 @@ class Gradients:
         if not rivals:
             return none
         (slope,) = torch.autograd.grad(score.sum(), looked_up)
-        return -contest.sign * rivals * slope[0, place].where(own, 0.0)
+        return -contest.sign * rivals * slope[0, place]
 
     def _slope_of_table(self, contest: Contest, read: _Read, moved: Tensor) -> _Slope:
         """All that looks up a token counts, in the query and in each text that has a part in the loss."""
