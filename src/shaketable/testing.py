@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from shaketable.attacks.drive import drive
+from shaketable.attacks.target import Target
 from shaketable.chance import draws_for
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import ShaketableError
@@ -25,6 +27,8 @@ from shaketable.rankers.python import adapt
 from shaketable.registry import RANKERS, Catalogue
 from shaketable.score.road import ask
 from shaketable.types import (
+    Attack,
+    Case,
     ChangeMeasure,
     Collection,
     Context,
@@ -33,6 +37,7 @@ from shaketable.types import (
     Edit,
     Model,
     Omitted,
+    Outcome,
     Probe,
     Ranker,
     Retriever,
@@ -245,6 +250,32 @@ def check_probe(probe: Probe, ground: Ground) -> None:
             original = ground.collection.docs[one.docno]
             kept = (one.first.title, one.first.url) == (original.title, original.url)
             require(kept, f"{name}: title and url of {one.docno!r} must stay")
+
+
+def check_attack(attack: Attack, cases: Sequence[Case], target: Target, seed: int = 0) -> None:
+    """What every attack must keep, on cases of a target: see `types.Attack`.
+
+    It does the same alone and in company; it does the same where scores are others and places alike, for places are all
+    that it may know of the target; and what it leaves has the address of the original.
+    """
+    name = type(attack).__name__
+    outcomes = drive(attack, cases, target, seed=seed)
+    for case, outcome in zip(cases, outcomes, strict=True):
+        require(isinstance(outcome, Outcome), f"{name}: document {case.docno!r}: {getattr(outcome, 'reason', '')}")
+        if isinstance(outcome, Outcome):
+            worth = case.goal.worth
+            require(worth(outcome.after) >= worth(outcome.before), f"{name}: an outcome must not serve the goal less")
+            require(outcome.doc.url == case.doc.url, f"{name}: the url of {case.docno!r} must stay")
+    backwards = drive(attack, cases[::-1], target, seed=seed, together=2)[::-1]
+    require(outcomes == backwards, f"{name}: the order and the number of cases must not change an outcome")
+    bent = Target(lambda slates: [_bent(scores) for scores in target.score(slates)], target.pointwise)
+    bent.pools = {qid: dataclasses.replace(pool, scores=_bent(pool.scores)) for qid, pool in target.pools.items()}
+    require(drive(attack, cases, bent, seed=seed) == outcomes, f"{name}: it must know places only, and no score")
+
+
+def _bent(scores: Any) -> Any:
+    """Other scores in the same order."""
+    return None if scores is None else np.sign(scores) * np.log1p(np.abs(np.asarray(scores, dtype=np.float64)))
 
 
 def check_measure(measure: Any) -> None:

@@ -295,12 +295,16 @@ class Substitution:
             drawn = sorted({attempt.range for attempt in some if attempt.range})
             places += [about | row for row in by_range(counted, drawn, seed)]
             cost += [about | row for row in by_trials(counted, grid, seed)]
+        whole = pd.DataFrame(summary)
         tables = {
-            "attack": pd.DataFrame(summary),
-            "damage": damage,
-            "detection": detection,
+            "attack": _brief(whole, SHOWN),
+            "damage": _brief(damage, HARM),
+            "detection": _caught(detection),
             "success by place": pd.DataFrame(places),
             "success by cost": pd.DataFrame(cost),
+            "attack in full": whole,
+            "damage in full": damage,
+            "detection in full": detection,
             "targets": details,
         }
         return {name: table for name, table in tables.items() if len(table)}
@@ -336,6 +340,29 @@ MOVEMENTS: Mapping[str, ChangeMeasure] = {
     "LMD": LMD(),
 }
 SIMILARITIES = ("similarity", "sentence similarity")
+ABOUT = ("recipe", "ranker")
+SHOWN = (
+    *ABOUT, "queries", "targets", "success %", "success % low", "success % high", "boost", "into top 10 %",
+    "words changed %", "similarity", "trials",
+)  # fmt: skip
+HARM = (
+    *ABOUT, "clean RR@10", "robust RR@10", "RR@10 p", "clean nDCG@10", "robust nDCG@10", "nDCG@10 p",
+    "robust ranking error", "top change", "Kendall", "LSD",
+)  # fmt: skip
+"""What a screen has room for; the tables in full have the intervals, and more measures."""
+
+
+def _brief(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    return table[[column for column in columns if column in table]]
+
+
+def _caught(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each recipe and ranker, with the share that each detector catches, in per cent."""
+    if not len(table):
+        return table
+    wide = table.pivot_table(index=[*ABOUT, "texts"], columns="detector", values="caught %", sort=False)
+    wide.columns.name = None
+    return wide.reset_index()
 
 
 def _tried(name: str, target: Target, documents: Sequence[Attacked], goal: Goal, recipe: str) -> Iterator[Attempt]:
@@ -472,12 +499,12 @@ def _figures(tables: Mapping[str, pd.DataFrame]) -> tuple[Figure, ...]:
 def _findings(tables: Mapping[str, pd.DataFrame], judged: bool) -> Iterator[Finding]:
     """The success rate, the boost and what is left of RR@10, by recipe and ranker."""
     recipes = tables["attack"]["recipe"].nunique()
-    for row in tables["attack"].to_dict("records"):
+    for row in tables["attack in full"].to_dict("records"):
         about: Any = {"ranker": row["ranker"], "n": int(row["queries"]), "where": row["recipe"] if recipes > 1 else ""}
         for name, heading in (("attack success %", "success %"), ("attack boost", "boost")):
             ends = {"low": row[f"{heading} low"], "high": row[f"{heading} high"]}
             yield Finding(name=name, value=row[heading], better="lower", **ends, **about)
-    for row in tables["damage"].to_dict("records") if judged else ():
+    for row in tables["damage in full"].to_dict("records") if judged else ():
         about = {"ranker": row["ranker"], "n": int(row["queries"]), "where": row["recipe"] if recipes > 1 else ""}
         for heading in [str(column) for column in row if f"{str(column).removeprefix('robust ')} p" in row]:
             yield Finding(name=heading, value=row[heading], p=row[f"{heading.removeprefix('robust ')} p"], **about)
