@@ -65,7 +65,7 @@ def test_texts_of_a_file(tmp_path):
         ('{"text": 5}', r"mine\.jsonl:2: "),
         ('{"words": "x"}', r"mine\.jsonl:2: "),
         ('{"text": ""}', r"mine\.jsonl:2: "),
-        ('["text"]', r"mine\.jsonl:2: is not an object of JSON with text"),
+        ('["text"]', r'mine\.jsonl:2: is not an object of JSON with "text"'),
         ("text", r"mine\.jsonl:2: is not JSON"),
     ],
 )

@@ -76,17 +76,12 @@ def test_a_query_of_stop_words_has_no_keywords():
 
 
 def test_the_best_number_of_times_is_the_outcome():
-    """A word that helps up to two times and hurts the third time."""
+    """Twice is better than once, and three times are far too often."""
     target, case = case_of(Doc("Nothing"), {}, queries=("boat",))
-    plain = target.score
-
-    def score(slates):
-        texts = [" ".join(doc.text for doc in slate.docs) for slate in slates]
-        return [
-            row + (1.0, 2.0, 3.0, -9.0)[min(3, t.count("boat"))] for row, t in zip(plain(slates), texts, strict=True)
-        ]
-
-    target.score = score
+    plain, worth = target.score, (0.0, 1.0, 2.0, -9.0)
+    target.score = lambda slates: [
+        scores + worth[slate.docs[0].text.count("boat")] for scores, slate in zip(plain(slates), slates, strict=True)
+    ]
     assert outcome_of(KeywordStuffing().open(KNOWLEDGE), target, case).doc.body == "Nothing boat boat"
 
 

@@ -90,9 +90,10 @@ def test_an_outcome_is_better_or_the_original_and_keeps_the_limits(recipe, attac
             assert len(outcome.doc.body.split()) == len(case.doc.body.split())
 
 
-@pytest.mark.parametrize(
-    "recipe", [name for name in ATTACKS if hasattr(ATTACKS.class_of(name), "words")], indirect=True
-)
+WORDS = [name for name in ATTACKS if hasattr(ATTACKS.class_of(name), "words")]
+
+
+@pytest.mark.parametrize("recipe", WORDS, indirect=True)
 def test_a_limit_of_one_word_is_kept(recipe):
     try:
         attack = dataclasses.replace(recipe, words=1).open(knowledge_of(SAMPLE))

@@ -90,15 +90,14 @@ def test_no_more_words_differ_than_may(words, doc):
 
 
 def test_a_synonym_that_leaves_the_place_as_it_is_does_not_stay():
-    target, case = case_of(Doc("far away"), {"wide": 0.2, "off": -0.2})
+    target, case = case_of(Doc("a boat far away"), {"boat": 0.25, "wide": 0.2, "off": -0.2})
     outcome = outcome_of(Substitution(Listed(far=("wide",), away=("off",)), 5), target, case)
     assert outcome.doc == case.doc
     assert outcome.after == outcome.before
 
 
 def test_it_is_over_when_the_goal_is_reached():
-    target, case = case_of(DOC, WEIGHTS, Top(30))
-    assert case.places[0] > 20
+    _, case = case_of(DOC, WEIGHTS)
     near = case_of(DOC, WEIGHTS, Top(case.places[0] - 1))
     outcome = outcome_of(Substitution(SYNONYMS, 20), *near)
     assert outcome.after[0] < outcome.before[0]

@@ -34,7 +34,7 @@ def test_invisible_characters_are_format_characters_and_no_white_space():
     [
         ("", 0),
         ("A naïve façade in Łódź, Ærø and Đà Nẵng.", 0),
-        ("cafe\u0301s", 0),
+        ("cafe\u0301s in Hawai\u02bbi, N\u00bas 1 and 2", 0),
         ("Москва is the capital", 0),
         ("東京 and Tokyo, 5 μm, 3 kΩ, β-carotene, 10 µmol", 0),
         ("می\u200cخواهم", 0),
@@ -55,7 +55,7 @@ def test_counts_by_hand(text, count):
 
 @given(st.text(st.characters(max_codepoint=0x24F)))
 def test_latin_texts_have_none(text):
-    assert suspicious_characters(text.replace("\u00ad", "").replace("\u00b5", "")) == 0
+    assert suspicious_characters(text.replace("\u00ad", "")) == 0
 
 
 @given(st.text("abcxyzABC ,.", min_size=1), st.integers(0, 100), st.sampled_from(sorted(INVISIBLE)))

@@ -42,8 +42,8 @@ class SentenceInsertion:
 
     are tried on the target. Title and other sentences stay as they are.
 
-    The idea and the equal weights are IDEM's, whose sentences a language model writes, and nets rate: Chen, He, Ye, Sun, Sun. Towards
-    imperceptible document manipulations against neural ranking models. Findings of ACL 2023.
+    The idea and the equal weights are IDEM's, whose sentences a language model writes, and nets rate: Chen, He, Ye,
+    Sun, Sun. Towards imperceptible document manipulations against neural ranking models. Findings of ACL 2023.
     """
 
     candidates: int = 20
