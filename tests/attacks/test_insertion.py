@@ -91,6 +91,12 @@ def test_numbers_of_times_that_make_no_sense_are_refused():
             KeywordStuffing(times)
 
 
+@pytest.mark.parametrize("recipe", [QueryInsertion, KeywordStuffing])
+def test_a_place_that_is_none_is_refused(recipe):
+    with pytest.raises(BadInput, match="place should be start, middle or end, not 'nowhere'"):
+        recipe(place="nowhere")
+
+
 def test_they_are_the_templates_of_the_study(shared_data):
     """Each published template of the query and its words, filled in by hand, is a text that a recipe offers."""
     path = shared_data / "attacks" / "injection" / "templates.jsonl"

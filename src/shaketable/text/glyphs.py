@@ -74,7 +74,7 @@ def _unseen(text: str, run: re.Match[str]) -> int:
 
 
 def _is_strange(letter: str) -> bool:
-    """A letter of another script; modifiers (the okina of Hawaiʻi), ordinals (Nº) and the μ of units are at home here."""
+    """A letter of another script; modifiers (the ʻ of Hawaiʻi), ordinals (Nº) and the μ of units are at home here."""
     return unicodedata.category(letter) in ("Lu", "Ll", "Lt", "Lo") and not (_LATIN[letter] or letter in "ªºµμ")
 
 
