@@ -12,7 +12,7 @@ from shaketable.attacks.knowledge import Knowledge
 from shaketable.attacks.replacing import Rewrite, replace_words
 from shaketable.chance import Draws
 from shaketable.edit.taxonomy import MISSPELLING
-from shaketable.errors import BadInput, check, check_within, quoted
+from shaketable.errors import check, check_within
 from shaketable.registry import EDITS
 from shaketable.text.glyphs import LOOKALIKES, ZERO_WIDTH
 from shaketable.text.words import like
@@ -45,12 +45,11 @@ class Characters:
     def __post_init__(self) -> None:
         check_within("characters", self, words=(1, 10_000))
         check("characters", bool(self.edits), "edits", "one edit or more", self.edits)
+        fine = all(getattr(edit, "category", "") == MISSPELLING for edit in map(EDITS.build, self.edits))
+        check("characters", fine, "edits", "edits that misspell a word", self.edits)
 
     def open(self, knowledge: Knowledge) -> _Rewriting:
         edits: list[Edit] = [EDITS.build(text) for text in self.edits]
-        for text, edit in zip(self.edits, edits, strict=True):
-            if getattr(edit, "category", "") != MISSPELLING:
-                raise BadInput(f"characters: the edit {quoted(text)} does not misspell; choose from {MISSPELLINGS}")
 
         def misspelled(word: str, query: str, draws: Draws) -> list[Rewrite]:
             texts = [edit.apply(word, draws, Context(query=query)) for edit in edits]

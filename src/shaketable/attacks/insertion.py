@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from shaketable.attacks.constraints import checks
 from shaketable.attacks.knowledge import Knowledge
@@ -30,6 +30,7 @@ class QueryInsertion:
     constraints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check("query_insertion", self.place in get_args(Place), "place", "start, middle or end", self.place)
         check("query_insertion", 1 <= self.times <= 100, "times", "between 1 and 100", self.times)
 
     def open(self, knowledge: Knowledge) -> _Insertion:
@@ -89,6 +90,7 @@ class KeywordStuffing:
     constraints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check("keyword_stuffing", self.place in get_args(Place), "place", "start, middle or end", self.place)
         fine = bool(self.times) and all(1 <= times <= 100 for times in self.times)
         check("keyword_stuffing", fine, "times", "numbers between 1 and 100", self.times)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from math import log, sqrt
 from typing import Literal, TypeAlias
@@ -19,7 +20,7 @@ from shaketable.chance import Draws
 from shaketable.errors import check, check_within
 from shaketable.text.sentences import split_sentences
 from shaketable.text.tokens import Tokenizer
-from shaketable.types import Case, Check, Doc, Steps
+from shaketable.types import Case, Check, Doc, Listing, Steps
 
 Where = Literal["best", "start", "end"]
 Vector: TypeAlias = Mapping[str, float]
@@ -42,8 +43,8 @@ class SentenceInsertion:
 
     are tried on the target. Title and other sentences stay as they are.
 
-    The idea is IDEM's, whose connecting sentences are written by a language model: Chen, He, Ye, Sun, Sun. Towards
-    imperceptible document manipulations against neural ranking models. Findings of ACL 2023.
+    The idea and the equal weights are IDEM's, whose sentences a language model writes, and nets rate: Chen, He, Ye,
+    Sun, Sun. Towards imperceptible document manipulations against neural ranking models. Findings of ACL 2023.
     """
 
     candidates: int = 20
@@ -56,20 +57,22 @@ class SentenceInsertion:
         check("sentence_insertion", self.place in ("best", "start", "end"), "place", "best, start or end", self.place)
 
     def open(self, knowledge: Knowledge) -> _Joining:
-        return _Joining(self, checks(self.constraints, knowledge))
+        weights = lru_cache(maxsize=64)(Weights.of)  # several documents of one list are attacked
+        return _Joining(self, checks(self.constraints, knowledge), weights)
 
 
 @dataclass(frozen=True, eq=False)
 class _Joining:
     recipe: SentenceInsertion
     checks: list[Check]
+    weights: Callable[[tuple[Listing, ...]], Weights]
 
     def steps(self, case: Case, draws: Draws) -> Steps:
         yield from try_all(self.checks, case, [joined(case.doc, sentence, at) for sentence, at in self._chosen(case)])
 
     def _chosen(self, case: Case) -> list[tuple[str, int]]:
         """The best candidates, each with the number of the sentence that it is to stand before."""
-        weights = Weights.of({id(doc): doc for listing in case.lists for doc in listing.docs}.values())
+        weights = self.weights(case.lists)
         own = split_sentences(case.doc.body)
         neighbours = _Neighbours([weights.vector(sentence) for sentence in own])
         queries = [weights.vector(listing.query) for listing in case.lists]
@@ -113,14 +116,15 @@ def joined(doc: Doc, sentence: str, at: int) -> Doc:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """What terms weigh in some documents: idf = ln(1 + N / df), with df = 1 for a term in none of them."""
+    """What terms weigh in the documents of lists: idf = ln(1 + N / df), with df = 1 for a term in none of them."""
 
     documents: int
     counts: Mapping[str, int]
 
     @classmethod
-    def of(cls, docs: Iterable[Doc]) -> Weights:
-        terms = [set(_terms(doc.text)) for doc in docs]
+    def of(cls, lists: tuple[Listing, ...]) -> Weights:
+        docs = {docno: doc for one in lists for docno, doc in zip(one.docnos, one.docs, strict=True)}
+        terms = [set(_terms(doc.text)) for doc in docs.values()]
         return cls(len(terms), Counter(term for some in terms for term in some))
 
     def vector(self, text: str) -> Vector:

@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 from shaketable.attacks.constraints import checks
 from shaketable.attacks.knowledge import Knowledge
 from shaketable.attacks.replacing import Rewrite, replace_words
 from shaketable.chance import Draws
-from shaketable.errors import BadInput, check_within, quoted
-from shaketable.text.thesaurus import bundled
+from shaketable.errors import check_within
+from shaketable.registry import SYNONYMS
+from shaketable.text.synonyms import Synonyms
 from shaketable.text.words import like
 from shaketable.types import Case, Check, Steps
-
-
-class Synonyms(Protocol):
-    """A source of synonyms: a word -> single words that may stand in for it, nearest first."""
-
-    def of(self, word: str) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -44,9 +38,12 @@ class Greedy:
 
     def __post_init__(self) -> None:
         check_within("greedy", self, words=(1, 10_000))
+        SYNONYMS.build(self.synonyms)
 
     def open(self, knowledge: Knowledge) -> Substitution:
-        return Substitution(_source(self.synonyms), self.words, checks(self.constraints, knowledge))
+        source: Synonyms = SYNONYMS.build(self.synonyms)
+        source.of("word")  # read it now: a file that is missing is one error, not one for each document
+        return Substitution(source, self.words, checks(self.constraints, knowledge))
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,17 +59,3 @@ class Substitution:
 
     def _rewrites(self, word: str) -> list[Rewrite]:
         return [partial(like, synonym) for synonym in self.source.of(word)]
-
-
-def _source(text: str) -> Synonyms:
-    if text != "thesaurus":
-        raise BadInput(f"greedy: there are no synonyms called {quoted(text)}")
-    return _Bundled()
-
-
-class _Bundled:
-    """The single words of the bundled thesaurus, all parts of speech."""
-
-    def of(self, word: str) -> tuple[str, ...]:
-        others = dict.fromkeys(other for group in bundled().get(word, {}).values() for other in group)
-        return tuple(other for other in others if len(other.split()) == 1)

@@ -53,7 +53,7 @@ def suspicious_characters(text: str) -> int:
     (0, 2)
 
     The two joiners count beside a Latin letter only: emoji, and scripts such as Persian, are written with them. A word
-    with no more Latin letters than others may be an honest one of that script, and so is the μ of units.
+    with no more Latin letters than others may be an honest one of that script.
     """
     if text.isascii():
         return 0
@@ -62,10 +62,8 @@ def suspicious_characters(text: str) -> int:
 
 def _strangers(word: str) -> int:
     """The letters of other scripts, in a word of which more are Latin."""
-    letters = [letter for letter in word if letter.isalpha()]
-    latin = sum(_LATIN[letter] for letter in letters)
-    strange = len(letters) - latin - sum(letter in "\u00b5\u03bc" for letter in letters)
-    return strange if latin > strange else 0
+    strange = sum(_STRANGE[letter] for letter in word)
+    return strange if strange and sum(_LATIN[letter] for letter in word) > strange else 0
 
 
 def _unseen(text: str, run: re.Match[str]) -> int:
@@ -75,4 +73,10 @@ def _unseen(text: str, run: re.Match[str]) -> int:
     return sum(character not in _JOINERS for character in run[0])
 
 
+def _is_strange(letter: str) -> bool:
+    """A letter of another script; modifiers (the ʻ of Hawaiʻi), ordinals (Nº) and the μ of units are at home here."""
+    return unicodedata.category(letter) in ("Lu", "Ll", "Lt", "Lo") and not (_LATIN[letter] or letter in "ªºµμ")
+
+
 _LATIN: Memo[bool] = Memo(lambda letter: "LATIN" in unicodedata.name(letter, ""))
+_STRANGE: Memo[bool] = Memo(_is_strange)

@@ -1,0 +1,59 @@
+"""Lists that can be reckoned in the head, for the tests of recipes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from shaketable.attacks.drive import drive
+from shaketable.attacks.goals import Promote
+from shaketable.attacks.target import Target
+from shaketable.chance import draws_for
+from shaketable.types import Ask, Attack, Case, Doc, Goal, Outcome, Slate
+from tests.attacks.rooms import target_for
+
+
+class Weighted:
+    """A ranker that adds up what the words of a text weigh for a query; a text that is a number scores that number."""
+
+    name, pointwise = "weighted", True
+
+    def __init__(self, weights: Mapping[str, float]):
+        self.weights = weights
+
+    def score(self, slates: Sequence[Slate]):
+        return [np.array([self._of(doc.text) for doc in slate.docs]) for slate in slates]
+
+    def _of(self, text: str) -> float:
+        if re.fullmatch(r"-?\d+(\.\d+)?", text):
+            return float(text)
+        return sum(self.weights.get(word, 0.0) for word in re.findall(r"[^\W_]+", text.lower()))
+
+
+def case_of(
+    doc: Doc, weights: Mapping[str, float], goal: Goal | None = None, queries: Sequence[str] = ("boat",)
+) -> tuple[Target, Case]:
+    """A document among rivals that score -10, -9.5, ... 10, so that each half point is a place."""
+    target = target_for(Weighted(weights))
+    rivals = [Doc(str(score / 2)) for score in range(-20, 21)]
+    docnos = [f"r{n:02}" for n in range(len(rivals))]
+    target.read({f"q{n}": (Slate(query, (*rivals, doc)), (*docnos, "d")) for n, query in enumerate(queries)})
+    (case,) = target.cases([("d", doc, [f"q{n}" for n in range(len(queries))])], goal or Promote())
+    return target, case
+
+
+def outcome_of(attack: Attack, target: Target, case: Case) -> Outcome:
+    (outcome,) = drive(attack, [case], target)
+    assert isinstance(outcome, Outcome), outcome
+    return outcome
+
+
+def asked(attack: Attack, case: Case) -> list[Doc]:
+    """What an attack asks for first."""
+    first = next(attack.steps(case, draws_for(0, "first")), None)
+    if first is None:
+        return []
+    assert isinstance(first, Ask)
+    return list(first.docs)

@@ -1,0 +1,156 @@
+"""What every recipe keeps, and what the recipes come to on the sample."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+
+import pytest
+
+from shaketable.attacks.drive import drive
+from shaketable.attacks.goals import Demote, Promote, Top
+from shaketable.errors import ShaketableError
+from shaketable.measure.wording import words_changed
+from shaketable.rankers.lexical import BM25
+from shaketable.registry import ATTACKS
+from shaketable.testing import optional
+from shaketable.types import Doc, Outcome, Recipe
+from tests.attacks.rooms import Stretched, bundled, cases_on, knowledge_of, target_for
+
+SAMPLE = bundled()
+AWKWARD = {
+    "empty": Doc(""),
+    "blank": Doc(" \n "),
+    "title only": Doc("", title="Boats and ships of the coast"),
+    "one word": Doc("boat"),
+    "one letter": Doc("a"),
+    "no words": Doc("?! -- 🙂 ..."),
+    "other scripts": Doc("東京 の 船 は速い。 Лодки плывут."),
+    "many blanks": Doc("  a  quick\n\n boat\t sails.  It  sank. ", title=" Boats  "),
+    "one long word": Doc("boat" * 500),
+    "capitals": Doc("THE QUICK BOAT SAILS. İT IS FAST.", title="QUICK"),
+    "address": Doc("A quick boat. It sank.", title="Boats", url="http://boats/quick"),
+    "marks around": Doc("(quick), «fast»; 'begin' ... \"end\"!"),
+}
+
+
+@cache
+def cases_for(goal, stretched=False):
+    ranker = BM25().open(SAMPLE)
+    target = target_for(Stretched(ranker) if stretched else ranker)
+    return target, cases_on(SAMPLE, target, queries=2, goal=goal)
+
+
+@pytest.fixture(params=list(ATTACKS))
+def recipe(request):
+    cls = ATTACKS.class_of(request.param)
+    if not issubclass(cls, Recipe) or not all(optional(field) for field in dataclasses.fields(cls)):
+        pytest.skip("it needs more than places to be opened")
+    return cls()
+
+
+@pytest.fixture
+def attack(recipe):
+    try:
+        return recipe.open(knowledge_of(SAMPLE))
+    except ShaketableError as error:
+        pytest.skip(str(error))
+
+
+def driven(attack, goal, **how):
+    target, cases = cases_for(goal, how.pop("stretched", False))
+    outcomes = drive(attack, cases, target, **how)
+    assert all(isinstance(outcome, Outcome) for outcome in outcomes), outcomes
+    return cases, outcomes
+
+
+@pytest.mark.parametrize("goal", [Promote(), Demote()], ids=str)
+def test_an_outcome_depends_on_nothing_but_the_case_and_the_seed(attack, goal):
+    target, cases = cases_for(goal)
+    together = drive(attack, cases, target, seed=3)
+    assert drive(attack, cases, target, seed=3) == together
+    assert drive(attack, cases[::-1], target, seed=3, together=2)[::-1] == together
+    assert [drive(attack, [case], target, seed=3)[0] for case in cases[::3]] == together[::3]
+
+
+def test_an_outcome_depends_on_places_alone(attack):
+    assert driven(attack, Promote())[1] == driven(attack, Promote(), stretched=True)[1]
+
+
+@pytest.mark.parametrize("goal", [Promote(), Demote(), Top(10)], ids=str)
+def test_an_outcome_is_better_or_the_original_and_keeps_the_limits(recipe, attack, goal):
+    for case, outcome in zip(*driven(attack, goal), strict=True):
+        changed = outcome.doc != case.doc
+        assert changed == (goal.worth(outcome.after) > goal.worth(outcome.before))
+        assert changed or outcome.after == outcome.before
+        assert outcome.doc.url == case.doc.url
+        assert len(outcome.doc.title.split()) == len(case.doc.title.split())
+        if hasattr(recipe, "words"):
+            assert words_changed(case.doc, outcome.doc) <= recipe.words
+            assert len(outcome.doc.body.split()) == len(case.doc.body.split())
+
+
+WORDS = [name for name in ATTACKS if hasattr(ATTACKS.class_of(name), "words")]
+
+
+@pytest.mark.parametrize("recipe", WORDS, indirect=True)
+def test_a_limit_of_one_word_is_kept(recipe):
+    try:
+        attack = dataclasses.replace(recipe, words=1).open(knowledge_of(SAMPLE))
+    except ShaketableError as error:
+        pytest.skip(str(error))
+    cases, outcomes = driven(attack, Demote())
+    assert {words_changed(case.doc, outcome.doc) for case, outcome in zip(cases, outcomes, strict=True)} <= {0, 1}
+    assert any(outcome.doc != case.doc for case, outcome in zip(cases, outcomes, strict=True))
+
+
+def test_constraints_are_kept(recipe):
+    try:
+        attack = dataclasses.replace(recipe, constraints=("most_words(2)",)).open(knowledge_of(SAMPLE))
+    except ShaketableError as error:
+        pytest.skip(str(error))
+    for goal in (Promote(), Demote()):
+        for case, outcome in zip(*driven(attack, goal), strict=True):
+            assert words_changed(case.doc, outcome.doc) <= 2
+
+
+@pytest.mark.parametrize("goal", [Promote(), Demote(), Top(10)], ids=str)
+def test_awkward_documents_in_one_list_and_in_several(attack, goal):
+    target, _ = cases_for(goal)
+    qids = list(target.pools)
+    documents = [(name, doc, some) for name, doc in AWKWARD.items() for some in (qids[:1], qids)]
+    cases = target.cases([(f"{name} {len(some)}", doc, some) for name, doc, some in documents], goal)
+    assert len(cases) == len(documents)
+    for case, outcome in zip(cases, drive(attack, cases, target), strict=True):
+        assert isinstance(outcome, Outcome), outcome
+        assert len(outcome.after) == len(case.lists)
+        assert outcome.doc.url == case.doc.url
+        assert len(outcome.doc.title.split()) == len(case.doc.title.split())
+
+
+@cache
+def successes(text: str, goal) -> float:
+    """The share of documents that an attack moves, over 10 queries of the sample and three places of each."""
+    target = target_for(BM25().open(SAMPLE))
+    cases = cases_on(SAMPLE, target, queries=10, goal=goal)
+    outcomes = drive(ATTACKS.build(text).open(knowledge_of(SAMPLE)), cases, target)
+    return sum(outcome.after != outcome.before for outcome in outcomes) / len(cases)
+
+
+@pytest.mark.parametrize("text", ["query_insertion", "query_line", "keyword_stuffing", "sentence_insertion"])
+def test_texts_of_the_query_lift_nearly_all_documents_for_bm25(text):
+    assert successes(text, Promote()) > 0.95
+
+
+def test_synonyms_lift_some_documents_and_sink_more_for_bm25():
+    assert 0 < successes("greedy", Promote()) < successes("greedy", Demote()) < 1
+
+
+@pytest.mark.parametrize("text", ["characters", "homoglyphs", "invisible"])
+def test_words_that_are_spelled_otherwise_sink_documents_for_bm25(text):
+    assert successes(text, Demote()) > 0.9
+
+
+def test_other_letters_cannot_lift_a_document_for_bm25():
+    """Its terms that are no words of the query count by their number alone, and that stays."""
+    assert successes("homoglyphs", Promote()) == 0
