@@ -49,7 +49,7 @@ def read_gguf(path: Path) -> Gguf:
         return _read(memoryview(path.read_bytes()))
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", path) from error
-    except (ValueError, KeyError, struct.error) as error:
+    except (ValueError, OverflowError) as error:
         raise BadInput(f"is not a whole GGUF file of a kind that is known ({error})", path) from error
 
 
