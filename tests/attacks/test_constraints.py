@@ -162,8 +162,8 @@ def test_similarity_looks_around_each_change_and_the_worst_one_counts():
 
 
 def test_similarity_of_what_was_added():
-    before = "The ship left the harbour in the morning. It came back at night with a load of fish."
-    added = "The ship left the harbour in the morning. Cheap casino bonus codes online now. It came back at night with a load of fish."
+    first, last = "The ship left the harbour in the morning.", "It came back at night with a load of fish."
+    before, added = f"{first} {last}", f"{first} Cheap casino bonus codes online now. {last}"
     assert verdicts("similarity(least=0.8)", before, added, before) == [False, True]
 
 

