@@ -125,6 +125,15 @@ def test_part_of_speech():
     ]
 
 
+def test_a_tagger_that_forgets_says_the_same(monkeypatch):
+    before, after = "The dog slept. The cat sat.", ["The hen slept. The cat sat.", "The hen slept. The the sat."]
+    monkeypatch.setattr(constraints, "REMEMBERED", 1)
+    assert verdicts("part_of_speech", before, *after) == [True, False]
+    check = opened("part_of_speech")
+    for _ in range(3):
+        assert check([(case_of(Doc(before)), [Doc(text)]) for text in after]) == [[True], [False]]
+
+
 def test_a_word_is_tagged_in_its_sentence():
     """ "run" is a noun after "the" and a verb after "to"; which one is asked for, its place decides."""
     before = Doc("He wanted to sleep. The race was long.")

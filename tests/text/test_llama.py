@@ -106,6 +106,15 @@ def test_a_batch_says_what_each_text_says_alone_in_any_order(small, monkeypatch)
         assert again == pytest.approx(logs, abs=1e-5)
 
 
+def test_no_more_is_remembered_than_there_is_room_for(small, monkeypatch):
+    monkeypatch.setattr(llama, "REMEMBERED", 20)
+    texts = [f"the oak {i}" for i in range(30)]
+    for text in texts:
+        small.logs([text])
+    assert len(small._known) < 10
+    assert len(small.logs(texts)) == 30  # of what is asked for together, nothing is forgotten
+
+
 def test_what_comes_later_changes_nothing_before_it(small):
     whole, part = small.logs(["the oak is a tree", "the oak is"])
     assert whole[: len(part)] == pytest.approx(part, abs=1e-5)
