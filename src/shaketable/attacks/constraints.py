@@ -221,7 +221,9 @@ class Fluency:
     """The changed text is at most so many times as perplexing to a language model as the original.
 
     The model is one of n-grams, learned from the documents of the collection, or "smollm2", a small neural one that
-    knows English at large and is some thousand times as slow (`attacks.language_model`).
+    knows English at large and is some thousand times as slow (`attacks.language_model`). Both look at the whole text, in
+    which a few words weigh little; to n-grams of a small collection every text is so perplexing that 1.5 allows nearly
+    anything.
     """
 
     most: float = 1.5
