@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-F32, F16, Q4_1, Q8_0 = 0, 1, 3, 8
+F32, Q4_1, Q8_0 = 0, 3, 8
 
 
 def packed(values: np.ndarray, kind: int) -> bytes:
     """Numbers in the blocks of a kind, as a quantiser makes them."""
-    if kind in (F32, F16):
-        return values.astype("<f4" if kind == F32 else "<f2").tobytes()
+    if kind == F32:
+        return values.astype("<f4").tobytes()
     out = []
     for block in values.reshape(-1, 32).astype(np.float64):
         if kind == Q8_0:

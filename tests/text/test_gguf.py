@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from shaketable.errors import BadInput
 from shaketable.text.gguf import read_gguf
-from tests.text.gguf_files import F16, F32, Q4_1, Q8_0, packed, write_gguf
+from tests.text.gguf_files import F32, Q4_1, Q8_0, packed, write_gguf
 
 SETTINGS = {"name": "tree", "layers": 3, "base": 0.5, "bare": True, "tokens": ["a", "é"], "kinds": [1, -2]}
 
 
 def test_settings_and_plain_numbers_come_back(tmp_path: Path):
     values = np.arange(6, dtype=np.float32).reshape(2, 3) / 4
-    file = read_gguf(write_gguf(tmp_path / "f.gguf", SETTINGS, {"w": (values, F32), "h": (values[0], F16)}))
+    file = read_gguf(write_gguf(tmp_path / "f.gguf", SETTINGS, {"w": (values, F32), "h": (values[0], F32)}))
     assert file.settings == SETTINGS
     assert np.array_equal(file.tensors["w"], values)
     assert np.array_equal(file.tensors["h"], values[0])

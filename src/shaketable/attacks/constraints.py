@@ -82,7 +82,7 @@ class PartOfSpeech:
     noun, an auxiliary is a verb, conjunctions are one. A word that the tool cuts into several tokens, such as "didn't",
     has the part of the longest one.
 
-    Jin, Jin, Zhou, Szolovits. Is BERT really robust? AAAI 2020 (TextFooler), section 3: the check of parts of speech.
+    Jin, Jin, Zhou, Szolovits. Is BERT really robust? AAAI 2020 (TextFooler): the check of parts of speech.
     Petrov, Das, McDonald. A universal part-of-speech tagset. LREC 2012: the coarse parts.
     """
 
@@ -221,9 +221,9 @@ class Fluency:
     """The changed text is at most so many times as perplexing to a language model as the original.
 
     The model is one of n-grams, learned from the documents of the collection, or "smollm2", a small neural one that
-    knows English at large and is some thousand times as slow (`attacks.language_model`). Both look at the whole text, in
-    which a few words weigh little; to n-grams of a small collection every text is so perplexing that 1.5 allows nearly
-    anything.
+    knows English at large and is some thousand times as slow (`attacks.language_model`). Both look at the whole text,
+    in which a few words weigh little; to n-grams of a small collection every text is so perplexing that 1.5 allows
+    nearly anything.
     """
 
     most: float = 1.5
