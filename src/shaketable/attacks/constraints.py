@@ -32,6 +32,9 @@ REMEMBERED = 100_000
 DIGITS = 6
 """Of a cosine and of a ratio that are compared with a limit: the last ones depend on what else is in a batch."""
 
+COARSE = {"PROPN": "NOUN", "AUX": "VERB", "CCONJ": "CONJ", "SCONJ": "CONJ"}
+"""Universal tags that were split later, and what they were before."""
+
 
 def checks(constraints: Sequence[str], knowledge: Knowledge) -> list[Check]:
     """The constraints of a recipe, opened; the cheap ones should be named first."""
@@ -75,10 +78,12 @@ class PartOfSpeech:
     """A changed word is of the same part of speech as the word it replaces, each in its own sentence.
 
     Words are compared place by place, so a text with another number of words is refused; another case is no other word.
-    Parts of speech are universal tags, as the linguistic tool of the attack says them. A word that the tool cuts into
-    several tokens, such as "didn't", has the tag of the longest one.
+    Parts of speech are those that the linguistic tool of the attack says, without the finer ones: a proper noun is a
+    noun, an auxiliary is a verb, conjunctions are one. A word that the tool cuts into several tokens, such as "didn't",
+    has the part of the longest one.
 
-    Jin, Jin, Zhou, Szolovits. Is BERT really robust? AAAI 2020 (TextFooler), section 3: the check of parts of speech.
+    Jin, Jin, Zhou, Szolovits. Is BERT really robust? AAAI 2020 (TextFooler): the check of parts of speech.
+    Petrov, Das, McDonald. A universal part-of-speech tagset. LREC 2012: the coarse parts.
     """
 
     def open(self, knowledge: Knowledge) -> Check:
@@ -138,7 +143,7 @@ def _tags(sentence: str, tokens: Sequence[Token]) -> tuple[str, ...]:
             if place.start >= end:
                 break
             if (shared := min(end, place.end) - max(start, place.start)) > longest:
-                longest, tag = shared, token.tag
+                longest, tag = shared, COARSE.get(token.tag, token.tag)
         tags.append(tag)
     return tuple(tags)
 
@@ -216,7 +221,9 @@ class Fluency:
     """The changed text is at most so many times as perplexing to a language model as the original.
 
     The model is one of n-grams, learned from the documents of the collection, or "smollm2", a small neural one that
-    knows English at large and is some thousand times as slow (`attacks.language_model`).
+    knows English at large and is some thousand times as slow (`attacks.language_model`). Both look at the whole text,
+    in which a few words weigh little; to n-grams of a small collection every text is so perplexing that 1.5 allows
+    nearly anything.
     """
 
     most: float = 1.5

@@ -98,7 +98,7 @@ class Surprise:
     perplexity of the whole text hides it.
 
     The models are those of the constraint `fluency`; n-grams have not read the text (`language_model.Halves`). Filters
-    of n-gram likelihood: Ntoulas, Najork, Manasse, Fetterly, WWW 2006, section 4.9. Of perplexity: Alon, Kamfonas.
+    of n-gram likelihood: Ntoulas, Najork, Manasse, Fetterly, WWW 2006. Of perplexity: Alon, Kamfonas.
     Detecting language model attacks with perplexity. 2023.
     """
 

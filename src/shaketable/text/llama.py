@@ -172,7 +172,10 @@ def _tokenizer(file: Gguf) -> Any:
 
     vocabulary = {piece: number for number, piece in enumerate(file.settings["tokenizer.ggml.tokens"])}
     merges = [(left, right) for left, _, right in (m.partition(" ") for m in file.settings["tokenizer.ggml.merges"])]
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+    try:
+        tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+    except Exception as error:  # the library has no class of its own for what is wrong with a vocabulary
+        raise ValueError(error) from error
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
     )
