@@ -85,7 +85,7 @@ class Invisible:
 
     The place between two letters of a word is drawn, and each of `text.glyphs.ZERO_WIDTH` is tried there, wherever the
     word occurs; words are taken in the order of `greedy`, and what helps stays. At most `words` words differ. To some
-    rankers such a character ends a word, to others it is part of it.
+    rankers such a character ends a word, to others it is part of it, and others again drop it unread.
 
     Boucher, Shumailov, Anderson, Papernot. Bad characters: imperceptible NLP attacks. IEEE S&P 2022. Boucher, Pajola,
     Shumailov, Anderson, Conti. Boosting big brother: attacking search engines with encodings. RAID 2023.

@@ -60,7 +60,8 @@ class Instruction:
 
     The instructions are `texts`, those of a JSONL file with a field "text" on each line, or both; without either they
     are ours, eight of them in several styles. "{query}" in a text becomes the query. Each is tried at the start and at
-    the end of the body.
+    the end of the body. Three of ours name the query, which lifts a document for rankers that obey nobody, too: texts
+    without it tell obedience from matching.
 
     Greshake, Abdelnabi, Mishra, Endres, Holz, Fritz. Not what you've signed up for: compromising real-world
     LLM-integrated applications with indirect prompt injection. AISec 2023.
