@@ -183,16 +183,16 @@ def main() -> None:
         __file__,
         "Attacks on documents",
         [
-            prose(f"""One document from each of nine ranges of places, [11, 20] to [91, 100], in each ranker's own order
-            of BM25's first 100, for {QUERIES} of rag24's test queries; documents of grade 0 and those that nobody judged.
-            The attack sees places alone. Its surrogate is K-NRM on GloVe, taught by the order of the target's lists for
-            200 other queries (where a collection has too few, sentences out of its passages); its synonyms are the
-            nearest words in GloVe's vectors after counter-fitting to PPDB's synonyms and PPDB's and WordNet's antonyms.
-            In brackets: 95 % intervals over queries. p: paired t-test of RR@10 before and after, not corrected. Robust:
-            all nine changed texts stand in the list at once. knrm is that of neural.md, bert that of rankers.md (64
-            word pieces, 60 steps); conv_knrm learned from MiniLM's margins in 400 steps, reads 128 words and has 64
-            filters: small trainings, and weaker rankers than the paper's. Words are what stands between spaces, and at
-            most so many differ from the original."""),
+            prose(f"""One document from each of nine ranges of places, [11, 20] to [91, 100], in each ranker's own order of
+            BM25's first 100, for {QUERIES} of rag24's test queries; documents of grade 0 and those that nobody
+            judged. The attack sees places alone. Its surrogate is K-NRM on GloVe, taught by the order of the target's
+            lists for 200 other queries (where a collection has too few, sentences out of its passages); its synonyms
+            are the nearest words in GloVe's vectors after counter-fitting to PPDB's synonyms and PPDB's and WordNet's
+            antonyms. In brackets: 95 % intervals over queries. p: paired t-test of RR@10 before and after, not
+            corrected. Robust: all nine changed texts stand in the list at once. knrm is that of neural.md, bert that
+            of rankers.md (64 word pieces, 60 steps); conv_knrm learned from MiniLM's margins in 400 steps, reads 128
+            words and has 64 filters: small trainings, and weaker rankers than the paper's. Words are what stands
+            between spaces, and at most so many differ from the original."""),
             "## rag24",
             table(HEAD, on_rag24),
             prose("""BM25 is attacked as in the paper, by texts that were made against another ranker, here conv_knrm;

@@ -295,6 +295,10 @@ class Listing:
     docnos: tuple[str, ...]
     docs: tuple[Doc, ...]
 
+    def others(self, docno: str) -> list[Doc]:
+        """The documents but for one, best first."""
+        return [doc for name, doc in zip(self.docnos, self.docs, strict=True) if name != docno]
+
 
 @dataclass(frozen=True, eq=False)
 class Case:
@@ -319,12 +323,6 @@ class Case:
     def name(self) -> tuple[str, ...]:
         """What tells the case from others: the document and the queries."""
         return self.docno, *(listing.qid for listing in self.lists)
-
-    @property
-    def rivals(self) -> tuple[Doc, ...]:
-        """The other documents of the first list, best first."""
-        listing = self.lists[0]
-        return tuple(doc for docno, doc in zip(listing.docnos, listing.docs, strict=True) if docno != self.docno)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

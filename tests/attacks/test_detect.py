@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shaketable.attacks.detect import caught, odd_characters, threshold
+from shaketable.attacks.detect import caught, threshold
 from shaketable.attacks.language_model import open_halves
 from shaketable.chance import draws_for
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.errors import BadInput
 from shaketable.registry import DETECTORS
+from shaketable.text.glyphs import suspicious_characters
 from shaketable.text.resources import small_model_path
 from shaketable.types import Collection, Doc
 from tests.attacks.rooms import bundled, knowledge_of
@@ -144,8 +145,8 @@ def test_surprise_is_the_worst_stretch():
         ("", 0),
     ],
 )
-def test_odd_characters(text, count):
-    assert odd_characters(text) == count
+def test_suspicious_characters(text, count):
+    assert suspicious_characters(text) == count
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from shaketable.attacks.drive import drive
 from shaketable.attacks.goals import Demote, Promote, Top
 from shaketable.attacks.replacing import AT_ONCE, by_deletion
-from shaketable.attacks.substitution import Greedy, Substitution
+from shaketable.attacks.substitution import Greedy, SynonymSearch
 from shaketable.attacks.wording import Wording
 from shaketable.errors import BadInput, UnknownName
 from shaketable.types import Doc, Outcome
@@ -64,7 +64,7 @@ def test_all_occurrences_are_deleted_and_many_words_are_asked_about_in_parts():
 
 def test_the_best_synonym_takes_the_place_of_all_occurrences_in_their_case():
     target, case = case_of(DOC, WEIGHTS)
-    outcome = outcome_of(Substitution(SYNONYMS, 20), target, case)
+    outcome = outcome_of(SynonymSearch(SYNONYMS, 20), target, case)
     assert outcome.doc == Doc("A fine, fine ship sails far.", title="Fine boats")
     assert outcome.trials == 4 + 2 + 1 + 1 + 1, "deletions of words that have synonyms, then the synonyms"
 
@@ -72,7 +72,7 @@ def test_the_best_synonym_takes_the_place_of_all_occurrences_in_their_case():
 def test_the_goal_decides_which_synonyms_stay():
     target, case = case_of(Doc("good boats and a ship"), WEIGHTS, Demote())
     source = Listed(good=("bad", "fine"), ship=("boat",), boats=("ships",), a=("the",))
-    assert outcome_of(Substitution(source, 20), target, case).doc.body == "bad ships and a boat"
+    assert outcome_of(SynonymSearch(source, 20), target, case).doc.body == "bad ships and a boat"
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,12 @@ def test_the_goal_decides_which_synonyms_stay():
 )
 def test_no_more_words_differ_than_may(words, doc):
     target, case = case_of(DOC, WEIGHTS)
-    assert outcome_of(Substitution(SYNONYMS, words), target, case).doc == doc
+    assert outcome_of(SynonymSearch(SYNONYMS, words), target, case).doc == doc
 
 
 def test_a_synonym_that_leaves_the_place_as_it_is_does_not_stay():
     target, case = case_of(Doc("a boat far away"), {"boat": 0.25, "wide": 0.2, "off": -0.2})
-    outcome = outcome_of(Substitution(Listed(far=("wide",), away=("off",)), 5), target, case)
+    outcome = outcome_of(SynonymSearch(Listed(far=("wide",), away=("off",)), 5), target, case)
     assert outcome.doc == case.doc
     assert outcome.after == outcome.before
 
@@ -99,14 +99,14 @@ def test_a_synonym_that_leaves_the_place_as_it_is_does_not_stay():
 def test_it_is_over_when_the_goal_is_reached():
     _, case = case_of(DOC, WEIGHTS)
     near = case_of(DOC, WEIGHTS, Top(case.places[0] - 1))
-    outcome = outcome_of(Substitution(SYNONYMS, 20), *near)
+    outcome = outcome_of(SynonymSearch(SYNONYMS, 20), *near)
     assert outcome.after[0] < outcome.before[0]
     assert outcome.trials == 4 + 2
 
 
 def test_one_text_serves_all_lists():
     target, case = case_of(DOC, WEIGHTS, queries=("boat", "ship"))
-    outcome = outcome_of(Substitution(SYNONYMS, 20), target, case)
+    outcome = outcome_of(SynonymSearch(SYNONYMS, 20), target, case)
     assert len(outcome.after) == 2
     assert outcome.doc.body == "A fine, fine ship sails far."
 
@@ -130,7 +130,7 @@ def test_a_source_that_cannot_be_read_is_one_error(tmp_path):
 
 def test_a_budget_that_ends_in_the_middle_leaves_what_was_reached():
     target, case = case_of(DOC, WEIGHTS)
-    (outcome,) = drive(Substitution(SYNONYMS, 20), [case], target, budget=4 + 2)
+    (outcome,) = drive(SynonymSearch(SYNONYMS, 20), [case], target, budget=4 + 2)
     assert isinstance(outcome, Outcome)
     assert outcome.doc == Doc("A fine, fine boat sails far.", title="Fine boats")
 

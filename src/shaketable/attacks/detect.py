@@ -7,10 +7,8 @@ told on clean texts (`threshold`), so that what filters catch can be compared.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import floor, inf
 
 import numpy as np
@@ -20,6 +18,7 @@ from shaketable.attacks.knowledge import Knowledge
 from shaketable.attacks.language_model import LANGUAGE_MODELS, language_model
 from shaketable.errors import BadInput, check
 from shaketable.index.inverted import Index, open_index
+from shaketable.text.glyphs import suspicious_characters
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Suspicion
 
@@ -130,59 +129,13 @@ def _lowest(logs: Floats, window: int) -> float:
 
 @dataclass(frozen=True)
 class Glyphs:
-    """How many invisible characters a text has, and letters of other alphabets inside of Latin words.
+    """How many invisible characters a text has, and letters of other scripts inside of Latin words.
 
-    Invisible are characters of format (zero-width spaces and joiners, marks of direction, tags), controls other than
-    white space, and variation selectors. Letters count that have a case and are not Latin, such as Cyrillic and
-    mathematical ones, where their word has a Latin letter too. A Greek letter or a micro sign at either end of a word
-    is usual in science (μm, TNFα), and does not count. A word wholly in another alphabet is not one of ours to judge.
+    `text.glyphs.suspicious_characters` says what counts.
     """
 
     def open(self, knowledge: Knowledge) -> Suspicion:
-        return lambda docs: np.array([odd_characters(doc.text) for doc in docs], dtype=np.float64)
-
-
-_WORD = re.compile(r"[^\W\d_]+")
-
-
-def odd_characters(text: str) -> int:
-    """The number of them in a text.
-
-    >>> [odd_characters(text) for text in ("3 μm of plain text, Москва", "p\u0430ssw\u043erd", "zero\u200bwidth")]
-    [0, 2, 1]
-    """
-    if text.isascii():
-        return sum(text.count(c) for c in _ASCII_CONTROLS)
-    bare = "".join(c for c in text if not _invisible(c))  # what is invisible parts no word
-    foreign = 0
-    for match in _WORD.finditer(bare):
-        word = match.group()
-        if not word.isascii():
-            alphabets = [_alphabet(c) for c in word]
-            if "LATIN" in alphabets:
-                inner = enumerate(alphabets)
-                ends = (0, len(word) - 1)
-                foreign += sum(a not in ("", "LATIN") and not (a == "GREEK" and i in ends) for i, a in inner)
-    return len(text) - len(bare) + foreign
-
-
-_ASCII_CONTROLS = [c for c in map(chr, range(128)) if unicodedata.category(c) == "Cc" and not c.isspace()]
-
-
-@lru_cache(maxsize=65_536)
-def _invisible(character: str) -> bool:
-    kind = unicodedata.category(character)
-    selector = "VARIATION SELECTOR" in unicodedata.name(character, "")
-    return kind == "Cf" or (kind == "Cc" and not character.isspace()) or selector
-
-
-@lru_cache(maxsize=65_536)
-def _alphabet(letter: str) -> str:
-    """The first word of its name where it has a case, which says whose letter it is; "" for others, such as Chinese."""
-    name = unicodedata.name(letter, "")
-    if unicodedata.category(letter) not in ("Lu", "Ll", "Lt"):
-        return ""
-    return "GREEK" if name == "MICRO SIGN" else name.partition(" ")[0]
+        return lambda docs: np.array([suspicious_characters(doc.text) for doc in docs], dtype=np.float64)
 
 
 @dataclass(frozen=True)

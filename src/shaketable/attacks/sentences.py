@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice
 from math import log, sqrt
 from typing import Literal, TypeAlias
 
@@ -93,8 +92,7 @@ def rivals_sentences(case: Case) -> list[str]:
     """The distinct sentences of the best other documents of each list, best documents first."""
     found: dict[str, None] = {}
     for listing in case.lists:
-        others = (doc for docno, doc in zip(listing.docnos, listing.docs, strict=True) if docno != case.docno)
-        for doc in islice(others, RIVALS):
+        for doc in listing.others(case.docno)[:RIVALS]:
             found |= dict.fromkeys(split_sentences(doc.body))
     return list(found)
 

@@ -40,14 +40,14 @@ class Greedy:
         check_within("greedy", self, words=(1, 10_000))
         SYNONYMS.build(self.synonyms)
 
-    def open(self, knowledge: Knowledge) -> Substitution:
+    def open(self, knowledge: Knowledge) -> SynonymSearch:
         source: Synonyms = SYNONYMS.build(self.synonyms)
         source.of("word")  # read it now: a file that is missing is one error, not one for each document
-        return Substitution(source, self.words, checks(self.constraints, knowledge))
+        return SynonymSearch(source, self.words, checks(self.constraints, knowledge))
 
 
 @dataclass(frozen=True, eq=False)
-class Substitution:
+class SynonymSearch:
     """Greedy substitution with a source of synonyms at hand."""
 
     source: Synonyms

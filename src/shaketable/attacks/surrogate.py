@@ -58,9 +58,5 @@ def contests(case: Case, rivals: int) -> list[Contest]:
     from shaketable.rankers.nets.gradients import Contest
 
     down = isinstance(case.goal, Demote)
-    found = []
-    for listing in case.lists:
-        others = [d.text for docno, d in zip(listing.docnos, listing.docs, strict=True) if docno != case.docno]
-        if others:
-            found.append(Contest(listing.query, case.doc.text, tuple(others[:rivals]), down))
-    return found
+    rivalries = [(listing.query, listing.others(case.docno)[:rivals]) for listing in case.lists]
+    return [Contest(query, case.doc.text, tuple(doc.text for doc in docs), down) for query, docs in rivalries if docs]

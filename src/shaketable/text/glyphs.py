@@ -27,6 +27,10 @@ ZERO_WIDTH = ("\u200b", "\u200c", "\u200d", "\u2060")
 INVISIBLE = frozenset(
     chr(code)
     for first, last in (
+        (0x0000, 0x0008),  # controls that are no white space
+        (0x000E, 0x001B),
+        (0x007F, 0x0084),
+        (0x0086, 0x009F),
         (0x00AD, 0x00AD),  # soft hyphen
         (0x180E, 0x180E),  # Mongolian vowel separator
         (0x200B, 0x200F),  # zero width, and marks of direction
@@ -34,49 +38,56 @@ INVISIBLE = frozenset(
         (0x2060, 0x2064),  # word joiner, invisible operators
         (0x2066, 0x206F),  # isolates, and deprecated controls
         (0xFEFF, 0xFEFF),  # byte order mark
+        (0xFE00, 0xFE0F),  # variation selectors
         (0xE0000, 0xE007F),  # tags
+        (0xE0100, 0xE01EF),  # more variation selectors
     )
     for code in range(first, last + 1)
 )
-"""Characters that are drawn as nothing, or change the direction of what is drawn."""
+"""Characters that are drawn as nothing, or change how others are drawn."""
 
-_UNSEEN = f"[{''.join(sorted(INVISIBLE))}]"
+_UNSEEN = f"[{re.escape(''.join(sorted(INVISIBLE)))}]"
 _RUN = re.compile(f"{_UNSEEN}+")
 _WORD = re.compile(rf"[^\W\d_](?:[^\W\d_]|{_UNSEEN}|[\u0300-\u036f])*")
 _JOINERS = "\u200c\u200d"
 
 
 def suspicious_characters(text: str) -> int:
-    """The number of invisible characters, and of letters of another script inside words of mostly Latin letters.
+    """The number of invisible characters, and of letters of other scripts in words that have a Latin letter.
 
     >>> suspicious_characters("a naïve β-test of 5 μmol"), suspicious_characters("p\\u0430ss\\u200bword")
     (0, 2)
 
-    The two joiners count beside a Latin letter only: emoji, and scripts such as Persian, are written with them. A word
-    with no more Latin letters than others may be an honest one of that script.
+    The two joiners count beside a Latin letter only: emoji, and scripts such as Persian, are written with them. A Greek
+    letter at either end of a word is usual in science (kΩ, TNFα), and does not count. A word wholly in another script
+    may be an honest one, and is not ours to judge. Controls count as invisible, white space does not.
     """
-    if text.isascii():
+    if text.isascii() and text.isprintable():
         return 0
     return sum(map(_strangers, _WORD.findall(text))) + sum(_unseen(text, run) for run in _RUN.finditer(text))
 
 
 def _strangers(word: str) -> int:
-    """The letters of other scripts, in a word of which more are Latin."""
-    strange = sum(_STRANGE[letter] for letter in word)
-    return strange if strange and sum(_LATIN[letter] for letter in word) > strange else 0
+    """The letters of other scripts, in a word that has a Latin letter."""
+    strange = [_STRANGE[letter] for letter in word]
+    if not any(strange) or not any(_LATIN[letter] for letter in word):
+        return 0
+    ends = sum(strange[at] and _GREEK[word[at]] for at in {0, len(word) - 1})
+    return sum(strange) - ends
 
 
 def _unseen(text: str, run: re.Match[str]) -> int:
-    beside = text[run.start() - 1 : run.start()] + text[run.end() : run.end() + 1]
+    beside = text[max(0, run.start() - 1) : run.start()] + text[run.end() : run.end() + 1]
     if any(_LATIN[letter] for letter in beside):
         return len(run[0])
     return sum(character not in _JOINERS for character in run[0])
 
 
 def _is_strange(letter: str) -> bool:
-    """A letter of another script; modifiers (the ʻ of Hawaiʻi), ordinals (Nº) and the μ of units are at home here."""
-    return unicodedata.category(letter) in ("Lu", "Ll", "Lt", "Lo") and not (_LATIN[letter] or letter in "ªºµμ")
+    """A letter of another script that has a case, as look-alikes have; the μ of units is at home here."""
+    return unicodedata.category(letter) in ("Lu", "Ll", "Lt") and not (_LATIN[letter] or letter in "µμ")
 
 
-_LATIN: Memo[bool] = Memo(lambda letter: "LATIN" in unicodedata.name(letter, ""))
+_LATIN: Memo[bool] = Memo(lambda letter: unicodedata.name(letter, "").startswith("LATIN"))
+_GREEK: Memo[bool] = Memo(lambda letter: unicodedata.name(letter, "").startswith("GREEK"))
 _STRANGE: Memo[bool] = Memo(_is_strange)
