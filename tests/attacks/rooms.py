@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
 
 from shaketable.attacks.goals import Promote
 from shaketable.attacks.knowledge import Knowledge
+from shaketable.attacks.surrogate import SURROGATE, Surrogate
 from shaketable.attacks.target import Target
 from shaketable.data.sample import read_sample
 from shaketable.errors import BadInput
+from shaketable.extras import has
+from shaketable.learners.plan import Imitated
 from shaketable.rankers.lexical import BM25
 from shaketable.score.road import Road, Traits
 from shaketable.text.language import language_tool
-from shaketable.types import Case, Collection, Goal, Ranker, Slate, ranking
+from shaketable.text.tokens import Tokenizer
+from shaketable.types import Case, Collection, Goal, Ranker, Slate, WhiteBox, ranking
 
 
 def target_for(ranker: Ranker, road: Road | None = None, count: Callable[[int], None] = lambda pairs: None) -> Target:
@@ -53,12 +59,33 @@ def cases_on(
 
 
 def knowledge_of(collection: Collection) -> Knowledge:
-    """An attacker who has no queries of his own and trains nothing."""
+    """An attacker who has no queries of his own and trains nothing: his surrogate is a small net of random weights."""
 
     def nothing(*_: object):
         raise BadInput("this attacker knows no lists")
 
-    return Knowledge(collection.docs, nothing, nothing, language_tool("light"))
+    shared = {("surrogate", SURROGATE, Imitated()): Surrogate(small_net(), 0.0, 0, 0)} if has("neural") else {}
+    return Knowledge(collection.docs, nothing, nothing, language_tool("light"), shared=shared)
+
+
+def opened(recipe: Any, collection: Collection):
+    """The attack of a recipe; who needs the net of the target is given the small one."""
+    known = knowledge_of(collection)
+    return recipe.open_net(known, small_net()) if isinstance(recipe, WhiteBox) else recipe.open(known)
+
+
+@cache
+def small_net():
+    """A K-NRM on random vectors of the words of the sample."""
+    import torch
+
+    from shaketable.rankers.nets.knrm import KNRM
+    from shaketable.rankers.nets.shapes import KNRMShape
+    from shaketable.rankers.nets.words import Vocabulary, words_of
+
+    torch.manual_seed(0)
+    tokenizer = Tokenizer(stemmer="none")
+    return KNRM(Vocabulary(words_of(bundled().docs, tokenizer), tokenizer), 8, KNRMShape()).eval()
 
 
 class Stretched:

@@ -9,13 +9,11 @@ import pytest
 
 from shaketable.attacks.drive import drive
 from shaketable.attacks.goals import Demote, Promote, Top
-from shaketable.errors import ShaketableError
 from shaketable.measure.wording import words_changed
 from shaketable.rankers.lexical import BM25
 from shaketable.registry import ATTACKS
-from shaketable.testing import optional
-from shaketable.types import Doc, Outcome, Recipe
-from tests.attacks.rooms import Stretched, bundled, cases_on, knowledge_of, target_for
+from shaketable.types import Doc, Outcome
+from tests.attacks.rooms import Stretched, bundled, cases_on, opened, target_for
 
 SAMPLE = bundled()
 AWKWARD = {
@@ -43,18 +41,12 @@ def cases_for(goal, stretched=False):
 
 @pytest.fixture(params=list(ATTACKS))
 def recipe(request):
-    cls = ATTACKS.class_of(request.param)
-    if not issubclass(cls, Recipe) or not all(optional(field) for field in dataclasses.fields(cls)):
-        pytest.skip("it needs more than places to be opened")
-    return cls()
+    return ATTACKS.build(request.param)
 
 
 @pytest.fixture
 def attack(recipe):
-    try:
-        return recipe.open(knowledge_of(SAMPLE))
-    except ShaketableError as error:
-        pytest.skip(str(error))
+    return opened(recipe, SAMPLE)
 
 
 def driven(attack, goal, **how):
@@ -90,25 +82,20 @@ def test_an_outcome_is_better_or_the_original_and_keeps_the_limits(recipe, attac
             assert len(outcome.doc.body.split()) == len(case.doc.body.split())
 
 
-WORDS = [name for name in ATTACKS if hasattr(ATTACKS.class_of(name), "words")]
+WORDS = [name for name in ATTACKS if hasattr(ATTACKS.class_of(name), "words") and "wsra" not in name]
+"""Those of wsra are in test_wsra.py: chance leads a net of random weights to the right word too rarely."""
 
 
 @pytest.mark.parametrize("recipe", WORDS, indirect=True)
 def test_a_limit_of_one_word_is_kept(recipe):
-    try:
-        attack = dataclasses.replace(recipe, words=1).open(knowledge_of(SAMPLE))
-    except ShaketableError as error:
-        pytest.skip(str(error))
+    attack = opened(dataclasses.replace(recipe, words=1), SAMPLE)
     cases, outcomes = driven(attack, Demote())
     assert {words_changed(case.doc, outcome.doc) for case, outcome in zip(cases, outcomes, strict=True)} <= {0, 1}
     assert any(outcome.doc != case.doc for case, outcome in zip(cases, outcomes, strict=True))
 
 
 def test_constraints_are_kept(recipe):
-    try:
-        attack = dataclasses.replace(recipe, constraints=("most_words(2)",)).open(knowledge_of(SAMPLE))
-    except ShaketableError as error:
-        pytest.skip(str(error))
+    attack = opened(dataclasses.replace(recipe, constraints=("most_words(2)",)), SAMPLE)
     for goal in (Promote(), Demote()):
         for case, outcome in zip(*driven(attack, goal), strict=True):
             assert words_changed(case.doc, outcome.doc) <= 2
@@ -133,7 +120,7 @@ def successes(text: str, goal) -> float:
     """The share of documents that an attack moves, over 10 queries of the sample and three places of each."""
     target = target_for(BM25().open(SAMPLE))
     cases = cases_on(SAMPLE, target, queries=10, goal=goal)
-    outcomes = drive(ATTACKS.build(text).open(knowledge_of(SAMPLE)), cases, target)
+    outcomes = drive(opened(ATTACKS.build(text), SAMPLE), cases, target)
     return sum(outcome.after != outcome.before for outcome in outcomes) / len(cases)
 
 
