@@ -6,6 +6,7 @@ et al. PRADA. ACM Transactions on Information Systems 2023.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -283,7 +284,10 @@ class Substitution:
     ) -> dict[str, pd.DataFrame]:
         import pandas as pd
 
+        names = _names(attempts)
         details = _details(attempts, goal)
+        series = [names[recipe, ranker] for recipe, ranker in zip(details["recipe"], details["ranker"], strict=True)]
+        details.insert(0, SERIES, series)
         grid = _grid([attempt.outcome.first for attempt in attempts])
         summary, places, cost = [], [], []
         for (recipe, ranker), some in _grouped(attempts).items():
@@ -293,8 +297,9 @@ class Substitution:
             similar = {name: float(mine[name].mean()) for name in SIMILARITIES if name in mine}
             summary.append(about | promotion_row(counted, seed=seed) | similar)
             drawn = sorted({attempt.range for attempt in some if attempt.range})
-            places += [about | row for row in by_range(counted, drawn, seed)]
-            cost += [about | row for row in by_trials(counted, grid, seed)]
+            drawing = {SERIES: names[recipe, ranker]} | about
+            places += [drawing | row for row in by_range(counted, drawn, seed)]
+            cost += [drawing | row for row in by_trials(counted, grid, seed)]
         whole = pd.DataFrame(summary)
         tables = {
             "attack": _brief(whole, SHOWN),
@@ -341,6 +346,8 @@ MOVEMENTS: Mapping[str, ChangeMeasure] = {
 }
 SIMILARITIES = ("similarity", "sentence similarity")
 ABOUT = ("recipe", "ranker")
+SERIES = "series"
+"""The column that drawings tell apart: the ranker, and the recipe where there are several."""
 SHOWN = (
     *ABOUT, "queries", "targets", "success %", "success % low", "success % high", "boost", "into top 10 %",
     "words changed %", "similarity", "trials",
@@ -451,6 +458,19 @@ def _grouped(attempts: Sequence[Attempt]) -> dict[tuple[str, str], list[Attempt]
     return groups
 
 
+def _names(attempts: Sequence[Attempt]) -> dict[tuple[str, str], str]:
+    """What drawings call each recipe and ranker: as short as it can be."""
+    groups = _grouped(attempts)
+    recipes = {recipe for recipe, _ in groups}
+    if len(recipes) == 1:
+        return {(recipe, ranker): ranker for recipe, ranker in groups}
+    short = Counter(recipe.partition("(")[0] for recipe in recipes)
+    return {
+        (recipe, ranker): f"{ranker}, {name if short[name := recipe.partition('(')[0]] == 1 else recipe}"
+        for recipe, ranker in groups
+    }
+
+
 def _grid(first: Sequence[int]) -> list[int]:
     """Numbers of trials to show the cost at: 0, and up to twenty of those that brought a first success."""
     won = sorted({trial for trial in first if trial})
@@ -471,7 +491,7 @@ def _figures(tables: Mapping[str, pd.DataFrame]) -> tuple[Figure, ...]:
             "Where each target stood before, and where it stands after",
             x="before",
             y="after",
-            color="ranker",
+            color=SERIES,
             caption="A line for each target. The best place is on top: a line that rises is a rank that was bought.",
         ),
         Figure(
@@ -480,7 +500,7 @@ def _figures(tables: Mapping[str, pd.DataFrame]) -> tuple[Figure, ...]:
             "Success by where a document stood before, in per cent",
             x="places",
             y="success %",
-            color="ranker",
+            color=SERIES,
             caption="With 95 % intervals over queries.",
         ),
         Figure(
@@ -489,7 +509,7 @@ def _figures(tables: Mapping[str, pd.DataFrame]) -> tuple[Figure, ...]:
             "What a success costs: targets won after so many trials, in per cent",
             x="trials",
             y="success %",
-            color="ranker",
+            color=SERIES,
             caption="A trial is a text that the ranker is asked about.",
         ),
     )
