@@ -7,7 +7,7 @@ W₃(silu(W₁x) · W₂x); norm divides by the root of the mean square. It is r
 
 Why not a runtime for such files: `xllamacpp`, which is one, tells the probability of pieces that it generates, of none
 that it reads. Made to generate the text, a piece at a time, it comes to perplexities that lie within a tenth (it
-rounds inside), at 40 pieces a second where this module reads 200 to 400, and says nothing of half a character.
+rounds inside), at 40 pieces a second where this module reads 170 to 300, and says nothing of half a character.
 
 Touvron et al. LLaMA: open and efficient foundation language models. 2023. Allal et al. SmolLM2. 2025.
 """
