@@ -231,7 +231,9 @@ def together(texts: Collection, folder: Path, every: int) -> tuple[float, Stage,
     won = [outcomes[i].after < outcomes[i].before for i in some]
     plainly = [place < stage.cases[i].places[0] for i, place in zip(some, places, strict=True)]
     if np.mean(won) != np.mean(plainly):
-        sys.exit(f"not the same attack: {np.mean(won):.3f} of the documents climb, in the plain loop {np.mean(plainly):.3f}")
+        sys.exit(
+            f"not the same attack: {np.mean(won):.3f} of the documents climb, in the plain loop {np.mean(plainly):.3f}"
+        )
     rates = 60 * len(outcomes) / ours, 60 * len(places) / theirs
     trials = sum(outcome.trials for outcome in outcomes)
     print(

@@ -398,7 +398,8 @@ def checked(name: str, slate: Slate, answer: Any) -> Scores:
 
 
 def settled(scores: Scores | None, noise: float) -> Any:
-    """The scores of a list without differences that mean nothing: neighbours within the noise get one score.
+    """The scores of a list, or of many of one length, without differences that mean nothing: neighbours within the
+    noise get one score.
 
     >>> settled(np.array([1.0, 2.0, 1.0000001, 0.5]), 1e-6).tolist()
     [1.0000001, 2.0, 1.0000001, 0.5]
@@ -406,13 +407,15 @@ def settled(scores: Scores | None, noise: float) -> Any:
     Neighbours in the order of scores are one if they lie no further apart than `noise` times the score, or times 1
     where it is smaller. They get the highest of their scores, so that docnos decide, as they do wherever scores tie.
     """
-    if scores is None or not len(scores):
+    if scores is None or scores.shape[-1] < 2:
         return scores
-    order = np.argsort(-scores, kind="stable")
-    ranked = scores[order]
-    first = np.concatenate(([True], ranked[:-1] - ranked[1:] > noise * np.maximum(1.0, np.abs(ranked[:-1]))))
+    order = np.argsort(-scores, axis=-1, kind="stable")
+    ranked = np.take_along_axis(scores, order, axis=-1)
+    apart = ranked[..., :-1] - ranked[..., 1:] > noise * np.maximum(1.0, np.abs(ranked[..., :-1]))
+    first = np.zeros(scores.shape, dtype=np.intp)  # where in the order the group of each begins
+    first[..., 1:] = np.maximum.accumulate(np.where(apart, np.arange(1, scores.shape[-1]), 0), axis=-1)
     same = np.empty_like(scores)
-    same[order] = ranked[first][np.cumsum(first) - 1]
+    np.put_along_axis(same, order, np.take_along_axis(ranked, first, axis=-1), axis=-1)
     return same
 
 

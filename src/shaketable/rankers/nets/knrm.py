@@ -24,7 +24,7 @@ EPSILON = 1e-6
 FAR = -1000.0
 """The cosine of padding: no kernel is anywhere near."""
 LEAST = -80.0
-"""The least exponent of a kernel. What is below adds nothing to ε, but underflows, and then exp takes 50 times as long."""
+"""The least exponent of a kernel: what is below adds nothing to ε, but underflows, and exp is 50 times as slow then."""
 
 
 class Kernels(nn.Module):
