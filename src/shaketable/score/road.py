@@ -460,13 +460,16 @@ class Pairs:
     """The units of a pointwise ranker: (query, document), grouped by query for the asking."""
 
     digest_of: Callable[[Doc], bytes]
+    _queries: dict[tuple[bytes, str], bytes] = field(default_factory=dict, repr=False)
     verb = "scoring"
 
     def units(self, wanted: Slate) -> list[tuple[str, Doc]]:
         return [(wanted.query, doc) for doc in wanted.docs]
 
     def keys(self, seed: bytes, wanted: Slate) -> list[bytes]:
-        query, digest_of = digest(seed, wanted.query), self.digest_of
+        asked, digest_of = (seed, wanted.query), self.digest_of
+        if (query := self._queries.get(asked)) is None:  # many slates may have one query
+            query = self._queries[asked] = digest(*asked)
         return [blake2b(query + digest_of(doc), digest_size=16).digest() for doc in wanted.docs]
 
     def weight(self, unit: tuple[str, Doc]) -> int:
