@@ -8,14 +8,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shaketable.attacks.drive import divided, drive
 from shaketable.attacks.goals import Demote, Promote, Top
 from shaketable.attacks.insertion import QueryInsertion
+from shaketable.attacks.target import Target
 from shaketable.errors import BadInput, RankerFailed
 from shaketable.rankers.lexical import BM25
-from shaketable.score.road import Road
-from shaketable.types import Ask, Consult, Doc, Failure, Outcome, Slate, ranking
+from shaketable.score.road import Road, settled
+from shaketable.types import Ask, Case, Consult, Doc, Failure, Outcome, Slate, ranking
 from tests.attacks.rooms import Stretched, bundled, cases_on, knowledge_of, target_for
 
 SAMPLE = bundled()
@@ -75,6 +78,30 @@ def test_places_are_those_of_the_whole_list_ranked_anew():
         order = ranking(dict(zip(pool.docnos, scores.tolist(), strict=True)))
         assert (order.index(case.docno) + 1,) == outcome.after
         assert list(case.lists[0].docnos).index(case.docno) + 1 == outcome.before[0]
+
+
+@given(st.data())
+def test_places_of_many_lists_at_once_are_those_of_each(data):
+    """Lists of several lengths, scores that tie or nearly do, documents that are in the list or new."""
+    noise = data.draw(st.sampled_from([0.0, 1e-6, 0.2]))
+    scores = st.sampled_from([0.0, 1.0, 1.0 + 5e-7, 1.1, 1.25, 3.0, -2.0])
+    target = Target(lambda slates: [np.array([float(slate.docs[0].body)]) for slate in slates], True, noise)
+    trials, expected = [], []
+    for q in range(data.draw(st.integers(1, 4))):
+        docnos = data.draw(st.lists(st.sampled_from("abcdefgh"), min_size=1, unique=True))
+        known = dict.fromkeys(docnos, 0.0) | {docno: data.draw(scores) for docno in docnos}
+        docs = tuple(Doc(repr(score)) for score in known.values())
+        target.read({f"q{q}": (Slate("", docs), docnos)})
+        for docno in data.draw(st.lists(st.sampled_from("abcdefgh"), max_size=3, unique=True)):
+            score = data.draw(scores)
+            listing = target.pools[f"q{q}"].listing
+            trials.append((Case(docno, Doc(""), (listing,), Promote(), ()), Doc(repr(score))))
+            after = known | {docno: score}
+            even = settled(np.array(list(after.values())), noise).tolist()
+            expected.append((ranking(dict(zip(after, even, strict=True))).index(docno) + 1,))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shaketable.attacks.target.AT_ONCE", data.draw(st.sampled_from([1, 10, 1000])))
+        assert target.places(trials) == expected
 
 
 def test_ties_are_broken_by_docno_as_everywhere():

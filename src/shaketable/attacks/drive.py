@@ -117,10 +117,11 @@ class _Running:
             self.advance(answer)
             return
         goal = self.case.goal
+        best = goal.worth(self.after)
         for doc, places in zip(self.asked, answer, strict=True):
             self.trials += 1
-            if self.wanted.offered and goal.worth(places) > goal.worth(self.after):
-                self.best, self.after, self.first = doc, places, self.first or self.trials
+            if self.wanted.offered and (worth := goal.worth(places)) > best:
+                self.best, self.after, self.first, best = doc, places, self.first or self.trials, worth
         cut = len(self.asked) < len(self.wanted.docs)
         if self.left is not None:
             self.left -= len(self.asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,6 +18,9 @@ from shaketable.types import Case, Doc, Goal, Listing, Places, Scores, Slate
 Score = Callable[[Sequence[Slate]], Sequence[Scores | None]]
 """The road to the ranker: one array of scores for each slate, None where it failed."""
 
+AT_ONCE = 1_000_000
+"""Scores that are ranked together."""
+
 
 @dataclass(frozen=True, eq=False)
 class Pool:
@@ -28,7 +32,7 @@ class Pool:
     docs: tuple[Doc, ...]
     scores: Scores
     noise: float = 0.0
-    _rivals: dict[str, NDArray[np.bool_]] = field(default_factory=dict, repr=False)
+    _larger: dict[str, NDArray[np.bool_]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -57,22 +61,20 @@ class Pool:
         scores[at] = score
         return scores
 
-    def place(self, docno: str, scores: Scores) -> int:
-        """The place of a document by `types.ranking`: float32 score, then docno, both descending."""
-        at = self.numbers.get(docno, len(self.docnos))
-        ranked = np.asarray(settled(scores, self.noise), dtype=np.float32)
-        before = ranked > ranked[at]
-        ties = ranked == ranked[at]
-        if ties.sum() > 1:
-            before |= ties & self._larger(docno)
-        return 1 + int(before.sum())
+    def number(self, docno: str) -> int:
+        """Where a document stands among those that the ranker is given; a new one comes last."""
+        return self.numbers.get(docno, len(self.docnos))
 
-    def _larger(self, docno: str) -> NDArray[np.bool_]:
+    def larger(self, docno: str) -> NDArray[np.bool_]:
         """Which docnos come first where scores tie."""
-        if docno not in self._rivals:
+        if docno not in self._larger:
             named = self.docnos if docno in self.numbers else (*self.docnos, docno)
-            self._rivals[docno] = np.array([other > docno for other in named])
-        return self._rivals[docno]
+            self._larger[docno] = np.array([other > docno for other in named])
+        return self._larger[docno]
+
+
+_Scored = tuple[Pool, str, Scores | None]
+"""A list, a document that is in it or added to it, and the scores of all of them."""
 
 
 @dataclass(eq=False)
@@ -112,22 +114,19 @@ class Target:
         bare = [
             Case(docno, doc, tuple(self.pools[qid].listing for qid in qids), goal, ()) for docno, doc, qids in documents
         ]
-        known = [self._standing(case) for case in bare]
-        scored = iter(self.places([(case, case.doc) for case, places in zip(bare, known, strict=True) if not places]))
-        settled_places = [places or next(scored) for places in known]
-        return [replace(case, places=places) for case, places in zip(bare, settled_places, strict=True) if places]
+        listed = [all(case.docno in self.pools[one.qid].numbers for one in case.lists) for case in bare]
+        old = [case for case, there in zip(bare, listed, strict=True) if there]
+        new = [(case, case.doc) for case, there in zip(bare, listed, strict=True) if not there]
+        pools = [(self.pools[one.qid], case.docno) for case in old for one in case.lists]
+        known = iter(self._places(old, [(pool, docno, pool.scores) for pool, docno in pools]))
+        asked = iter(self.places(new))
+        places = [next(known if there else asked) for there in listed]
+        return [replace(case, places=found) for case, found in zip(bare, places, strict=True) if found]
 
     def text(self, docno: str, qids: Sequence[str]) -> Doc | None:
         """A document of the lists of these queries; None if it is in none of them."""
         pools = [self.pools[qid] for qid in qids if docno in self.pools[qid].numbers]
         return pools[0].docs[pools[0].numbers[docno]] if pools else None
-
-    def _standing(self, case: Case) -> Places:
-        """Where a document stands that is in all lists of its case; nothing if it is in one of them not."""
-        pools = [self.pools[listing.qid] for listing in case.lists]
-        if any(case.docno not in pool.numbers for pool in pools):
-            return ()
-        return tuple(pool.place(case.docno, pool.scores) for pool in pools)
 
     def places(self, trials: Sequence[tuple[Case, Doc]]) -> list[Places | None]:
         """Where each text would stand in the lists of its case; None where the ranker failed on one of them."""
@@ -135,20 +134,39 @@ class Target:
         slates = [
             Slate(pool.query, (doc,) if self.pointwise else pool.with_text(docno, doc)) for pool, docno, doc in wanted
         ]
-        answers = iter(zip(wanted, self.score(slates) if slates else (), strict=True))
-        places: list[Places | None] = []
-        for case, _ in trials:
-            standing = [
-                self._place(pool, docno, scores) for (pool, docno, _), scores in islice(answers, len(case.lists))
-            ]
-            places.append(None if 0 in standing else tuple(standing))
-        return places
+        answers = self.score(slates) if slates else ()
+        lists = [
+            (pool, docno, pool.with_score(docno, scores[0]) if self.pointwise and scores is not None else scores)
+            for (pool, docno, _), scores in zip(wanted, answers, strict=True)
+        ]
+        return self._places([case for case, _ in trials], lists)
 
-    def _place(self, pool: Pool, docno: str, scores: Scores | None) -> int:
-        """0 where there are no scores."""
-        if scores is None:
-            return 0
-        return pool.place(docno, pool.with_score(docno, float(scores[0])) if self.pointwise else scores)
+    def _places(self, cases: Sequence[Case], lists: Sequence[_Scored]) -> list[Places | None]:
+        """The places in the lists of each case, one after the other."""
+        standing = iter(self._standing(lists))
+        places = [tuple(islice(standing, len(case.lists))) for case in cases]
+        return [None if 0 in some else some for some in places]
+
+    def _standing(self, lists: Sequence[_Scored]) -> list[int]:
+        """The place of a document in each list by `types.ranking`: float32 score, then docno, both descending; 0 where
+        there are no scores. Lists of one length are ranked together."""
+        places = [0] * len(lists)
+        alike = defaultdict(list)
+        for i, (_, _, scores) in enumerate(lists):
+            if scores is not None:
+                alike[len(scores)].append(i)
+        for length, numbers in alike.items():
+            step = max(1, AT_ONCE // length)
+            for some in (numbers[start : start + step] for start in range(0, len(numbers), step)):
+                pools, docnos, scored = zip(*(lists[i] for i in some), strict=True)
+                ranked = np.asarray(settled(np.stack(scored), self.noise), dtype=np.float32)
+                own = [pool.number(docno) for pool, docno in zip(pools, docnos, strict=True)]
+                larger = np.stack([pool.larger(docno) for pool, docno in zip(pools, docnos, strict=True)])
+                mine = ranked[np.arange(len(some)), own, None]
+                before = ((ranked > mine) | ((ranked == mine) & larger)).sum(axis=1)
+                for i, count in zip(some, before.tolist(), strict=True):
+                    places[i] = 1 + count
+        return places
 
     def cost(self, case: Case) -> int:
         """The pairs that one trial costs."""

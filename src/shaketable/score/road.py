@@ -398,7 +398,8 @@ def checked(name: str, slate: Slate, answer: Any) -> Scores:
 
 
 def settled(scores: Scores | None, noise: float) -> Any:
-    """The scores of a list without differences that mean nothing: neighbours within the noise get one score.
+    """The scores of a list, or of many of one length, without differences that mean nothing: neighbours within the
+    noise get one score.
 
     >>> settled(np.array([1.0, 2.0, 1.0000001, 0.5]), 1e-6).tolist()
     [1.0000001, 2.0, 1.0000001, 0.5]
@@ -406,13 +407,15 @@ def settled(scores: Scores | None, noise: float) -> Any:
     Neighbours in the order of scores are one if they lie no further apart than `noise` times the score, or times 1
     where it is smaller. They get the highest of their scores, so that docnos decide, as they do wherever scores tie.
     """
-    if scores is None or not len(scores):
+    if scores is None or scores.shape[-1] < 2:
         return scores
-    order = np.argsort(-scores, kind="stable")
-    ranked = scores[order]
-    first = np.concatenate(([True], ranked[:-1] - ranked[1:] > noise * np.maximum(1.0, np.abs(ranked[:-1]))))
+    order = np.argsort(-scores, axis=-1, kind="stable")
+    ranked = np.take_along_axis(scores, order, axis=-1)
+    apart = ranked[..., :-1] - ranked[..., 1:] > noise * np.maximum(1.0, np.abs(ranked[..., :-1]))
+    first = np.zeros(scores.shape, dtype=np.intp)  # where in the order the group of each begins
+    first[..., 1:] = np.maximum.accumulate(np.where(apart, np.arange(1, scores.shape[-1]), 0), axis=-1)
     same = np.empty_like(scores)
-    same[order] = ranked[first][np.cumsum(first) - 1]
+    np.put_along_axis(same, order, np.take_along_axis(ranked, first, axis=-1), axis=-1)
     return same
 
 
@@ -457,13 +460,16 @@ class Pairs:
     """The units of a pointwise ranker: (query, document), grouped by query for the asking."""
 
     digest_of: Callable[[Doc], bytes]
+    _queries: dict[tuple[bytes, str], bytes] = field(default_factory=dict, repr=False)
     verb = "scoring"
 
     def units(self, wanted: Slate) -> list[tuple[str, Doc]]:
         return [(wanted.query, doc) for doc in wanted.docs]
 
     def keys(self, seed: bytes, wanted: Slate) -> list[bytes]:
-        query, digest_of = digest(seed, wanted.query), self.digest_of
+        asked, digest_of = (seed, wanted.query), self.digest_of
+        if (query := self._queries.get(asked)) is None:  # many slates may have one query
+            query = self._queries[asked] = digest(*asked)
         return [blake2b(query + digest_of(doc), digest_size=16).digest() for doc in wanted.docs]
 
     def weight(self, unit: tuple[str, Doc]) -> int:

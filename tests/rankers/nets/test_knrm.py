@@ -49,6 +49,16 @@ def test_the_last_kernel_counts_exact_matches_and_nothing_else():
     assert phi[0, -1].item() == pytest.approx(0.1 * log(2), abs=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_what_would_underflow_is_left_out_without_a_trace(dtype):
+    cosines = 2 * torch.rand(4, 3, 50, dtype=dtype, generator=torch.Generator().manual_seed(0)) - 1
+    cosines[:, 0] = -1  # far from nearly all kernels
+    kernels, asked = Kernels(11, 0.1, 0.001), torch.ones(4, 3, dtype=torch.bool)
+    near = [torch.exp(-((cosines - mu) ** 2) / (2 * sigma**2)).sum(2) for mu, sigma in kernels.places]
+    plain = 0.1 * (1e-6 + torch.stack(near, 2)).log().sum(1)
+    assert torch.equal(kernels(cosines, asked, torch.ones(4, 50, dtype=torch.bool)), plain)
+
+
 def test_eleven_weights_and_a_bias():
     net = toy()
     assert sum(p.numel() for p in net.parameters() if p.requires_grad) == 12

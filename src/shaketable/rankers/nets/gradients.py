@@ -20,7 +20,8 @@ text classification. ACL 2018.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,10 +33,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.nn.functional import pad
 
 from shaketable.errors import BadInput
 from shaketable.rankers.nets.net import Net, Reading
 from shaketable.rankers.nets.scoring import TOKENS, batches
+from shaketable.rankers.nets.words import OnWords
 from shaketable.text.tokens import Memo
 from shaketable.text.words import spans
 
@@ -43,8 +46,8 @@ Numbers = NDArray[np.float64]
 
 SLACK = 1e-9
 """A text that is ahead by the margin, but for so much of a score, is ahead: batches show in the last digits."""
-TOGETHER = 16
-"""Texts of a contest that are read together where all of them need gradients."""
+TOGETHER = 8
+"""Texts that are read together where all of them need gradients."""
 REMEMBERED = 1_000_000
 """Scores of texts that are remembered."""
 
@@ -80,15 +83,27 @@ class Flip(NamedTuple):
     change: float
 
 
-class _Read(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Read:
     """A text as a net reads it: the distinct rows of its tokens, and for each token the number of its row, or -1."""
 
+    contest: Contest
     reading: Reading
     types: NDArray[np.int64]
     slots: NDArray[np.int64]
 
-    def named(self, text: str) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    @cached_property
+    def places(self) -> Tensor:
+        return torch.from_numpy(self.slots)
+
+    @property
+    def read(self) -> slice:
+        """Where the tokens are among the vectors that are looked up."""
+        return slice(self.reading.start, self.reading.start + len(self.slots))
+
+    def named(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
         """The words of the text in lower case, each with the numbers of its tokens' rows."""
+        text = self.contest.text
         for word in self.reading.words:
             slots = self.slots[list(word.tokens)] if word.tokens else self.slots[:0]
             yield text[word.start : word.end].lower(), slots[slots >= 0]
@@ -124,6 +139,7 @@ class Gradients:
         self._weights = _doubled(net) if self._exact else {}
         self._scores: dict[tuple[str, str], float] = {}
         self._rows = Memo(self._find_rows)
+        self._vectors = Memo(self._find_vector)
 
     def study(self, contests: Sequence[Contest], steps: int = 3, epsilon: float = 45.0) -> list[Study]:
         """What matters in each text, and where the loss would have its words go, in `steps` steps:
@@ -133,7 +149,17 @@ class Gradients:
         for all tokens w of the text, each time with G at the E that was reached. Nothing keeps E' near E. Where the
         text is ahead of all others by the margin, G is 0: nothing matters, and E stays as it is.
         """
-        return [self._study(contest, steps, epsilon) for contest in contests]
+        texts = [self._read(contest) for contest in contests]
+        moved = {i: self._still(text) for i, text in enumerate(texts)}
+        slopes = self._slopes(texts, moved)
+        importance = [slopes[i].rows.norm(dim=1).tolist() for i in moved]
+        size = epsilon / max(1, steps // 2)
+        for step in range(steps):
+            going = [i for i, slope in slopes.items() if slope.norm > 0]
+            moved |= {i: moved[i] - size * slopes[i].rows / slopes[i].norm for i in going}
+            if step + 1 < steps:
+                slopes = self._slopes(texts, {i: moved[i] for i in going})
+        return [self._told(text, importance[i], moved[i]) for i, text in enumerate(texts)]
 
     def importance(self, contests: Sequence[Contest]) -> list[dict[str, float]]:
         """I of the words of each text."""
@@ -147,7 +173,7 @@ class Gradients:
         """E of each word, the mean over its tokens as they are after a space: [n, d]; NaN for a word without any."""
         if not words:
             return np.empty((0, self._table.shape[1]))
-        return np.stack([_mean(self._table, self._rows[word]) for word in words])
+        return np.stack([self._vectors[word] for word in words])
 
     def one_token(self, word: str) -> bool:
         """Is a word read as one token that has a vector? Only such words can be flipped."""
@@ -165,30 +191,23 @@ class Gradients:
         token, or none, has no flips.
         """
         words = self._whole(among) if among else self._vocabulary
-        return [self._flips(contest, places, k, words) for contest, places in zip(contests, marked, strict=True)]
+        texts = [self._read(contest) for contest in contests]
+        slopes = self._at_places(texts, {i: self._still(text) for i, text in enumerate(texts)})
+        found = {i: self._flips(texts[i], slope, marked[i], k, words) for i, slope in slopes}
+        return [found[i] for i in range(len(texts))]
 
-    def _study(self, contest: Contest, steps: int, epsilon: float) -> Study:
-        read = self._read(contest)
-        moved, size = self._still(read), epsilon / max(1, steps // 2)
-        slope = self._slope(contest, read, moved)
-        norms = slope.rows.norm(dim=1).tolist()
-        for step in range(steps):
-            if slope.norm == 0:
-                break
-            moved = moved - size * slope.rows / slope.norm
-            if step + 1 < steps:
-                slope = self._slope(contest, read, moved)
-        table = self._table[torch.from_numpy(read.types)] + moved
+    def _told(self, text: _Read, norms: Sequence[float], moved: Tensor) -> Study:
+        table = _numbers(self._table[torch.from_numpy(text.types)] + moved)
         study = Study({}, {})
-        for word, slots in read.named(contest.text):
+        for word, slots in text.named():
             study.importance[word] = max([study.importance.get(word, 0.0), *(norms[slot] for slot in slots)])
             if word not in study.perturbed and len(slots):
-                study.perturbed[word] = _mean(table, slots)
+                study.perturbed[word] = table[slots].mean(axis=0)
         return study
 
-    def _flips(self, contest: Contest, places: Sequence[int], k: int, words: _Whole) -> dict[int, list[Flip]]:
-        read = self._read(contest)
-        slopes = self._at_places(contest, read, self._still(read))
+    def _flips(
+        self, read: _Read, slopes: Tensor, places: Sequence[int], k: int, words: _Whole
+    ) -> dict[int, list[Flip]]:
         table = self._table
         found: dict[int, list[Flip]] = {}
         for place in places:
@@ -204,46 +223,73 @@ class Gradients:
     def _read(self, contest: Contest) -> _Read:
         reading = self.net.reading(contest.text, contest.query)
         types = np.unique(reading.rows[reading.rows >= 0])
-        return _Read(reading, types, np.where(reading.rows >= 0, np.searchsorted(types, reading.rows), -1))
+        return _Read(contest, reading, types, np.where(reading.rows >= 0, np.searchsorted(types, reading.rows), -1))
 
-    def _slope(self, contest: Contest, read: _Read, moved: Tensor) -> _Slope:
-        """G where the vectors of the text's tokens have `moved` from those of the table."""
+    def _slopes(self, texts: Sequence[_Read], moved: Mapping[int, Tensor]) -> dict[int, _Slope]:
+        """G of some of the texts, where the vectors of their tokens have `moved` from those of the table."""
         if self.shared:
-            return self._slope_of_table(contest, read, moved)
-        slots = torch.from_numpy(read.slots).to(moved.device)
-        places = self._at_places(contest, read, moved)
-        rows = torch.zeros_like(moved).index_add(0, slots[slots >= 0], places[slots >= 0])
-        return _Slope(rows, float(rows.norm()))
+            return {i: self._slope_of_table(texts[i], by) for i, by in moved.items()}
+        found: dict[int, _Slope] = {}
+        for i, places in self._at_places(texts, moved):
+            slots = texts[i].places.to(places.device)
+            rows = torch.zeros_like(moved[i]).index_add(0, slots[slots >= 0], places[slots >= 0])
+            found[i] = _Slope(rows, float(rows.norm()))
+        return {i: found[i] for i in moved}
 
-    def _at_places(self, contest: Contest, read: _Read, moved: Tensor) -> Tensor:
-        """∂L/∂e_i for each token of the text: [t, d], of no meaning for those without a vector of their own.
+    def _at_places(self, texts: Sequence[_Read], moved: Mapping[int, Tensor]) -> Iterator[tuple[int, Tensor]]:
+        """∂L/∂e_i for each token of a text: [t, d], of no meaning for those without a vector of their own.
 
         Other texts do not depend on e_i, so all of it is in s(q, d).
         """
-        none = moved.new_zeros(len(read.slots), moved.shape[1])
-        if not len(read.types):
-            return none
-        slots = torch.from_numpy(read.slots).to(moved.device)
-        place = slice(read.reading.start, read.reading.start + len(slots))
-        looked_up: list[Tensor] = []
+        yield from ((i, by.new_zeros(len(texts[i].slots), by.shape[1])) for i, by in moved.items() if not len(by))
+        some = [i for i, by in moved.items() if len(by)]
+        for part, batch in self._in_shape([texts[i].contest for i in some]):
+            rows = [some[at] for at in part]
+            looked_up: list[Tensor] = []
 
-        def change(number: int, ids: Tensor, vectors: Tensor) -> Tensor | None:
-            if number != read.reading.lookup:
-                return None
-            changed = vectors.detach().clone()
-            changed[0, place] += moved[slots.clamp(min=0)] * (slots >= 0)[:, None]
-            looked_up.append(changed.requires_grad_())
-            return changed
+            def change(
+                number: int, ids: Tensor, vectors: Tensor, rows: Sequence[int] = rows, seen: list[Tensor] = looked_up
+            ) -> Tensor | None:
+                if number != texts[rows[0]].reading.lookup:
+                    return None
+                changed = vectors.detach().clone()
+                for row, i in enumerate(rows):
+                    slots = texts[i].places.to(vectors.device)
+                    changed[row, texts[i].read] += moved[i][slots.clamp(min=0)] * (slots >= 0)[:, None]
+                seen.append(changed.requires_grad_())
+                return changed
 
-        score = self._forward([(contest.query, contest.text)], change)
-        rivals = int(self._rivals(contest, score.item(), self._scored(contest.query, contest.others)).sum())
-        if not rivals:
-            return none
-        (slope,) = torch.autograd.grad(score.sum(), looked_up)
-        return -contest.sign * rivals * slope[0, place]
+            scores = self._call(batch, change)
+            (slopes,) = torch.autograd.grad(scores.sum(), looked_up)
+            for i, own, slope in zip(rows, scores.tolist(), slopes, strict=False):
+                contest = texts[i].contest
+                rivals = int(self._rivals(contest, own, self._scored(contest.query, contest.others)).sum())
+                own_places = slope[texts[i].read]
+                yield i, -contest.sign * rivals * own_places if rivals else torch.zeros_like(own_places)
 
-    def _slope_of_table(self, contest: Contest, read: _Read, moved: Tensor) -> _Slope:
+    def _in_shape(self, contests: Sequence[Contest]) -> Iterator[tuple[list[int], dict[str, Tensor]]]:
+        """Batches of the texts of contests, each of which is filled up to `TOGETHER` texts of a round length.
+
+        The numbers of a text depend on the shape of its batch and on nothing else in it. A transformer's batches have
+        one text each, and are not filled up: there they would save no time.
+        """
+        prepared = self.net.prepare([(contest.query, contest.text) for contest in contests])
+        if not isinstance(self.net, OnWords):
+            yield from (([at], self.net.collate([pair])) for at, pair in enumerate(prepared))
+            return
+        shape, alike = self.net.shape, defaultdict(list)
+        for at, pair in enumerate(prepared):
+            asked, said = _round(len(pair.query), 8, shape.query_length), _round(len(pair.text), 32, shape.text_length)
+            alike[asked, said].append(at)
+        for (asked, said), places in alike.items():
+            for start in range(0, len(places), TOGETHER):
+                part = places[start : start + TOGETHER]
+                batch = self.net.collate([prepared[at] for at in part])
+                yield part, {"query": _filled(batch["query"], asked), "text": _filled(batch["text"], said)}
+
+    def _slope_of_table(self, read: _Read, moved: Tensor) -> _Slope:
         """All that looks up a token counts, in the query and in each text that has a part in the loss."""
+        contest = read.contest
         mine = torch.from_numpy(read.types).to(moved.device)
         rows: list[Tensor] = []
         slopes: list[Tensor] = []
@@ -311,7 +357,11 @@ class Gradients:
         self, pairs: Sequence[tuple[str, str]], change: Callable[[int, Tensor, Tensor], Tensor | None] | None
     ) -> Tensor:
         """The scores of pairs; `change` may put other vectors in the place of those that are looked up."""
-        batch = self.net.collate(self.net.prepare(pairs))
+        return self._call(self.net.collate(self.net.prepare(pairs)), change)
+
+    def _call(
+        self, batch: Mapping[str, Tensor], change: Callable[[int, Tensor, Tensor], Tensor | None] | None
+    ) -> Tensor:
         batch = {name: tensor.to(self._table.device) for name, tensor in batch.items()}
         with _at_rest(self.net), _listening(self._layers if change else [], change):
             scores: Tensor = functional_call(self.net, self._weights, (), batch)
@@ -340,6 +390,10 @@ class Gradients:
         rows = reading.rows[[token for found in reading.words[1:] for token in found.tokens]]
         return rows[rows >= 0]
 
+    def _find_vector(self, word: str) -> Numbers:
+        rows = _numbers(self._table[torch.from_numpy(self._rows[word])])
+        return rows.mean(axis=0) if len(rows) else np.full(self._table.shape[1], np.nan)
+
     @cached_property
     def _vocabulary(self) -> _Whole:
         return self._whole(self.net.spellings())
@@ -360,10 +414,23 @@ def _doubled(net: Net) -> dict[str, Tensor]:
     }
 
 
-def _mean(table: Tensor, rows: NDArray[np.int64]) -> Numbers:
-    """The mean of some rows; NaN if there are none."""
-    mean: Numbers = table[torch.from_numpy(rows)].double().mean(0).cpu().numpy()
-    return mean
+def _numbers(rows: Tensor) -> Numbers:
+    numbers: Numbers = rows.double().cpu().numpy()
+    return numbers
+
+
+def _round(length: int, step: int, most: int) -> int:
+    """The next multiple of a step, if that is not too much.
+
+    >>> _round(0, 8, 20), _round(8, 8, 20), _round(9, 8, 20), _round(17, 8, 20)
+    (8, 8, 16, 20)
+    """
+    return min(max(1, -(-length // step)) * step, most)
+
+
+def _filled(ids: Tensor, length: int) -> Tensor:
+    """A batch of `TOGETHER` rows of so many words or more, 0 where there is none."""
+    return pad(ids, (0, max(0, length - ids.shape[1]), 0, TOGETHER - ids.shape[0]))
 
 
 @contextmanager

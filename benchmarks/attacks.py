@@ -1,0 +1,330 @@
+"""Attacks on documents: all together against one after the other, and what the driver and the road add to a ranker.
+
+    python benchmarks/attacks.py [--quick]
+
+Passages of 60 generated words, 40 queries, 9 documents attacked in each list of 100, each word with ten synonyms; all
+nets are untrained, which changes nothing of what they cost. All attacks take the lists of the target as known.
+
+Together: attacks a minute of wsra (a K-NRM has the gradients) on a Conv-KNRM, by the driver and the road, against a
+plain loop on some of the same documents, which must come to the same successes. The loop attacks one document at a
+time: it scores the document's 100 rivals with the K-NRM in one batch, takes three gradients at the document's words,
+and scores each trial with a forward pass of its own; the document's place follows from the known scores of the list.
+Both score trials in float32 and take gradients in float64. Goal: at least 4 times as many.
+
+Pairs: bert(minilm) as the target of the same trials, in pairs a second, against the forward passes alone, of batches
+that were tokenised, sorted and padded beforehand. Goal: at least 0.9.
+
+Overhead: the same trials on the Conv-KNRM again, nothing known; the time of driver, target and road, with a store on
+disk, over the time that the ranker itself takes, both of the processor, for the machine may be busy. Limit: 0.1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from generated import zipf_texts
+from torch.nn.functional import normalize
+
+from shaketable.attacks.drive import drive
+from shaketable.attacks.goals import Promote
+from shaketable.attacks.target import Target
+from shaketable.attacks.wording import Wording
+from shaketable.attacks.wsra import WSRA, WordSubstitution
+from shaketable.data.corpus import MemoryCorpus
+from shaketable.rankers.lexical import BM25
+from shaketable.rankers.nets.bert import CrossEncoder
+from shaketable.rankers.nets.gradients import Gradients
+from shaketable.rankers.nets.scoring import TOKENS, NeuralRanker, batches, ranker_of
+from shaketable.rankers.nets.shapes import BertShape
+from shaketable.rankers.nets.words import same_words
+from shaketable.registry import LEARNERS, SYNONYMS
+from shaketable.score.road import Road
+from shaketable.score.store import Store
+from shaketable.task.campaign import aims, ranges
+from shaketable.types import Ask, Case, Collection, Doc, Query, Slate, ranking
+
+FASTER, OF_BARE, ADDED = 4.0, 0.9, 0.1
+DOCS, WORDS, DEPTH, TARGETS, SYNONYMS_EACH = 2000, (30, 90), 100, 9, 10
+SHORT = 20  # the documents of a cross-encoder's lists
+
+
+def collection(queries: int) -> Collection:
+    """Queries are six words of a document each, from its middle, so that they occur in others, too."""
+    texts = list(zipf_texts(0, DOCS + queries, *WORDS))
+    asked = {f"q{i}": Query(" ".join(text.split()[20:26])) for i, text in enumerate(texts[DOCS:])}
+    return Collection("generated", MemoryCorpus({f"d{i}": Doc(text) for i, text in enumerate(texts[:DOCS])}), asked)
+
+
+def write_synonyms(texts: Collection, path: Path) -> None:
+    """A file of synonyms, drawn at random."""
+    words = sorted({word for _, doc in texts.docs.items() for word in doc.text.split()})
+    rows = np.random.default_rng(0).integers(len(words), size=(len(words), SYNONYMS_EACH)).tolist()
+    lines = ("\t".join([word, *(words[i] for i in row)]) for word, row in zip(words, rows, strict=True))
+    path.write_text("\n".join(lines) + "\n")
+
+
+@dataclass(eq=False)
+class Timed:
+    """A ranker, and the processor's time that it took itself."""
+
+    ranker: NeuralRanker
+    seconds: float = 0.0
+    pointwise = True
+
+    def __post_init__(self) -> None:
+        self.name, self.fingerprint, self.noise = self.ranker.name, self.ranker.fingerprint, self.ranker.noise
+
+    def score(self, slates):
+        started = time.process_time()
+        scores = self.ranker.score(slates)
+        self.seconds += time.process_time() - started
+        return scores
+
+
+@dataclass
+class Stage:
+    """A target, whose lists are known, and the documents to attack in them."""
+
+    target: Target
+    cases: list[Case]
+    ranker: Timed
+
+    @classmethod
+    def of(cls, texts: Collection, ranker: NeuralRanker, store: Path, depth: int = DEPTH) -> Stage:
+        road, timed = Road(Store(store)), Timed(ranker)
+        target = Target(lambda slates: road.score(timed, slates), True, ranker.noise)
+        found = BM25().open(texts).search([query.text for query in texts.queries.values()], depth)
+        orders = {qid: ranking(scores) for qid, scores in zip(texts.queries, found, strict=True)}
+        lists = {
+            qid: (Slate(texts.queries[qid].text, tuple(texts.docs[docno] for docno in order)), order)
+            for qid, order in orders.items()
+        }
+        target.read(lists)
+        drawn = [
+            aim
+            for pool in target.pools.values()
+            for aim in aims(pool.listing, {}, ranges(TARGETS, depth), seed=0, any_grade=True)
+        ]
+        return cls(target, target.cases([(aim.docno, aim.doc, [aim.qid]) for aim in drawn], Promote()), timed)
+
+
+@dataclass
+class Noted:
+    """An attack whose trials are written down."""
+
+    attack: WordSubstitution
+    trials: dict[tuple[str, ...], list[list[Doc]]] = field(default_factory=lambda: defaultdict(list))
+
+    def steps(self, case, draws):
+        steps, answer = self.attack.steps(case, draws), None
+        while True:
+            try:
+                wanted = steps.send(answer)
+            except StopIteration:
+                return
+            if isinstance(wanted, Ask):
+                self.trials[case.name].append(list(wanted.docs))
+            answer = yield wanted
+
+    def about(self, qid: str, number: int) -> list[list[Doc]]:
+        """The trials of one of the attacks in the list of a query."""
+        found = [trials for (_, query), trials in self.trials.items() if query == qid]
+        return found[number % len(found)]
+
+
+@dataclass
+class Replayed:
+    """The same trials again, and nothing else."""
+
+    trials: dict[tuple[str, ...], list[list[Doc]]]
+
+    def steps(self, case, draws):
+        for docs in self.trials[case.name]:
+            yield Ask(docs)
+
+
+def one_by_one(case: Case, target: Target, net, surrogate, attack: WordSubstitution) -> int:
+    """The place that a document comes to in a plain loop."""
+    settings, query, text = attack.settings, case.query, case.doc.text
+    table = surrogate.words.weight.detach()
+    (pair,) = surrogate.prepare([(query, text)])
+    asked, ids = (torch.from_numpy(numbers)[None] for numbers in (pair.query, pair.text))
+    reading = surrogate.reading(text, query)
+    types, slots = np.unique(reading.rows[reading.rows >= 0], return_inverse=True)
+    at = np.flatnonzero(reading.rows >= 0)
+    slot_of = dict(zip(at.tolist(), slots.tolist(), strict=True))
+    moved = torch.zeros(len(types), table.shape[1], dtype=torch.float64)
+
+    def slope(moved):
+        """The gradient of the loss where the words' vectors have moved."""
+        moved = moved.clone().requires_grad_()
+        vectors = surrogate.vectors(ids)[0].detach().index_add(0, torch.from_numpy(at), moved[slots])
+        near = normalize(surrogate.vectors(asked).detach(), dim=2) @ normalize(vectors[None], dim=2).transpose(1, 2)
+        near = near.masked_fill(same_words(asked, ids), 1.0)
+        score = surrogate.combine(surrogate.kernels(near, asked != 0, ids != 0))[0, 0]
+        loss = (1 - score + rivals).clamp(min=0).sum()
+        return torch.autograd.grad(loss, moved)[0]
+
+    with torch.no_grad():
+        others = [(query, doc.text) for doc in case.rivals[: settings.rivals]]
+        rivals = surrogate(**surrogate.collate(surrogate.prepare(others)))
+    importance = None
+    for _ in range(settings.steps):
+        found = slope(moved)
+        importance = found.norm(dim=1).tolist() if importance is None else importance
+        if not (size := float(found.norm())):
+            break
+        moved = moved - settings.epsilon / max(1, settings.steps // 2) * found / size
+    after = table[torch.from_numpy(types)] + moved
+
+    words: dict[str, list[int]] = {}
+    for word in reading.words:
+        words.setdefault(text[word.start : word.end], [slot_of[t] for t in word.tokens if t in slot_of])
+    matter = {word: max((importance[slot] for slot in some), default=0.0) for word, some in words.items()}
+    replacements: dict[str, str] = {}
+    for word in sorted(filter(matter.get, matter), key=lambda word: -matter[word])[: settings.words]:
+        synonyms = attack.synonyms.of(word)
+        known = [(s, surrogate.vocabulary.ids(s)) for s in synonyms]
+        known = [(s, number[0]) for s, number in known if len(number) == 1 and number[0] < len(table)]
+        if known:
+            cosines = normalize(table[[number for _, number in known]]) @ after[words[word]].mean(0)
+            replacements[word] = known[int(cosines.argmax())][0]
+
+    pool = target.pools[case.lists[0].qid]
+    rest = np.delete(pool.scores, pool.numbers[case.docno])
+    wording, changes, best = Wording(case.doc), {}, case.places[0]
+    for word, new in replacements.items():
+        offers = []
+        for n in range(min(settings.words - len(changes), len(wording.places[word]))):
+            more = changes | dict.fromkeys(wording.places[word][: n + 1], new)
+            with torch.no_grad():
+                score = net(**net.collate(net.prepare([(query, wording.put(more).text)]))).item()
+            offers.append((1 + int((rest > score).sum()), more))
+        if offers and (place := min(offers, key=lambda offer: offer[0]))[0] < best:
+            best, changes = place
+        if best == 1:
+            break
+    return best
+
+
+def together(stage: Stage, net, surrogate, synonyms: Path, every: int) -> tuple[float, Noted]:
+    """Attacks a minute over those of the plain loop on some of the documents; and the trials."""
+    source = SYNONYMS.build(f"listed({str(synonyms)!r})")
+    source.of("word")
+    attack = WordSubstitution(WSRA(), Gradients(surrogate), source, ())
+    noted = Noted(attack)
+    stage.ranker.seconds, started, used = 0.0, time.perf_counter(), time.process_time()
+    outcomes = drive(noted, stage.cases, stage.target)
+    ours, used = time.perf_counter() - started, time.process_time() - used
+
+    doubled = deepcopy(surrogate).double().eval()
+    some = range(0, len(stage.cases), every)
+    started = time.perf_counter()
+    places = [one_by_one(stage.cases[i], stage.target, net, doubled, attack) for i in some]
+    theirs = time.perf_counter() - started
+    reached = [outcomes[i].after[0] for i in some]
+    before = [stage.cases[i].places[0] for i in some]
+    won, plainly = (float(np.mean(np.less(after, before))) for after in (reached, places))
+    if won != plainly:
+        sys.exit(f"not the same attack: {won:.1%} of the documents climb, {plainly:.1%} in the plain loop")
+    trials = sum(outcome.trials for outcome in outcomes)
+    fast, slow = 60 * len(outcomes) / ours, 60 * len(places) / theirs
+    print(f"wsra on conv_knrm: {len(outcomes)} attacks, {trials:,} trials, {won:.1%} of the documents climb")
+    share = stage.ranker.seconds / used
+    print(f"  together             {fast:7,.0f} a minute; {share:.0%} of the time is the target's own")
+    alike = np.mean(np.equal(reached, places))
+    print(f"  one after the other  {slow:7,.0f} a minute, of {len(places)} attacks; {alike:.1%} end in the same place")
+    return fast / slow, noted
+
+
+def pairs(texts: Collection, noted: Noted, folder: Path, turns: int) -> float:
+    """Trials of a cross-encoder by the driver, in pairs a second, over its bare forward passes, which take turns."""
+    torch.manual_seed(0)
+    net, bare_net = (CrossEncoder.pretrained("minilm", BertShape(), fresh=True).eval() for _ in range(2))
+    few = Collection("few", texts.docs, dict(list(texts.queries.items())[: 4 * turns]))
+    stage = Stage.of(few, ranker_of("bert(minilm)", "benchmark", net, texts.docs), folder / "bert.sqlite", SHORT)
+    spent: dict[str, list[float]] = defaultdict(list)
+    count = 0
+    for turn in range(turns):
+        cases = stage.cases[turn::turns]
+        replayed = Replayed({case.name: noted.about(case.lists[0].qid, i)[:2] for i, case in enumerate(cases)})
+        asked = {(case.query, doc.text) for case in cases for docs in replayed.trials[case.name] for doc in docs}
+        prepared = bare_net.prepare(sorted(asked))
+        parts = batches([row.length for row in prepared], TOKENS["cpu"])
+        ready = [bare_net.collate([prepared[i] for i in part]) for part in parts]
+
+        def bare(ready=ready) -> None:
+            with torch.inference_mode():
+                for batch in ready:
+                    bare_net(**batch)
+
+        contestants = {
+            "bare": bare,
+            "driven": lambda cases=cases, replayed=replayed: drive(replayed, cases, stage.target),
+        }
+        for name in list(contestants)[:: 1 if turn % 2 else -1]:
+            spent[name].append(timed(contestants[name]))
+        count += len(asked)
+    print(f"trials of bert(minilm): {count} pairs")
+    for name, seconds in spent.items():
+        print(f"  {name:10}{count / sum(seconds):8.1f} pairs/s")
+    return float(np.median(np.array(spent["bare"]) / np.array(spent["driven"])))
+
+
+def overhead(stages: Iterable[Stage], noted: Noted) -> float:
+    """What is added to a ranker's own time, as a share of it: the median of several times."""
+    shares = []
+    for stage in stages:
+        stage.ranker.seconds = 0.0
+        started = time.process_time()
+        drive(Replayed(noted.trials), stage.cases, stage.target)
+        shares.append((time.process_time() - started) / stage.ranker.seconds - 1)
+    trials = sum(len(docs) for some in noted.trials.values() for docs in some)
+    print(
+        f"the same {trials:,} trials of conv_knrm, {len(shares)} times: added {', '.join(f'{s:.1%}' for s in shares)}"
+    )
+    return float(np.median(shares))
+
+
+def timed(call) -> float:
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer queries")
+    quick = parser.parse_args().quick
+    torch.manual_seed(0)
+    texts = collection(8 if quick else 40)
+    net, surrogate = (LEARNERS.build(kind).net(texts).eval() for kind in ("conv_knrm", "knrm"))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_synonyms(texts, folder / "synonyms.tsv")
+
+        def stage(number: int) -> Stage:
+            ranker = ranker_of("conv_knrm", "benchmark", net, texts.docs)
+            return Stage.of(texts, ranker, folder / f"{number}.sqlite")
+
+        faster, noted = together(stage(0), net, surrogate, folder / "synonyms.tsv", 1 if quick else 4)
+        added = overhead((stage(1 + n) for n in range(3)), noted)
+        of_bare = pairs(texts, noted, folder, 4 if quick else 8)
+    print(f"together {faster:.1f} x one after the other (goal {FASTER:g})")
+    print(f"pairs a second {of_bare:.3f} x bare forward passes (goal {OF_BARE:g})")
+    print(f"driver, target and road {added:.3f} x the ranker's own time (limit {ADDED:g})")
+    return int(not (faster >= FASTER and of_bare >= OF_BARE and added <= ADDED))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

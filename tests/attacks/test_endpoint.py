@@ -1,0 +1,163 @@
+"""An endpoint under attack: one that fails now and then costs time, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from shaketable.attacks.drive import drive
+from shaketable.attacks.substitution import Greedy
+from shaketable.rankers.remote import DIALECTS, HTTP, Dialect
+from shaketable.score.road import Road
+from shaketable.types import Collection, Outcome
+from tests.attacks.rooms import bundled, cases_on, knowledge_of, target_for
+
+NOWHERE = Collection("empty", {}, {})
+SAMPLE = bundled()
+TIMEOUT = 1.0
+HALF = b'{"results": [{"index": 0, "relev'
+
+Trouble = Callable[[bytes, int], str]
+"""What goes wrong with a request, by its body and how often it came before; "" is nothing."""
+
+
+def none(body: bytes, before: int) -> str:
+    return ""
+
+
+def one_in_ten(body: bytes, before: int) -> str:
+    """A tenth of all requests, told by a hash: the same in every run, whichever thread comes first."""
+    number = int.from_bytes(blake2b(body + bytes([before]), digest_size=4).digest(), "big")
+    if number % 10:
+        return ""
+    kind = number // 10 % 20  # waiting for what does not come is slow, so it comes up seldom
+    return "late" if kind == 0 else "busy" if kind < 7 else "page" if kind < 13 else "half"
+
+
+@dataclass
+class Endpoint:
+    """A rerank server on the loopback that counts the pairs that it scored and the requests that it spoiled."""
+
+    dialect: Dialect
+    trouble: Trouble
+    by_list: bool = False
+    """A text's score depends on the list that it stands in."""
+    pairs: int = 0
+    spoiled: Counter[str] = field(default_factory=Counter)
+    url: str = ""
+    _seen: Counter[bytes] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def answer(self, body: bytes) -> tuple[int, bytes]:
+        with self._lock:
+            wrong = self.trouble(body, self._seen[body])
+            self._seen[body] += 1
+            self.spoiled[wrong] += 1
+        if wrong == "late":
+            time.sleep(1.5 * TIMEOUT)
+        if wrong == "busy":
+            return 503, b'{"error": "overloaded"}'
+        if wrong:
+            return 200, b"<html>please wait</html>" if wrong == "page" else HALF
+        asked = json.loads(body)
+        scores = [self._worth(asked[self.dialect.query], text) for text in asked[self.dialect.documents]]
+        mean = sum(scores) / len(scores) if self.by_list else 0.0
+        with self._lock:
+            self.pairs += len(scores)
+        rows = [{"index": i, self.dialect.score: score - mean} for i, score in enumerate(scores)]
+        rows.sort(key=lambda row: -row[self.dialect.score])
+        return 200, json.dumps({self.dialect.results: rows} if self.dialect.results else rows).encode()
+
+    def _worth(self, query: str, text: str) -> float:
+        shared = set(query.lower().split()) & set(text.lower().split())
+        return len(shared) + 20 * text.count("e") / (1 + len(text))
+
+
+@contextmanager
+def served(endpoint: Endpoint) -> Iterator[Endpoint]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            status, content = endpoint.answer(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    class Quiet(ThreadingHTTPServer):
+        def handle_error(self, *args: object) -> None:  # a client that waited long enough hangs up
+            pass
+
+    http = Quiet(("127.0.0.1", 0), Handler)
+    threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
+    endpoint.url = f"http://127.0.0.1:{http.server_address[1]}/rerank"
+    try:
+        yield endpoint
+    finally:
+        http.shutdown()
+        http.server_close()
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("SHAKETABLE_API_KEY", raising=False)
+
+
+def attacked(endpoint: Endpoint, **settings: Any) -> tuple[list[Any], list[int], int]:
+    """The outcomes, the lengths of the lists, and the pairs that the server scored for the trials."""
+    patience = 30.0 if endpoint.trouble is none else TIMEOUT
+    with served(endpoint):
+        model = HTTP(endpoint.url, timeout=patience, retries=6, backoff=0.001, **settings)
+        road = Road(go_on=True)
+        target = target_for(model.open(NOWHERE), road)
+        cases = cases_on(SAMPLE, target, queries=3, places=(11, 30))
+        lists = endpoint.pairs
+        outcomes = drive(Greedy(words=2).open(knowledge_of(SAMPLE)), cases, target)
+        assert not road.failures
+        return outcomes, [len(case.lists[0].docnos) for case in cases], endpoint.pairs - lists
+
+
+@pytest.mark.parametrize("dialect", ["cohere", "tei"])
+@pytest.mark.parametrize("pointwise", [True, False])
+def test_a_tenth_of_the_answers_are_bad_and_no_outcome_changes(dialect, pointwise):
+    settings: dict[str, Any] = {"dialect": dialect, "pointwise": pointwise, "batch": 4 if pointwise else 0}
+    clean = Endpoint(DIALECTS[dialect], none, by_list=not pointwise)
+    outcomes, lengths, scored = attacked(clean, **settings)
+    assert any(outcome.after < outcome.before for outcome in outcomes)
+    for outcome, length in zip(outcomes, lengths, strict=True):
+        assert isinstance(outcome, Outcome)
+        assert outcome.trials > 0
+        assert outcome.pairs == outcome.trials * (1 if pointwise else length)
+    assert 0 < scored <= sum(outcome.pairs for outcome in outcomes)
+
+    shaky = Endpoint(DIALECTS[dialect], one_in_ten, by_list=not pointwise)
+    assert attacked(shaky, **settings)[:2] == (outcomes, lengths)
+    total = sum(shaky.spoiled.values())
+    assert 0.05 * total < total - shaky.spoiled[""] < 0.15 * total
+    assert {"busy", "page", "half"} <= shaky.spoiled.keys()
+
+
+def test_a_server_that_does_not_answer_in_time_is_asked_again():
+    """The first request for every twentieth text is left waiting."""
+
+    def late(body: bytes, before: int) -> str:
+        return "late" if not before and blake2b(body, digest_size=1).digest()[0] < 12 else ""
+
+    settings: dict[str, Any] = {"pointwise": True, "batch": 4, "concurrency": 8}
+    outcomes, *_ = attacked(Endpoint(DIALECTS["cohere"], none), **settings)
+    slow = Endpoint(DIALECTS["cohere"], late)
+    assert attacked(slow, **settings)[0] == outcomes
+    assert slow.spoiled["late"] >= 1

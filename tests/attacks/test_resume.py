@@ -1,0 +1,90 @@
+"""An attack that is killed in the middle goes on where it was: the same documents, and nothing is paid for twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from shaketable.data.attacked import read_attacked
+
+COUNTING = """
+import os, time
+import numpy as np
+
+
+class Counting:
+    \"\"\"Shared words, and the letter e. Each call is noted before it is answered, and one of them may never be.\"\"\"
+
+    name, fingerprint, calls = "counting", "counting 1", 0
+    pointwise = os.environ["COUNTING_POINTWISE"] == "yes"
+
+    def score(self, slates):
+        self.calls += 1
+        with open(os.environ["COUNTING_LOG"], "a") as log:
+            log.write(f"{sum(len(slate.docs) for slate in slates)}\\n")
+        while self.calls == int(os.environ["COUNTING_HANGS"]):
+            time.sleep(60)
+        return [np.array([self.worth(slate.query, doc.text) for doc in slate.docs]) for slate in slates]
+
+    def worth(self, query, text):
+        return len(set(query.lower().split()) & set(text.lower().split())) + 20 * text.count("e") / (1 + len(text))
+"""
+
+ATTACK = """
+import sys
+import shaketable as st
+st.attack("sample", "counting_ranker:Counting", "greedy(words=3)", targets=3, limit=3, depth=30, out=sys.argv[1])
+"""
+LISTS = 3 * 30
+PATIENCE = 120
+
+
+@pytest.mark.parametrize("pointwise", ["yes", "no"])
+def test_killed_in_the_middle_and_run_again(tmp_path: Path, pointwise: str):
+    (tmp_path / "counting_ranker.py").write_text(COUNTING)
+
+    def begin(name: str, log: str, hangs: int = 0) -> subprocess.Popen[bytes]:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
+            "SHAKETABLE_HOME": str(tmp_path / f"home {name}"),
+            "COUNTING_LOG": str(tmp_path / log),
+            "COUNTING_POINTWISE": pointwise,
+            "COUNTING_HANGS": str(hangs),
+        }
+        return subprocess.Popen([sys.executable, "-c", ATTACK, f"{name}.jsonl"], env=environment, cwd=tmp_path)
+
+    def asked(log: str) -> list[int]:
+        path = tmp_path / log
+        return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+    assert begin("whole", "whole.log").wait(PATIENCE) == 0
+    whole = asked("whole.log")
+    middle = 1 + len(whole) // 2
+    assert sum(whole[: middle - 1]) > 1.5 * LISTS, "trials were scored, not only the lists as they are"
+
+    victim = begin("cut", "first.log", hangs=middle)
+    deadline = time.monotonic() + PATIENCE
+    while len(asked("first.log")) < middle:
+        assert victim.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    victim.send_signal(signal.SIGKILL)
+    victim.wait()
+    assert not (tmp_path / "cut.jsonl").exists()
+    first = asked("first.log")
+    assert first == whole[:middle]
+
+    assert begin("cut", "second.log").wait(PATIENCE) == 0
+    second = asked("second.log")
+    assert (tmp_path / "cut.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert sum(first) + sum(second) == sum(whole) + first[-1], "what was in flight is asked for again, nothing else"
+    documents = read_attacked(tmp_path / "whole.jsonl")
+    assert len(documents) >= 3
+    assert all(one.after < one.before for one in documents)
