@@ -58,7 +58,7 @@ from shaketable.types import Ask, Case, Collection, Doc, Query, Slate, ranking
 
 FASTER, OF_BARE, ADDED = 4.0, 0.9, 0.1
 DOCS, WORDS, DEPTH, TARGETS, SYNONYMS_EACH = 2000, (30, 90), 100, 9, 10
-SHORT = 20  # the documents of a cross-encoder's lists
+SHORT, AT_A_TIME = 20, 8  # the documents of a cross-encoder's lists, and the lists of a turn
 
 
 def collection(queries: int) -> Collection:
@@ -252,7 +252,7 @@ def pairs(texts: Collection, noted: Noted, folder: Path, turns: int) -> float:
     """Trials of a cross-encoder by the driver, in pairs a second, over its bare forward passes, which take turns."""
     torch.manual_seed(0)
     net, bare_net = (CrossEncoder.pretrained("minilm", BertShape(), fresh=True).eval() for _ in range(2))
-    few = Collection("few", texts.docs, dict(list(texts.queries.items())[: 4 * turns]))
+    few = Collection("few", texts.docs, dict(list(texts.queries.items())[: AT_A_TIME * turns]))
     stage = Stage.of(few, ranker_of("bert(minilm)", "benchmark", net, texts.docs), folder / "bert.sqlite", SHORT)
     known: dict[str, list[list[list[Doc]]]] = defaultdict(list)
     for (_, qid), trials in noted.trials.items():
@@ -260,7 +260,7 @@ def pairs(texts: Collection, noted: Noted, folder: Path, turns: int) -> float:
     spent: dict[str, list[float]] = defaultdict(list)
     count = 0
     for turn in range(turns):
-        qids = list(few.queries)[4 * turn : 4 * turn + 4]
+        qids = list(few.queries)[AT_A_TIME * turn : AT_A_TIME * (turn + 1)]
         cases = [case for case in stage.cases if case.lists[0].qid in qids]
         replayed = Replayed({case.name: known[case.lists[0].qid].pop() for case in cases})
         asked = {(case.query, doc.text) for case in cases for docs in replayed.trials[case.name] for doc in docs}
@@ -317,7 +317,7 @@ def main() -> int:
 
         faster, noted = together(stage(0), net, surrogate, folder / "synonyms.tsv", 1 if quick else 4)
         added = overhead((stage(1 + n) for n in range(3)), noted)
-        of_bare = pairs(texts, noted, folder, 2 if quick else 4)
+        of_bare = pairs(texts, noted, folder, 1 if quick else 3)
     print(f"together {faster:.1f} x one after the other (goal {FASTER:g})")
     print(f"pairs a second {of_bare:.3f} x bare forward passes (goal {OF_BARE:g})")
     print(f"driver, target and road {added:.3f} x the ranker's own time (limit {ADDED:g})")
