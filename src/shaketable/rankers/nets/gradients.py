@@ -10,8 +10,8 @@ token does not count. That it counts is the other choice (`shared`), for E is on
 does so. (Only reading counts, not an output layer that is tied to E.) Either way dropout is off, and no weight is
 touched.
 
-What is said of a contest does not depend on the contests beside it: a text's own score and gradients are computed apart
-from everything else, in float64 unless the net stands on a transformer.
+What is said of a contest does not depend on the contests beside it: a text's own score and gradients come from a batch
+whose shape depends on that text alone, in float64 unless the net stands on a transformer.
 
 Wu, Zhang, Guo, de Rijke, Fan, Cheng. PRADA: practical black-box adversarial attacks against neural ranking models. ACM
 Transactions on Information Systems 41(4), 2023. Ebrahimi, Rao, Lowd, Dou. HotFlip: white-box adversarial examples for
