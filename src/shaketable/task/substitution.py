@@ -189,12 +189,11 @@ class Substitution:
                     "out, because there is no list for one of their queries."
                 )
             for recipe, mine in _by_origin(listed).items():
-                if twice := sum(one.docno != "" for one in mine) - len(
-                    {(o.docno, *o.queries) for o in mine if o.docno}
-                ):
+                named = [(one.docno, *one.queries) for one in mine if one.docno]
+                if again := len(named) - len(set(named)):
                     notes.append(
-                        f"{recipe}: {twice} documents of {self.attacked} have an earlier text for the same queries; each "
-                        "is tried, and the last one of a document stands in the lists that damage is measured on."
+                        f"{recipe}: {again} texts of {self.attacked} are of a document that has one already. Each is "
+                        "tried; in the lists that damage is measured on, the last text of a document stands."
                     )
                 yield recipe, list(_tried(name, target, mine, goal, recipe))
             return
@@ -380,11 +379,10 @@ def _on_detection(rows: pd.DataFrame) -> Iterator[str]:
         "detection: the share of the changed texts that each filter catches, in per cent, where it takes one clean "
         "text of these lists in a hundred for a changed one at most."
     )
-    few = rows[rows["clean texts"] < CLEAN].drop_duplicates("ranker")
-    for ranker, count in zip(few["ranker"], few["clean texts"], strict=True):
+    if few := list(dict.fromkeys(rows[rows["clean texts"] < CLEAN]["ranker"])):
         yield (
-            f"{ranker}: {count} clean texts are too few to tell one false alarm in a hundred, which takes {CLEAN}: no "
-            "filter could catch anything, and its zeros say nothing. Attack the lists of more queries."
+            f"{', '.join(few)}: their lists have fewer than {CLEAN} clean texts, too few to tell one false alarm in a "
+            "hundred. So no filter can catch anything, and the zeros say nothing; attack the lists of more queries."
         )
 
 
@@ -393,7 +391,7 @@ def _shortage(drawn: Sequence[Aim], parts: Sequence[Range], sizes: Sequence[int]
     beyond = sum(start > size for size in sizes for start, _ in parts)
     relevant = len(parts) * len(sizes) - len(drawn) - beyond
     reasons = [
-        *([f"{beyond} ranges lie beyond the end of their list"] if beyond else []),
+        *([f"{beyond} lie beyond the end of their list"] if beyond else []),
         *([f"{relevant} hold relevant documents only"] if relevant else []),
     ]
     wanted = f"{len(drawn)} targets in {len(sizes)} lists, where {len(parts) * len(sizes)} were wanted"
