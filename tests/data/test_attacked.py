@@ -172,7 +172,7 @@ MALFORMED = {
     "places that are fractions": ({**OURS, "after": [1.5]}, '"after" is'),
     "a place before the first": ({**OURS, "before": [0]}, '"before" is [0]'),
     "more places than queries": ({**OURS, "before": [1, 2]}, "one for each query"),
-    "trials": ({**OURS, "trials": "many"}, '"trials" is \'many\''),
+    "trials": ({**OURS, "trials": "many"}, "\"trials\" is 'many'"),
     "trials below 0": ({**OURS, "trials": -1}, '"trials" is -1'),
     "trials that are nothing": ({**OURS, "trials": None}, '"trials" is None'),
     "a question without texts": ({"question": "a"}, '"question" should be a text and "texts" a list'),

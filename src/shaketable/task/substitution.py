@@ -73,7 +73,8 @@ class Substitution:
 
     recipes      the recipes to attack with; `shaketable list recipes` shows them all
     goal         promote, demote, or top(k=10)
-    targets      documents attacked in each list, one from each of so many ranges of places from 11 on
+    targets      documents attacked in each list, one from each of so many ranges of places from 11 on; paper 003 has
+                 nine, an audit has fewer, because an encoder reads some fifty texts for each
     queries      queries whose lists are attacked, drawn at random; 0 is all of them
     group        one text for so many queries at once: then documents from outside are added to the lists
     budget       texts that a ranker is asked about for all targets together; None is as many as a recipe wants
@@ -85,7 +86,7 @@ class Substitution:
 
     recipes: tuple[str, ...] = (QUICK,)
     goal: str = "promote"
-    targets: int = 9
+    targets: int = 3
     queries: int = 5
     group: int = 1
     budget: int | None = None
