@@ -31,7 +31,7 @@ DOCS, PUSH = 127, 5.5
 
 
 def value(query: str, body: str) -> float:
-    """A number of its own for each of the 127 documents; each "up" is worth five and a half of them, "down" costs so."""
+    """A number of its own for each of 127 documents; each "up" is worth five and a half of them, each "down" as bad."""
     asked, number = re.search(r"\d+", query), re.search(r"number (\d+)", body)
     place = int(number[1]) * (int(asked[0]) + 2 if asked else 1) % DOCS if number else 0
     words = body.split()
@@ -170,9 +170,9 @@ class TestTargets:
         assert grades(attack(bench(numbers), any_grade=True)) == {0, 1, None}
 
     def test_ranges_without_a_document_that_may_be_attacked(self, numbers):
-        grades = {docno: 1 for docno in order("query 0", listed(numbers, "q0"))[10:30]}
+        grades = dict.fromkeys(order("query 0", listed(numbers, "q0"))[10:30], 1)
         result = attack(bench(replace(numbers, qrels={"q0": grades})))
-        assert list(result.tables["targets"]["range"])[0] == "31-40"
+        assert result.tables["targets"]["range"].iloc[0] == "31-40"
         assert len(result.tables["targets"]) == 7
         said = "7 targets in 1 lists, where 9 were wanted: of the ranges of places, 2 hold relevant documents only."
         assert f"numbers: {said}" in result.notes
@@ -424,7 +424,7 @@ class TestRankers:
         for settings in ({}, {"group": 2}):
             result = attack(bench(numbers, Broken(), Numbers(), road=Road(go_on=True)), **settings)
             assert set(result.tables["attack"]["ranker"]) == {"numbers"}
-        with pytest.raises(BadInput, match="there is no document to attack: .*never works"):
+        with pytest.raises(BadInput, match=r"there is no document to attack: .*never works"):
             attack(bench(numbers, Broken(), road=Road(go_on=True)))
 
     def test_without_judgements(self, numbers):
@@ -603,7 +603,7 @@ class TestAudits:
         assert "do not fit into lists of 10 documents" in reason
         with pytest.raises(NotApplicable, match="do not fit"):
             run_tasks(there, [Substitution()])
-        with pytest.raises(BadInput, match="no task applies: substitution.*; substitution"):
+        with pytest.raises(BadInput, match=r"no task applies: substitution.*; substitution"):
             run_tasks(there, [Substitution(), Substitution(goal="demote")])
 
 
