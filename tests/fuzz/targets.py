@@ -138,6 +138,7 @@ def _synonyms(path: Path) -> object:
 
 def _weights(path: Path) -> object:
     read = read_gguf(path)
+    assert all(np.isfinite(tensor).all() for tensor in read.tensors.values())
     return read.settings, {name: tensor.tolist() for name, tensor in read.tensors.items()}
 
 
