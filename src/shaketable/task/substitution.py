@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
     from shaketable.bench import Bench
 
-QUICK = "greedy(words=5)"
+QUICK = "greedy(words=3)"
 """What an audit attacks with: no net is trained for it."""
 EXAMPLES = 3
 
