@@ -37,14 +37,11 @@ def attack(
     """Attack documents so that they climb in a ranker's lists: synonyms, stuffing, insertions, triggers, glyphs."""
     from shaketable.cli.console import emit_json, judge, progress, say, show
     from shaketable.door.attack import attack as run
-    from shaketable.door.attack import changed_documents
-    from shaketable.files import check_file
+    from shaketable.door.attack import written
     from shaketable.report.folder import check_writable
 
     rules = judge(fail_under or [])
     check_writable(report)
-    if out:
-        check_file(out)
     what: Any = {"goal": goal, "targets": targets, "queries": queries, "group": group, "budget": budget}
     which: Any = {"attacked": attacked, "any_grade": any_grade, "language": language}
     where: Any = {"split": split, "candidates": candidates, "first_stage": first_stage, "depth": depth, "limit": limit}
@@ -57,7 +54,6 @@ def attack(
     show(done, json_to)
     say(f"report: {report / 'report.html'}   tables: {report}")
     if out:
-        count = len(changed_documents(done))
-        say(f"{count} changed documents: {out}" if count else f"no document was changed for the better: {out} is empty")
+        say(written(done, out))
     if not rules(done):
         raise typer.Exit(1)
