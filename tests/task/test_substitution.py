@@ -571,6 +571,7 @@ class TestTextsOfOthers:
         assert row["after"] == 1, "no document has a higher number"
         assert row["before"] > 1, "an empty text has none"
         assert any("1 of the 2 documents of" in note and "no list" in note for note in result.notes)
+        assert any("is compared with an empty one" in note for note in result.notes)
         assert "clean RR@10" not in result.tables["damage in full"]
 
     def test_a_file_for_other_data(self, numbers, file):
@@ -622,13 +623,16 @@ def test_what_cannot_be():
             Substitution(**settings)
 
 
-def test_similarities_where_an_encoder_is_installed(numbers, monkeypatch):
+def test_similarities_where_an_encoder_is_installed(numbers, monkeypatch, tmp_path):
     pytest.importorskip("torch")
     from shaketable.rankers.similarity import encoder
 
     monkeypatch.setattr(substitution, "encoder", encoder)
     if encoder() is None:
         pytest.skip("no encoder is installed")
+    (tmp_path / "own.jsonl").write_text('{"query": "number oak", "text": "number 126 up"}\n')
+    new = attack(bench(numbers), attacked=str(tmp_path / "own.jsonl"))
+    assert new.tables["targets"]["similarity"].isna().all(), "to a text that nobody knows"
     result = attack(bench(numbers), queries=1, targets=2)
     targets = result.tables["targets"]
     assert targets["similarity"].between(0, 1).all()

@@ -341,6 +341,11 @@ class Substitution:
             "damage: all changed documents of a query stand in its list at once. LSD is the mean square of the places "
             "that documents moved, RLSD its share of the largest possible, LMD the mean of those places."
         )
+        if self.attacked and (details["words"] == 0).any():
+            yield (
+                "A text that replaces none is compared with an empty one in its place, which stands where a text about "
+                "nothing does: into top 10 % says more of it than boost."
+            )
         if "detection" in tables:
             yield from _on_detection(tables["detection in full"])
         if count < FEWEST_QUERIES:
@@ -501,7 +506,9 @@ def _details(attempts: Sequence[Attempt], goal: Goal) -> pd.DataFrame:
         return details
     texts = [(attempt.case.doc, attempt.outcome.doc) for attempt in attempts for _ in attempt.case.lists]
     alike = similarity(encode, [before for before, _ in texts], [after for _, after in texts])
-    return details.assign(**{"similarity": alike.doc, "sentence similarity": alike.sentence})
+    known = np.array([bool(before.text.strip()) for before, _ in texts])
+    values = {"similarity": alike.doc, "sentence similarity": alike.sentence}
+    return details.assign(**{name: np.where(known, value, np.nan) for name, value in values.items()})
 
 
 def _grouped(attempts: Sequence[Attempt]) -> dict[tuple[str, str], list[Attempt]]:
