@@ -114,6 +114,13 @@ def test_what_cannot_be_is_one_sentence_and_leaves_nothing(shaketable, tmp_path,
     assert not list((tmp_path / "taken").iterdir())
 
 
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(shaketable, tmp_path):
+    (tmp_path / "taken").mkdir()
+    ended = shaketable(*STUFFING, "--out", "taken")
+    assert "taken: is a folder" in ended.complaint()
+    assert "384 documents" not in ended.err
+
+
 def test_short_lists_cost_an_audit_one_task(shaketable, folder):
     """The toy collection has five documents: none stands at place 11."""
     tasks = ("--task", "agreement", "--task", "substitution")

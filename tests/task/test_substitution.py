@@ -18,6 +18,7 @@ from shaketable.data.attacked import read_attacked, write_attacked
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.door.names import named_models
 from shaketable.errors import BadInput, NotApplicable, RankerFailed
+from shaketable.measure.ranking_error import ranking_error
 from shaketable.report.gates import Gate, verdicts
 from shaketable.score.road import Road
 from shaketable.task import substitution
@@ -291,6 +292,14 @@ class TestNumbers:
             for qid in before
         ]
         assert row["Kendall"] == pytest.approx(np.mean(turned))
+        errors = [
+            ranking_error(
+                before[qid], numbers.qrels[qid], {d: [place(numbers, qid, d, body)] for d, body in changed[qid].items()}
+            )
+            for qid in before
+        ]
+        for kind in ("natural", "boundary", "robust"):
+            assert row[f"{kind} ranking error"] == pytest.approx(np.mean([getattr(error, kind) for error in errors]))
         assert row["queries"] == 6
 
     def test_another_measure_of_the_damage(self, numbers):
