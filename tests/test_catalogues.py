@@ -16,11 +16,29 @@ from shaketable.door.names import named_models
 from shaketable.errors import BadInput, ShaketableError, UnknownName
 from shaketable.learners.neural import OBJECTIVES, EncoderLearner, NeuralLearner, WordLearner
 from shaketable.learners.plan import LISTS
-from shaketable.registry import EDITS, LEARNERS, MEASURES, PROBES, RANKERS, SYNONYMS, TASKS, WRITERS, Catalogue, fits
+from shaketable.registry import (
+    ATTACKS,
+    CONSTRAINTS,
+    DETECTORS,
+    EDITS,
+    GOALS,
+    LEARNERS,
+    MEASURES,
+    PROBES,
+    RANKERS,
+    SYNONYMS,
+    TASKS,
+    WRITERS,
+    Catalogue,
+    fits,
+)
 from shaketable.types import ChangeMeasure, Collection, Context, Doc, Query, SpreadMeasure
 from tests.toys import text
 
-CATALOGUES = (RANKERS, LEARNERS, WRITERS, EDITS, MEASURES, TASKS, PROBES, LISTS, OBJECTIVES, SYNONYMS)
+CATALOGUES = (
+    *(RANKERS, LEARNERS, WRITERS, EDITS, MEASURES, TASKS, PROBES, LISTS, OBJECTIVES, SYNONYMS),
+    *(ATTACKS, GOALS, CONSTRAINTS, DETECTORS),
+)
 NEEDED = {
     "http": {"url": "'http://127.0.0.1:9/rerank'"},
     "python": {"target": "'tests.toys:Overlap'"},
@@ -173,7 +191,7 @@ def trees(queries: int = 8) -> Collection:
 
 @pytest.fixture(scope="module")
 def bench() -> Bench:
-    return Bench(trees(), named_models(["bm25", "ql"]), depth=10)
+    return Bench(trees(), named_models(["bm25", "ql"]), depth=12)
 
 
 def built(catalogue: Catalogue, name: str, field: str) -> Iterator[tuple[str, Any]]:
@@ -193,7 +211,11 @@ def task_rows() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "field"), task_rows(), ids=lambda value: value)
 def test_a_task_that_was_built_runs_or_says_why_not(bench, name, field):
-    quick = {"query_variation": {"edits": ("drop_letter",)}, "fusion": {"edits": ("drop_letter",)}}
+    quick: dict[str, dict[str, Any]] = {
+        "query_variation": {"edits": ("drop_letter",)},
+        "fusion": {"edits": ("drop_letter",)},
+        "substitution": {"targets": 1, "any_grade": True, "detectors": ("glyphs",)},
+    }
     for _, task in built(TASKS, name, field):
         more = {key: value for key, value in quick.get(name, {}).items() if key != field}
         try:
@@ -381,3 +403,47 @@ def test_a_source_of_synonyms_that_was_built_gives_words_or_says_why_not(name, f
             one_sentence(error)
         else:
             assert "boat" not in words
+
+
+KNOWN_ROWS = [
+    (catalogue, name, field.name)
+    for catalogue, name, field in ROWS
+    if catalogue in (ATTACKS, CONSTRAINTS, DETECTORS, GOALS) and name not in ("wsra", "hotflip")  # these train a net
+]
+
+
+def attack_with(kind: Catalogue, spec: str) -> Any:
+    """What of these can be tried alone, as a task: recipes, goals, detectors, and constraints of a recipe."""
+    how: dict[str, Any] = {"recipes": ("keyword_stuffing",), "targets": 1, "queries": 2, "any_grade": True}
+    how["detectors"] = ("glyphs",)
+    if kind is ATTACKS:
+        how["recipes"] = (spec,)
+    elif kind is GOALS:
+        how["goal"] = spec
+    elif kind is DETECTORS:
+        how["detectors"] = (spec,)
+    else:
+        how["recipes"] = (f"greedy(words=2, constraints=({spec!r},))",)
+    return TASKS.class_of("substitution")(**how)
+
+
+@pytest.mark.parametrize(("kind", "name", "field"), KNOWN_ROWS, ids=[f"{k.kind}-{n}-{f}" for k, n, f in KNOWN_ROWS])
+def test_what_attacks_are_made_of_works_or_says_why_not(bench, kind, name, field):
+    for spec, _ in built(kind, name, field):
+        try:
+            result = attack_with(kind, spec).run(bench)
+        except ShaketableError as error:
+            one_sentence(error)
+        else:
+            assert len(result.tables["targets"])
+
+
+def test_there_is_something_to_attack(bench):
+    """Else nothing above would be tried."""
+    for kind, spec in (
+        (ATTACKS, "query_line"),
+        (GOALS, "demote"),
+        (CONSTRAINTS, "most_words"),
+        (DETECTORS, "surprise"),
+    ):
+        assert len(attack_with(kind, spec).run(bench).tables["targets"]) == 2, "one for each ranker"

@@ -89,6 +89,10 @@ class Damaged(BadInput):
     """A file that Shaketable wrote has changed since; whatever can be made again is made again."""
 
 
+class NotApplicable(BadInput):
+    """A task has nothing to work on here, as an attack where all lists are short; an audit of several goes on."""
+
+
 class UnknownName(ShaketableError):
     """A name that no catalogue holds.
 

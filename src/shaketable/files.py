@@ -279,8 +279,7 @@ def written_whole_binary(path: Path) -> Iterator[IO[bytes]]:
     Until then it is a draft beside it, locked; drafts of this file whose processes were killed are removed.
     """
     with writing(path):
-        if path.exists() and not path.is_file():
-            raise BadInput(f"is {'a folder' if path.is_dir() else 'no ordinary file'}; name a file to write to", path)
+        _refuse_folder(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep_drafts(path)
         handle, temporary = _drafted(path)
@@ -298,6 +297,20 @@ def written_whole_binary(path: Path) -> Iterator[IO[bytes]]:
         with suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file that cannot be written, before hours of work are done. Nothing is left there."""
+    with writing(path):
+        _refuse_folder(path)
+        there = next(parent for parent in path.absolute().parents if parent.exists())
+        with tempfile.TemporaryFile(dir=there):
+            pass
+
+
+def _refuse_folder(path: Path) -> None:
+    if path.exists() and not path.is_file():
+        raise BadInput(f"is {'a folder' if path.is_dir() else 'no ordinary file'}; name a file to write to", path)
 
 
 def _drafted(path: Path) -> tuple[int, Path]:

@@ -32,7 +32,8 @@ def test_on_a_folder(shaketable, folder, tmp_path):
     ended = shaketable("audit", "--data", folder, "--ranker", "bm25", "--ranker", "ql", "--out", "out")
     assert ended.code == 0, ended.err
     out = tmp_path / "out"
-    assert {r["task"] for r in results(out)["results"]} == {task.replace("_", "-") for task in TASKS}
+    done = {r["task"] for r in results(out)["results"]}
+    assert done == {task.replace("_", "-") for task in TASKS} - {"substitution"}, "no list has an eleventh place"
     assert (out / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert (out / "runs" / "bm25.run").read_text().startswith("q1 Q0 d1 1 ")
     assert (out / "variance-per-query.csv").exists()

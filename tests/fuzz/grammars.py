@@ -6,7 +6,10 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+import numpy as np
+
 from shaketable.chance import Draws
+from tests.text.gguf_files import F32, Q4_1, Q8_0, gguf
 
 Input = bytes | Mapping[str, bytes]
 """One file, or the files of a folder by their names."""
@@ -134,6 +137,25 @@ def own_pairs(draws: Draws) -> bytes:
     return _json_lines(rows, draws)
 
 
+def attacked(draws: Draws) -> bytes:
+    """All three forms in one file."""
+    rows: list[dict[str, object]] = []
+    for docno in names(draws, 1, 6):
+        form = draws.below(4)
+        if form == 0:
+            rows.append({"query": sentence(draws, 1), "text": sentence(draws)})
+        elif form == 1:
+            rows.append({"question": sentence(draws, 1), "texts": some(draws, 1, 3, lambda: sentence(draws))})
+        else:
+            asked = {qid: sentence(draws, 1) for qid in names(draws, 1, 3)}
+            row: dict[str, object] = {"queries": asked, "docno": docno, "text": sentence(draws)}
+            row |= {"title": sentence(draws), "url": "", "original": {"title": "", "text": sentence(draws)}}
+            row |= {"recipe": "greedy(words=5)", "ranker": name(draws), "trials": draws.below(100)}
+            places: dict[str, object] = {key: [1 + draws.below(100) for _ in asked] for key in ("before", "after")}
+            rows.append(row | (places if draws.below(2) else {}))
+    return _json_lines(rows, draws)
+
+
 def rewrites(draws: Draws) -> Mapping[str, bytes]:
     """A folder of texts and their rewrites, line by line."""
     count = 1 + draws.below(6)
@@ -220,6 +242,37 @@ def thesaurus(draws: Draws) -> bytes:
         arrow = draws.choice([", ", " > "])
         rows.append(f"{draws.choice(['noun', 'verb', 'adj', 'adv'])}: {words[0]}{arrow}{', '.join(words[1:])}")
     return text_of(rows, draws)
+
+
+def letters(draws: Draws) -> str:
+    return "".join(some(draws, 1, 6, lambda: draws.choice(LETTERS)))
+
+
+def word_pairs(draws: Draws) -> bytes:
+    rows = [draws.choice(["# a remark", "word1\tword2"])] if draws.below(2) else []
+    return text_of(rows + some(draws, 1, 8, lambda: f"{letters(draws)}{gap(draws)}{letters(draws)}"), draws)
+
+
+def own_synonyms(draws: Draws) -> bytes:
+    """Words of one's own, or groups as in the thesaurus."""
+    if draws.below(2):
+        return thesaurus(draws)
+    rows = some(draws, 1, 6, lambda: "\t".join(some(draws, 2, 4, lambda: letters(draws))))
+    return text_of(["# a remark", "boat\tship", *rows], draws)
+
+
+def weights(draws: Draws) -> bytes:
+    """A file of weights with a setting and a tensor of each kind."""
+    rows = np.array([draws.random() - 0.5 for _ in range(64)], dtype=np.float32).reshape(2, 32)
+    settings = {
+        "general.name": sentence(draws),
+        "size": draws.below(1000),
+        "share": 0.5,
+        "open": bool(draws.below(2)),
+        "tokens": some(draws, 1, 5, lambda: draws.choice(WORDS)),
+        "kinds": some(draws, 1, 5, lambda: draws.below(9)),
+    }
+    return gguf(settings, {"plain": (rows, F32), "small": (rows, Q8_0), "smaller": (rows, Q4_1)})
 
 
 def misspellings(draws: Draws) -> bytes:

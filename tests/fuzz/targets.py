@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from shaketable.data.attacked import read_attacked, write_attacked
 from shaketable.data.beir import _queries, read_beir, read_variants
 from shaketable.data.bounds import wrong_with
 from shaketable.data.corpus import JsonlCorpus
@@ -20,8 +21,11 @@ from shaketable.data.trec import read_qrels, read_run_and_tag, read_topics, writ
 from shaketable.files import parsed
 from shaketable.measure.effectiveness import Evaluator, parse
 from shaketable.probes.own import read_expectations
+from shaketable.text import counterfitting
+from shaketable.text.gguf import read_gguf
 from shaketable.text.misspellings import read_misspellings
 from shaketable.text.neighbours import _read_lists, _read_vectors
+from shaketable.text.synonyms import Listed
 from shaketable.text.thesaurus import read_thesaurus
 from shaketable.text.vectors import read_vectors
 from shaketable.text.wordnet import read_wordnet
@@ -114,6 +118,30 @@ def _lists(path: Path) -> object:
     return _texts({word: list(lists.near(word, 3, 0.5)) for word in lists.words})
 
 
+def _attacked(path: Path) -> object:
+    documents = read_attacked(path)
+    for one in documents:
+        _names_are_ids(*one.queries, *([one.docno] if one.docno else []))
+        assert {len(one.before), len(one.after)} <= {0, len(one.queries)}
+    with tempfile.TemporaryDirectory() as folder:
+        write_attacked(documents, Path(folder) / "again")
+        assert read_attacked(Path(folder) / "again") == documents
+    return _texts(documents)
+
+
+def _synonyms(path: Path) -> object:
+    source = Listed(str(path))
+    found = {word: source.of(word) for word in ("boat", "one", "ones", "Boat")}
+    assert all(word.lower() not in others for word, others in found.items())
+    return _texts(found)
+
+
+def _weights(path: Path) -> object:
+    read = read_gguf(path)
+    assert all(np.isfinite(tensor).all() for tensor in read.tensors.values())
+    return read.settings, {name: tensor.tolist() for name, tensor in read.tensors.items()}
+
+
 def _wordnet(folder: Path) -> object:
     words = read_wordnet.__wrapped__(folder)
     return {
@@ -153,6 +181,7 @@ TARGETS = {
         Target("crossed pairs", grammars.crossed_pairs, lambda path: _texts(list(read_crossed(path))), "pairs.jsonl"),
         Target("pairs", grammars.own_pairs, lambda path: _texts(list(read_pairs(path))), "pairs.jsonl"),
         Target("own pairs", grammars.own_pairs, lambda path: _texts(list(read_expectations(path))), "pairs.jsonl"),
+        Target("attacked documents", grammars.attacked, _attacked, "attacked.jsonl"),
         Target("rewrites", grammars.rewrites, lambda path: _texts(list(read_jfleg(str(path)))), text=False),
         Target("topics in a table", grammars.topics_table, lambda path: _with_ids(read_topics(path)), "topics.tsv"),
         Target("topics in SGML", grammars.topics_sgml, lambda path: _with_ids(read_topics(path)), "topics.txt"),
@@ -163,6 +192,9 @@ TARGETS = {
         Target("vectors of neighbours", grammars.vectors, _near, "vectors.txt"),
         Target("lists of neighbours", grammars.neighbour_lists, _lists, "neighbours.json"),
         Target("thesaurus", grammars.thesaurus, lambda path: _texts(read_thesaurus(path)), "thesaurus.txt"),
+        Target("pairs of words", grammars.word_pairs, lambda path: counterfitting.read_pairs(path), "pairs.txt"),
+        Target("own synonyms", grammars.own_synonyms, _synonyms, "synonyms.tsv"),
+        Target("weights", grammars.weights, _weights, "weights.gguf", text=False),
         Target("misspellings", grammars.misspellings, lambda path: _texts(read_misspellings(path)), "misspellings.txt"),
         Target("wordnet", grammars.wordnet, _wordnet, text=False),
         Target("folder", grammars.folder, _folder),

@@ -53,7 +53,12 @@ def write_gguf(
     path: Path, settings: Mapping[str, Any], tensors: Mapping[str, tuple[np.ndarray, int]] | None = None
 ) -> Path:
     """A file of version 3 with these settings, and tensors of these kinds."""
-    tensors = tensors or {}
+    path.write_bytes(gguf(settings, tensors or {}))
+    return path
+
+
+def gguf(settings: Mapping[str, Any], tensors: Mapping[str, tuple[np.ndarray, int]]) -> bytes:
+    """What is in such a file."""
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(settings))
     head += b"".join(string(key) + setting(value) for key, value in settings.items())
     body = b""
@@ -62,5 +67,4 @@ def write_gguf(
         shape: Sequence[int] = values.shape[::-1]
         head += string(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, len(body))
         body += packed(values, kind)
-    path.write_bytes(head + bytes(-len(head) % 32) + body)
-    return path
+    return head + bytes(-len(head) % 32) + body

@@ -28,8 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _leave(0)
     except OSError as error:
         _end(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
-    except SystemExit:  # not ours: `app` returns its code, and only code of the user's leaves like this
-        _end("code that you named tried to end the program", 2)
+    except SystemExit as end:  # not ours: `app` returns its code
+        if not isinstance(end.__context__, BrokenPipeError):  # where nobody reads on, typer leaves like this
+            _end("code that you named tried to end the program", 2)
+        _leave(0)
     except BaseException as error:
         if hasattr(error, "format_message"):  # what typer says of words that it cannot parse
             _show(error)

@@ -37,7 +37,7 @@ def attack(
     """Attack documents so that they climb in a ranker's lists: synonyms, stuffing, insertions, triggers, glyphs."""
     from shaketable.cli.console import emit_json, judge, progress, say, show
     from shaketable.door.attack import attack as run
-    from shaketable.door.attack import changed_documents
+    from shaketable.door.attack import written
     from shaketable.report.folder import check_writable
 
     rules = judge(fail_under or [])
@@ -54,6 +54,6 @@ def attack(
     show(done, json_to)
     say(f"report: {report / 'report.html'}   tables: {report}")
     if out:
-        say(f"{len(changed_documents(done))} changed documents: {out}")
+        say(written(done, out))
     if not rules(done):
         raise typer.Exit(1)

@@ -1,7 +1,7 @@
 """Documents as attacks left them: a JSONL file for colleagues, and for other rankers to be tried on.
 
     {"queries": {"q1": "tidal power"}, "docno": "d7", "title": "", "text": "...",
-     "original": {"title": "", "text": "..."},
+     "url": "", "original": {"title": "", "text": "...", "url": ""},
      "edits": [{"field": "text", "word": 12, "before": "quick", "after": "fast"}],
      "recipe": "wsra", "ranker": "knrm", "before": [34], "after": [9], "trials": 61}
 
@@ -71,7 +71,7 @@ def write_attacked(documents: Iterable[Attacked], path: Path) -> None:
                 "title": one.doc.title,
                 "text": one.doc.body,
                 "url": one.doc.url,
-                "original": {"title": one.original.title, "text": one.original.body},
+                "original": {"title": one.original.title, "text": one.original.body, "url": one.original.url},
                 "edits": [vars(change) for change in changes(one.original, one.doc)],
                 "recipe": one.recipe,
                 "ranker": one.ranker,
@@ -99,15 +99,8 @@ def _documents(fields: Mapping[str, Any], path: Path, number: int) -> Iterator[A
     if "question" in fields:
         yield from _poison(fields, path, number)
         return
-    query = {"query": fields["query"]} if "query" in fields and "queries" not in fields else fields.get("queries")
-    if not isinstance(query, dict) or not query or not all(isinstance(text, str) for text in query.values()):
-        raise BadInput('needs "query", a text, or "queries", an object of ids and texts', path, number)
-    if "query" in query and "queries" not in fields:
-        query = {f"line-{number}": query["query"]}
-    for qid in query:
-        check_id(qid, "query id", path, number) if "queries" in fields else None
-    docno = _text(fields, "docno", path, number)
-    if docno:
+    queries = _queries(fields, path, number)
+    if docno := _text(fields, "docno", path, number):
         check_id(docno, "docno", path, number)
     if not isinstance(fields.get("text"), str):
         raise BadInput('has no "text", the document as the attack left it', path, number)
@@ -115,25 +108,41 @@ def _documents(fields: Mapping[str, Any], path: Path, number: int) -> Iterator[A
     if not isinstance(original, dict):
         raise BadInput('"original" should be an object with "title" and "text"', path, number)
     yield Attacked(
-        query,
+        queries,
         docno,
-        Doc(fields["text"], _text(fields, "title", path, number), _text(fields, "url", path, number)),
-        Doc(_text(original, "text", path, number), _text(original, "title", path, number)),
+        _doc(fields, path, number),
+        _doc(original, path, number),
         _text(fields, "recipe", path, number) or "a text of somebody else",
         _text(fields, "ranker", path, number),
-        _places(fields, "before", path, number),
-        _places(fields, "after", path, number),
-        trials if isinstance(trials := fields.get("trials"), int) else 0,
+        _places(fields, "before", len(queries), path, number),
+        _places(fields, "after", len(queries), path, number),
+        _trials(fields, path, number),
     )
+
+
+def _queries(fields: Mapping[str, Any], path: Path, number: int) -> dict[str, str]:
+    """query id -> text; a query without an id is called by its line."""
+    queries = fields["queries"] if "queries" in fields else {f"line-{number}": fields.get("query")}
+    fine = isinstance(queries, dict) and queries and all(isinstance(t, str) and t.strip() for t in queries.values())
+    if not fine:
+        raise BadInput('needs "query", a text, or "queries", an object of ids and texts', path, number)
+    for qid in queries:
+        check_id(qid, "query id", path, number)
+    return dict(queries)
 
 
 def _poison(fields: Mapping[str, Any], path: Path, number: int) -> Iterator[Attacked]:
     question, texts = fields["question"], fields.get("texts")
-    if not isinstance(question, str) or not isinstance(texts, list) or not all(isinstance(t, str) for t in texts):
+    asked = isinstance(question, str) and question.strip()
+    if not asked or not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise BadInput('"question" should be a text and "texts" a list of texts', path, number)
     for text in texts:
         yield Attacked({f"line-{number}": question}, "", Doc(f"{question}. {text}"), recipe=POISON)
         yield Attacked({f"line-{number}": question}, "", Doc(text), recipe=ALONE)
+
+
+def _doc(fields: Mapping[str, Any], path: Path, number: int) -> Doc:
+    return Doc(*(_text(fields, name, path, number) for name in ("text", "title", "url")))
 
 
 def _text(fields: Mapping[str, Any], name: str, path: Path, number: int) -> str:
@@ -145,9 +154,22 @@ def _text(fields: Mapping[str, Any], name: str, path: Path, number: int) -> str:
     return value
 
 
-def _places(fields: Mapping[str, Any], name: str, path: Path, number: int) -> Places:
-    value = fields.get(name) or ()
-    fine = isinstance(value, list | tuple) and all(isinstance(v, int) and not isinstance(v, bool) for v in value)
-    if not fine:
-        raise BadInput(f'"{name}" is {quoted(value)}; it must be a list of places', path, number)
+def _places(fields: Mapping[str, Any], name: str, queries: int, path: Path, number: int) -> Places:
+    value = fields.get(name)
+    if value is None or value == []:
+        return ()
+    if not isinstance(value, list) or len(value) != queries or not all(_counts(place, 1) for place in value):
+        raise BadInput(f'"{name}" is {quoted(value)}; it must be a list of places, one for each query', path, number)
     return tuple(value)
+
+
+def _trials(fields: Mapping[str, Any], path: Path, number: int) -> int:
+    value = fields.get("trials", 0)
+    if not _counts(value, 0):
+        raise BadInput(f'"trials" is {quoted(value)}; it must be a whole number, 0 or more', path, number)
+    return int(value)
+
+
+def _counts(value: object, least: int) -> bool:
+    """Is it a whole number from `least` on?"""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least

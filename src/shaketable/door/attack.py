@@ -8,8 +8,9 @@ from typing import Any
 from shaketable.data.attacked import write_attacked
 from shaketable.door.audit import Audit, Say, audit
 from shaketable.door.names import several
+from shaketable.files import check_file
 from shaketable.task.substitution import QUICK, Substitution
-from shaketable.types import Attacked, Collection, Watch, unwatched
+from shaketable.types import Collection, Watch, unwatched
 
 
 def attack(
@@ -42,6 +43,8 @@ def attack(
 
     `st.attack(rankers="bm25", recipes="keyword_stuffing")["substitution"].tables["attack"]` tells how many climbed.
     """
+    if out is not None:
+        check_file(Path(out))
     task = Substitution(
         recipes=tuple(several(recipes)),
         goal=goal,
@@ -56,10 +59,11 @@ def attack(
     where: Any = {"split": split, "candidates": candidates, "first_stage": first_stage, "depth": depth, "limit": limit}
     done = audit(data, rankers, [task], **where, seed=seed, keep_going=keep_going, watch=watch, say=say)
     if out is not None:
-        write_attacked(changed_documents(done), Path(out))
+        write_attacked(done["substitution"].attacked, Path(out))
     return done
 
 
-def changed_documents(done: Audit) -> tuple[Attacked, ...]:
-    """The documents that attacks changed."""
-    return done["substitution"].attacked
+def written(done: Audit, out: Path) -> str:
+    """What is in the file for changed documents, in words."""
+    count = len(done["substitution"].attacked)
+    return f"{count} changed documents: {out}" if count else f"no document was changed for the better: {out} is empty"

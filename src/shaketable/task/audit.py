@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shaketable.bench import Bench
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, NotApplicable
 from shaketable.registry import TASKS
 from shaketable.types import Result, Task
 
@@ -14,10 +14,18 @@ from shaketable.types import Result, Task
 def run_tasks(bench: Bench, tasks: Sequence[Task]) -> tuple[list[Result], dict[str, str]]:
     """Results of the tasks that apply, and for each that does not, why."""
     skipped = {TASKS.spec(task): reason for task in tasks if (reason := _idle(bench, task))}
-    applicable = [task for task in tasks if TASKS.spec(task) not in skipped]
-    if not applicable:
+    results = []
+    for task in tasks:
+        if (spec := TASKS.spec(task)) not in skipped:
+            try:
+                results.append(_complete(task, bench))
+            except NotApplicable as error:
+                if len(tasks) == 1:
+                    raise
+                skipped[spec] = str(error)
+    if not results:
         raise BadInput(f"no task applies: {'; '.join(f'{task}: {reason}' for task, reason in skipped.items())}")
-    return [_complete(task, bench) for task in applicable], skipped
+    return results, skipped
 
 
 def _idle(bench: Bench, task: Task) -> str:

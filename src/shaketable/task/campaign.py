@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shaketable.attacks.knowledge import Knowledge, own_queries
 from shaketable.attacks.target import Target
 from shaketable.chance import draws_for
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, NotApplicable
 from shaketable.learners.plan import Plan
 from shaketable.rankers.saved import Saved
 from shaketable.score.road import Traits
@@ -50,7 +50,7 @@ def ranges(count: int, depth: int) -> list[Range]:
     """
     places = depth - FIRST + 1
     if count < 1 or places < count:
-        raise BadInput(
+        raise NotApplicable(
             f"{count} ranges of places from {FIRST} on do not fit into lists of {depth} documents; "
             "ask for fewer targets, or for longer lists with --depth"
         )

@@ -6,7 +6,7 @@ et al. PRADA. ACM Transactions on Information Systems 2023.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from shaketable.attacks.drive import drive
 from shaketable.attacks.knowledge import Knowledge
 from shaketable.attacks.target import Target
 from shaketable.data.attacked import read_attacked
-from shaketable.errors import BadInput, check
+from shaketable.errors import BadInput, NotApplicable, check, quoted
 from shaketable.measure.change import LMD, LSD, RLSD, Kendall, TopChange
 from shaketable.measure.comparison import compare
 from shaketable.measure.effectiveness import score_tables
@@ -30,6 +30,7 @@ from shaketable.measure.wording import similarity, words_changed
 from shaketable.rankers.similarity import encoder
 from shaketable.registry import ATTACKS, DETECTORS, GOALS
 from shaketable.task.campaign import (
+    Aim,
     Attempt,
     Range,
     aims,
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 
     from shaketable.bench import Bench
 
-QUICK = "greedy(words=5)"
+QUICK = "greedy(words=3)"
 """What an audit attacks with: no net is trained for it."""
 EXAMPLES = 3
 
@@ -72,7 +73,8 @@ class Substitution:
 
     recipes      the recipes to attack with; `shaketable list recipes` shows them all
     goal         promote, demote, or top(k=10)
-    targets      documents attacked in each list, one from each of so many ranges of places from 11 on
+    targets      documents attacked in each list, one from each of so many ranges of places from 11 on; paper 003 has
+                 nine, an audit has fewer, because an encoder reads some fifty texts for each
     queries      queries whose lists are attacked, drawn at random; 0 is all of them
     group        one text for so many queries at once: then documents from outside are added to the lists
     budget       texts that a ranker is asked about for all targets together; None is as many as a recipe wants
@@ -84,7 +86,7 @@ class Substitution:
 
     recipes: tuple[str, ...] = (QUICK,)
     goal: str = "promote"
-    targets: int = 9
+    targets: int = 3
     queries: int = 5
     group: int = 1
     budget: int | None = None
@@ -122,12 +124,14 @@ class Substitution:
         notes: list[str] = []
         for name in bench.scoring:
             target = open_target(bench, name, texts, candidates)
-            if flat := [pool.query for pool in target.pools.values() if np.ptp(pool.scores) == 0]:
+            if flat := {qid for qid, pool in target.pools.items() if len(pool.docs) > 1 and np.ptp(pool.scores) == 0}:
                 notes.append(
                     f"{name} gives all documents the same score in {len(flat)} of {len(target.pools)} lists: "
                     "where nothing is ranked, nothing can be attacked, and those lists are left out."
                 )
-                target.pools = {qid: pool for qid, pool in target.pools.items() if pool.query not in set(flat)}
+                target.pools = {qid: pool for qid, pool in target.pools.items() if qid not in flat}
+            if not target.pools:
+                continue
             known = knowledge(bench, name, list(texts), self.language)
             for recipe, done in self._attack(bench, name, target, known, goal, foreign, notes):
                 fine = [a for a in done if isinstance(a, Attempt)]
@@ -137,15 +141,15 @@ class Substitution:
                     damage.append({"recipe": recipe, "ranker": name} | self._damage(bench, name, target, fine, goal))
                     caught_rows += self._detection(known, target, recipe, name, fine)
         if not attempts:
-            raise BadInput(_nothing(notes, failures))
+            raise NotApplicable(_nothing(notes, failures, bench.road.failures))
         tables = self._tables(attempts, pd.DataFrame(damage), pd.DataFrame(caught_rows), goal, bench.seed)
         return Result(
             "substitution",
             "How easily does a document buy a rank?",
             tables,
             _figures(tables),
-            (*notes, *self._notes(bench, tables["targets"])),
-            tuple(_findings(tables, bool(bench.qrels))),
+            (*notes, *self._notes(bench, tables)),
+            tuple(_findings(tables, goal)),
             tuple(_examples(attempts, goal)),
             tuple(failures),
             brief=("attack", "damage", "detection"),
@@ -158,11 +162,11 @@ class Substitution:
             texts = attacked_queries(bench, self.queries)
             return texts, {qid: bench.candidates[qid] for qid in texts if bench.candidates.get(qid)}
         known = bench.collection.queries
-        texts = {
-            qid: known[qid].text if qid in known and one.docno else text
-            for one in foreign
-            for qid, text in one.queries.items()
-        }
+        texts = {qid: text for one in foreign for qid, text in one.queries.items()}
+        for qid, text in texts.items():
+            if qid in known and known[qid].text != text:
+                here = f"{quoted(known[qid].text)} in {bench.collection.name}"
+                raise BadInput(f"the query {qid} is {quoted(text)} there and {here}: other data", self.attacked)
         given = {qid: bench.candidates[qid] for qid in texts if qid in bench.queries and bench.candidates.get(qid)}
         new = {qid: text for qid, text in texts.items() if qid not in given and text.strip()}
         return texts, given | (dict(bench.first_stage_finds(new)) if new else {})
@@ -179,8 +183,19 @@ class Substitution:
     ) -> Iterator[tuple[str, list[Attempt | Failure]]]:
         """For each recipe what became of its targets; the failures among them name the ranker."""
         if foreign:
-            for recipe in dict.fromkeys(one.recipe for one in foreign):
-                mine = [one for one in foreign if one.recipe == recipe and set(one.queries) <= set(target.pools)]
+            listed = [one for one in foreign if one.queries.keys() <= target.pools.keys()]
+            if len(listed) < len(foreign):
+                notes.append(
+                    f"{name}: {len(foreign) - len(listed)} of the {len(foreign)} documents of {self.attacked} are left "
+                    "out, because there is no list for one of their queries."
+                )
+            for recipe, mine in _by_origin(listed).items():
+                named = [(one.docno, *one.queries) for one in mine if one.docno]
+                if again := len(named) - len(set(named)):
+                    notes.append(
+                        f"{recipe}: {again} texts of {self.attacked} are of a document that has one already. Each is "
+                        "tried; in the lists that damage is measured on, the last text of a document stands."
+                    )
                 yield recipe, list(_tried(name, target, mine, goal, recipe))
             return
         places: list[Range | None]
@@ -195,11 +210,7 @@ class Substitution:
                 for aim in aims(pool.listing, bench.qrels.get(qid, {}), parts, bench.seed, self.any_grade)
             ]
             if len(drawn) < len(parts) * len(target.pools):
-                short = sum(len(pool.docnos) < parts[-1][1] for pool in target.pools.values())
-                notes.append(
-                    f"{name}: {len(drawn)} targets in {len(target.pools)} lists, fewer than the {len(parts)} wanted in "
-                    f"each: {short} lists have fewer than {parts[-1][1]} documents, and some ranges relevant ones only."
-                )
+                notes.append(f"{name}: {_shortage(drawn, parts, [len(pool.docnos) for pool in target.pools.values()])}")
             documents = [(aim.docno, aim.doc, [aim.qid]) for aim in drawn]
             places = [aim.range for aim in drawn]
         cases = target.cases(documents, goal)
@@ -209,7 +220,7 @@ class Substitution:
             for (docno, _, qids), place in zip(documents, places, strict=True)
             if (docno, *qids) in found
         ]
-        for text in self.recipes if ordered else ():
+        for text in dict.fromkeys(self.recipes) if ordered else ():
             attack = opened(bench, name, ATTACKS.build(text), known)
             outcomes = drive(
                 attack,
@@ -303,7 +314,7 @@ class Substitution:
         whole = pd.DataFrame(summary)
         tables = {
             "attack": _brief(whole, SHOWN),
-            "damage": _brief(damage, HARM),
+            "damage": _brief(damage, _harm(self.measure)),
             "detection": _caught(detection),
             "success by place": pd.DataFrame(places),
             "success by cost": pd.DataFrame(cost),
@@ -314,23 +325,33 @@ class Substitution:
         }
         return {name: table for name, table in tables.items() if len(table)}
 
-    def _notes(self, bench: Bench, details: pd.DataFrame) -> Iterator[str]:
+    def _notes(self, bench: Bench, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+        details = tables["targets"]
         count = details["query"].nunique()
         yield (
             f"{len(details)} attacks in the lists of {count} queries"
-            + (f", drawn from {len(bench.queries)}" if count < len(bench.queries) and not self.attacked else "")
+            + (f", of {len(bench.queries)} in all" if count < len(bench.queries) and not self.attacked else "")
             + (f"; a budget of {self.budget} trials for each recipe and ranker." if self.budget else ".")
         )
+        better = {"promote": "strictly higher", "demote": "strictly lower"}.get(self.goal, "better for the goal")
         yield (
-            "A recipe sees places only, never scores. success %: the share of targets that stand strictly better than "
-            "before; boost: places won, on average over all targets; into top 10 %: of those that stood outside, the "
-            "share that came in. Intervals are over queries."
+            ("" if self.attacked else "A recipe sees places only, never scores. ")
+            + f"success %: the share of targets that stand {better} than before; boost: places won, on average over "
+            "all targets; into top 10 %: of those that stood outside, the share that came in. Intervals are over "
+            "queries."
         )
         yield "trials: texts that the ranker was asked about for a target; pairs: what it scored for that."
         yield (
             "damage: all changed documents of a query stand in its list at once. LSD is the mean square of the places "
             "that documents moved, RLSD its share of the largest possible, LMD the mean of those places."
         )
+        if self.attacked and (details["words"] == 0).any():
+            yield (
+                "A text that replaces none is compared with an empty one in its place, which stands where a text about "
+                "nothing does: into top 10 % says more of it than boost."
+            )
+        if "detection" in tables:
+            yield from _on_detection(tables["detection in full"])
         if count < FEWEST_QUERIES:
             yield f"There are fewer than {FEWEST_QUERIES} queries: nothing is marked as significant."
         if not bench.qrels:
@@ -348,15 +369,45 @@ SIMILARITIES = ("similarity", "sentence similarity")
 ABOUT = ("recipe", "ranker")
 SERIES = "series"
 """The column that drawings tell apart: the ranker, and the recipe where there are several."""
+WORTH = (("clean ", ""), ("robust ", ""), ("", " p"))
+CLEAN = 99
+"""Clean texts that it takes to tell one false alarm in a hundred (`detect.threshold`)."""
 SHOWN = (
     *ABOUT, "queries", "targets", "success %", "success % low", "success % high", "boost", "into top 10 %",
     "words changed %", "similarity", "trials",
 )  # fmt: skip
-HARM = (
-    *ABOUT, "clean RR@10", "robust RR@10", "RR@10 p", "clean nDCG@10", "robust nDCG@10", "nDCG@10 p",
-    "robust ranking error", "top change", "Kendall", "LSD",
-)  # fmt: skip
 """What a screen has room for; the tables in full have the intervals, and more measures."""
+
+
+def _harm(measure: str) -> tuple[str, ...]:
+    """The same of the damage."""
+    worth = (f"{kind}{name}{end}" for name in dict.fromkeys(("RR@10", measure)) for kind, end in WORTH)
+    return (*ABOUT, *worth, "robust ranking error", "top change", "Kendall", "LSD")
+
+
+def _on_detection(rows: pd.DataFrame) -> Iterator[str]:
+    """What the table of detectors shows, and whom it has too few clean texts for."""
+    yield (
+        "detection: the share of the changed texts that each filter catches, in per cent, where it takes one clean "
+        "text of these lists in a hundred for a changed one at most."
+    )
+    if few := list(dict.fromkeys(rows[rows["clean texts"] < CLEAN]["ranker"])):
+        yield (
+            f"{', '.join(few)}: their lists have fewer than {CLEAN} clean texts, too few to tell one false alarm in a "
+            "hundred. So no filter can catch anything, and the zeros say nothing; attack the lists of more queries."
+        )
+
+
+def _shortage(drawn: Sequence[Aim], parts: Sequence[Range], sizes: Sequence[int]) -> str:
+    """Why there are fewer targets than ranges."""
+    beyond = sum(start > size for size in sizes for start, _ in parts)
+    relevant = len(parts) * len(sizes) - len(drawn) - beyond
+    reasons = [
+        *([f"{beyond} lie beyond the end of their list"] if beyond else []),
+        *([f"{relevant} hold relevant documents only"] if relevant else []),
+    ]
+    wanted = f"{len(drawn)} targets in {len(sizes)} lists, where {len(parts) * len(sizes)} were wanted"
+    return f"{wanted}: of the ranges of places, {' and '.join(reasons)}."
 
 
 def _brief(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
@@ -372,19 +423,33 @@ def _caught(table: pd.DataFrame) -> pd.DataFrame:
     return wide.reset_index()
 
 
+def _by_origin(documents: Sequence[Attacked]) -> dict[str, list[Attacked]]:
+    """Texts of others by recipe; where one recipe was used against several rankers, by these too."""
+    rankers: dict[str, set[str]] = {}
+    for one in documents:
+        rankers.setdefault(one.recipe, set()).add(one.ranker)
+    groups: dict[str, list[Attacked]] = {}
+    for one in documents:
+        several = len(rankers[one.recipe]) > 1
+        groups.setdefault(f"{one.recipe} against {one.ranker}" if several else one.recipe, []).append(one)
+    return groups
+
+
 def _tried(name: str, target: Target, documents: Sequence[Attacked], goal: Goal, recipe: str) -> Iterator[Attempt]:
     """Texts of others, as they are: each takes the place of its original, whether it stands better for it or not."""
     wanted = [
         (one.docno or f"new-{number}", target.text(one.docno, list(one.queries)) or one.original, list(one.queries))
         for number, one in enumerate(documents)
     ]
-    cases = target.cases(wanted, goal)
-    texts = {(docno, *qids): one.doc for (docno, _, qids), one in zip(wanted, documents, strict=True)}
-    moved = target.places([(case, texts[case.name]) for case in cases])
-    for case, places in zip(cases, moved, strict=True):
+    texts: dict[tuple[str, ...], deque[Doc]] = {}
+    for (docno, _, qids), one in zip(wanted, documents, strict=True):
+        texts.setdefault((docno, *qids), deque()).append(one.doc)
+    # the cases come in the order that was wanted, and of one name all are there or none
+    tried = [(case, texts[case.name].popleft()) for case in target.cases(wanted, goal)]
+    for (case, doc), places in zip(tried, target.places(tried), strict=True):
         if places is not None:
             won = int(goal.worth(places) > goal.worth(case.places))
-            yield Attempt(name, recipe, case, Outcome(texts[case.name], case.places, places, 1, target.cost(case), won))
+            yield Attempt(name, recipe, case, Outcome(doc, case.places, places, 1, target.cost(case), won))
 
 
 def _runs(bench: Bench, name: str, target: Target, attempts: Sequence[Attempt]) -> tuple[Run, Run]:
@@ -447,7 +512,9 @@ def _details(attempts: Sequence[Attempt], goal: Goal) -> pd.DataFrame:
         return details
     texts = [(attempt.case.doc, attempt.outcome.doc) for attempt in attempts for _ in attempt.case.lists]
     alike = similarity(encode, [before for before, _ in texts], [after for _, after in texts])
-    return details.assign(**{"similarity": alike.doc, "sentence similarity": alike.sentence})
+    known = np.array([bool(before.text.strip()) for before, _ in texts])
+    values = {"similarity": alike.doc, "sentence similarity": alike.sentence}
+    return details.assign(**{name: np.where(known, value, np.nan) for name, value in values.items()})
 
 
 def _grouped(attempts: Sequence[Attempt]) -> dict[tuple[str, str], list[Attempt]]:
@@ -516,15 +583,17 @@ def _figures(tables: Mapping[str, pd.DataFrame]) -> tuple[Figure, ...]:
     return tuple(figure for figure in figures if figure.table in tables)
 
 
-def _findings(tables: Mapping[str, pd.DataFrame], judged: bool) -> Iterator[Finding]:
+def _findings(tables: Mapping[str, pd.DataFrame], goal: Goal) -> Iterator[Finding]:
     """The success rate, the boost and what is left of RR@10, by recipe and ranker."""
     recipes = tables["attack"]["recipe"].nunique()
+    climbing = goal.worth((1,)) > goal.worth((2,))
     for row in tables["attack in full"].to_dict("records"):
         about: Any = {"ranker": row["ranker"], "n": int(row["queries"]), "where": row["recipe"] if recipes > 1 else ""}
-        for name, heading in (("attack success %", "success %"), ("attack boost", "boost")):
+        for name, heading, lower in (("attack success %", "success %", True), ("attack boost", "boost", climbing)):
             ends = {"low": row[f"{heading} low"], "high": row[f"{heading} high"]}
-            yield Finding(name=name, value=row[heading], better="lower", **ends, **about)
-    for row in tables["damage in full"].to_dict("records") if judged else ():
+            better: Any = "lower" if lower else "higher"
+            yield Finding(name=name, value=row[heading], better=better, **ends, **about)
+    for row in tables["damage in full"].to_dict("records"):
         about = {"ranker": row["ranker"], "n": int(row["queries"]), "where": row["recipe"] if recipes > 1 else ""}
         for heading in [str(column) for column in row if f"{str(column).removeprefix('robust ')} p" in row]:
             yield Finding(name=heading, value=row[heading], p=row[f"{heading.removeprefix('robust ')} p"], **about)
@@ -566,8 +635,9 @@ def _documents(attempts: Sequence[Attempt]) -> Iterator[Attacked]:
             )
 
 
-def _nothing(notes: Sequence[str], failures: Sequence[Failure]) -> str:
-    """Why there is nothing to show."""
+def _nothing(notes: Sequence[str], failures: Sequence[Failure], silent: Sequence[Failure]) -> str:
+    """Why there is nothing to show: what attacks failed of, what rankers did before, or what was left out."""
     if failures:
         return f"every attack failed; the first: {failures[0].reason}"
-    return "there is no document to attack" + (f": {notes[0]}" if notes else "")
+    why = notes[0] if notes else silent[0].reason if silent else ""
+    return "there is no document to attack" + (f": {why.removesuffix('.')}" if why else "")

@@ -116,7 +116,11 @@ def _tensor(data: memoryview, name: str, shape: tuple[int, ...], kind: int, offs
     blocks, rest = divmod(prod(shape), numbers)
     if rest or offset + blocks * size > len(data):
         raise ValueError(f"the tensor {name} does not lie in it")
-    return unpacked(np.frombuffer(data, np.uint8, blocks * size, offset).reshape(blocks, size)).reshape(shape)
+    with np.errstate(all="ignore"):
+        values = unpacked(np.frombuffer(data, np.uint8, blocks * size, offset).reshape(blocks, size)).reshape(shape)
+    if not np.isfinite(values).all():
+        raise ValueError(f"the tensor {name} holds what is no finite number")
+    return values
 
 
 def _halves(part: NDArray[np.uint8]) -> Floats:
