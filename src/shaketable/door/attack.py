@@ -57,7 +57,7 @@ def attack(
         language=language,
     )
     where: Any = {"split": split, "candidates": candidates, "first_stage": first_stage, "depth": depth, "limit": limit}
-    done = audit(data, rankers, [task], **where, seed=seed, keep_going=keep_going, watch=watch, say=say)
+    done = audit(data, rankers, [task], **where, seed=seed, keep_going=keep_going, watch=watch, say=say, runs=False)
     if out is not None:
         write_attacked(done["substitution"].attacked, Path(out))
     return done

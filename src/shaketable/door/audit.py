@@ -108,12 +108,14 @@ def audit(
     watch: Watch = unwatched,
     say: Say = lambda message: None,
     executor: Executor | None = None,
+    runs: bool = True,
 ) -> Audit:
     """Put rankers on the table: every task that applies, or those that are named.
 
     Rankers and tasks are texts or objects, one or several; a mapping gives rankers their names. Where the collection
     has a split called test, that is what is measured on, unless another is named; "all" is every query. Without rankers
-    there are default ones, and `say` is told which.
+    there are default ones, and `say` is told which. The lists of all queries are part of the result, unless `runs` is
+    False: then rankers are asked for nothing but what the tasks want.
     """
     started = time.perf_counter()
     chosen = [TASKS.build(task) if isinstance(task, str) else task for task in several(tasks) or TASKS]
@@ -126,7 +128,7 @@ def audit(
     count = f"{len(bench.collection.docs):,} documents, {len(bench.queries):,} queries"
     say(f"{bench.collection.name}: {count}; {', '.join(bench.models)}")
     results, skipped = run_tasks(bench, chosen)
-    runs = {name: bench.run(name) for name in bench.models}
+    lists = {name: bench.run(name) for name in bench.models} if runs else {}
     seconds = {"seconds": f"{time.perf_counter() - started:.1f}"}
     provenance = bench.provenance() | {"tasks": [TASKS.spec(task) for task in chosen], "command": sys.argv[1:]}
     return Audit(
@@ -134,7 +136,7 @@ def audit(
         bench.summary() | seconds,
         tuple(results),
         provenance | ({"skipped": skipped} if skipped else {}),
-        runs,
+        lists,
         skipped,
         bench.remarks(),
     )
