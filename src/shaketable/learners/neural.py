@@ -59,6 +59,9 @@ OBJECTIVES = Catalogue(
         "list_mle": "shaketable.learners.losses:ListMLE",
         "lambda_loss": "shaketable.learners.losses:LambdaLoss",
         "margin_mse": "shaketable.learners.losses:MarginMSE",
+        "self_teaching": "shaketable.learners.teaching:SelfTeaching",
+        "urisk": "shaketable.learners.risk:URisk",
+        "georisk": "shaketable.learners.risk:GeoRisk",
     },
 )
 Presets = Mapping[str, Mapping[str, Any]]
@@ -161,6 +164,7 @@ class NeuralLearner(ABC):
         schedule: Schedule = loop.Schedule(self.steps, self.lists, self.lr, every=self.every, patience=self.patience)
         lessons = Lessons.prepare(collection, train, valid, candidates, depth, seed, self.first_stage)
         source, qrels = plan.lists.source(lessons, self.size)
+        source = plan.compared(source, collection)
         net = self._begin(collection, seed)
         objective = OBJECTIVES.build(plan.objective or self.plan().objective)
         about = {
