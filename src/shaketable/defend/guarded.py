@@ -118,7 +118,7 @@ class GuardedRanker:
 
     @property
     def family(self) -> str:
-        return str(getattr(self.base, "family", ""))
+        return str(getattr(self.base, "family", "other"))
 
     @property
     def volatile(self) -> bool:

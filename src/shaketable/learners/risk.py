@@ -40,8 +40,8 @@ def approx_ndcg(scores: Tensor, labels: Tensor, kept: Tensor, temperature: float
     others = kept[:, None, :] & ~torch.eye(scores.shape[1], dtype=torch.bool, device=scores.device)
     before = torch.sigmoid((scores[:, None, :] - scores[:, :, None]) / temperature)
     ranks = 1 + before.masked_fill(~others, 0.0).sum(2)
-    places = torch.arange(1, scores.shape[1] + 1, device=scores.device)
-    best = (gains.sort(1, descending=True).values / torch.log2(1.0 + places)).sum(1)
+    places = torch.arange(1, scores.shape[1] + 1, dtype=scores.dtype, device=scores.device)
+    best = (gains.sort(1, descending=True).values / torch.log2(1 + places)).sum(1)
     return (gains / torch.log2(1 + ranks)).sum(1) / best.clamp(min=1e-9)
 
 
