@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shaketable.attacks.drive import drive
+from shaketable.attacks.insertion import keywords
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.defend import guarded
 from shaketable.defend.guarded import Guarded, GuardedRanker, lowered
@@ -103,7 +104,7 @@ def slates(depth: int = 30, queries: int = 12) -> list[Slate]:
 
 
 def stuffed(doc: Doc, query: str) -> Doc:
-    return replace(doc, body=doc.body + f" {query}" * 6)
+    return replace(doc, body=doc.body + f" {' '.join(keywords(query))}" * 10)
 
 
 @dataclass
@@ -157,7 +158,7 @@ def test_too_few_documents_tell_no_threshold_and_it_says_so():
 
 
 def test_stuffing_lifts_a_document_and_a_guard_that_sees_it_puts_it_last():
-    """Long queries are no single word often enough: the detector does not see all of them."""
+    """The detector looks for one word that is repeated, so it does not see every list of words that is."""
     guard, base, seen = opened_guard(), BM25().open(SAMPLE), 0
     for slate in slates():
         changed = Slate(slate.query, (*slate.docs[:-1], stuffed(slate.docs[-1], slate.query)))
@@ -168,7 +169,7 @@ def test_stuffing_lifts_a_document_and_a_guard_that_sees_it_puts_it_last():
             seen += 1
             assert (scores[-1] < scores[~alarms]).all()
         else:
-            assert scores[-1] == np.float32(plain[-1]) or scores[-1] == plain[-1]
+            assert np.float32(scores[-1]) == np.float32(plain[-1])
     assert seen >= 8
 
 
