@@ -17,8 +17,9 @@ from shaketable.learners.plan import Control, Judgements, Lessons, Plan, Teacher
 from shaketable.learners.samples import Compared, Sample
 from shaketable.measure.effectiveness import score_table
 from shaketable.measure.risk import geo_risk, u_risk
+from shaketable.rankers.lexical import BM25
 from shaketable.registry import LEARNERS, RANKERS
-from shaketable.types import Doc, Slate
+from shaketable.types import Doc, Slate, ranking
 
 torch = pytest.importorskip("torch")
 
@@ -171,7 +172,7 @@ def lessons(collection):
 def test_a_baseline_is_measured_on_the_very_list():
     collection = trees()
     plain, _ = Judgements().source(lessons(collection), 5)
-    source = Plan(baselines=("bm25", "ql")).compared(plain, collection)
+    source = Compared(plain, Plan(baselines=("bm25", "ql")).rivals(collection))
     assert len(source) == len(plain)
     for number, turn in ((0, 0), (3, 1), (5, 7)):
         sample = source.draw(number, turn)
@@ -180,7 +181,6 @@ def test_a_baseline_is_measured_on_the_very_list():
             slate = Slate(sample.query, tuple(map(Doc, sample.texts)))
             (scores,) = RANKERS.build(name).open(collection).score([slate])
             assert value == list_ndcg(sample.labels, scores)
-    assert Plan().compared(plain, collection) is plain
 
 
 def test_a_run_is_a_baseline_by_the_texts_of_its_documents(tmp_path):
@@ -213,9 +213,8 @@ def test_what_cannot_order_texts_is_no_baseline_of_a_net(text):
 def test_a_trained_model_is_a_baseline(tmp_path):
     collection = trees()
     LEARNERS.build("prank").fit(collection, QIDS[:8], folder=tmp_path / "model")
-    source = Plan(baselines=(f"model:{tmp_path / 'model'}",)).compared(
-        Judgements().source(lessons(collection), 5)[0], collection
-    )
+    plain, _ = Judgements().source(lessons(collection), 5)
+    source = Compared(plain, Plan(baselines=(f"model:{tmp_path / 'model'}",)).rivals(collection))
     (value,) = source.draw(0, 0).baselines
     assert 0 < value <= 1
 
@@ -230,6 +229,19 @@ def test_a_net_learns_not_to_lose(tmp_path, objective):
     assert (card["objective"], card["plan"]) == (objective, "judgements  bm25")
     losses = [row["loss"] for row in card["history"] if "loss" in row]
     assert losses[-1] < losses[0] - 0.05
+    kept, measure = model.open(collection), learner.measure
+    qids = QIDS[8:]
+    found = {name: {} for name in ("bm25", "net")}
+    for qid in qids:
+        docnos = ranking(BM25().open(collection).search([collection.queries[qid].text], 100)[0])
+        slate = Slate(collection.queries[qid].text, tuple(collection.docs[docno] for docno in docnos))
+        for name, ranker in (("bm25", BM25().open(collection)), ("net", kept)):
+            found[name][qid] = dict(zip(docnos, ranker.score([slate])[0].tolist(), strict=True))
+    table = score_table(measure, {qid: collection.qrels[qid] for qid in qids}, found)
+    values = [table.row("bm25"), table.row("net")]
+    risk = u_risk(values[1], values[0], 2.0) if "urisk" in objective else geo_risk(np.stack(values), 1.0)[-1]
+    assert card["value"] == pytest.approx(float(risk), abs=1e-6), "validation is by the risk measure"
+    assert card["valid"]["measure"] == f"{objective.partition('(')[0]} of nDCG@10"
     with pytest.raises(BadInput, match="needs a baseline to measure risk against"):
         learner.fit(collection, QIDS[:8], valid=QIDS[8:], folder=tmp_path / "none")
 
@@ -242,7 +254,7 @@ def test_a_teachers_scores_are_no_grades(tmp_path):
 
 def test_labels_that_were_dealt_out_are_compared_as_dealt():
     collection = trees()
-    source = Plan(Control(), "", ("bm25",)).compared(Control().source(lessons(collection), 5)[0], collection)
+    source = Compared(Control().source(lessons(collection), 5)[0], Plan(baselines=("bm25",)).rivals(collection))
     sample = source.draw(1, 0)
     slate = Slate(sample.query, tuple(map(Doc, sample.texts)))
     (scores,) = RANKERS.build("bm25").open(collection).score([slate])

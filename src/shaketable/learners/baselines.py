@@ -155,13 +155,15 @@ def _rival(text: str, collection: Collection) -> Rival:
 
 
 def _recorded(run: Run, name: str, collection: Collection) -> Rival:
+    """The ranking of a run, which knows texts by its documents; those that it lacks come last."""
     docs = collection.docs
 
     def scores(qid: str, slate: Slate) -> Floats:
         if qid not in run:
             raise BadInput(f"baseline {name} has nothing for query {qid!r}")
         known = {docs[docno].text: score for docno, score in run[qid].items() if docno in docs}
-        return np.array([known.get(doc.text, -np.inf) for doc in slate.docs])
+        least = min(known.values(), default=0.0)
+        return np.array([known.get(doc.text, least - max(1.0, abs(least))) for doc in slate.docs])
 
     return scores
 

@@ -18,9 +18,8 @@ from shaketable.data.letor import Letor
 from shaketable.data.splits import held_out
 from shaketable.edit.vary import refuse_documents_edit
 from shaketable.errors import BadInput, check
-from shaketable.learners.baselines import Baselines, files_of, read_baselines, read_rivals
+from shaketable.learners.baselines import Baselines, Rival, files_of, read_baselines, read_rivals
 from shaketable.learners.samples import (
-    Compared,
     Judged,
     Ordered,
     Shuffled,
@@ -272,9 +271,9 @@ class Plan:
         """The baselines, opened."""
         return read_baselines(self.baselines, collection)
 
-    def compared(self, source: Source, collection: Collection) -> Source:
-        """The lists of a source with what the baselines reach on them, if there are any."""
-        return Compared(source, read_rivals(self.baselines, collection)) if self.baselines else source
+    def rivals(self, collection: Collection) -> list[Rival]:
+        """The baselines, opened for nets, which learn from lists of texts."""
+        return read_rivals(self.baselines, collection)
 
     @property
     def spec(self) -> str:
