@@ -44,6 +44,7 @@ NEEDED = {
     "python": {"target": "'tests.toys:Overlap'"},
     "run": {"path": "'a.run'"},
     "saved": {"path": "'folder/model'"},
+    "guarded": {"base": "'bm25'"},
     "hf": {"name": "'some/model'"},
     "st": {"name": "'some/model'"},
     "t5": {"name": "'some/model'"},

@@ -307,6 +307,7 @@ RANKERS = Catalogue(
         "hf": "shaketable.rankers.neural:HF",
         "st": "shaketable.rankers.neural:ST",
         "t5": "shaketable.rankers.neural:T5",
+        "guarded": "shaketable.defend.guarded:Guarded",
     },
     shorthands={
         r"(https?://.+)": "http",
@@ -471,6 +472,8 @@ DETECTORS = Catalogue(
         "instructions": "shaketable.attacks.detect:Instructions",
     },
 )
+
+DEFENCES = Catalogue("defence", {"typos": "shaketable.defend.typos:Typos"})
 
 PROBES = Catalogue(
     "probe",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from shaketable.attacks.knowledge import Knowledge
     from shaketable.bench import Bench
+    from shaketable.learners.plan import Plan
     from shaketable.probes.ground import Ground
     from shaketable.rankers.nets.net import Net
 
@@ -383,6 +384,15 @@ class Constraint(Protocol):
     """What a changed document must still be, such as fluent: a frozen dataclass, with a text form."""
 
     def open(self, knowledge: Knowledge) -> Check: ...
+
+
+class Defence(Protocol):
+    """A way to train a ranker that holds out: a frozen dataclass, with a text form, that makes another plan of a plan.
+
+    `adversaries` makes the file of adversarial examples (JSONL of `Attacked`), once; whoever needs none does not call.
+    """
+
+    def plan(self, plan: Plan, adversaries: Callable[[], Path]) -> Plan: ...
 
 
 Suspicion: TypeAlias = Callable[[Sequence[Doc]], NDArray[np.float64]]

@@ -20,6 +20,7 @@ from shaketable.measure.risk import (
     g_squared,
     g_squared_of_two,
     geo_risk,
+    geo_risk_slope,
     p_value,
     ranks,
     reward_risk,
@@ -29,6 +30,7 @@ from shaketable.measure.risk import (
     t_star_risk,
     t_star_risk_p,
     u_risk,
+    u_risk_slope,
     z_risk,
     z_scores,
 )
@@ -466,3 +468,28 @@ def test_real_systems(shared_data: Path, track: str) -> None:
         assert found.t[i, 1] == pytest.approx(plain_t(rows[i], np.median(x, axis=0).tolist(), 5))
     # with the topic means as baseline and α = 0, the order of the systems is that of their means
     assert ranks(u_risk(x, x.mean(axis=0)).round(9)).tolist() == ranks(found.mean.round(9)).tolist()
+
+
+@given(seed=st.integers(0, 10_000), alpha=st.sampled_from([0.0, 1.0, 5.0]))
+def test_slopes_are_differences(seed, alpha):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0.05, 1, (rng.integers(1, 4) + 1, rng.integers(2, 7)))
+    step = 1e-6
+
+    def moved(topic: int, by: float):
+        y = x.copy()
+        y[-1, topic] += by
+        return y
+
+    for topic in range(x.shape[1]):
+        up, down = moved(topic, step), moved(topic, -step)
+        rise = (geo_risk(up, alpha)[-1] - geo_risk(down, alpha)[-1]) / (2 * step)
+        assert geo_risk_slope(x, alpha)[topic] == pytest.approx(rise, rel=1e-4, abs=1e-6)
+        rise = (u_risk(up[-1], x[0], alpha) - u_risk(down[-1], x[0], alpha)) / (2 * step)
+        assert u_risk_slope(x[-1], x[0], alpha)[topic] == pytest.approx(rise, rel=1e-4)
+
+
+def test_slopes_where_nothing_is_expected():
+    slope = geo_risk_slope([[0.5, 0.0, 0.2], [0.4, 0.0, 0.1]], 1.0)
+    assert np.isfinite(slope).all()
+    assert geo_risk_slope([[0.5, 0.2], [0.0, 0.0]], 1.0).tolist() == [0.0, 0.0]

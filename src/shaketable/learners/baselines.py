@@ -20,13 +20,16 @@ from shaketable.errors import BadInput
 from shaketable.learners.ndcg import NDCG
 from shaketable.rankers import ltr
 from shaketable.rankers.ltr import FittedModel
+from shaketable.rankers.saved import Saved
 from shaketable.registry import RANKERS
-from shaketable.score.road import ask
+from shaketable.score.road import Road, ask
 from shaketable.types import Collection, Ranker, Run, ScoreTable, Slate
 
 Floats = NDArray[np.float64]
 System: TypeAlias = Callable[[Letor, NDCG], Floats]
 """Whoever ranks the lists of a data set: the NDCG it reaches on each of them."""
+Rival: TypeAlias = Callable[[str, Slate], Floats]
+"""Whoever ranks lists of texts, as nets learn from them: the id of the query and the slate in, scores out."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,44 @@ def _named(text: str, collection: Collection | None) -> dict[str, System]:
         f"cannot read the baseline {text!r}: write feature:N, run:FILE, scores:FILE.csv or model:FOLDER; "
         "a ranker such as bm25 can be one where a collection is learned from"
     )
+
+
+def read_rivals(texts: Sequence[str], collection: Collection) -> list[Rival]:
+    """The baselines of a net, which has to do with lists of texts: rankers, models and runs.
+
+    A feature is of rows, and a table of scores tells what was reached on other lists than those that are drawn.
+    """
+    return [_rival(text, collection) for text in texts]
+
+
+def _rival(text: str, collection: Collection) -> Rival:
+    kind, _, value = text.partition(":")
+    if (kind == "feature" and value.isdecimal()) or (kind == "scores" and value):
+        raise BadInput(f"the baseline {text} cannot order texts, and a net learns from lists of them; name a ranker")
+    if kind == "run" and value:
+        return _recorded(read_run(Path(value)), value, collection)
+    model = Saved(value) if kind == "model" and value else RANKERS.build(text)
+    ranker = model.open(collection)
+    road = Road()  # a text comes back in many lists, and is scored once
+
+    def scores(qid: str, slate: Slate) -> Floats:
+        return np.asarray(road.score(ranker, [slate])[0], np.float64)
+
+    return scores
+
+
+def _recorded(run: Run, name: str, collection: Collection) -> Rival:
+    """The ranking of a run, which knows texts by its documents; those that it lacks come last."""
+    docs = collection.docs
+
+    def scores(qid: str, slate: Slate) -> Floats:
+        if qid not in run:
+            raise BadInput(f"baseline {name} has nothing for query {qid!r}")
+        known = {docs[docno].text: score for docno, score in run[qid].items() if docno in docs}
+        least = min(known.values(), default=0.0)
+        return np.array([known.get(doc.text, least - max(1.0, abs(least))) for doc in slate.docs])
+
+    return scores
 
 
 def files_of(texts: Sequence[str]) -> list[Path]:

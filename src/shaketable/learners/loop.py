@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
@@ -32,7 +34,7 @@ from shaketable.rankers.folder import STATE, WORK, WORK_FILES
 from shaketable.rankers.nets.net import Net
 from shaketable.rankers.nets.scoring import ranker_of
 from shaketable.score.road import ask
-from shaketable.types import Collection, Qrels, Run, Slate, Watch, fingerprint, ranking, unwatched
+from shaketable.types import Collection, Qrels, Run, Scores, Slate, Watch, fingerprint, ranking, unwatched
 
 Examine = Callable[[Any], float]
 """How good a net is: higher is better."""
@@ -326,10 +328,19 @@ class Validation:
     candidates: Run
 
     def __call__(self, net: Net) -> float:
+        return float(self.values(net).mean())
+
+    def values(self, net: Net) -> NDArray[np.float64]:
+        """The measure of each query."""
+        ranker = ranker_of(net.kind, "", net, self.collection.docs)
+        return self.reached(net.kind, lambda qids, slates: ask(ranker, net.kind, slates))
+
+    def reached(self, name: str, score: Callable[[list[str], list[Slate]], Sequence[Scores]]) -> NDArray[np.float64]:
+        """The measure of each query, its candidates being ordered by somebody's scores."""
         qids = [qid for qid in self.qrels if self.candidates.get(qid)]
         docnos = {qid: ranking(self.candidates[qid]) for qid in qids}
         queries, docs = self.collection.queries, self.collection.docs
         slates = [Slate(queries[qid].text, tuple(docs[docno] for docno in docnos[qid])) for qid in qids]
-        answers = ask(ranker_of(net.kind, "", net, docs), net.kind, slates)
+        answers = score(qids, slates)
         run = {qid: dict(zip(docnos[qid], s.tolist(), strict=True)) for qid, s in zip(qids, answers, strict=True)}
-        return float(score_table(self.measure, self.qrels, {net.kind: run}).values.mean())
+        return score_table(self.measure, self.qrels, {name: run}).row(name)

@@ -8,6 +8,7 @@ that no model gains or loses on it, and GeoRisk leaves it out; trec_eval, and so
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -76,6 +77,20 @@ class NDCG:
         if not self.historical:
             return Lists(starts, gains, shown, ideal, shown, ideal)
         return Lists(starts, gains, shown, ideal, every, _inverse_best(starts, gains, every[:HISTORICAL_DEPTH]))
+
+
+def list_ndcg(labels: Sequence[float], scores: NDArray[np.floating[Any]]) -> float:
+    """NDCG of one whole list under these scores.
+
+    >>> round(list_ndcg((0, 1, 0), np.array([0.5, 0.3, 0.1])), 3)
+    0.631
+    """
+    whole = np.asarray(labels).astype(np.int64)
+    if (whole != labels).any():
+        raise BadInput("NDCG is of grades, and these labels are no whole numbers: a teacher's scores are no judgements")
+    rows = len(whole)
+    data = Letor(np.zeros((rows, 0), np.float32), whole, np.array([0, rows]), ("",), ("",) * rows)
+    return float(NDCG(data, None).of(scores)[0])
 
 
 def _inverse_best(starts: NDArray[np.int64], gains: Values, discounts: Values) -> Values:

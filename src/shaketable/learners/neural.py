@@ -25,6 +25,7 @@ from shaketable import registry
 from shaketable.chance import draws_for
 from shaketable.errors import BadInput, MissingExtra, UnknownName, check, check_within
 from shaketable.learners.plan import Judgements, Lessons, Plan, Teacher
+from shaketable.learners.samples import Compared
 from shaketable.rankers.folder import refuse_taken
 from shaketable.rankers.nets.shapes import (
     BertShape,
@@ -59,6 +60,9 @@ OBJECTIVES = Catalogue(
         "list_mle": "shaketable.learners.losses:ListMLE",
         "lambda_loss": "shaketable.learners.losses:LambdaLoss",
         "margin_mse": "shaketable.learners.losses:MarginMSE",
+        "self_teaching": "shaketable.learners.teaching:SelfTeaching",
+        "urisk": "shaketable.learners.risk:URisk",
+        "georisk": "shaketable.learners.risk:GeoRisk",
     },
 )
 Presets = Mapping[str, Mapping[str, Any]]
@@ -161,8 +165,12 @@ class NeuralLearner(ABC):
         schedule: Schedule = loop.Schedule(self.steps, self.lists, self.lr, every=self.every, patience=self.patience)
         lessons = Lessons.prepare(collection, train, valid, candidates, depth, seed, self.first_stage)
         source, qrels = plan.lists.source(lessons, self.size)
+        rivals = plan.rivals(collection)
+        source = Compared(source, rivals) if rivals else source
         net = self._begin(collection, seed)
         objective = OBJECTIVES.build(plan.objective or self.plan().objective)
+        validation = loop.Validation(collection, self.measure, qrels, lessons.candidates)
+        examine = objective.examination(validation, rivals) if hasattr(objective, "examination") else validation
         about = {
             "learner": registry.LEARNERS.spec(self),
             "settings": asdict(self),
@@ -172,12 +180,11 @@ class NeuralLearner(ABC):
             "depth": depth,
             "collection": {"name": collection.name, "fingerprint": collection.fingerprint},
             "train": {"queries": len(lessons.train), "lists": len(source)},
-            "valid": {"queries": len(qrels), "measure": self.measure},
+            "valid": {"queries": len(qrels), "measure": examine.measure},
             "schedule": asdict(schedule),
         }
         whole = about | {"queries": [lessons.train, lessons.valid], "weights": _digest(net), "plan": plan.fingerprint}
-        validation = loop.Validation(collection, self.measure, qrels, lessons.candidates)
-        training = loop.Training(net, source, objective, validation, schedule, seed, target, whole, watch)
+        training = loop.Training(net, source, objective, examine, schedule, seed, target, whole, watch)
         course = training.run()
         card = about | self.remarks(collection) | _outcome(net, course, schedule)
         saving.FittedNet(net, card).save(target, overwrite=overwrite)

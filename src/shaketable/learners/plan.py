@@ -16,19 +16,21 @@ import numpy as np
 from shaketable.chance import draws_for, rng_for
 from shaketable.data.letor import Letor
 from shaketable.data.splits import held_out
+from shaketable.edit.vary import refuse_documents_edit
 from shaketable.errors import BadInput, check
-from shaketable.learners.baselines import Baselines, files_of, read_baselines
+from shaketable.learners.baselines import Baselines, Rival, files_of, read_baselines, read_rivals
 from shaketable.learners.samples import (
     Judged,
     Ordered,
     Shuffled,
     Source,
     Taught,
+    Varied,
     candidate_lists,
     sentence_lists,
     teach,
 )
-from shaketable.registry import RANKERS, Catalogue
+from shaketable.registry import EDITS, RANKERS, Catalogue
 from shaketable.score.road import retrieve
 from shaketable.types import Collection, Qrels, Ranker, Retriever, Run, fingerprint, ranking
 
@@ -199,6 +201,43 @@ class Control:
         return replace(rows, labels=np.asarray(labels))
 
 
+TYPOS = ("neighb_char_swap", "random_char_sub", "qwerty_char_sub", "drop_letter", "double_letter")
+"""The slips of the keyboard that Zhuang and Zuccon train with: letters swapped, replaced, left out and added."""
+
+
+@dataclass(frozen=True)
+class VariedQueries:
+    """The lists of another source, a share of them with another way to write the query (`samples.Varied`).
+
+    edits     who writes the query anew, from `registry.EDITS`: one of them for each list, drawn in each pass
+    share     of the lists
+    instead   the variant takes the place of the query, as in data augmentation; else it stands beside the query, for
+              an objective such as self_teaching
+
+    Zhuang, Zuccon. Dealing with typos for BERT-based passage retrieval and ranking. EMNLP 2021 (instead, half of all
+    queries). The same. CharacterBERT and self-teaching for improving the robustness of dense retrievers on queries with
+    typos. SIGIR 2022.
+    """
+
+    lists: Lists = field(default_factory=Judgements)
+    edits: tuple[str, ...] = TYPOS
+    share: float = 0.5
+    instead: bool = False
+
+    def __post_init__(self) -> None:
+        check("varied_queries", bool(self.edits), "edits", "one edit or more", self.edits)
+        check("varied_queries", 0 < self.share <= 1, "share", "above 0 and not above 1", self.share)
+        for edit in map(EDITS.build, self.edits):
+            refuse_documents_edit(edit)
+
+    def source(self, lessons: Lessons, size: int) -> tuple[Source, Qrels]:
+        source, qrels = self.lists.source(lessons, size)
+        return Varied(source, list(map(EDITS.build, self.edits)), self.share, self.instead, lessons.seed), qrels
+
+    def relabelled(self, rows: Letor, seed: int) -> Letor:
+        raise BadInput("the rows of learners from features are computed before, so varied queries are for nets only")
+
+
 def _as_taught(teacher: Ranker, lessons: Lessons) -> Qrels:
     """Where nobody judged, the candidate that the teacher likes best is the one to find."""
     qrels = {}
@@ -215,6 +254,7 @@ LISTS = Catalogue(
         "teacher": "shaketable.learners.plan:Teacher",
         "imitated": "shaketable.learners.plan:Imitated",
         "control": "shaketable.learners.plan:Control",
+        "varied_queries": "shaketable.learners.plan:VariedQueries",
     },
 )
 
@@ -230,6 +270,10 @@ class Plan:
     def systems(self, collection: Collection | None = None) -> Baselines | None:
         """The baselines, opened."""
         return read_baselines(self.baselines, collection)
+
+    def rivals(self, collection: Collection) -> list[Rival]:
+        """The baselines, opened for nets, which learn from lists of texts."""
+        return read_rivals(self.baselines, collection)
 
     @property
     def spec(self) -> str:

@@ -13,10 +13,13 @@ from typing import Protocol
 import numpy as np
 
 from shaketable.chance import Draws, draws_for
+from shaketable.edit.vary import prepared
 from shaketable.errors import BadInput
+from shaketable.learners.baselines import Rival
+from shaketable.learners.ndcg import list_ndcg
 from shaketable.score.road import ask
 from shaketable.text.sentences import split_sentences
-from shaketable.types import Collection, Corpus, Doc, Ranker, Retriever, Run, Slate, ranking
+from shaketable.types import Collection, Context, Corpus, Doc, Edit, Ranker, Retriever, Run, Slate, ranking
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,10 @@ class Sample:
     query: str
     texts: tuple[str, ...]
     labels: tuple[float, ...]
+    variant: str | None = None
+    """Another way to write the query, the query itself where none was drawn; None where nobody drew (`Varied`)."""
+    baselines: tuple[float, ...] = ()
+    """NDCG of this list in the order of each baseline (`Compared`)."""
 
 
 class Source(Protocol):
@@ -176,6 +183,58 @@ class Ordered:
             labels = {draws.below(top): 1.0} | dict.fromkeys(below, 0.0)
         taken = draws.shuffled(list(labels))
         return replace(sample, texts=tuple(sample.texts[i] for i in taken), labels=tuple(labels[i] for i in taken))
+
+
+@dataclass(frozen=True, eq=False)
+class Varied:
+    """The lists of another source, a share of them with another way to write the query, which an edit makes.
+
+    The variant stands beside the query, or takes its place (`instead`). Which edit it is, and what it changes, depends
+    on the seed, the query and the pass: each pass sees other slips. Where no edit applies, the query stays as it is.
+    """
+
+    source: Source
+    edits: Sequence[Edit]
+    share: float = 0.5
+    instead: bool = False
+    seed: int = 0
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def draw(self, number: int, turn: int) -> Sample:
+        sample = self.source.draw(number, turn)
+        text = self._variant(sample, turn)
+        return replace(sample, query=text) if self.instead else replace(sample, variant=text)
+
+    def _variant(self, sample: Sample, turn: int) -> str:
+        draws = draws_for(self.seed, "variant", sample.name, turn)
+        if draws.random() < self.share:
+            query = prepared(sample.query, lower=False)
+            for edit in draws.shuffled(self.edits):
+                if (changed := edit.apply(query, draws, Context(query))) is not None:
+                    return changed
+        return sample.query
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """The lists of another source, each with the NDCG that baselines reach on its very texts.
+
+    A list is a few texts out of many, so what a baseline reaches on all candidates of the query is no measure of it.
+    """
+
+    source: Source
+    rivals: Sequence[Rival]
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def draw(self, number: int, turn: int) -> Sample:
+        sample = self.source.draw(number, turn)
+        slate = Slate(sample.query, tuple(map(Doc, sample.texts)))
+        values = (list_ndcg(sample.labels, rival(sample.name, slate)) for rival in self.rivals)
+        return replace(sample, baselines=tuple(values))
 
 
 def candidate_lists(collection: Collection, qids: Sequence[str], candidates: Run) -> list[Sample]:

@@ -116,6 +116,48 @@ def geo_risk(matrix: ArrayLike, alpha: float = 0.0) -> Values:
     return geometric(x.mean(axis=1), z_risk(x, alpha) / x.shape[1])
 
 
+def u_risk_slope(scores: ArrayLike, baseline: ArrayLike, alpha: float = 0.0) -> Values:
+    """∂URisk / ∂score of each topic: 1 / topics, 1 + α fold where the score is below the baseline.
+
+    >>> u_risk_slope([0.5, 0.25], [0.25, 0.5], alpha=1.0)
+    array([0.5, 1. ])
+    """
+    scores, baseline = _compared(scores, baseline)
+    return np.asarray(_weights(scores - baseline, _checked_alpha(alpha)) / scores.shape[-1])
+
+
+def geo_risk_slope(matrix: ArrayLike, alpha: float = 0.0) -> Values:
+    """∂GeoRisk / ∂score on each topic, of the last system of a matrix; the others are constants.
+
+        GeoRisk / 2 · [1/S + φ(ZRisk/c) / (c Φ(ZRisk/c)) · ∂ZRisk/∂x_k]
+        ∂ZRisk/∂x_k = w_k/√e_k - w_k h_k/(2 T_k) - (1/S - 1/N) Σ_j w_j h_j/2
+
+    with w = 1, or 1 + α where z < 0, and h = x/√e + √e. Where nothing is expected, or GeoRisk is 0, it is 0.
+    """
+    from scipy.special import log_ndtr
+
+    x, alpha = _matrix(matrix), _checked_alpha(alpha)
+    own, topic, c = x[-1], x.sum(axis=0), x.shape[1]
+    system, total, risk = float(own.sum()), float(x.sum()), float(geo_risk(x, alpha)[-1])
+    if risk == 0:
+        return np.zeros(c)
+    e = expected(np.asarray(system), topic, total)
+    z = standardised(own, e)
+    root, there = np.sqrt(e), e > 0
+    weights = np.where(there, _weights(z, alpha), 0.0)
+    half = np.divide(weights * (own + e), 2 * root, out=np.zeros_like(e), where=there)
+    direct = np.divide(weights, root, out=np.zeros_like(e), where=there)
+    z_slope = direct - np.divide(half, topic, out=np.zeros_like(e), where=there) - (1 / system - 1 / total) * half.sum()
+    mean = float(penalised(z, alpha).mean())
+    ratio = np.exp(-(mean**2) / 2 - log_ndtr(mean)) / np.sqrt(2 * np.pi)
+    return np.asarray(risk / 2 * (1 / system + ratio / c * z_slope))
+
+
+def _weights(delta: Values, alpha: float) -> Values:
+    """The slope of `penalised`: 1, and 1 + α below 0."""
+    return np.where(delta < 0, 1 + alpha, 1.0)
+
+
 def g_squared(matrix: ArrayLike) -> float:
     """G²: how far all systems together lie from the shape that their totals lead one to expect; Σ z², equation 4.
 
