@@ -113,6 +113,11 @@ class Counterfitted:
         """That the threshold does not apply, or what became of vectors on disk; mostly nothing."""
         return self._opened[1]
 
+    @property
+    def neighbours(self) -> Neighbours:
+        """The vectors themselves, or the lists."""
+        return self._opened[0]
+
     @cached_property
     def _memo(self) -> Memo[tuple[str, ...]]:
         near, _ = self._opened
