@@ -26,6 +26,8 @@ NEEDED = {
     "python": {"target": "'tests.toys:Overlap'"},
     "run": {"path": "'a.run'"},
     "saved": {"path": "'folder/model'"},
+    "smoothed": {"base": "'bm25'"},
+    "masked": {"base": "'bm25'"},
     "hf": {"name": "'some/model'"},
     "st": {"name": "'some/model'"},
     "t5": {"name": "'some/model'"},

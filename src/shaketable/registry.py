@@ -303,6 +303,8 @@ RANKERS = Catalogue(
         "python": "shaketable.rankers.python:Python",
         "run": "shaketable.rankers.runfile:RunFile",
         "saved": "shaketable.rankers.saved:Saved",
+        "smoothed": "shaketable.rankers.smoothed:Smoothed",
+        "masked": "shaketable.rankers.smoothed:Masked",
         "dense": "shaketable.rankers.neural:Dense",
         "hf": "shaketable.rankers.neural:HF",
         "st": "shaketable.rankers.neural:ST",
