@@ -474,6 +474,13 @@ DETECTORS = Catalogue(
     },
 )
 
+DEFENCES = Catalogue(
+    "defence",
+    {
+        "certdr": "shaketable.defend.certdr:CertDR",
+    },
+)
+
 PROBES = Catalogue(
     "probe",
     {

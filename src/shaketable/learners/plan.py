@@ -215,6 +215,7 @@ LISTS = Catalogue(
         "teacher": "shaketable.learners.plan:Teacher",
         "imitated": "shaketable.learners.plan:Imitated",
         "control": "shaketable.learners.plan:Control",
+        "noisy": "shaketable.learners.noisy:Noisy",
     },
 )
 
