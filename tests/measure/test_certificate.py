@@ -18,6 +18,7 @@ from shaketable.measure.certificate import (
     certified_queries,
     certified_rows,
     conditional_success,
+    drawn_mask_shift,
     mask_shift,
     shift,
 )
@@ -229,3 +230,22 @@ def test_conditional_success_in_each_reading():
     )
     assert [one.targets for one in found.values()] == [3, 2, 1]
     assert np.isnan(conditional_success(attempts, (), 10)["ASR %, certified at 10"].value)
+
+
+@given(seed=st.integers(0, 100_000), changed=st.integers(0, 4))
+def test_no_change_of_words_moves_the_mean_over_given_masks_by_more_than_their_shift(seed, changed):
+    rng = np.random.default_rng(seed)
+    scores = np.round(rng.random((4,) * 4))
+    text = tuple(rng.integers(1, 4, 4).tolist())
+    masks = rng.random((5, 4)) < rng.random()
+
+    def mean(words) -> float:
+        return float(
+            np.mean([scores[tuple(w if keep else 0 for w, keep in zip(words, mask, strict=True))] for mask in masks])
+        )
+
+    bound = drawn_mask_shift(masks, changed)
+    for new in product(range(1, 4), repeat=4):
+        if sum(a != b for a, b in zip(text, new, strict=True)) <= changed:
+            assert abs(mean(new) - mean(text)) <= bound + 1e-12
+    assert drawn_mask_shift(masks) == pytest.approx(masks.any(axis=1).mean())

@@ -133,6 +133,33 @@ def test_no_substitution_breaks_a_certified_list(woods, synonyms):
     assert ranker.shift(docs[3], changed=0) == 0
 
 
+def test_a_substitution_within_a_whole_component_changes_no_digit(woods, synonyms):
+    """However few draws there are; in a component that is larger than the sets, it may."""
+    slate = Slate("oak fir elm", (Doc("An oak, a FIR.", title="Pine elm"), Doc("ash, yew", title="birch")))
+    other = Slate("oak fir elm", (Doc("An Birch, a willow.", title="yew elm"), Doc("Oak, larch", title="ash")))
+    whole, cut = (Smoothed(BASE, 3, synonyms, most=most).open(woods) for most in (100, 3))
+    assert np.array_equal(whole.score([slate])[0], whole.score([other])[0])
+    assert [whole.drawn_shift(doc) for doc in slate.docs] == [0, 0]
+    assert not np.array_equal(cut.score([slate])[0], cut.score([other])[0])
+    assert [cut.drawn_shift(doc) for doc in slate.docs] == [1, 1]
+    assert cut.drawn_shift(slate.docs[0], changed=0) == 0
+
+
+def test_no_change_of_words_moves_a_masked_score_by_more_than_the_shift_of_its_draws(woods):
+    """All texts of three words out of five, against each other, by the ranker itself with few draws."""
+    ranker = Masked(BASE, 0.7, 9, scale=0.01).open(woods)
+    words = ("oak", "elm", "fir", "Ash,", "x")
+    texts = list(product(words, repeat=3))
+    scores = ranker.score([Slate("oak elm", tuple(Doc(" ".join(some)) for some in texts))])[0]
+    apart = np.array([[sum(x != y for x, y in zip(a, b, strict=True)) for b in texts] for a in texts])
+    moved = np.abs(scores[:, None] - scores)
+    for changed in range(4):
+        bound = ranker.drawn_shift(Doc("a b c"), changed)
+        assert moved[apart <= changed].max() <= bound + 1e-12
+        assert bound > 0 or changed == 0
+    assert moved[apart == 1].max() > ranker.drawn_shift(Doc("a b c"), 1) / 3, "it is no idle bound"
+
+
 def test_a_folder_holds_the_base_and_needs_it_nowhere_else(tmp_path, woods, synonyms):
     formula.save("bm25(k1=0.5)", tmp_path / "plain", {})
     for number, model in enumerate(

@@ -181,6 +181,18 @@ def test_draws_are_uniform_and_each_for_itself():
     assert all(abs(count - 1000) < 5 * np.sqrt(1000) for count in counts.values())
 
 
+def test_texts_of_one_pattern_have_the_same_draws():
+    sets = from_lists(Given(CHAIN), dict.fromkeys(SIX, 2), most=4)
+    a, b = "A Boat, oar vessel.", "A ferry, oar Ship."
+    assert sets.pattern(a) == sets.pattern(b) == "A boat, oar boat."
+    assert sets.draws((a,), rng_for(0, "x"), 9) == sets.draws((b,), rng_for(0, "x"), 9)
+    assert sets.fixed(a, b)
+    cut = from_lists(Given(CHAIN), dict.fromkeys(SIX, 2), most=3)
+    assert cut.pattern(a) == "A boat, oar vessel."
+    assert not cut.fixed("oar", a)
+    assert cut.fixed("oar, sea")
+
+
 def test_words_are_cut_at_white_space_and_lose_one_mark():
     text = "don't, stop.. (x) ! 東京。"
     assert [text[a:b] for a, b in cores(text)] == ["don't", "stop.", "(x", "", "東京。"]

@@ -11,6 +11,9 @@ Where f̄ is a mean of n draws, which lies further than t = sqrt(ln(2 / δ) / 2n
 at most (Hoeffding), what is left must be more than 2 t. That is said of two texts, as in the paper; it is said of all
 N texts of a list at once with δ / N in the place of δ.
 
+Nothing need be allowed for where the shift is not of the expectation but of the mean itself, whose draws are fixed by
+the seed (`rankers.smoothed.SmoothedRanker.drawn_shift`): such a certificate is of the ranker as it scores.
+
 Wu, Zhang, Guo, Chen, Fan, de Rijke, Cheng. Certified robustness to word substitution ranking attack for neural ranking
 models. CIKM 2022.
 """
@@ -72,6 +75,22 @@ def mask_shift(words: int, kept: int, changed: int | None = None) -> float:
     among = np.arange(words if changed is None else min(changed, words))
     unseen = np.prod(np.maximum(words - kept - among, 0) / (words - among))
     return float(1 - unseen)
+
+
+def drawn_mask_shift(kept: NDArray[np.bool_], changed: int | None = None) -> float:
+    """How far the mean over given masks can move: [masks, words], True where a mask keeps a word.
+
+    Only masks that keep a changed word change, so it is at most the share of masks that keep one of R words, and that
+    at most the sum of the R largest shares of masks that keep a word, and 1. The words that count are the worst ones,
+    so it holds whoever knows the masks.
+
+    >>> drawn_mask_shift(np.array([[True, False], [True, False], [False, True], [False, True]]), changed=1)
+    0.5
+    """
+    if not len(kept):
+        return 0.0
+    shares = np.sort(kept.mean(axis=0))[::-1][:changed]
+    return float(min(shares.sum(), kept.any(axis=1).mean()))
 
 
 def allowance(samples: int, delta: float = DELTA, texts: int = 1) -> float:

@@ -4,8 +4,12 @@
 
 σ is the logistic function, so scores lie between 0 and 1. Draws are tied to the text and to nothing else: a score is a
 function of query and text, whatever stands beside it, and a text is drawn alike for all queries, so that an encoder
-reads each draw once. `SmoothedRanker.shift` bounds what a change of a text can do to the expectation of f̄; whether it
-certifies a list is for `measure.certificate` to say.
+reads each draw once. Of the text, only what an attack cannot change is looked at where that is possible: which sets its
+words are drawn from, how many words there are. So a substitution within a set that is a whole component changes no
+digit of a score, and words are masked in the same places whatever they are.
+
+`SmoothedRanker.shift` bounds what a change of a text can do to the expectation, `drawn_shift` what it can do to the
+mean of these very draws; whether that certifies a list is for `measure.certificate` to say.
 """
 
 from __future__ import annotations
@@ -19,10 +23,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shaketable.chance import rng_for
 from shaketable.errors import BadInput, check, check_within
-from shaketable.measure.certificate import mask_shift, shift
+from shaketable.measure.certificate import drawn_mask_shift, mask_shift, shift
 from shaketable.rankers import folder as folders
 from shaketable.registry import RANKERS
 from shaketable.score.road import ask
@@ -44,6 +49,7 @@ class Noise(Protocol):
     def fingerprint(self) -> str: ...
     def draws(self, doc: Doc, count: int) -> list[Doc]: ...
     def shift(self, doc: Doc, changed: int | None) -> float: ...
+    def drawn_shift(self, doc: Doc, changed: int | None, count: int) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -57,8 +63,8 @@ class Smoothed:
     scale       divides scores before σ: those of BM25 are so high that all would be 1
     seed        another one gives other draws
 
-    Sets are of the words of the collection that the ranker is opened on. No substitution of words by synonyms, up to
-    `changed` of them, moves the expectation by more than `shift`.
+    Sets are of the words of the collection that the ranker is opened on. No substitution of words by synonyms of these
+    sets, up to `changed` of them, moves the expectation by more than `shift`.
 
     Wu, Zhang, Guo, Chen, Fan, de Rijke, Cheng. Certified robustness to word substitution ranking attack for neural
     ranking models. CIKM 2022.
@@ -145,11 +151,15 @@ class Substitutions:
 
     def draws(self, doc: Doc, count: int) -> list[Doc]:
         """The document as it is drawn `count` times."""
-        rng = rng_for(self.seed, "substitutions", doc.title, doc.body)
+        rng = rng_for(self.seed, "substitutions", self.sets.pattern(doc.title), self.sets.pattern(doc.body))
         return [_with(doc, *drawn) for drawn in self.sets.draws((doc.title, doc.body), rng, count)]
 
     def shift(self, doc: Doc, changed: int | None) -> float:
         return shift(self.sets.shares(doc.title, doc.body), changed)
+
+    def drawn_shift(self, doc: Doc, changed: int | None, count: int) -> float:
+        """0 where no synonym changes what is drawn; 1 where one does, for then all is drawn anew."""
+        return 0.0 if changed == 0 or self.sets.fixed(doc.title, doc.body) else 1.0
 
 
 @dataclass(frozen=True)
@@ -173,11 +183,13 @@ class Masks:
         pieces = [
             re.split(f"({TOKEN.pattern})", text) for text in (doc.title, doc.body)
         ]  # space, word, space, ..., space
-        words = sum(len(some) // 2 for some in pieces)
-        rng = rng_for(self.seed, "masks", doc.title, doc.body)
-        order = np.argsort(rng.random((count, words)), axis=1)
-        hidden = order[:, : words - self.kept(words)].tolist()
-        return [_with(doc, *self._masked(pieces, set(places))) for places in hidden]
+        hidden = self._hidden(sum(len(some) // 2 for some in pieces), count)
+        return [_with(doc, *self._masked(pieces, set(places))) for places in hidden.tolist()]
+
+    def _hidden(self, words: int, count: int) -> NDArray[np.int64]:
+        """The places of the words that are masked: [count, masked]."""
+        order = np.argsort(rng_for(self.seed, "masks", words).random((count, words)), axis=1)
+        return order[:, : words - self.kept(words)]
 
     def _masked(self, pieces: list[list[str]], hidden: set[int]) -> list[str]:
         texts, first = [], 0
@@ -193,8 +205,19 @@ class Masks:
         return texts
 
     def shift(self, doc: Doc, changed: int | None) -> float:
-        words = len(TOKEN.findall(doc.title)) + len(TOKEN.findall(doc.body))
+        words = _words(doc)
         return mask_shift(words, self.kept(words), changed)
+
+    def drawn_shift(self, doc: Doc, changed: int | None, count: int) -> float:
+        """By how much the masks that are drawn let through what is changed."""
+        words = _words(doc)
+        kept = np.ones((count, words), dtype=bool)
+        np.put_along_axis(kept, self._hidden(words, count), False, axis=1)
+        return drawn_mask_shift(kept, changed)
+
+
+def _words(doc: Doc) -> int:
+    return len(TOKEN.findall(doc.title)) + len(TOKEN.findall(doc.body))
 
 
 def _with(doc: Doc, title: str, body: str) -> Doc:
@@ -265,6 +288,10 @@ class SmoothedRanker:
     def shift(self, doc: Doc, changed: int | None = None) -> float:
         """The most by which the expectation moves if `changed` words of a document change; None: all of them."""
         return self.source.shift(doc, changed)
+
+    def drawn_shift(self, doc: Doc, changed: int | None = None) -> float:
+        """The most by which the score itself moves if `changed` words of a document change; None: all of them."""
+        return self.source.drawn_shift(doc, changed, self.samples)
 
 
 def logistic(values: Any) -> Any:

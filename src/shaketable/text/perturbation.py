@@ -84,6 +84,21 @@ class Sets:
         picks = (rng.random((count, len(sizes))) * sizes).astype(np.int64)
         return [tuple(_joined(parts, row)) for row in picks.tolist()]
 
+    def pattern(self, text: str) -> str:
+        """A text with the first word of its set in the place of each word.
+
+        Texts of one pattern have the same draws from the same random numbers. A whole component has one first word, so
+        a synonym in such a component leaves the pattern as it is; other sets begin with the word itself.
+        """
+        stays, sets = self._parts(text)
+        return "".join(_joined([(stays, sets)], [0] * len(sets)))
+
+    def fixed(self, *texts: str) -> bool:
+        """Do texts keep their pattern, whichever synonyms are written in them?"""
+        words = {text[a:b].lower() for text in texts for a, b in cores(text)}
+        first = {word: self.perturbations[word][0] for word in words if word in self.synonyms}
+        return all(self.perturbations[u][0] == own for word, own in first.items() for u in self.synonyms[word])
+
     def _parts(self, text: str) -> tuple[list[str], list[tuple[str, ...]]]:
         """What stays of a text, before, between and after the words that are drawn, and the sets of these."""
         stays, sets, last = [], [], 0
