@@ -88,6 +88,25 @@ def test_vectors_by_hand():
     assert from_vectors(vectors(words[2:], six_rows()[2:]), absent).synonyms == {}
 
 
+def test_a_word_is_in_its_own_set_though_others_are_nearer_to_it():
+    """Vectors less their mean have lengths of their own: b, at -40°, is nearer to a, d and g than to itself."""
+    angles = np.radians([-50, -40, 60, -80, 20, 50, -60])
+    rows = np.stack((np.cos(angles), np.sin(angles)), axis=1)
+    v = all_but_the_top(rows, 0)
+    assert sorted(range(7), key=lambda i: -v[1] @ v[i])[3] == 1
+    sets = from_vectors(vectors("abcdefg", rows), dict.fromkeys("abcdefg", 2), tau=0.2, most=3, directions=0)
+    assert sets.perturbations["b"] == ("b", "g", "d")
+    assert sets.perturbations["c"] == ("c", "e", "f")
+
+
+def test_the_threshold_is_exact_beyond_32_bits():
+    rows = six_rows()
+    product = float(np.float32(0.8)) / float(np.linalg.norm(rows[1].astype(np.float32).astype(np.float64)))
+    for tau, found in ((product - 1e-9, True), (product + 1e-9, False)):
+        sets = from_vectors(vectors(SIX, rows), dict.fromkeys(SIX, 2), tau=tau, directions=0)
+        assert ("boat" in sets.synonyms) is found
+
+
 def test_the_projection_that_is_taken_away_is_that_of_the_vectors_before_they_are_centred():
     rows = np.random.default_rng(0).normal(size=(40, 12)) + 0.5
     unit = np.array([row / np.sqrt((row**2).sum()) for row in rows])
