@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from shaketable.attacks.drive import drive
+from shaketable.attacks.substitution import Greedy
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.defend.certdr import CertDR
 from shaketable.errors import BadInput, UnknownName
@@ -11,10 +13,13 @@ from shaketable.learners.noisy import Noisy
 from shaketable.learners.plan import Control, Plan
 from shaketable.measure.certificate import Certifiable, certified_rows
 from shaketable.rankers import smoothed
+from shaketable.rankers.lexical import BM25
 from shaketable.rankers.saved import Saved
+from shaketable.rankers.smoothed import Smoothed
 from shaketable.registry import DEFENCES, LEARNERS
 from shaketable.testing import check_ranker
 from shaketable.types import Collection, Defence, Doc, Query, Slate
+from tests.attacks.rooms import cases_on, knowledge_of, target_for
 from tests.toys import text
 
 
@@ -38,6 +43,24 @@ def test_what_makes_no_sense_is_refused():
         CertDR(synonyms="nobodys")
     with pytest.raises(UnknownName, match="objective"):
         CertDR(objective="none")
+
+
+def test_an_attack_by_synonyms_gets_nowhere_where_components_are_whole(tmp_path):
+    """The same search, the same synonyms: many documents rise in the lists of BM25, none where it is smoothed."""
+    docs = {f"d{i:02}": Doc(text(i, 9).capitalize() + ".") for i in range(40)}
+    woods = Collection("woods", MemoryCorpus(docs), {f"q{i}": Query(text(500 + i, 3)) for i in range(4)})
+    groups = [{"oak", "ash", "birch"}, {"pine", "fir", "larch", "yew"}, {"elm", "maple"}, {"cedar", "hazel"}]
+    lines = ["\t".join([word, *sorted(group - {word})]) for group in groups for word in sorted(group)]
+    (tmp_path / "trees.tsv").write_text("\n".join(lines))
+    synonyms = f"listed({str(tmp_path / 'trees.tsv')!r})"
+    attack = Greedy(synonyms=synonyms).open(knowledge_of(woods))
+    risen = {}
+    for name, model in {"plain": BM25(), "smoothed": Smoothed("bm25", 10, synonyms, scale=5.0)}.items():
+        target = target_for(model.open(woods))
+        outcomes = drive(attack, cases_on(woods, target, places=(5, 9, 15)), target)
+        risen[name] = sum(outcome.after < outcome.before for outcome in outcomes)
+    assert risen["plain"] > 6
+    assert risen["smoothed"] == 0
 
 
 def test_a_net_learns_from_noise_and_is_certified(tmp_path):

@@ -53,7 +53,8 @@ class Sets:
 
     A word is looked up in lower case, and what is drawn is in lower case: were it written as the word that it replaces,
     an attack could tell the two by their case, and their sets would have nothing in common. A word without synonyms is
-    kept to the letter.
+    kept to the letter, and so is one with other marks about it than one at its end, as in "(boat)": to write a synonym
+    there is none of the substitutions that a certificate speaks of.
     """
 
     synonyms: Mapping[str, tuple[str, ...]]
