@@ -180,9 +180,8 @@ class Masks:
 
     def draws(self, doc: Doc, count: int) -> list[Doc]:
         """The document as it is drawn `count` times."""
-        pieces = [
-            re.split(f"({TOKEN.pattern})", text) for text in (doc.title, doc.body)
-        ]  # space, word, space, ..., space
+        # space, word, space, ..., word, space
+        pieces = [re.split(f"({TOKEN.pattern})", text) for text in (doc.title, doc.body)]
         hidden = self._hidden(sum(len(some) // 2 for some in pieces), count)
         return [_with(doc, *self._masked(pieces, set(places))) for places in hidden.tolist()]
 
