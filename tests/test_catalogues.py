@@ -45,6 +45,8 @@ NEEDED = {
     "run": {"path": "'a.run'"},
     "saved": {"path": "'folder/model'"},
     "guarded": {"base": "'bm25'"},
+    "smoothed": {"base": "'bm25'"},
+    "masked": {"base": "'bm25'"},
     "hf": {"name": "'some/model'"},
     "st": {"name": "'some/model'"},
     "t5": {"name": "'some/model'"},

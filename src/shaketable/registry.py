@@ -303,6 +303,8 @@ RANKERS = Catalogue(
         "python": "shaketable.rankers.python:Python",
         "run": "shaketable.rankers.runfile:RunFile",
         "saved": "shaketable.rankers.saved:Saved",
+        "smoothed": "shaketable.rankers.smoothed:Smoothed",
+        "masked": "shaketable.rankers.smoothed:Masked",
         "dense": "shaketable.rankers.neural:Dense",
         "hf": "shaketable.rankers.neural:HF",
         "st": "shaketable.rankers.neural:ST",
@@ -473,7 +475,13 @@ DETECTORS = Catalogue(
     },
 )
 
-DEFENCES = Catalogue("defence", {"typos": "shaketable.defend.typos:Typos"})
+DEFENCES = Catalogue(
+    "defence",
+    {
+        "typos": "shaketable.defend.typos:Typos",
+        "certdr": "shaketable.defend.certdr:CertDR",
+    },
+)
 
 PROBES = Catalogue(
     "probe",

@@ -195,6 +195,18 @@ class Learner(Protocol):
     ) -> Model: ...
 
 
+@runtime_checkable
+class Defence(Protocol):
+    """A way to train a ranker that attacks move less: a frozen dataclass, with a text form.
+
+    It makes another plan of the plan of a training. `adversaries` hands out the file of adversarial training examples
+    (`data.attacked`); they are made when it is called, so a defence that needs none does not call it. A defence by such
+    examples may say in an attribute `examples` which (`defend.adversaries.Examples`).
+    """
+
+    def plan(self, plan: Plan, adversaries: Callable[[], Path]) -> Plan: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What an edit may know besides the text: the query a document is edited for, the need, words of the collection."""

@@ -255,6 +255,7 @@ LISTS = Catalogue(
         "imitated": "shaketable.learners.plan:Imitated",
         "control": "shaketable.learners.plan:Control",
         "varied_queries": "shaketable.learners.plan:VariedQueries",
+        "noisy": "shaketable.learners.noisy:Noisy",
     },
 )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shaketable.rankers import folder, formula, ltr, neural, runfile
+from shaketable.rankers import folder, formula, ltr, neural, runfile, smoothed
 from shaketable.types import Collection, Ranker
 
-KINDS = {formula.KIND: formula, runfile.KIND: runfile}
+KINDS = {formula.KIND: formula, runfile.KIND: runfile, smoothed.KIND: smoothed}
 """What a folder may hold besides nets and models on features."""
 
 

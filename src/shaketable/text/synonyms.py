@@ -113,21 +113,40 @@ class Counterfitted:
         """That the threshold does not apply, or what became of vectors on disk; mostly nothing."""
         return self._opened[1]
 
+    @property
+    def neighbours(self) -> Neighbours:
+        """The vectors themselves, or the lists."""
+        return self._opened[0]
+
     @cached_property
     def _memo(self) -> Memo[tuple[str, ...]]:
         near, _ = self._opened
         return Memo(lambda word: _single(word, near.near(word.lower(), self.count, self.threshold)))
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that neighbours are read from, or that vectors are fitted with."""
+        chosen = self._chosen
+        if isinstance(chosen, Path):
+            return (chosen,)
+        return *filter(None, (chosen.vectors,)), *chosen.synonyms, *chosen.antonyms
+
     @cached_property
     def _opened(self) -> tuple[Neighbours, str]:
+        chosen = self._chosen
+        return _ready(chosen) if isinstance(chosen, Path) else counterfitting.fitted(chosen)
+
+    @property
+    def _chosen(self) -> Path | counterfitting.Inputs:
+        """A file of what is fitted already, or files to fit."""
         if self.path:
-            return _ready(Path(self.path))
+            return Path(self.path)
         files = counterfitting.inputs(self.vectors, self.synonyms, self.antonyms)
         there = sorted((path for path in places() if path.is_file()), key=_holds_lists)
         named = self.vectors or self.synonyms or self.antonyms
         if named or not there or (_holds_lists(there[0]) and all(files)):
-            return counterfitting.fitted(files)
-        return _ready(there[0])
+            return files
+        return there[0]
 
 
 @dataclass(frozen=True)
@@ -141,6 +160,11 @@ class Listed:
 
     def of(self, word: str) -> tuple[str, ...]:
         return self._memo[word]
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The file."""
+        return (Path(self.path),)
 
     @cached_property
     def _memo(self) -> Memo[tuple[str, ...]]:

@@ -1,0 +1,188 @@
+"""Certificates: which lists no admissible attack on documents can break, and what attacks came to there.
+
+A smoothed ranker has the score f̄(q, d) = E σ(f(q, r)), where r is d with random words. Its certificate rests on one
+number for each document, the shift o_d: no admissible change of d moves f̄(q, d) by more than that. A list, sorted by
+f̄, is certified at K if no document from below can be brought among the first K:
+
+    Δ_K = f̄(q, d_K) - f̄(q, d_K+1) - max o_d > 0           the paper's condition, the maximum over d below K
+    f̄(q, d_K) - max (f̄(q, d) + o_d) > 0                   the tight condition, which holds wherever the first does
+
+Where f̄ is a mean of n draws, which lies further than t = sqrt(ln(2 / δ) / 2n) from its expectation with probability δ
+at most (Hoeffding), what is left must be more than 2 t. That is said of two texts, as in the paper; it is said of all
+N texts of a list at once with δ / N in the place of δ.
+
+Nothing need be allowed for where the shift is not of the expectation but of the mean itself, whose draws are fixed by
+the seed (`rankers.smoothed.SmoothedRanker.drawn_shift`): such a certificate is of the ranker as it scores.
+
+Wu, Zhang, Guo, Chen, Fan, de Rijke, Cheng. Certified robustness to word substitution ranking attack for neural ranking
+models. CIKM 2022.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, log, sqrt
+from typing import Literal, Self, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.errors import BadInput
+from shaketable.measure.promotion import Attempts, Estimate, intrusion, success_rate
+from shaketable.types import ranking
+
+Floats = NDArray[np.float64]
+KS = (*range(1, 11), *range(20, 100, 10))
+DELTA = 0.05
+ROUNDING = 2.0**-23
+"""Scores are ranked in 32 bits, so two between 0 and 1 must be further apart than this to be ranked as they are."""
+
+Reading: TypeAlias = Literal["paper", "paper, sampled", "tight", "tight, sampled", "tight, whole list"]
+"""Which condition a certificate is of. The first and the third take f̄ as exact; "sampled" allows for the draws of two
+texts, "whole list" for those of all texts of the list."""
+READINGS: tuple[Reading, ...] = get_args(Reading)
+
+
+def shift(shares: NDArray[np.floating], changed: int | None = None) -> float:
+    """o_d of words that are drawn from perturbation sets, q_w of each of its words given.
+
+        o_d = 1 - Π q_w over the `changed` smallest; all of them if that is None
+
+    >>> shift(np.array([1.0, 0.5, 0.8, 0.9]), changed=2), round(shift(np.array([1.0, 0.5, 0.8, 0.9])), 6)
+    (0.6, 0.64)
+    """
+    return float(1 - np.prod(np.sort(shares)[:changed]))
+
+
+def mask_shift(words: int, kept: int, changed: int | None = None) -> float:
+    """o_d of a text of so many words, of which so many are kept at random and all others masked.
+
+        o_d = 1 - C(T - R, k) / C(T, k)
+
+    is the probability that one of R changed words is seen; if none is, the masked text is what it was. R = T if
+    `changed` is None. Any word may become any other, but none may come or go.
+
+    Levine, Feizi. Robustness certificates for sparse adversarial attacks by randomized ablation. AAAI 2020. RobustMask
+    (Liu et al. 2025, theorem 1) multiplies this by the mean score of the masked texts of the changed document, which
+    nobody knows before the attack, and by 1 / C(T, k), which its proof counts twice: that product is no bound.
+
+    >>> mask_shift(words=4, kept=1, changed=1), mask_shift(4, 2, 2), mask_shift(4, 2, 3), mask_shift(0, 0)
+    (0.25, 0.8333333333333334, 1.0, 0.0)
+    """
+    if not 0 <= kept <= words:
+        raise BadInput(f"of {words} words {kept} cannot be kept")
+    among = np.arange(words if changed is None else min(changed, words))
+    unseen = np.prod(np.maximum(words - kept - among, 0) / (words - among))
+    return float(1 - unseen)
+
+
+def drawn_mask_shift(kept: NDArray[np.bool_], changed: int | None = None) -> float:
+    """How far the mean over given masks can move: [masks, words], True where a mask keeps a word.
+
+    Only masks that keep a changed word change, so it is at most the share of masks that keep one of R words, and that
+    at most the sum of the R largest shares of masks that keep a word, and 1. The words that count are the worst ones,
+    so it holds whoever knows the masks.
+
+    >>> drawn_mask_shift(np.array([[True, False], [True, False], [False, True], [False, True]]), changed=1)
+    0.5
+    """
+    if not len(kept):
+        return 0.0
+    shares = np.sort(kept.mean(axis=0))[::-1][:changed]
+    return float(min(shares.sum(), kept.any(axis=1).mean()))
+
+
+def allowance(samples: int, delta: float = DELTA, texts: int = 1) -> float:
+    """What must be left of a margin between two means of draws, 2 sqrt(ln(2 texts / δ) / 2n).
+
+    >>> round(allowance(1000), 4)
+    0.0859
+    """
+    return 2 * sqrt(log(2 * texts / delta) / (2 * samples))
+
+
+@dataclass(frozen=True, eq=False)
+class Certifiable:
+    """The smoothed scores of a list, best first, and the shift of each of its documents."""
+
+    scores: Floats
+    shifts: Floats
+
+    def __post_init__(self) -> None:
+        if self.scores.shape != self.shifts.shape or self.scores.ndim != 1:
+            raise BadInput(f"a list has {self.scores.shape} scores and {self.shifts.shape} shifts; it needs one each")
+
+    @classmethod
+    def of(cls, scores: Mapping[str, float], shifts: Mapping[str, float]) -> Self:
+        """A list by its documents, in the order that `types.ranking` has."""
+        order = ranking(scores)
+        return cls(np.array([scores[d] for d in order], float), np.array([shifts[d] for d in order], float))
+
+    def margin(self, k: int) -> float:
+        """Δ_K, the paper's margin; infinite where there is no document below K."""
+        if len(self.scores) <= k:
+            return inf
+        return float(self.scores[k - 1] - self.scores[k] - self.shifts[k:].max())
+
+    def tight_margin(self, k: int) -> float:
+        """f̄(q, d_K) less the most that any document below K can come to."""
+        if len(self.scores) <= k:
+            return inf
+        return float(self.scores[k - 1] - (self.scores[k:] + self.shifts[k:]).max())
+
+    def certified(self, k: int, reading: Reading, samples: int, delta: float = DELTA, least: float = ROUNDING) -> bool:
+        """Is the list certified at K, with more than `least` left, which is at least what the ranker's noise is?"""
+        margin = self.margin(k) if reading.startswith("paper") else self.tight_margin(k)
+        if reading.endswith("sampled"):
+            margin -= allowance(samples, delta)
+        elif reading == "tight, whole list":
+            margin -= allowance(samples, delta, len(self.scores))
+        return margin > least
+
+
+def certified_queries(
+    lists: Mapping[str, Certifiable], k: int, reading: Reading, samples: int, delta: float = DELTA
+) -> list[str]:
+    """The queries whose lists are certified at K."""
+    return [qid for qid, one in lists.items() if one.certified(k, reading, samples, delta)]
+
+
+def certified_rows(
+    lists: Mapping[str, Certifiable], samples: int, ks: Sequence[int] = KS, delta: float = DELTA
+) -> list[dict[str, float]]:
+    """CRQ@K, the share of queries whose lists are certified, in per cent: a row for each K, a column for each reading.
+
+    A list that is no longer than K is certified, for there is nobody to bring in; `short` counts these.
+    """
+    if not lists:
+        raise BadInput("there is no list to certify")
+    return [
+        {
+            "K": k,
+            "queries": len(lists),
+            "short": sum(len(one.scores) <= k for one in lists.values()),
+            **{
+                f"CRQ % ({reading})": 100 * len(certified_queries(lists, k, reading, samples, delta)) / len(lists)
+                for reading in READINGS
+            },
+        }
+        for k in ks
+    ]
+
+
+def conditional_success(attempts: Attempts, certified: Collection[str], k: int, seed: int = 0) -> dict[str, Estimate]:
+    """What is called conditional success rate, in per cent, in each way that it can be read.
+
+    The papers do not print a definition, so each is named by what it counts:
+      CSR              of targets from below K, those that end among the first K, P(r' ≤ K | r > K)
+      ASR, certified   of targets in lists that are certified at K, those whose move serves the goal
+      CSR, certified   both: if all attacks were admissible, a certificate says that this is 0
+    """
+    sure = set(certified)
+    inside = attempts.where(np.array([qid in sure for qid in attempts.queries], dtype=bool))
+    return {
+        f"CSR@{k} %": intrusion(attempts, k, seed),
+        f"ASR %, certified at {k}": success_rate(inside, seed),
+        f"CSR@{k} %, certified": intrusion(inside, k, seed),
+    }
