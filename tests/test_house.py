@@ -37,6 +37,7 @@ LINES = [
     {"door"},
     {"task", "report", "testing"},
     {"bench"},
+    {"defend"},
     {"attacks", "probes"},
     {"learners"},
     {"rankers"},

@@ -472,6 +472,16 @@ DETECTORS = Catalogue(
     },
 )
 
+DEFENCES = Catalogue(
+    "defence",
+    {
+        "st": "shaketable.defend.defences:ST",
+        "da": "shaketable.defend.defences:DA",
+        "at": "shaketable.defend.defences:AT",
+        "piat": "shaketable.defend.defences:PIAT",
+    },
+)
+
 PROBES = Catalogue(
     "probe",
     {

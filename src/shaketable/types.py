@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from shaketable.attacks.knowledge import Knowledge
     from shaketable.bench import Bench
+    from shaketable.learners.plan import Plan
     from shaketable.probes.ground import Ground
     from shaketable.rankers.nets.net import Net
 
@@ -192,6 +193,18 @@ class Learner(Protocol):
         watch: Watch = unwatched,
         overwrite: bool = False,
     ) -> Model: ...
+
+
+@runtime_checkable
+class Defence(Protocol):
+    """A way to train a ranker that attacks move less: a frozen dataclass, with a text form.
+
+    It makes another plan of the plan of a training. `adversaries` hands out the file of adversarial training examples
+    (`data.attacked`); they are made when it is called, so a defence that needs none does not call it. A defence by such
+    examples may say in an attribute `examples` which (`defend.adversaries.Examples`).
+    """
+
+    def plan(self, plan: Plan, adversaries: Callable[[], Path]) -> Plan: ...
 
 
 @dataclass(frozen=True, slots=True)

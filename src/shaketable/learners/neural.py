@@ -59,6 +59,7 @@ OBJECTIVES = Catalogue(
         "list_mle": "shaketable.learners.losses:ListMLE",
         "lambda_loss": "shaketable.learners.losses:LambdaLoss",
         "margin_mse": "shaketable.learners.losses:MarginMSE",
+        "piat": "shaketable.learners.invariance:PIAT",
     },
 )
 Presets = Mapping[str, Mapping[str, Any]]
@@ -179,7 +180,7 @@ class NeuralLearner(ABC):
         validation = loop.Validation(collection, self.measure, qrels, lessons.candidates)
         training = loop.Training(net, source, objective, validation, schedule, seed, target, whole, watch)
         course = training.run()
-        card = about | self.remarks(collection) | _outcome(net, course, schedule)
+        card = about | dict(plan.about) | self.remarks(collection) | _outcome(net, course, schedule)
         saving.FittedNet(net, card).save(target, overwrite=overwrite)
         training.clean()
         return Saved(str(target))

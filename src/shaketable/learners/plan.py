@@ -6,10 +6,11 @@ example, brings another plan; learners and the training loop stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b, file_digest
-from typing import Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from shaketable.chance import draws_for, rng_for
 from shaketable.data.letor import Letor
 from shaketable.data.splits import held_out
 from shaketable.errors import BadInput, check
+from shaketable.files import reading
 from shaketable.learners.baselines import Baselines, files_of, read_baselines
 from shaketable.learners.samples import (
     Judged,
@@ -97,7 +99,10 @@ def _found(collection: Collection, finder: str, qids: Sequence[str], depth: int)
 
 @runtime_checkable
 class Lists(Protocol):
-    """Where lists come from: for nets as a source of lists of texts, for learners from features as labels of rows."""
+    """Where lists come from: for nets as a source of lists of texts, for learners from features as labels of rows.
+
+    Lists that are read from files may say so in an attribute `files`: what is learned then depends on what is in them.
+    """
 
     def source(self, lessons: Lessons, size: int) -> tuple[Source, Qrels]:
         """Lists of `size` texts to learn from, and judgements to validate by."""
@@ -182,6 +187,10 @@ class Control:
 
     lists: Lists = field(default_factory=Judgements)
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return files_read(self.lists)
+
     def source(self, lessons: Lessons, size: int) -> tuple[Source, Qrels]:
         source, qrels = self.lists.source(lessons, size)
         dealt = {}
@@ -197,6 +206,11 @@ class Control:
         for qid, start, end in zip(rows.qids, rows.starts[:-1], rows.starts[1:], strict=True):
             labels[start:end] = labels[start:end][rng_for(seed, "shuffled labels", qid).permutation(end - start)]
         return replace(rows, labels=np.asarray(labels))
+
+
+def files_read(lists: Lists) -> tuple[Path, ...]:
+    """The files that lists are read from; those of most are none."""
+    return tuple(getattr(lists, "files", ()))
 
 
 def _as_taught(teacher: Ranker, lessons: Lessons) -> Qrels:
@@ -215,17 +229,24 @@ LISTS = Catalogue(
         "teacher": "shaketable.learners.plan:Teacher",
         "imitated": "shaketable.learners.plan:Imitated",
         "control": "shaketable.learners.plan:Control",
+        "augmented": "shaketable.learners.attacked:Augmented",
+        "with_attacked": "shaketable.learners.attacked:WithAttacked",
+        "beside_attacked": "shaketable.learners.attacked:BesideAttacked",
     },
 )
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Where lists come from, what is made small ("" is the learner's own objective), and the baselines, by text."""
+    """Where lists come from, what is made small ("" is the learner's own objective), and the baselines, by text.
+
+    `about` is what the card of a model should tell of how the plan came to be, and no part of the plan.
+    """
 
     lists: Lists = field(default_factory=Judgements)
     objective: str = ""
     baselines: tuple[str, ...] = ()
+    about: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def systems(self, collection: Collection | None = None) -> Baselines | None:
         """The baselines, opened."""
@@ -240,7 +261,7 @@ class Plan:
     def fingerprint(self) -> str:
         """Names the plan and what is in the files that it speaks of."""
         digests = []
-        for path in files_of(self.baselines):
-            with path.open("rb") as raw:
+        for path in (*files_of(self.baselines), *files_read(self.lists)):
+            with reading(path), path.open("rb") as raw:
                 digests.append(file_digest(raw, lambda: blake2b(digest_size=16)).hexdigest())
         return fingerprint(self.spec, digests)

@@ -20,13 +20,26 @@ from shaketable.types import Collection, Corpus, Doc, Ranker, Retriever, Run, Sl
 
 
 @dataclass(frozen=True)
+class Twins:
+    """A list of a query as it is, and as an attack left it: `attacked[i]` is what became of `clean[i]`, or the same."""
+
+    query: str
+    clean: tuple[str, ...]
+    attacked: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Sample:
-    """A query and texts whose order is known: the higher the label, the better. `name` is for messages."""
+    """A query and texts whose order is known: the higher the label, the better. `name` is for messages.
+
+    A list without labels may stand beside it, of this query or of another one, before and after an attack.
+    """
 
     name: str
     query: str
     texts: tuple[str, ...]
     labels: tuple[float, ...]
+    beside: Twins | None = None
 
 
 class Source(Protocol):
