@@ -16,11 +16,23 @@ from shaketable.door.names import named_models
 from shaketable.errors import BadInput, ShaketableError, UnknownName
 from shaketable.learners.neural import OBJECTIVES, EncoderLearner, NeuralLearner, WordLearner
 from shaketable.learners.plan import LISTS
-from shaketable.registry import EDITS, LEARNERS, MEASURES, PROBES, RANKERS, SYNONYMS, TASKS, WRITERS, Catalogue, fits
+from shaketable.registry import (
+    DEFENCES,
+    EDITS,
+    LEARNERS,
+    MEASURES,
+    PROBES,
+    RANKERS,
+    SYNONYMS,
+    TASKS,
+    WRITERS,
+    Catalogue,
+    fits,
+)
 from shaketable.types import ChangeMeasure, Collection, Context, Doc, Query, SpreadMeasure
 from tests.toys import text
 
-CATALOGUES = (RANKERS, LEARNERS, WRITERS, EDITS, MEASURES, TASKS, PROBES, LISTS, OBJECTIVES, SYNONYMS)
+CATALOGUES = (RANKERS, LEARNERS, WRITERS, EDITS, MEASURES, TASKS, PROBES, DEFENCES, LISTS, OBJECTIVES, SYNONYMS)
 NEEDED = {
     "http": {"url": "'http://127.0.0.1:9/rerank'"},
     "python": {"target": "'tests.toys:Overlap'"},
@@ -34,6 +46,8 @@ NEEDED = {
     "teacher": {"ranker": "'bm25'"},
     "pairs": {"path": "'mine.jsonl'"},
     "listed": {"path": "'mine.tsv'"},
+    "with_attacked": {"path": "'mine.jsonl'"},
+    "beside_attacked": {"path": "'mine.jsonl'"},
 }
 """Parameters without a default, and something that they can be."""
 

@@ -39,7 +39,7 @@ def read_examples(path: Path, collection: Collection, qids: Sequence[str]) -> Le
         for qid, text in one.queries.items():
             if qid not in collection.queries or collection.queries[qid].text != text:
                 raise BadInput(
-                    f"is not of the collection {collection.name}: it has no query {qid!r} of this text", path
+                    f"is not of the collection {collection.name}, which has no query {qid!r} of this text", path
                 )
         if one.docno not in collection.docs:
             raise BadInput(f"is not of the collection {collection.name}, which has no document {one.docno!r}", path)
