@@ -11,7 +11,7 @@ from shaketable.bench import Bench
 from shaketable.defend.adversaries import Examples, Making, drawn
 from shaketable.errors import BadInput
 from shaketable.learners.neural import NeuralLearner
-from shaketable.learners.plan import Plan
+from shaketable.learners.plan import Plan, divided
 from shaketable.rankers.saved import Saved
 from shaketable.registry import ATTACKS, DEFENCES, LEARNERS
 from shaketable.score.road import Traits
@@ -86,7 +86,7 @@ def _made(
 def attack_on(bench: Bench, model: Saved, examples: Examples, train: str, valid: str | None = None) -> Making:
     """The attack on a model that gives examples, for the queries that it learned from."""
     collection = bench.collection
-    qids, _ = bench.parts(train, valid)
+    qids, _ = divided(collection, *bench.parts(train, valid), bench.seed)
     found = bench.candidates_of(qids) or {}
     candidates = {
         qid: {docno: found[qid][docno] for docno in ranking(found[qid])[: bench.depth]} for qid in qids if qid in found

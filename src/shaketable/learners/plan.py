@@ -70,10 +70,8 @@ class Lessons:
             raise BadInput(f"collection {collection.name} has no query {unknown[0]!r}")
         if both := set(train) & set(valid):
             raise BadInput(f"query {min(both)!r} is both to learn from and to validate on")
-        if not valid and hold_out:
-            judged = [qid for qid in train if collection.qrels.get(qid)] or list(train)
-            valid = held_out(judged, seed)[1]
-            train = [qid for qid in train if qid not in set(valid)]
+        if hold_out:
+            train, valid = divided(collection, train, valid, seed)
         qids = [*train, *valid]
         if candidates is None:
             candidates = collection.candidates or _found(collection, first_stage, qids, depth)
@@ -87,6 +85,17 @@ class Lessons:
         """Those of the queries to validate on."""
         qrels = self.collection.qrels
         return {qid: qrels[qid] for qid in self.valid if qrels.get(qid)}
+
+
+def divided(
+    collection: Collection, train: Sequence[str], valid: Sequence[str], seed: int
+) -> tuple[Sequence[str], Sequence[str]]:
+    """The queries to learn from and to validate on; with none to validate on, a fifth of the others is held out."""
+    if valid:
+        return train, valid
+    judged = [qid for qid in train if collection.qrels.get(qid)] or list(train)
+    valid = held_out(judged, seed)[1]
+    return [qid for qid in train if qid not in set(valid)], valid
 
 
 def _found(collection: Collection, finder: str, qids: Sequence[str], depth: int) -> Run:
