@@ -133,7 +133,8 @@ def test_every_parameter_without_a_default_is_known_here():
                 for field in dataclasses.fields(catalogue.class_of(name))
                 if field.init and field.default is field.default_factory
             }
-            assert needed == NEEDED.get(name, {}).keys(), f"{catalogue.kind} {name}"
+            known = {} if catalogue is DEFENCES else NEEDED.get(name, {})  # one of them is called as a ranker is
+            assert needed == known.keys(), f"{catalogue.kind} {name}"
             for field in needed:
                 with pytest.raises(BadInput, match=f"{name} needs {field}"):
                     catalogue.build(f"{name}()")

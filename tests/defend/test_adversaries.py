@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -157,6 +158,17 @@ def test_what_was_finished_before_a_kill_is_not_made_again(home, monkeypatch):
     assert whole.cost.pairs == kept.cost.pairs
 
 
+@pytest.mark.parametrize(
+    "harm", [lambda text: text[:-40], lambda text: text.replace("greedy", "greedi", 1), lambda _: ""]
+)
+def test_what_has_changed_on_disk_is_made_again(harm):
+    kept = making(queries=2).run()
+    whole = kept.path.read_text()
+    kept.path.write_text(harm(whole))
+    assert making(queries=2).run().changed == kept.changed
+    assert kept.path.read_text() == whole
+
+
 def test_how_long_it_may_take_is_said(monkeypatch):
     monkeypatch.setattr(adversaries, "PART", 2)
     said: list[str] = []
@@ -171,8 +183,6 @@ def test_an_attack_that_fails_everywhere_is_said_in_a_sentence():
         def steps(self, case, draws):
             raise ValueError("no")
             yield
-
-    from dataclasses import replace
 
     with pytest.raises(BadInput, match="failed on all documents"):
         replace(making(), attack=Broken).run()

@@ -19,7 +19,7 @@ from shaketable.types import Slate
 
 torch = pytest.importorskip("torch")
 
-TINY = "knrm(steps=6, every=3, lists=3, size=4, dim=8)"
+TINY = "knrm(steps=6, every=3, lists=3, size=4, lr=0.1, dim=8)"
 FEW = "queries=4, documents=3"
 
 
@@ -76,6 +76,8 @@ def trained(folder: Path, defence: str | None, **more):
 def test_every_defence_trains_a_ranker_and_its_card_tells(kept, tmp_path, defence):
     done, said = trained(tmp_path / "m", defence)
     card = Saved(str(tmp_path / "m")).card()
+    assert f"defended by {card['defence']['text']}" in str(done)
+    assert f"defended by {card['defence']['text']}" in str(done)
     assert card["defence"]["text"] == defence.replace("queries=4, documents=3", "documents=3, queries=4")
     assert done.card["defence"] == card["defence"]
     assert card["steps"] == 6
@@ -90,6 +92,7 @@ def test_every_defence_trains_a_ranker_and_its_card_tells(kept, tmp_path, defenc
         assert any("without a defence first" in one for one in said)
         assert len(list((kept / "adversaries").glob("*.jsonl"))) == 1, "all defences share the examples"
     else:
+        assert card["best"] > 0
         assert said == []
     collection = read_sample()
     ranker = done.model.open(collection)
@@ -106,7 +109,8 @@ def test_no_defence_standard_training_and_piat_of_natural_loss_alone_are_one(kep
     assert "defence" not in Saved(str(tmp_path / "st")).card()
     assert history(tmp_path / "one") == history(tmp_path / "none")
     assert same(tmp_path / "none", tmp_path / "one")
-    assert history(tmp_path / "half") != history(tmp_path / "none")
+    assert Saved(str(tmp_path / "none")).card()["best"] > 0  # so these are weights that were learned
+    assert not same(tmp_path / "none", tmp_path / "half")
 
 
 def history(folder: Path) -> list[dict[str, float]]:
@@ -148,9 +152,17 @@ def test_attacked_documents_of_a_file_take_the_place_of_examples(kept, tmp_path)
     mine = tmp_path / "mine.jsonl"
     mine.write_bytes(path.read_bytes())
     _, said = trained(tmp_path / "n", "at", attacked=mine)
-    assert said == []
+    assert not any("without a defence first" in one for one in said)
     assert Saved(str(tmp_path / "n")).card()["defence"] == {"text": "at", "attacked": str(mine)}
     assert same(tmp_path / "m", tmp_path / "n")
+
+
+def test_a_defence_that_came_to_nothing_says_so(tmp_path):
+    """What is best on the validation queries is kept, and that may be the net before its first step."""
+    done, said = trained(tmp_path / "m", "da(words=2)", learner=TINY.replace("lr=0.1", "lr=1e-12"))
+    assert done.card["best"] == 0
+    assert said == ["no step of the training did better on the validation queries than none, so what is kept has no "
+                    "defence"]  # fmt: skip
 
 
 def test_a_defence_of_your_own(tmp_path):

@@ -5,8 +5,8 @@ what is wanted there is more than places tell: the neighbour of a document whose
 whether or not it passes another one. So attacks are shown a finer scale: the place of a score among all numbers that
 float32 has. A document whose score nothing raised stays as it is.
 
-What is made is kept under $SHAKETABLE_HOME/adversaries, named by all that it depends on. It is made in parts of some
-queries, and a part that was finished is not made again.
+What is made is kept under $SHAKETABLE_HOME/adversaries, named by all that it depends on, with a checksum: a file that
+has changed is made again. It is made in parts of some queries, and a part that was finished is not made again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +171,7 @@ class Making:
 
     def run(self, say: Callable[[str], None] = lambda message: None) -> Kept:
         """The examples, made now unless they are kept already; `say` is told how long it may take."""
-        if not self.path.is_file():
+        if not self._is_whole():
             self._make(say)
         rows = read_attacked(self.path)
         changed = sum(one.doc != self.collection.docs[one.docno] for one in rows)
@@ -201,7 +202,12 @@ class Making:
         if not rows:
             raise BadInput(f"{self.recipe} failed on all documents that it was to attack, so there is nothing to learn")
         write_attacked(rows, self.path)
+        self._note(self._cost(), _digest(self.path))
         self._tidy(range(0, len(qids), PART))
+
+    def _is_whole(self) -> bool:
+        """Are they there, as they were written?"""
+        return self.path.is_file() and self._noted().get("checksum") == _digest(self.path)
 
     def _attacked(self, attack: Attack, qids: Sequence[str]) -> tuple[list[Attacked], int]:
         """The documents of some queries as the attack left them, and the pairs that were asked for."""
@@ -235,18 +241,28 @@ class Making:
         return self.path.with_suffix("") / f"part-{start:08}.jsonl"
 
     def _cost(self) -> Cost:
-        path = self.path.with_suffix(".json")
-        try:
-            return Cost(**json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            return Cost()
+        noted = self._noted()
+        return Cost(noted.get("seconds", 0.0), noted.get("pairs", 0))
 
-    def _note(self, cost: Cost) -> None:
+    def _noted(self) -> dict[str, Any]:
+        """What was written down so far; nothing, if that cannot be read."""
+        with suppress(OSError, ValueError):
+            noted = json.loads(self.path.with_suffix(".json").read_text(encoding="utf-8"))
+            if isinstance(noted, dict):
+                return noted
+        return {}
+
+    def _note(self, cost: Cost, checksum: str = "") -> None:
         with written_whole(self.path.with_suffix(".json")) as out:
-            json.dump({"seconds": cost.seconds, "pairs": cost.pairs}, out)
+            json.dump({"seconds": cost.seconds, "pairs": cost.pairs, "checksum": checksum}, out)
 
     def _tidy(self, starts: Iterable[int]) -> None:
         for start in starts:
             self._part(start).unlink(missing_ok=True)
         with suppress(OSError):
             self.path.with_suffix("").rmdir()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as raw:
+        return file_digest(raw, lambda: blake2b(digest_size=16)).hexdigest()

@@ -94,6 +94,8 @@ class Training:
             parts.append(f"{step}{name} {self.card['value']:.4f} on {valid['queries']} validation queries")
         if self.test is not None:
             parts.append(f"NDCG@10 {self.test:.4f} on the test queries")
+        if defence := self.card.get("defence"):
+            parts.append(f"defended by {defence['text']}")
         if "seconds" in self.card:
             parts.append(f"{self.card['seconds']:.0f} s")
         return "; ".join(parts)
@@ -228,7 +230,10 @@ def train(
         model = bench.fit_folds(chosen, folds, folder=out, plan=plan, overwrite=overwrite)
     else:
         model = bench.fit(chosen, split, valid=valid, plan=plan, folder=out, overwrite=overwrite)
-    return Training(model, LEARNERS.spec(chosen), {"train": {"queries": 0}} | model.card(), trials)
+    card = {"train": {"queries": 0}} | model.card()
+    if card.get("defence") and card.get("best") == 0:
+        say("no step of the training did better on the validation queries than none, so what is kept has no defence")
+    return Training(model, LEARNERS.spec(chosen), card, trials)
 
 
 def train_writer(
