@@ -210,6 +210,19 @@ def test_the_objective_is_a_mixture(net):
         assert found == pytest.approx(share * natural + (1 - share) * invariant, abs=1e-6)
 
 
+@pytest.mark.parametrize("loss", ["kl", "listnet", "listmle"])
+def test_what_is_learned_is_to_keep_the_order(net, loss):
+    objective = PIAT(loss=loss, lambda_=0.2)
+    before = Invariance(loss=loss).between(*twins_scored(net, TWINS)).mean().item()
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(60):
+        optimizer.zero_grad()
+        objective(net, SAMPLES).backward()
+        optimizer.step()
+    after = Invariance(loss=loss).between(*twins_scored(net, TWINS)).mean().item()
+    assert after < before
+
+
 def test_lists_without_a_counterpart_are_refused_unless_nobody_looks_at_it(net):
     bare = [Sample("1", "oak", ("oak", "elm"), (1.0, 0.0))]
     with pytest.raises(BadInput, match="these lists bring none"):
