@@ -282,7 +282,7 @@ class Bench:
         place = Path(folder) if folder is not None else self._place(how, qids, judges, plan)
         if folder is None and self._is_kept(place):
             return Saved(str(place))
-        candidates = self._candidates_of([*qids, *judges])
+        candidates = self.candidates_of([*qids, *judges])
         arguments = (how, qids, judges, self.seed, plan, candidates, place, self.depth, self.road.watch, overwrite)
         origin = Origin(self.collection.source) if self.collection.source else None
         ((_, model),) = completed(self.road.executor, [(0, Job(_fitted, self.collection, arguments, origin))])
@@ -456,7 +456,7 @@ class Bench:
         lists = self.road.search(ranker, list(texts.values()), self.depth, name, self.origin(name))
         return {qid: found for qid, found in zip(texts, lists, strict=True) if found is not None}
 
-    def _candidates_of(self, qids: Sequence[str]) -> Run | None:
+    def candidates_of(self, qids: Sequence[str]) -> Run | None:
         """What the queries are learned with: the collection's candidates if it has any for them, or a new search."""
         given = self.collection.candidates
         if any(qid in given for qid in qids):

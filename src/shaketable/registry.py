@@ -480,6 +480,10 @@ DEFENCES = Catalogue(
     {
         "typos": "shaketable.defend.typos:Typos",
         "certdr": "shaketable.defend.certdr:CertDR",
+        "st": "shaketable.defend.defences:ST",
+        "da": "shaketable.defend.defences:DA",
+        "at": "shaketable.defend.defences:AT",
+        "piat": "shaketable.defend.defences:PIAT",
     },
 )
 

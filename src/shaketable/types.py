@@ -398,15 +398,6 @@ class Constraint(Protocol):
     def open(self, knowledge: Knowledge) -> Check: ...
 
 
-class Defence(Protocol):
-    """A way to train a ranker that holds out: a frozen dataclass, with a text form, that makes another plan of a plan.
-
-    `adversaries` makes the file of adversarial examples (JSONL of `Attacked`), once; whoever needs none does not call.
-    """
-
-    def plan(self, plan: Plan, adversaries: Callable[[], Path]) -> Plan: ...
-
-
 Suspicion: TypeAlias = Callable[[Sequence[Doc]], NDArray[np.float64]]
 """How suspicious each text is; more is worse."""
 

@@ -181,3 +181,20 @@ def cells(result: dict) -> set[object]:
     """All that stands alone in a cell, or over a column, of a result's tables."""
     tables = result["tables"].values()
     return {cell for table in tables for row in [table["columns"], *table["rows"]] for cell in row}
+
+
+def test_a_defended_ranker(shaketable):
+    pytest.importorskip("torch")
+    words = ("train", "knrm(steps=2, every=2, lists=2, size=3, dim=4)", "--data", "sample", "--depth", 10)
+    defence = "piat(queries=3, documents=2, size=4, attacked=2)"
+    ended = shaketable(*words, "--out", "models/piat", "--defence", defence, "--json", "card.json")
+    assert ended.code == 0, ended.err
+    assert "without a defence first" in ended.err
+    assert "attacking 6 documents of 3 queries with white_wsra" in ended.err
+    card = json.loads(Path("card.json").read_text())["card"]
+    assert card["defence"]["examples"]["documents"] == 6
+    assert "did you mean piat" in shaketable(*words, "--out", "m", "--defence", "pait").complaint()
+    complaint = shaketable("train", "ranksvm", "--data", "sample", "--out", "m", "--defence", "at").complaint()
+    assert "at defends nets" in complaint
+    complaint = shaketable("train", "ranksvm", "--letor", "x", "--out", "m", "--defence", "at").complaint()
+    assert "needs a collection (--data)" in complaint

@@ -176,6 +176,16 @@ Tune = Annotated[
 Preset = Annotated[
     str | None, typer.Option("--preset", help="Take a neural ranker's settings for robust04, mq2007 or msmarco.")
 ]
+DefenceText = Annotated[
+    str | None,
+    typer.Option("--defence", help="Train the ranker so that attacks move it less: st (none), da, at or piat, for "
+                 "example \"piat(loss='listnet')\"; see 'list defences'."),
+]  # fmt: skip
+AttackedExamples = Annotated[
+    Path | None,
+    typer.Option("--attacked", help="With --defence: learn from the attacked documents of this file ('attack --out'), "
+                 "in place of attacks on the undefended ranker."),
+]  # fmt: skip
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the model that is in the folder already.")]
 
 # what is varied

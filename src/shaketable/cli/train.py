@@ -25,16 +25,18 @@ def train(
     baseline: o.NotToLoseTo = None,
     tune: o.Tune = False,
     preset: o.Preset = None,
+    defence: o.DefenceText = None,
+    attacked: o.AttackedExamples = None,
     seed: o.Seed = 0,
     overwrite: o.Overwrite = False,
     html_to: o.Html = None,
     json_to: o.Json = None,
 ) -> None:
     """Train a ranker, from feature files or a collection, for --ranker FOLDER; or a model that writes, from pairs."""
-    from shaketable.cli.console import progress, show_training
+    from shaketable.cli.console import progress, say, show_training
     from shaketable.door.train import train as run
 
-    files: Any = {"letor": letor, "letor_valid": valid, "letor_test": test, "pairs": pairs}
+    files: Any = {"letor": letor, "letor_valid": valid, "letor_test": test, "pairs": pairs, "attacked": attacked}
     where: Any = {
         "split": split,
         "valid": valid_split,
@@ -48,7 +50,8 @@ def train(
         "baselines": baseline or (),
         "tune": tune,
         "preset": preset,
+        "defence": defence,
         "seed": seed,
     }
-    done = run(learner, data, out, **files, **where, **how, overwrite=overwrite, watch=progress)
+    done = run(learner, data, out, **files, **where, **how, overwrite=overwrite, watch=progress, say=say)
     show_training(done, json_to, html_to)

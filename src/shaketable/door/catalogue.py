@@ -12,6 +12,7 @@ from shaketable.extras import has, installed, libraries
 from shaketable.registry import (
     ATTACKS,
     CONSTRAINTS,
+    DEFENCES,
     DETECTORS,
     EDITS,
     GOALS,
@@ -114,6 +115,7 @@ LISTS: dict[str, Callable[[], dict[str, str]]] = {
     "goals": lambda: _rows(GOALS),
     "constraints": lambda: _rows(CONSTRAINTS),
     "detectors": lambda: _rows(DETECTORS),
+    "defences": lambda: _rows(DEFENCES),
     "synonyms": lambda: _rows(SYNONYMS),
     "edits": _edits,
     "learners": _learners,

@@ -13,7 +13,8 @@ from shaketable.data.letor import Letor, read_letor
 from shaketable.data.load import load
 from shaketable.data.splits import TRAIN
 from shaketable.data.trec import write_qrels, write_run
-from shaketable.door.audit import open_bench
+from shaketable.door.audit import Say, open_bench
+from shaketable.door.defending import defended
 from shaketable.errors import BadInput, UnknownName
 from shaketable.learners import fit as fitting
 from shaketable.learners.baselines import read_baselines
@@ -25,7 +26,7 @@ from shaketable.rankers.folder import refuse_taken
 from shaketable.rankers.ltr import FittedModel
 from shaketable.rankers.saved import Saved
 from shaketable.registry import LEARNERS, LEXICAL, WRITERS
-from shaketable.types import Collection, Figure, Learner, Result, Watch, unwatched
+from shaketable.types import Collection, Defence, Figure, Learner, Result, Watch, unwatched
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,6 +94,8 @@ class Training:
             parts.append(f"{step}{name} {self.card['value']:.4f} on {valid['queries']} validation queries")
         if self.test is not None:
             parts.append(f"NDCG@10 {self.test:.4f} on the test queries")
+        if defence := self.card.get("defence"):
+            parts.append(f"defended by {defence['text']}")
         if "seconds" in self.card:
             parts.append(f"{self.card['seconds']:.0f} s")
         return "; ".join(parts)
@@ -176,20 +179,26 @@ def train(
     baselines: Sequence[str] = (),
     tune: bool = False,
     preset: str | None = None,
+    defence: str | Defence | None = None,
+    attacked: str | Path | None = None,
     seed: int = 0,
     overwrite: bool = False,
     watch: Watch = unwatched,
+    say: Say = lambda message: None,
 ) -> Training | TrainedWriter:
     """Train a ranker from a collection, or from feature files, and leave it in a folder that is a ranker by its path.
 
     A training that was cut off goes on when it is started again. `tune` chooses settings from the grid of the learner's
     paper on the validation queries. With `folds`, k models are learned and their test lists joined to one run. A writer
-    learns from `pairs` too; what comes of it is no ranker (`train_writer`).
+    learns from `pairs` too; what comes of it is no ranker (`train_writer`). A `defence`, such as "piat", makes attacks
+    move the ranker less; it may need the ranker without it first, to attack it, and `say` is told. `attacked` is a file
+    of attacked documents to learn from in place of these.
     """
     chosen: Any = _built(learner) if isinstance(learner, str) else learner
     if isinstance(chosen, Seq2Seq):
         others: dict[str, Any] = {"--letor": letor, "--valid": letor_valid, "--test": letor_test, "--folds": folds}
         others |= {"--valid-split": valid, "--baseline": baselines, "--tune": tune, "--preset": preset}
+        others |= {"--defence": defence, "--attacked": attacked}
         _leave_out(others, f"{WRITERS.spec(chosen)} is a writer, no learner of rankers")
         where: Any = {"split": split, "cut": cut, "candidates": candidates, "depth": depth, "first_stage": first_stage}
         return train_writer(chosen, data, out, pairs=pairs, **where, seed=seed, overwrite=overwrite, watch=watch)
@@ -200,8 +209,11 @@ def train(
         chosen = chosen.preset(preset)
     if (letor is None) == (data is None):
         raise BadInput("give either a collection (--data) or a feature file (--letor) to learn from")
+    if defence is None:
+        _leave_out({"--attacked": attacked}, "attacked documents are for a defence (--defence)")
     refuse_taken(out, overwrite=overwrite)  # before hours of work
     if letor is not None:
+        _leave_out({"--defence": defence}, "a defence is for rankers of texts, and needs a collection (--data)")
         return _from_files(chosen, Path(letor), letor_valid, letor_test, Path(out), baselines, tune, seed, overwrite)
     if letor_valid or letor_test:
         raise BadInput("files to validate and test on go with a feature file to learn from (--letor)")
@@ -212,11 +224,16 @@ def train(
     if tune:
         tuned = bench.tune(chosen, split, valid=valid, plan=plan)
         chosen, trials = tuned.learner, tuned.trials
+    if defence is not None:
+        plan = defended(bench, chosen, defence, plan, split, valid, attacked, folds, say)
     if folds:
         model = bench.fit_folds(chosen, folds, folder=out, plan=plan, overwrite=overwrite)
     else:
         model = bench.fit(chosen, split, valid=valid, plan=plan, folder=out, overwrite=overwrite)
-    return Training(model, LEARNERS.spec(chosen), {"train": {"queries": 0}} | model.card(), trials)
+    card = {"train": {"queries": 0}} | model.card()
+    if card.get("defence") and card.get("best") == 0:
+        say("no step of the training did better on the validation queries than none, so what is kept has no defence")
+    return Training(model, LEARNERS.spec(chosen), card, trials)
 
 
 def train_writer(

@@ -63,6 +63,7 @@ OBJECTIVES = Catalogue(
         "self_teaching": "shaketable.learners.teaching:SelfTeaching",
         "urisk": "shaketable.learners.risk:URisk",
         "georisk": "shaketable.learners.risk:GeoRisk",
+        "piat": "shaketable.learners.invariance:PIAT",
     },
 )
 Presets = Mapping[str, Mapping[str, Any]]
@@ -186,7 +187,7 @@ class NeuralLearner(ABC):
         whole = about | {"queries": [lessons.train, lessons.valid], "weights": _digest(net), "plan": plan.fingerprint}
         training = loop.Training(net, source, objective, examine, schedule, seed, target, whole, watch)
         course = training.run()
-        card = about | self.remarks(collection) | _outcome(net, course, schedule)
+        card = about | dict(plan.about) | self.remarks(collection) | _outcome(net, course, schedule)
         saving.FittedNet(net, card).save(target, overwrite=overwrite)
         training.clean()
         return Saved(str(target))

@@ -6,10 +6,11 @@ example, brings another plan; learners and the training loop stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b, file_digest
-from typing import Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from shaketable.data.letor import Letor
 from shaketable.data.splits import held_out
 from shaketable.edit.vary import refuse_documents_edit
 from shaketable.errors import BadInput, check
+from shaketable.files import reading
 from shaketable.learners.baselines import Baselines, Rival, files_of, read_baselines, read_rivals
 from shaketable.learners.samples import (
     Judged,
@@ -70,10 +72,8 @@ class Lessons:
             raise BadInput(f"collection {collection.name} has no query {unknown[0]!r}")
         if both := set(train) & set(valid):
             raise BadInput(f"query {min(both)!r} is both to learn from and to validate on")
-        if not valid and hold_out:
-            judged = [qid for qid in train if collection.qrels.get(qid)] or list(train)
-            valid = held_out(judged, seed)[1]
-            train = [qid for qid in train if qid not in set(valid)]
+        if hold_out:
+            train, valid = divided(collection, train, valid, seed)
         qids = [*train, *valid]
         if candidates is None:
             candidates = collection.candidates or _found(collection, first_stage, qids, depth)
@@ -89,6 +89,17 @@ class Lessons:
         return {qid: qrels[qid] for qid in self.valid if qrels.get(qid)}
 
 
+def divided(
+    collection: Collection, train: Sequence[str], valid: Sequence[str], seed: int
+) -> tuple[Sequence[str], Sequence[str]]:
+    """The queries to learn from and to validate on; with none to validate on, a fifth of the others is held out."""
+    if valid:
+        return train, valid
+    judged = [qid for qid in train if collection.qrels.get(qid)] or list(train)
+    valid = held_out(judged, seed)[1]
+    return [qid for qid in train if qid not in set(valid)], valid
+
+
 def _found(collection: Collection, finder: str, qids: Sequence[str], depth: int) -> Run:
     ranker = RANKERS.build(finder).open(collection)
     if not isinstance(ranker, Retriever):
@@ -99,7 +110,10 @@ def _found(collection: Collection, finder: str, qids: Sequence[str], depth: int)
 
 @runtime_checkable
 class Lists(Protocol):
-    """Where lists come from: for nets as a source of lists of texts, for learners from features as labels of rows."""
+    """Where lists come from: for nets as a source of lists of texts, for learners from features as labels of rows.
+
+    Lists that are read from files may say so in an attribute `files`: what is learned then depends on what is in them.
+    """
 
     def source(self, lessons: Lessons, size: int) -> tuple[Source, Qrels]:
         """Lists of `size` texts to learn from, and judgements to validate by."""
@@ -184,6 +198,10 @@ class Control:
 
     lists: Lists = field(default_factory=Judgements)
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return files_read(self.lists)
+
     def source(self, lessons: Lessons, size: int) -> tuple[Source, Qrels]:
         source, qrels = self.lists.source(lessons, size)
         dealt = {}
@@ -238,6 +256,11 @@ class VariedQueries:
         raise BadInput("the rows of learners from features are computed before, so varied queries are for nets only")
 
 
+def files_read(lists: Lists) -> tuple[Path, ...]:
+    """The files that lists are read from; those of most are none."""
+    return tuple(getattr(lists, "files", ()))
+
+
 def _as_taught(teacher: Ranker, lessons: Lessons) -> Qrels:
     """Where nobody judged, the candidate that the teacher likes best is the one to find."""
     qrels = {}
@@ -256,17 +279,24 @@ LISTS = Catalogue(
         "control": "shaketable.learners.plan:Control",
         "varied_queries": "shaketable.learners.plan:VariedQueries",
         "noisy": "shaketable.learners.noisy:Noisy",
+        "augmented": "shaketable.learners.attacked:Augmented",
+        "with_attacked": "shaketable.learners.attacked:WithAttacked",
+        "beside_attacked": "shaketable.learners.attacked:BesideAttacked",
     },
 )
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Where lists come from, what is made small ("" is the learner's own objective), and the baselines, by text."""
+    """Where lists come from, what is made small ("" is the learner's own objective), and the baselines, by text.
+
+    `about` is what the card of a model should tell of how the plan came to be, and no part of the plan.
+    """
 
     lists: Lists = field(default_factory=Judgements)
     objective: str = ""
     baselines: tuple[str, ...] = ()
+    about: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def systems(self, collection: Collection | None = None) -> Baselines | None:
         """The baselines, opened."""
@@ -285,7 +315,7 @@ class Plan:
     def fingerprint(self) -> str:
         """Names the plan and what is in the files that it speaks of."""
         digests = []
-        for path in files_of(self.baselines):
-            with path.open("rb") as raw:
+        for path in (*files_of(self.baselines), *files_read(self.lists)):
+            with reading(path), path.open("rb") as raw:
                 digests.append(file_digest(raw, lambda: blake2b(digest_size=16)).hexdigest())
         return fingerprint(self.spec, digests)

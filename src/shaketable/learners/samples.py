@@ -23,8 +23,20 @@ from shaketable.types import Collection, Context, Corpus, Doc, Edit, Ranker, Ret
 
 
 @dataclass(frozen=True)
+class Twins:
+    """A list of a query as it is, and as an attack left it: `attacked[i]` is what became of `clean[i]`, or the same."""
+
+    query: str
+    clean: tuple[str, ...]
+    attacked: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Sample:
-    """A query and texts whose order is known: the higher the label, the better. `name` is for messages."""
+    """A query and texts whose order is known: the higher the label, the better. `name` is for messages.
+
+    A list without labels may stand beside it, of this query or of another one, before and after an attack.
+    """
 
     name: str
     query: str
@@ -34,6 +46,7 @@ class Sample:
     """Another way to write the query, the query itself where none was drawn; None where nobody drew (`Varied`)."""
     baselines: tuple[float, ...] = ()
     """NDCG of this list in the order of each baseline (`Compared`)."""
+    beside: Twins | None = None
 
 
 class Source(Protocol):
