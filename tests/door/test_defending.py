@@ -195,7 +195,7 @@ def test_senseless_wishes_are_refused_in_a_sentence(kept, tmp_path):
         "leave out --attacked: attacked documents are for a defence": {"defence": None, "attacked": "x.jsonl"},
         "x.jsonl: there is no such file": {"defence": "at", "attacked": "x.jsonl"},
         "--folds trains several": {"defence": "at", "folds": 3},
-        "has no net to open|no gradients|cannot": {
+        "no gradients with respect to words": {
             "defence": f"at({FEW})",
             "learner": "dssm(steps=2, every=2, lists=2, size=3, layers=(4, 2))",
         },
