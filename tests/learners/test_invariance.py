@@ -197,8 +197,8 @@ def test_scores_before_and_after_stand_side_by_side(net):
 
 
 SAMPLES = [
-    Sample("1", "oak", ("oak", "elm"), (1.0, 0.0), TWINS[0]),
-    Sample("2", "elm", ("elm", "oak"), (1.0, 0.0), TWINS[1]),
+    Sample("1", "oak", ("oak", "elm"), (1.0, 0.0), beside=TWINS[0]),
+    Sample("2", "elm", ("elm", "oak"), (1.0, 0.0), beside=TWINS[1]),
 ]
 
 
