@@ -73,7 +73,7 @@ class Pool:
         return self._larger[docno]
 
 
-_Scored = tuple[Pool, str, Scores | None]
+Scored = tuple[Pool, str, Scores | None]
 """A list, a document that is in it or added to it, and the scores of all of them."""
 
 
@@ -141,13 +141,13 @@ class Target:
         ]
         return self._places([case for case, _ in trials], lists)
 
-    def _places(self, cases: Sequence[Case], lists: Sequence[_Scored]) -> list[Places | None]:
+    def _places(self, cases: Sequence[Case], lists: Sequence[Scored]) -> list[Places | None]:
         """The places in the lists of each case, one after the other."""
-        standing = iter(self._standing(lists))
+        standing = iter(self.standing(lists))
         places = [tuple(islice(standing, len(case.lists))) for case in cases]
         return [None if 0 in some else some for some in places]
 
-    def _standing(self, lists: Sequence[_Scored]) -> list[int]:
+    def standing(self, lists: Sequence[Scored]) -> list[int]:
         """The place of a document in each list by `types.ranking`: float32 score, then docno, both descending; 0 where
         there are no scores. Lists of one length are ranked together."""
         places = [0] * len(lists)

@@ -15,7 +15,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b, file_digest
 from pathlib import Path
@@ -25,7 +25,7 @@ import numpy as np
 
 from shaketable.attacks.drive import drive
 from shaketable.attacks.goals import Promote
-from shaketable.attacks.target import Pool, Target
+from shaketable.attacks.target import Scored, Target
 from shaketable.chance import draws_for
 from shaketable.data.attacked import read_attacked, write_attacked
 from shaketable.errors import BadInput
@@ -37,7 +37,6 @@ from shaketable.types import (
     Collection,
     Failure,
     Run,
-    Scores,
     Watch,
     fingerprint,
     ranking,
@@ -61,13 +60,17 @@ class Examples:
     queries: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class ScorePool(Pool):
-    """A pool that shows scores: a document's place is that of its score among the numbers of float32."""
+class OpenTarget(Target):
+    """A target that shows scores: a document's place is that of its score among the numbers of float32.
 
-    def place(self, docno: str, scores: Scores) -> int:
-        at = self.numbers.get(docno, len(self.docnos))
-        return place_of(float(settled(scores, self.noise)[at]))
+    The order of its lists is what it was.
+    """
+
+    def standing(self, lists: Sequence[Scored]) -> list[int]:
+        return [
+            0 if scores is None else place_of(float(settled(scores, self.noise)[pool.number(docno)]))
+            for pool, docno, scores in lists
+        ]
 
 
 def place_of(score: float) -> int:
@@ -82,12 +85,8 @@ def place_of(score: float) -> int:
 
 
 def by_score(target: Target) -> Target:
-    """A target whose places tell the smallest differences in score; the order of its lists is what it was."""
-    pools: dict[str, Pool] = {
-        qid: ScorePool(**{f.name: getattr(pool, f.name) for f in fields(Pool) if f.name != "_rivals"})
-        for qid, pool in target.pools.items()
-    }
-    return Target(target.score, target.pointwise, target.noise, pools)
+    """The same target, whose places tell the smallest differences in score."""
+    return OpenTarget(target.score, target.pointwise, target.noise, target.pools)
 
 
 Documents = Mapping[str, Sequence[str]]
