@@ -548,7 +548,10 @@ class Task(Protocol):
 
     needs_judgements: ClassVar[bool]
     needs_scoring: ClassVar[bool]
-    """Does it ask rankers for new scores? A run file has none to give."""
+    """Does it ask rankers for new scores? A run file has none to give.
+
+    A task that nobody should meet unasked, because it trains rankers for example, says so by `asked_only = True`.
+    """
 
     def run(self, bench: Bench) -> Result: ...
 

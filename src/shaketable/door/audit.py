@@ -25,7 +25,7 @@ from shaketable.report.page import page, write_page
 from shaketable.score.executor import Executor, Here
 from shaketable.score.road import Road
 from shaketable.score.store import Store
-from shaketable.task.audit import run_tasks
+from shaketable.task.audit import run_tasks, usual_tasks
 from shaketable.types import Collection, Finding, Model, Result, Run, Task, Watch, unwatched
 
 Say = Callable[[str], None]
@@ -118,7 +118,7 @@ def audit(
     False: then rankers are asked for nothing but what the tasks want.
     """
     started = time.perf_counter()
-    chosen = [TASKS.build(task) if isinstance(task, str) else task for task in several(tasks) or TASKS]
+    chosen = [TASKS.build(task) if isinstance(task, str) else task for task in several(tasks) or usual_tasks()]
     models = named_models(rankers)
     bench = open_bench(
         data, models, split, candidates, cut, depth, limit, seed, first_stage, keep_going, watch, executor

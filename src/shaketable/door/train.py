@@ -14,7 +14,6 @@ from shaketable.data.load import load
 from shaketable.data.splits import TRAIN
 from shaketable.data.trec import write_qrels, write_run
 from shaketable.door.audit import Say, open_bench
-from shaketable.door.defending import defended
 from shaketable.errors import BadInput, UnknownName
 from shaketable.learners import fit as fitting
 from shaketable.learners.baselines import read_baselines
@@ -26,6 +25,7 @@ from shaketable.rankers.folder import refuse_taken
 from shaketable.rankers.ltr import FittedModel
 from shaketable.rankers.saved import Saved
 from shaketable.registry import LEARNERS, LEXICAL, WRITERS
+from shaketable.task.defending import defended
 from shaketable.types import Collection, Defence, Figure, Learner, Result, Watch, unwatched
 
 if TYPE_CHECKING:

@@ -11,6 +11,11 @@ from shaketable.registry import TASKS
 from shaketable.types import Result, Task
 
 
+def usual_tasks() -> list[str]:
+    """The names of the tasks that an audit runs where none is named: all but those that are `asked_only`."""
+    return [name for name in TASKS if not getattr(TASKS.class_of(name), "asked_only", False)]
+
+
 def run_tasks(bench: Bench, tasks: Sequence[Task]) -> tuple[list[Result], dict[str, str]]:
     """Results of the tasks that apply, and for each that does not, why."""
     skipped = {TASKS.spec(task): reason for task in tasks if (reason := _idle(bench, task))}

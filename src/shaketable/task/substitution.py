@@ -247,7 +247,7 @@ class Substitution:
         self, bench: Bench, name: str, target: Target, attempts: Sequence[Attempt], goal: Goal
     ) -> dict[str, Any]:
         """What all outcomes of a query, put into its list at once, do to the list: its order, and what it is worth."""
-        clean, robust = _runs(bench, name, target, attempts)
+        clean, robust = attacked_lists(bench, name, target, _changed(attempts))
         orders = {qid: (ranking(clean[qid]), ranking(robust[qid])) for qid in robust}
         moved = {
             heading: float(np.mean([measure.between(*order) for order in orders.values()]))
@@ -454,16 +454,23 @@ def _tried(name: str, target: Target, documents: Sequence[Attacked], goal: Goal,
             yield Attempt(name, recipe, case, Outcome(doc, case.places, places, 1, target.cost(case), won))
 
 
-def _runs(bench: Bench, name: str, target: Target, attempts: Sequence[Attempt]) -> tuple[Run, Run]:
-    """The lists before, and with every changed document in the place of its original."""
+def _changed(attempts: Sequence[Attempt]) -> dict[str, dict[str, Doc]]:
+    """query id -> docno -> the text that an attack left, for all that was attacked in the query's list."""
     changed: dict[str, dict[str, Doc]] = {}
     for attempt in attempts:
         for listing in attempt.case.lists:
             changed.setdefault(listing.qid, {})[attempt.case.docno] = attempt.outcome.doc
+    return changed
+
+
+def attacked_lists(
+    bench: Bench, name: str, target: Target, changed: Mapping[str, Mapping[str, Doc]]
+) -> tuple[Run, Run]:
+    """The lists of these queries before, and with every changed document in the place of its original."""
     lists = {}
     for qid, docs in changed.items():
         pool = target.pools[qid]
-        texts = dict(zip(pool.docnos, pool.docs, strict=True)) | docs
+        texts = {**dict(zip(pool.docnos, pool.docs, strict=True)), **docs}
         lists[qid] = list(texts), Slate(pool.query, tuple(texts.values()))
     answers = bench.road.score(bench.ranker(name), [slate for _, slate in lists.values()], name, bench.origin(name))
     robust = {

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from shaketable.errors import BadInput, RankerFailed
 from shaketable.rankers.nets.dense import BiEncoder
@@ -30,6 +30,9 @@ TOKENS = {"cpu": 4096, "cuda": 65536}
 WINDOW = 4096  # texts that are tokenised, sorted and scored at a time
 VECTORS = 1 << 30  # bytes of vectors and texts that are remembered
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+LAST = ("combine", "model.classifier", "model.classifier.out_proj", "model.score")
+"""What the layer that makes the score is called: by kernel rankers, and by transformers with a head for sequences."""
 
 NOISE = {"float32": 1e-6, "bfloat16": 2**-8, "float16": 2**-11}
 """How far a score lies from itself in another batch, as a share of its size: measured for float32."""
@@ -79,6 +82,29 @@ class NeuralRanker:
             scores += self._batched(self.net.prepare(pairs[start : start + WINDOW]), self._scores)
         ends = np.cumsum([len(slate.docs) for slate in slates])
         return np.split(np.array(scores, dtype=np.float64), ends[:-1]) if slates else []
+
+    def features(self, pairs: Sequence[tuple[str, str]]) -> Floats | None:
+        """What the last layer of the net makes the score of, for each pair of query and text: [n, d].
+
+        The features of the kernels for K-NRM and Conv-KNRM, the pooled first token for a cross-encoder; None for a net
+        whose score is not made by one linear layer.
+        """
+        layer = last_layer(self.net)
+        if layer is None:
+            return None
+        seen: list[Tensor] = []
+
+        def call(prepared: Sequence[Any]) -> list[Floats]:
+            seen.clear()
+            self._call(self.net, self.net.collate(prepared))
+            return [row.numpy() for row in seen[0].float().cpu()]
+
+        hook = layer.register_forward_pre_hook(lambda module, arguments: seen.append(arguments[0]))
+        try:
+            rows = self._batched(self.net.prepare(pairs), call)
+        finally:
+            hook.remove()
+        return np.stack(rows) if rows else np.empty((0, layer.in_features), dtype=np.float32)
 
     def _scores(self, prepared: Sequence[Any]) -> list[float]:
         found: list[float] = self._call(self.net, self.net.collate(prepared)).float().tolist()
@@ -211,6 +237,12 @@ def ranker_of(name: str, mark: str, net: Net, corpus: Corpus, precision: str = "
     if isinstance(net, Encoder):
         return EncoderRanker(name, mark, net, precision)
     return NeuralRanker(name, mark, net, precision)
+
+
+def last_layer(net: nn.Module) -> nn.Linear | None:
+    """The linear layer that makes the score of a net, by the names that such layers have; None if there is none."""
+    modules = dict(net.named_modules())
+    return next((modules[name] for name in LAST if isinstance(modules.get(name), nn.Linear)), None)
 
 
 def compare(query: Floats, texts: Sequence[Floats]) -> Scores:

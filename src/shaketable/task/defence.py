@@ -1,0 +1,367 @@
+"""What does a defence cost, and what does it buy? One learner is trained with several, and each ranker attacked anew.
+
+Liu, Zhang, Zhang, Chen, de Rijke, Guo, Cheng. Perturbation-invariant adversarial training for neural ranking models:
+Improving the effectiveness-robustness trade-off. AAAI 2024 (paper 003): Table 1, Figure 1, and the number behind
+Figure 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import nan
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shaketable.data.splits import TRAIN
+from shaketable.defend.defences import PIAT
+from shaketable.errors import BadInput, NotApplicable, check
+from shaketable.learners.neural import NeuralLearner
+from shaketable.measure.change import LSD
+from shaketable.measure.comparison import compare, query_means, starred
+from shaketable.measure.effectiveness import score_tables
+from shaketable.measure.promotion import estimate
+from shaketable.measure.significance import FEWEST_QUERIES
+from shaketable.registry import DEFENCES, LEARNERS
+from shaketable.task.campaign import open_target, ranges
+from shaketable.task.defending import defended
+from shaketable.task.substitution import Substitution, attacked_lists
+from shaketable.types import Attacked, Doc, Figure, Finding, Model, Result, ranking
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shaketable.attacks.target import Target
+    from shaketable.bench import Bench
+
+BASELINES = ("st", "da", "at", "certdr")
+"""What other defences are compared with, by name: the best of those that were measured."""
+SUCCESS = "ASR %"
+LOWER = (SUCCESS, "LSD")
+"""The measures that are better when they are lower."""
+MEASURES = ("clean RR@10", "clean RR@100", "robust RR@10", "robust RR@100", *LOWER)
+OWN = ("displacement", "training s", "steps")
+"""Numbers of a ranker, whatever the query."""
+BETTER = "better than the best baseline"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A defended ranker under attack, for one seed of the training."""
+
+    defence: str
+    seed: int
+    values: Mapping[str, Mapping[str, float]]
+    """measure -> query id -> value"""
+    targets: pd.DataFrame
+    row: Mapping[str, Any]
+    """What the attack and its damage came to, and what the training cost."""
+    result: Result
+
+
+@dataclass(frozen=True)
+class Defence:
+    """What defences cost and what they buy: one learner trained with each, and attacked anew each time.
+
+    learner     a learner of neural rankers
+    defences    the defences to train with; `shaketable list defences` shows them all
+    recipe      the attack on each ranker: its own lists, its own targets
+    targets     documents attacked in each list, one from each of so many ranges of places from 11 on
+    queries     queries whose lists are attacked, drawn at random; 0 is all of them
+    seeds       of the training; numbers are means over them, and the attacked queries stay the same
+    lambdas     shares of the natural loss to try with each piat that is among the defences, between 0 and 1
+
+    It learns from the split train and attacks the queries that are measured on. What is learned is kept.
+    """
+
+    learner: str = "conv_knrm"
+    defences: tuple[str, ...] = (
+        "st",
+        "da",
+        "at",
+        "piat(loss='kl')",
+        "piat(loss='listnet')",
+        "piat(loss='listmle')",
+    )
+    recipe: str = "wsra"
+    targets: int = 9
+    queries: int = 30
+    seeds: tuple[int, ...] = (0,)
+    lambdas: tuple[float, ...] = ()
+
+    needs_judgements: ClassVar[bool] = True
+    needs_scoring: ClassVar[bool] = False
+    asked_only: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check("defence", bool(self.defences), "defences", "one or more", self.defences)
+        check("defence", bool(self.seeds), "seeds", "one or more", self.seeds)
+        for seed in self.seeds:
+            check("defence", isinstance(seed, int) and seed >= 0, "seeds", "whole numbers, 0 or more", seed)
+        for share in self.lambdas:
+            check("defence", 0 <= share <= 1, "lambdas", "between 0 and 1", share)
+        if not isinstance(LEARNERS.build(self.learner), NeuralLearner):
+            raise BadInput(f"defence: defences are for nets, which learn from texts; {self.learner} is none, knrm is")
+        hows = [DEFENCES.build(text) for text in self.defences]
+        if self.lambdas and not any(isinstance(how, PIAT) for how in hows):
+            raise BadInput("defence: lambdas are shares of the natural loss in piat, and none of the defences is piat")
+        self._attack()
+
+    def run(self, bench: Bench) -> Result:
+        import pandas as pd
+
+        self._check(bench)
+        notes: list[str] = []
+        swept = self._swept()
+        measured: list[Measured] = []
+        for text in dict.fromkeys((*self.defences, *(text for some in swept.values() for text in some))):
+            said: list[str] = []
+            try:
+                measured += [self._measured(bench, text, seed, said) for seed in self.seeds]
+                notes += said
+            except BadInput as error:
+                notes.append(f"{text} is left out: {error}.")
+        if not measured:
+            raise NotApplicable(f"no defence can be measured; {notes[0].removesuffix('.')}")
+        groups: dict[str, list[Measured]] = {}
+        for one in measured:
+            groups.setdefault(one.defence, []).append(one)
+        full = pd.DataFrame([_row(text, some, bench.seed) for text, some in groups.items()])
+        asked = full[full["defence"].isin(self.defences)]
+        compared = _against_baselines({text: groups[text] for text in asked["defence"]}, bench.seed)
+        tables = {
+            "defence": _with_stars(asked, compared).reset_index(drop=True),
+            "trade-off": _trade_off(full, swept),
+            "against the best baseline": compared,
+            "defence by seed": pd.DataFrame([{"defence": m.defence, "seed": m.seed} | dict(m.row) for m in measured]),
+            "targets": pd.concat([m.targets.assign(seed=m.seed) for m in measured], ignore_index=True),
+        }
+        tables = {name: table for name, table in tables.items() if len(table)}
+        return Result(
+            "defence",
+            "What does a defence cost, and what does it buy?",
+            tables,
+            _figures(tables),
+            (*dict.fromkeys(notes), *self._notes(tables)),
+            tuple(_findings(tables["defence"])),
+            failures=tuple(failure for one in measured for failure in one.result.failures),
+            brief=("defence", "trade-off"),
+            attacked=tuple(doc for one in measured for doc in one.result.attacked),
+        )
+
+    def _attack(self) -> Substitution:
+        """The attack on each ranker."""
+        return Substitution((self.recipe,), targets=self.targets, queries=self.queries, detectors=())
+
+    def _check(self, bench: Bench) -> None:
+        """Refuse what no training could help, before hours of it."""
+        ranges(self.targets, bench.depth)
+        learned = {qid for part in bench.parts(TRAIN, None) for qid in part}
+        if both := [qid for qid in bench.queries if qid in learned]:
+            raise NotApplicable(
+                f"{len(both)} of the {len(bench.queries)} queries to measure on are those that rankers learn from; "
+                "name a split of others, such as --split test"
+            )
+
+    def _swept(self) -> dict[str, list[str]]:
+        """For each piat its texts with the shares that are tried; one that is among the defences keeps its text."""
+        hows = {text: DEFENCES.build(text) for text in self.defences}
+        known = {DEFENCES.spec(how): text for text, how in hows.items()}
+        return {
+            text: [known.get(spec := DEFENCES.spec(replace(how, lambda_=share)), spec) for share in self.lambdas]
+            for text, how in hows.items()
+            if isinstance(how, PIAT) and self.lambdas
+        }
+
+    def _measured(self, bench: Bench, text: str, seed: int, notes: list[str]) -> Measured:
+        """Train with a defence, attack what was learned, and measure both lists of each query."""
+        how, learner = DEFENCES.build(text), LEARNERS.build(self.learner)
+        school = replace(bench, models={}, seed=seed)
+        saved = school.fit(learner, plan=defended(school, learner, how, None, TRAIN, None, None, 0, lambda said: None))
+        card = saved.card()
+        if card.get("defence") and card.get("best") == 0:
+            notes.append(
+                f"{text}: no step of the training did better on the validation queries than none, so what is kept has "
+                "no defence."
+            )
+        smoothed = getattr(how, "smoothed", None)
+        model: Model = smoothed(saved.path, seed=seed) if smoothed else saved
+        table = replace(bench, models={text: model})
+        result = self._attack().run(table)
+        notes += [note for note in result.notes if note.startswith((f"{text}:", f"{text} gives"))]
+        targets = result.tables["targets"]
+        texts = {qid: table.texts[qid] for qid in dict.fromkeys(targets["query"])}
+        target = open_target(table, text, texts, table.candidates)
+        values = _values(table, text, target, targets, result.attacked)
+        shift = _displacement(table, text, target, result.attacked)
+        if shift is None:
+            notes.append(f"{text}: the score is not made by one linear layer of a net, so there is no displacement.")
+        attack, damage = (result.tables[name].to_dict("records")[0] for name in ("attack in full", "damage in full"))
+        row = {str(key): value for key, value in (damage | attack).items() if key not in ("recipe", "ranker")}
+        row |= {"displacement": nan if shift is None else shift, "documents changed": len(result.attacked)}
+        row |= {"training s": card.get("seconds", nan), "steps": card.get("steps", nan)}
+        return Measured(text, seed, values, targets, row, result)
+
+    def _notes(self, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+        count = int(tables["defence"]["queries"].max())
+        yield (
+            f"{self.learner} learned from the split {TRAIN} with each defence, and was attacked by {self.recipe}: its "
+            f"own lists of {count} queries, its own targets. clean and robust are the lists of these queries before, "
+            "and with all changed documents in them at once."
+        )
+        yield (
+            f"{SUCCESS}: the share of targets that stand strictly higher than before, with an interval over queries. "
+            "LSD: the mean square of the places that documents moved."
+        )
+        yield (
+            "displacement: how far a changed text is from its original in what the last layer makes the score of, as a "
+            "share of the mean distance of two documents of the list; over all documents that an attack changed."
+        )
+        if len(self.seeds) > 1:
+            yield f"Numbers are means over {len(self.seeds)} trainings, whose seeds are in the table by seed."
+        if "against the best baseline" in tables:
+            yield (
+                f"{BETTER}: the measures whose difference to the best of {', '.join(BASELINES)} that were measured is "
+                "significant by a paired t-test over queries, p corrected by Holm for all comparisons of the table."
+            )
+        if count < FEWEST_QUERIES:
+            yield f"There are fewer than {FEWEST_QUERIES} queries: nothing is marked as significant."
+
+
+def _values(
+    bench: Bench, name: str, target: Target, targets: pd.DataFrame, attacked: Sequence[Attacked]
+) -> dict[str, dict[str, float]]:
+    """measure -> query id -> value, for the lists before and after."""
+    changed: dict[str, dict[str, Doc]] = {qid: {} for qid in targets["query"]}
+    for one in attacked:
+        for qid in one.queries:
+            changed[qid][one.docno] = one.doc
+    clean, robust = attacked_lists(bench, name, target, changed)
+    judged = {qid: bench.qrels[qid] for qid in robust}
+    values: dict[str, dict[str, float]] = {}
+    for table in score_tables(["RR@10", "RR@100"], judged, {"clean": clean, "robust": robust}):
+        for kind, row in zip(table.systems, table.values, strict=True):
+            values[f"{kind} {table.measure}"] = dict(zip(table.topics, row.tolist(), strict=True))
+    values[SUCCESS] = query_means(list(targets["query"]), 100.0 * targets["success"].to_numpy())
+    values["LSD"] = {qid: LSD().between(ranking(clean[qid]), ranking(robust[qid])) for qid in robust}
+    return {measure: values[measure] for measure in MEASURES}
+
+
+def _displacement(bench: Bench, name: str, target: Target, attacked: Sequence[Attacked]) -> float | None:
+    """How far changed texts are from their originals, in mean distances of two documents of the list.
+
+    Mean over changed documents of |φ(q, d') - φ(q, d)| / mean over pairs of the list |φ(q, d_i) - φ(q, d_j)|, where φ
+    is what the last layer makes the score of. NaN where nothing was changed, None where there is no such layer.
+    """
+    from scipy.spatial.distance import pdist
+
+    read = getattr(bench.ranker(name), "features", None)
+    shares = []
+    by_query: dict[str, list[Attacked]] = {}
+    for one in attacked:
+        for qid in one.queries:
+            by_query.setdefault(qid, []).append(one)
+    for qid, some in by_query.items():
+        pool = target.pools[qid]
+        found = read and read([(pool.query, doc.text) for doc in (*pool.docs, *(one.doc for one in some))])
+        if found is None:
+            return None
+        before, after = np.split(found.astype(np.float64), [len(pool.docs)])
+        moved = np.linalg.norm(after - before[[pool.numbers[one.docno] for one in some]], axis=1)
+        if spread := float(pdist(before).mean()):
+            shares += (moved / spread).tolist()
+    return float(np.mean(shares)) if shares else nan
+
+
+def _row(text: str, some: Sequence[Measured], seed: int) -> dict[str, Any]:
+    """The numbers of a defence, over all seeds."""
+    queries = [str(qid) for one in some for qid in one.targets["query"]]
+    won = np.concatenate([one.targets["success"].to_numpy(dtype=np.float64) for one in some])
+    success = estimate(100.0 * won, queries, seed)
+    means = {measure: float(np.mean(list(values.values()))) for measure, values in _over_seeds(some).items()}
+    ends = {SUCCESS: success.value, f"{SUCCESS} low": success.low, f"{SUCCESS} high": success.high}
+    row: dict[str, Any] = {"defence": text, "queries": success.queries, "targets": success.targets}
+    for measure in MEASURES:
+        row |= ends if measure == SUCCESS else {measure: means[measure]}
+    return row | {name: float(np.mean([one.row[name] for one in some])) for name in OWN}
+
+
+def _over_seeds(some: Sequence[Measured]) -> dict[str, dict[str, float]]:
+    """measure -> query id -> the mean over seeds."""
+    return {
+        measure: query_means(
+            [qid for one in some for qid in one.values[measure]],
+            [value for one in some for value in one.values[measure].values()],
+        )
+        for measure in MEASURES
+    }
+
+
+def _against_baselines(groups: Mapping[str, Sequence[Measured]], seed: int) -> pd.DataFrame:
+    """Each defence that is no baseline against the best baseline, by each measure: a paired test over queries."""
+    import pandas as pd
+
+    values = {text: _over_seeds(some) for text, some in groups.items()}
+    baselines = [text for text in values if _is_baseline(text)]
+    rows = []
+    for measure in MEASURES if baselines else ():
+        sign = -1 if measure in LOWER else 1
+        best = max(baselines, key=lambda text: sign * float(np.mean(list(values[text][measure].values()))))
+        for text in values:
+            if text not in baselines:
+                change = compare(values[best][measure], values[text][measure], seed)
+                about = {"defence": text, "measure": measure, "best baseline": best, "its value": change.before}
+                found = {"value": change.after, "change": change.change, "low": change.low, "high": change.high}
+                rows.append(about | found | {"queries": change.n, "p": change.p, "better": sign * change.change > 0})
+    return starred(pd.DataFrame(rows))
+
+
+def _is_baseline(text: str) -> bool:
+    return DEFENCES.spec(DEFENCES.build(text)).partition("(")[0] in BASELINES
+
+
+def _with_stars(table: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
+    """The table with a column that names the measures by which a defence is better than the best baseline."""
+    if not len(compared):
+        return table
+    won = compared[(compared[""] == "*") & compared["better"]]
+    names = {text: ", ".join(rows["measure"]) for text, rows in won.groupby("defence")}
+    return table.assign(**{BETTER: [names.get(text, "") for text in table["defence"]]})
+
+
+def _trade_off(full: pd.DataFrame, swept: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """A row for each share of the natural loss of each piat, and one for each baseline (Figure 1 of the paper)."""
+    import pandas as pd
+
+    shown = ["queries", "clean RR@10", "robust RR@10", SUCCESS]
+    found = full.set_index("defence")
+    rows = [
+        {"series": series, "lambda": DEFENCES.build(text).lambda_} | found.loc[text, shown].to_dict()
+        for series, texts in swept.items()
+        for text in sorted(texts, key=lambda text: float(DEFENCES.build(text).lambda_))
+        if text in found.index
+    ]
+    points = [text for text in found.index if swept and _is_baseline(text)]
+    return pd.DataFrame([*rows, *({"series": t, "lambda": nan} | found.loc[t, shown].to_dict() for t in points)])
+
+
+def _figures(tables: Mapping[str, pd.DataFrame]) -> tuple[Figure, ...]:
+    name, color = ("trade-off", "series") if "trade-off" in tables else ("defence", "defence")
+    swept = " A point for each share of the natural loss." if name == "trade-off" else ""
+    return tuple(
+        Figure("scatter", name, title, x="clean RR@10", y=y, color=color, caption=caption + swept)
+        for title, y, caption in (
+            ("What is good on clean lists, and what is left of it under attack", "robust RR@10", "Best: top right."),
+            ("What is good on clean lists, and how often attacks succeed", SUCCESS, "Best: bottom right."),
+        )
+    )
+
+
+def _findings(table: pd.DataFrame) -> Iterator[Finding]:
+    for row in table.to_dict("records"):
+        about: Any = {"ranker": row["defence"], "n": int(row["queries"])}
+        for name in ("clean RR@10", "robust RR@10"):
+            yield Finding(name=name, value=row[name], **about)
+        ends = {"low": row[f"{SUCCESS} low"], "high": row[f"{SUCCESS} high"]}
+        yield Finding(name="attack success %", value=row[SUCCESS], better="lower", **ends, **about)
