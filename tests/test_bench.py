@@ -23,7 +23,7 @@ from shaketable.measure.effectiveness import score_table
 from shaketable.registry import LEARNERS, RANKERS, TASKS
 from shaketable.score.executor import Here, Threads
 from shaketable.score.road import Road
-from shaketable.task.audit import run_tasks
+from shaketable.task.audit import run_tasks, usual_tasks
 from shaketable.types import Collection, Doc, Query, Slate
 from tests.counting import Elision, FirstStage, Mine, Notebook, repeated
 from tests.toys import Normalised, Overlap, text
@@ -57,7 +57,7 @@ class TestNothingTwice:
         rankers = {"bm25": "bm25", "mine": Mine(), FIRST: FIRST, "overlap": scorer, "normalised": Normalised()}
         edit = "tests.counting:Elision"
         tasks = [
-            *(name for name in TASKS if name not in ("query_variation", "fusion")),
+            *(name for name in usual_tasks() if name not in ("query_variation", "fusion")),
             f"query_variation(edits=({edit!r},), depths=(5, 10, 20))",
             f"fusion(edits=({edit!r},))",
         ]

@@ -82,6 +82,9 @@ def test_numbers_are_those_of_the_attack_on_the_kept_models(kept):
         assert ends == pytest.approx([attack[f"success %{end}"] for end in ("", " low", " high")])
         for name in ("clean RR@10", "clean RR@100", "robust RR@10", "robust RR@100", "LSD"):
             assert row[name] == pytest.approx(damage[name])
+        whole = replace(there, models={"m": model}).table("RR@10")
+        assert row["clean RR@10, all queries"] == pytest.approx(whole.values.mean())
+        assert len(whole.topics) == 50
         assert row["steps"] == 20
         assert row["training s"] == model.card()["seconds"]
         assert np.isfinite(row["displacement"])
@@ -129,7 +132,54 @@ def test_a_sweep_of_lambda():
     for name in ("clean RR@10", "robust RR@10", "ASR %"):
         assert half[name] == rows.loc[PIAT, name], "the default is a half"
         assert standard[name] == rows.loc["st", name]
-    assert {figure.table for figure in result.figures} == {"trade-off"}
+    assert [figure.table for figure in result.figures][:2] == ["trade-off"] * 2
+
+
+def test_the_displacement_by_another_way():
+    """The kernels of the net are called by themselves, a pair at a time."""
+    result = run(Defence(defences=("st",), **HOW))
+    there = bench()
+    ranker = there.fit(LEARNER).open(there.collection)
+    net = ranker.net
+
+    def features(query: str, text: str) -> np.ndarray:
+        batch = net.collate(net.prepare([(query, text)]))
+        with torch.inference_mode():
+            seen = net.kernels(net.cosines(**batch), batch["query"] != 0, batch["text"] != 0)
+        return seen[0].numpy().astype(np.float64)
+
+    shares = []
+    for one in result.attacked:
+        ((qid, query),) = one.queries.items()
+        docs = [features(query, there.collection.docs[docno].text) for docno in there.candidates[qid]]
+        spread = np.mean([np.linalg.norm(a - b) for i, a in enumerate(docs) for b in docs[:i]])
+        moved = np.linalg.norm(features(query, one.doc.text) - features(query, one.original.text))
+        shares.append(moved / spread)
+    assert len(shares) > 1
+    (row,) = result.tables["defence"].to_dict("records")
+    assert row["displacement"] == pytest.approx(np.mean(shares), rel=1e-4)
+    places = result.tables["map of st"]
+    shown = {kind: set(some["document"]) for kind, some in places.groupby("text")}
+    first = result.tables["targets"]["query"].iloc[0]
+    changed = {one.docno for one in result.attacked if first in one.queries}
+    assert changed == shown.get("original", set()) == shown.get("attacked", set())
+    assert shown["other"] | changed == set(there.candidates[first])
+
+
+def test_a_smoothed_ranker_has_no_displacement():
+    """Its score is a mean over draws, and no layer makes it."""
+    result = run(Defence(defences=("certdr",), **HOW | {"queries": 1, "targets": 1}))
+    assert result.tables["defence"]["displacement"].isna().all()
+    assert any(note.startswith("certdr: the score is not made by one linear layer") for note in result.notes)
+
+
+def test_it_can_be_drawn():
+    pytest.importorskip("altair")
+    from shaketable.report.charts import draw
+
+    result = run(Defence(defences=("st", PIAT), lambdas=(0.8, 0.5), **HOW))
+    for figure in result.figures:
+        assert draw(figure, result.tables[figure.table]).startswith("<svg"), figure.title
 
 
 def test_a_defence_that_cannot_be_had_is_a_note():

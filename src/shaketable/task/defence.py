@@ -7,12 +7,14 @@ Figure 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import nan
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shaketable.data.splits import TRAIN
 from shaketable.defend.defences import PIAT
@@ -21,6 +23,7 @@ from shaketable.learners.neural import NeuralLearner
 from shaketable.measure.change import LSD
 from shaketable.measure.comparison import compare, query_means, starred
 from shaketable.measure.effectiveness import score_tables
+from shaketable.measure.plane import tsne
 from shaketable.measure.promotion import estimate
 from shaketable.measure.significance import FEWEST_QUERIES
 from shaketable.registry import DEFENCES, LEARNERS
@@ -35,18 +38,35 @@ if TYPE_CHECKING:
     from shaketable.attacks.target import Target
     from shaketable.bench import Bench
 
+Vectors = NDArray[np.float64]
+
 BASELINES = ("st", "da", "at", "certdr")
 """What other defences are compared with, by name: the best of those that were measured."""
 SUCCESS = "ASR %"
 LOWER = (SUCCESS, "LSD")
 """The measures that are better when they are lower."""
 MEASURES = ("clean RR@10", "clean RR@100", "robust RR@10", "robust RR@100", *LOWER)
-OWN = ("displacement", "training s", "steps")
+ALL = "clean RR@10, all queries"
+OWN = (ALL, "displacement", "training s", "steps")
 """Numbers of a ranker, whatever the query."""
 BETTER = "better than the best baseline"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Places:
+    """What the last layer of a net makes the scores of a query's list of, and of the texts that attacks changed."""
+
+    query: str
+    docnos: tuple[str, ...]
+    before: Vectors
+    """[documents, d]"""
+    changed: tuple[int, ...]
+    """The numbers of those that attacks changed."""
+    after: Vectors
+    """[changed documents, d]"""
+
+
+@dataclass(frozen=True, eq=False)
 class Measured:
     """A defended ranker under attack, for one seed of the training."""
 
@@ -58,6 +78,8 @@ class Measured:
     row: Mapping[str, Any]
     """What the attack and its damage came to, and what the training cost."""
     result: Result
+    first: Places | None = None
+    """Where the documents of the first query are, if the net tells."""
 
 
 @dataclass(frozen=True)
@@ -137,12 +159,13 @@ class Defence:
             "defence by seed": pd.DataFrame([{"defence": m.defence, "seed": m.seed} | dict(m.row) for m in measured]),
             "targets": pd.concat([m.targets.assign(seed=m.seed) for m in measured], ignore_index=True),
         }
+        tables |= {f"map of {text}": _map(some[0].first) for text, some in groups.items() if some[0].first}
         tables = {name: table for name, table in tables.items() if len(table)}
         return Result(
             "defence",
             "What does a defence cost, and what does it buy?",
             tables,
-            _figures(tables),
+            tuple(_figures(tables)),
             (*dict.fromkeys(notes), *self._notes(tables)),
             tuple(_findings(tables["defence"])),
             failures=tuple(failure for one in measured for failure in one.result.failures),
@@ -194,14 +217,19 @@ class Defence:
         texts = {qid: table.texts[qid] for qid in dict.fromkeys(targets["query"])}
         target = open_target(table, text, texts, table.candidates)
         values = _values(table, text, target, targets, result.attacked)
-        shift = _displacement(table, text, target, result.attacked)
-        if shift is None:
+        places = _represented(table, text, target, result.attacked)
+        first = next(places, None)
+        if first is None:
             notes.append(f"{text}: the score is not made by one linear layer of a net, so there is no displacement.")
         attack, damage = (result.tables[name].to_dict("records")[0] for name in ("attack in full", "damage in full"))
         row = {str(key): value for key, value in (damage | attack).items() if key not in ("recipe", "ranker")}
-        row |= {"displacement": nan if shift is None else shift, "documents changed": len(result.attacked)}
+        row |= {
+            "displacement": displacement(chain(filter(None, [first]), places)),
+            "documents changed": len(result.attacked),
+        }
+        row |= {ALL: float(table.table("RR@10").values.mean())}
         row |= {"training s": card.get("seconds", nan), "steps": card.get("steps", nan)}
-        return Measured(text, seed, values, targets, row, result)
+        return Measured(text, seed, values, targets, row, result, first)
 
     def _notes(self, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
         count = int(tables["defence"]["queries"].max())
@@ -248,30 +276,62 @@ def _values(
     return {measure: values[measure] for measure in MEASURES}
 
 
-def _displacement(bench: Bench, name: str, target: Target, attacked: Sequence[Attacked]) -> float | None:
-    """How far changed texts are from their originals, in mean distances of two documents of the list.
+def _represented(bench: Bench, name: str, target: Target, attacked: Sequence[Attacked]) -> Iterator[Places]:
+    """What the net makes of the first query's list, and of each list with changed documents; nothing if it tells none.
 
-    Mean over changed documents of |φ(q, d') - φ(q, d)| / mean over pairs of the list |φ(q, d_i) - φ(q, d_j)|, where φ
-    is what the last layer makes the score of. NaN where nothing was changed, None where there is no such layer.
+    That is what the last layer makes the score of: `rankers.nets.scoring.NeuralRanker.features`.
     """
-    from scipy.spatial.distance import pdist
-
     read = getattr(bench.ranker(name), "features", None)
-    shares = []
-    by_query: dict[str, list[Attacked]] = {}
+    by_query: dict[str, list[Attacked]] = {next(iter(target.pools)): []}
     for one in attacked:
         for qid in one.queries:
             by_query.setdefault(qid, []).append(one)
     for qid, some in by_query.items():
+        if read is None:
+            return
         pool = target.pools[qid]
-        found = read and read([(pool.query, doc.text) for doc in (*pool.docs, *(one.doc for one in some))])
+        found = read([(pool.query, doc.text) for doc in (*pool.docs, *(one.doc for one in some))])
         if found is None:
-            return None
+            return
         before, after = np.split(found.astype(np.float64), [len(pool.docs)])
-        moved = np.linalg.norm(after - before[[pool.numbers[one.docno] for one in some]], axis=1)
-        if spread := float(pdist(before).mean()):
-            shares += (moved / spread).tolist()
+        yield Places(pool.query, pool.docnos, before, tuple(pool.numbers[one.docno] for one in some), after)
+
+
+def displacement(lists: Iterable[Places]) -> float:
+    """How far changed texts are from their originals, in mean distances of two documents of the list.
+
+        mean over changed documents of  |φ(q, d') - φ(q, d)| / mean over pairs of the list of |φ(q, d_i) - φ(q, d_j)|
+
+    NaN where nothing was changed. Figure 2 of paper 003 shows it.
+
+    >>> line = np.array([[0.0], [1.0], [2.0]])
+    >>> displacement([Places("q", ("a", "b", "c"), line, (2,), np.array([[0.0]]))])  # 2 of 4/3
+    1.5
+    """
+    from scipy.spatial.distance import pdist
+
+    shares: list[float] = []
+    for one in lists:
+        moved = np.linalg.norm(one.after - one.before[list(one.changed)], axis=1)
+        spread = float(pdist(one.before).mean()) if len(one.before) > 1 else 0.0
+        shares += (moved / spread).tolist() if spread else []
     return float(np.mean(shares)) if shares else nan
+
+
+def _map(places: Places) -> pd.DataFrame:
+    """The documents of a list in the plane, near ones near each other, and where attacks moved some of them to."""
+    import pandas as pd
+
+    count = len(places.docnos)
+    kinds = ["original" if number in places.changed else "other" for number in range(count)]
+    return pd.DataFrame(
+        {
+            "query": places.query,
+            "document": [*places.docnos, *(places.docnos[number] for number in places.changed)],
+            "text": [*kinds, *["attacked"] * len(places.changed)],
+            **dict(zip("xy", tsne(np.concatenate([places.before, places.after])).T, strict=True)),
+        }
+    )
 
 
 def _row(text: str, some: Sequence[Measured], seed: int) -> dict[str, Any]:
@@ -346,16 +406,25 @@ def _trade_off(full: pd.DataFrame, swept: Mapping[str, Sequence[str]]) -> pd.Dat
     return pd.DataFrame([*rows, *({"series": t, "lambda": nan} | found.loc[t, shown].to_dict() for t in points)])
 
 
-def _figures(tables: Mapping[str, pd.DataFrame]) -> tuple[Figure, ...]:
+def _figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
     name, color = ("trade-off", "series") if "trade-off" in tables else ("defence", "defence")
     swept = " A point for each share of the natural loss." if name == "trade-off" else ""
-    return tuple(
-        Figure("scatter", name, title, x="clean RR@10", y=y, color=color, caption=caption + swept)
-        for title, y, caption in (
-            ("What is good on clean lists, and what is left of it under attack", "robust RR@10", "Best: top right."),
-            ("What is good on clean lists, and how often attacks succeed", SUCCESS, "Best: bottom right."),
-        )
-    )
+    for title, y, caption in (
+        ("What is good on clean lists, and what is left of it under attack", "robust RR@10", "Best: top right."),
+        ("What is good on clean lists, and how often attacks succeed", SUCCESS, "Best: bottom right."),
+    ):
+        yield Figure("scatter", name, title, x="clean RR@10", y=y, color=color, caption=caption + swept)
+    for name in tables:
+        if name.startswith("map of "):
+            yield Figure(
+                "scatter",
+                name,
+                f"One list as {name.removeprefix('map of ')} sees it",
+                x="x",
+                y="y",
+                color="text",
+                caption="Documents of one query, by what the last layer makes their scores of, in the plane (t-SNE).",
+            )
 
 
 def _findings(table: pd.DataFrame) -> Iterator[Finding]:

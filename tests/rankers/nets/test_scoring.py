@@ -222,3 +222,22 @@ def test_scoring_leaves_a_net_trainable(rankers):
 def test_an_unknown_precision_is_refused(rankers):
     with pytest.raises(BadInput, match="precision should be float32 or bfloat16 or float16, not 'int8'"):
         rankers("bert", precision="int8")
+
+
+@pytest.mark.parametrize("checkpoint", [tiny.bert, tiny.roberta])
+def test_features_are_what_the_last_layer_makes_scores_of(tmp_path, checkpoint):
+    net = CrossEncoder.pretrained(str(checkpoint(tmp_path / "net")), BertShape(max_length=0))
+    ranker = ranker_of("bert", "mark", net, MemoryCorpus({}))
+    pairs = [(slate.query, doc.text) for slate in MIXED for doc in slate.docs]
+    found = ranker.features(pairs)
+    assert found.shape == (len(pairs), scoring.last_layer(net).in_features)
+    with torch.inference_mode():
+        scores = scoring.last_layer(net)(torch.from_numpy(found))[:, 0].numpy()
+    np.testing.assert_allclose(scores, np.concatenate(ranker.score(MIXED)), atol=1e-6)
+    assert ranker.features([]).shape == (0, found.shape[1])
+    assert not scoring.last_layer(net)._forward_pre_hooks, "nothing is left behind"
+
+
+@pytest.mark.parametrize("kind", ["colbert", "dense"])
+def test_what_compares_vectors_has_no_such_features(rankers, kind):
+    assert rankers(kind).features([("tea", "green tea")]) is None
