@@ -16,7 +16,7 @@ from shaketable.measure.significance import FEWEST_QUERIES
 from shaketable.registry import LEARNERS, TASKS
 from shaketable.task import substitution
 from shaketable.task.audit import run_tasks, usual_tasks
-from shaketable.task.defence import BETTER, MEASURES, Defence, Measured, _against_baselines, _with_stars
+from shaketable.task.defence import BETTER, KEPT, MEASURES, Defence, Measured, _against_baselines, _with_stars
 from shaketable.task.defending import defended
 from shaketable.task.substitution import Substitution
 
@@ -24,7 +24,7 @@ torch = pytest.importorskip("torch")
 
 LEARNER = "knrm(steps=20, every=10, lists=4, size=6, lr=0.1, dim=16)"
 FEW = "queries=4, documents=3"
-PIAT = f"piat({FEW}, size=6, attacked=3)"
+PIAT = f"piat({FEW}, loss='kl', size=6, attacked=3)"
 HOW = {"learner": LEARNER, "recipe": "keyword_stuffing", "targets": 2, "queries": 3}
 
 
@@ -88,7 +88,9 @@ def test_numbers_are_those_of_the_attack_on_the_kept_models(kept):
         assert row["steps"] == 20
         assert row["training s"] == model.card()["seconds"]
         assert np.isfinite(row["displacement"])
-    assert table["LSD"].max() > 0, "something moved"
+    assert (table["LSD"] > 0).all(), "something moved"
+    assert (table[KEPT] > 0).all(), "something was learned"
+    assert table.loc["st", "clean RR@10"] != table.loc[PIAT, "clean RR@10"], "these are two rankers"
     assert any(note.startswith("There are fewer than 20 queries") for note in result.notes)
     assert (table[BETTER] == "").all()
     found = {(f.ranker, f.name): f.value for f in result.findings}
@@ -166,6 +168,15 @@ def test_the_displacement_by_another_way():
     assert shown["other"] | changed == set(there.candidates[first])
 
 
+def test_what_learned_nothing_is_compared_with_nobody():
+    """Random weights may hardly be moved by an attack, and are no defence for that."""
+    slow = LEARNER.replace("lr=0.1", "lr=1e-12")
+    result = run(Defence(defences=("st", PIAT), **HOW | {"learner": slow}))
+    assert (result.tables["defence"][KEPT] == 0).all()
+    assert "against the best baseline" not in result.tables
+    assert sum("learned nothing" in note for note in result.notes) == 2
+
+
 def test_a_smoothed_ranker_has_no_displacement():
     """Its score is a mean over draws, and no layer makes it."""
     result = run(Defence(defences=("certdr",), **HOW | {"queries": 1, "targets": 1}))
@@ -232,7 +243,7 @@ def measured(text: str, **values) -> Measured:
     count = len(next(iter(values.values())))
     rows = {name: values.get(name.replace(" ", "_").replace("@", ""), [0.5] * count) for name in MEASURES}
     by_query = {name: {f"q{i}": float(v) for i, v in enumerate(row)} for name, row in rows.items()}
-    return Measured(text, 0, by_query, None, {}, None)  # type: ignore[arg-type]
+    return Measured(text, 0, by_query, None, {KEPT: 10}, None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("count", [FEWEST_QUERIES - 1, FEWEST_QUERIES])

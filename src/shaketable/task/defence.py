@@ -47,7 +47,9 @@ LOWER = (SUCCESS, "LSD")
 """The measures that are better when they are lower."""
 MEASURES = ("clean RR@10", "clean RR@100", "robust RR@10", "robust RR@100", *LOWER)
 ALL = "clean RR@10, all queries"
-OWN = (ALL, "displacement", "training s", "steps")
+KEPT = "kept step"
+"""The step of the training that did best on the validation queries; at 0 nothing was learned."""
+OWN = (ALL, "displacement", "training s", "steps", KEPT)
 """Numbers of a ranker, whatever the query."""
 BETTER = "better than the best baseline"
 
@@ -159,7 +161,11 @@ class Defence:
             "defence by seed": pd.DataFrame([{"defence": m.defence, "seed": m.seed} | dict(m.row) for m in measured]),
             "targets": pd.concat([m.targets.assign(seed=m.seed) for m in measured], ignore_index=True),
         }
-        tables |= {f"map of {text}": _map(some[0].first) for text, some in groups.items() if some[0].first}
+        tables |= {
+            f"map of {text}": _map(some[0].first)
+            for text, some in groups.items()
+            if some[0].first and text in self.defences
+        }
         tables = {name: table for name, table in tables.items() if len(table)}
         return Result(
             "defence",
@@ -203,10 +209,10 @@ class Defence:
         school = replace(bench, models={}, seed=seed)
         saved = school.fit(learner, plan=defended(school, learner, how, None, TRAIN, None, None, 0, lambda said: None))
         card = saved.card()
-        if card.get("defence") and card.get("best") == 0:
+        if card.get("best") == 0:
             notes.append(
                 f"{text}: no step of the training did better on the validation queries than none, so what is kept has "
-                "no defence."
+                "learned nothing. If attacks move it little, that is no merit: it is compared with nobody."
             )
         smoothed = getattr(how, "smoothed", None)
         model: Model = smoothed(saved.path, seed=seed) if smoothed else saved
@@ -228,7 +234,7 @@ class Defence:
             "documents changed": len(result.attacked),
         }
         row |= {ALL: float(table.table("RR@10").values.mean())}
-        row |= {"training s": card.get("seconds", nan), "steps": card.get("steps", nan)}
+        row |= {"training s": card.get("seconds", nan), "steps": card.get("steps", nan), KEPT: card.get("best", nan)}
         return Measured(text, seed, values, targets, row, result, first)
 
     def _notes(self, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
@@ -362,7 +368,7 @@ def _against_baselines(groups: Mapping[str, Sequence[Measured]], seed: int) -> p
     """Each defence that is no baseline against the best baseline, by each measure: a paired test over queries."""
     import pandas as pd
 
-    values = {text: _over_seeds(some) for text, some in groups.items()}
+    values = {text: _over_seeds(some) for text, some in groups.items() if all(one.row[KEPT] != 0 for one in some)}
     baselines = [text for text in values if _is_baseline(text)]
     rows = []
     for measure in MEASURES if baselines else ():
@@ -395,15 +401,15 @@ def _trade_off(full: pd.DataFrame, swept: Mapping[str, Sequence[str]]) -> pd.Dat
     import pandas as pd
 
     shown = ["queries", "clean RR@10", "robust RR@10", SUCCESS]
-    found = full.set_index("defence")
+    found = {row["defence"]: row for row in full.to_dict("records")}
     rows = [
-        {"series": series, "lambda": DEFENCES.build(text).lambda_} | found.loc[text, shown].to_dict()
+        {"series": series, "lambda": DEFENCES.build(text).lambda_} | {name: found[text][name] for name in shown}
         for series, texts in swept.items()
         for text in sorted(texts, key=lambda text: float(DEFENCES.build(text).lambda_))
-        if text in found.index
+        if text in found
     ]
-    points = [text for text in found.index if swept and _is_baseline(text)]
-    return pd.DataFrame([*rows, *({"series": t, "lambda": nan} | found.loc[t, shown].to_dict() for t in points)])
+    points = [{"series": text, "lambda": nan} for text in found if swept and _is_baseline(text)]
+    return pd.DataFrame([*rows, *(one | {name: found[one["series"]][name] for name in shown} for one in points)])
 
 
 def _figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
