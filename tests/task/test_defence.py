@@ -22,7 +22,7 @@ from shaketable.task.substitution import Substitution
 
 torch = pytest.importorskip("torch")
 
-LEARNER = "knrm(steps=20, every=10, lists=4, size=6, lr=0.1, dim=16)"
+LEARNER = "knrm(steps=20, every=5, lists=4, size=6, lr=0.1, dim=8)"
 FEW = "queries=4, documents=3"
 PIAT = f"piat({FEW}, loss='kl', size=6, attacked=3)"
 HOW = {"learner": LEARNER, "recipe": "keyword_stuffing", "targets": 2, "queries": 3}
@@ -90,7 +90,7 @@ def test_numbers_are_those_of_the_attack_on_the_kept_models(kept):
         assert np.isfinite(row["displacement"])
     assert (table["LSD"] > 0).all(), "something moved"
     assert (table[KEPT] > 0).all(), "something was learned"
-    assert table.loc["st", "clean RR@10"] != table.loc[PIAT, "clean RR@10"], "these are two rankers"
+    assert table["displacement"].nunique() == 2, "these are two rankers"
     assert any(note.startswith("There are fewer than 20 queries") for note in result.notes)
     assert (table[BETTER] == "").all()
     found = {(f.ranker, f.name): f.value for f in result.findings}

@@ -161,11 +161,8 @@ class Defence:
             "defence by seed": pd.DataFrame([{"defence": m.defence, "seed": m.seed} | dict(m.row) for m in measured]),
             "targets": pd.concat([m.targets.assign(seed=m.seed) for m in measured], ignore_index=True),
         }
-        tables |= {
-            f"map of {text}": _map(some[0].first)
-            for text, some in groups.items()
-            if some[0].first and text in self.defences
-        }
+        firsts = {text: groups[text][0].first for text in asked["defence"]}
+        tables |= {f"map of {text}": _map(first) for text, first in firsts.items() if first}
         tables = {name: table for name, table in tables.items() if len(table)}
         return Result(
             "defence",
