@@ -36,7 +36,7 @@ SETTINGS = {
 """Words, and which neighbours of a word in the counter-fitted vectors are its synonyms."""
 SURROGATE = f"knrm(steps=300, vectors={str(VECTORS)!r})"
 READER = "bert(max_length=128, lists=8, size=4, steps=60, every=60)"
-QUERIES, FEW = 40, 10
+QUERIES, FEW, TARGETS = 40, 10, 9
 PAPER = {
     "bm25": ("BM25", 56.4, 0.1874, 0.1624, 15.3),
     "conv_knrm": ("ConvKNRM", 95.1, 0.2461, 0.1692, 33.2),
@@ -81,7 +81,7 @@ class Ground:
     def attack(self, ranker: str, recipes: Sequence[str], queries: int, **more: object) -> Result:
         bench = self.bench.on(self.bench.collection, self.bench.split)
         alone = replace(bench, models={ranker: self.bench.models[ranker]})
-        task = Substitution(recipes=tuple(recipes), queries=queries, **more)  # type: ignore[arg-type]
+        task = Substitution(recipes=tuple(recipes), targets=TARGETS, queries=queries, **more)  # type: ignore[arg-type]
         return task.run(alone)
 
 
