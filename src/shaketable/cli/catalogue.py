@@ -22,6 +22,7 @@ class Kind(StrEnum):
     goals = "goals"
     constraints = "constraints"
     detectors = "detectors"
+    defences = "defences"
     synonyms = "synonyms"
     measures = "measures"
     data = "data"
