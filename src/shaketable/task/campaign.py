@@ -1,8 +1,9 @@
-"""A bench under attack: which documents are attacked in whose lists, and what the attacker knows."""
+"""A bench under attack: which documents are attacked in whose lists, what the attacker knows, and lists afterwards."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -18,9 +19,11 @@ from shaketable.score.road import Traits
 from shaketable.text.language import language_tool
 from shaketable.types import (
     Attack,
+    Attacked,
     Case,
     Collection,
     Doc,
+    Goal,
     Listing,
     Outcome,
     Recipe,
@@ -169,3 +172,74 @@ def opened(bench: Bench, name: str, recipe: Any, known: Knowledge) -> Attack:
     if not isinstance(recipe, Recipe):
         raise BadInput(f"{type(recipe).__name__} is no recipe: it has no method open")
     return recipe.open(known)
+
+
+def shortage(drawn: Sequence[Aim], parts: Sequence[Range], sizes: Sequence[int]) -> str:
+    """Why there are fewer targets than ranges."""
+    beyond = sum(start > size for size in sizes for start, _ in parts)
+    relevant = len(parts) * len(sizes) - len(drawn) - beyond
+    reasons = [
+        *([f"{beyond} lie beyond the end of their list"] if beyond else []),
+        *([f"{relevant} hold relevant documents only"] if relevant else []),
+    ]
+    wanted = f"{len(drawn)} targets in {len(sizes)} lists, where {len(parts) * len(sizes)} were wanted"
+    return f"{wanted}: of the ranges of places, {' and '.join(reasons)}."
+
+
+def by_origin(documents: Sequence[Attacked]) -> dict[str, list[Attacked]]:
+    """Texts of others by recipe; where one recipe was used against several rankers, by these too."""
+    rankers: dict[str, set[str]] = {}
+    for one in documents:
+        rankers.setdefault(one.recipe, set()).add(one.ranker)
+    groups: dict[str, list[Attacked]] = {}
+    for one in documents:
+        several = len(rankers[one.recipe]) > 1
+        groups.setdefault(f"{one.recipe} against {one.ranker}" if several else one.recipe, []).append(one)
+    return groups
+
+
+def tried(name: str, target: Target, documents: Sequence[Attacked], goal: Goal, recipe: str) -> Iterator[Attempt]:
+    """Texts of others, as they are: each takes the place of its original, whether it stands better for it or not."""
+    wanted = [
+        (one.docno or f"new-{number}", target.text(one.docno, list(one.queries)) or one.original, list(one.queries))
+        for number, one in enumerate(documents)
+    ]
+    texts: dict[tuple[str, ...], deque[Doc]] = {}
+    for (docno, _, qids), one in zip(wanted, documents, strict=True):
+        texts.setdefault((docno, *qids), deque()).append(one.doc)
+    # the cases come in the order that was wanted, and of one name all are there or none
+    trials = [(case, texts[case.name].popleft()) for case in target.cases(wanted, goal)]
+    for (case, doc), places in zip(trials, target.places(trials), strict=True):
+        if places is not None:
+            won = int(goal.worth(places) > goal.worth(case.places))
+            yield Attempt(name, recipe, case, Outcome(doc, case.places, places, 1, target.cost(case), won))
+
+
+def changed_texts(attempts: Sequence[Attempt]) -> dict[str, dict[str, Doc]]:
+    """query id -> docno -> the text that an attack left, for all that was attacked in the query's list."""
+    changed: dict[str, dict[str, Doc]] = {}
+    for attempt in attempts:
+        for listing in attempt.case.lists:
+            changed.setdefault(listing.qid, {})[attempt.case.docno] = attempt.outcome.doc
+    return changed
+
+
+def attacked_lists(
+    bench: Bench, name: str, target: Target, changed: Mapping[str, Mapping[str, Doc]]
+) -> tuple[Run, Run]:
+    """The lists of these queries before, and with every changed document in the place of its original."""
+    lists = {}
+    for qid, docs in changed.items():
+        pool = target.pools[qid]
+        texts = {**dict(zip(pool.docnos, pool.docs, strict=True)), **docs}
+        lists[qid] = list(texts), Slate(pool.query, tuple(texts.values()))
+    answers = bench.road.score(bench.ranker(name), [slate for _, slate in lists.values()], name, bench.origin(name))
+    robust = {
+        qid: dict(zip(docnos, scores.tolist(), strict=True))
+        for (qid, (docnos, _)), scores in zip(lists.items(), answers, strict=True)
+        if scores is not None
+    }
+    clean = {
+        qid: {docno: float(-place) for place, docno in enumerate(target.pools[qid].listing.docnos)} for qid in robust
+    }
+    return clean, robust

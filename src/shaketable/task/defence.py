@@ -27,9 +27,9 @@ from shaketable.measure.plane import tsne
 from shaketable.measure.promotion import estimate
 from shaketable.measure.significance import FEWEST_QUERIES
 from shaketable.registry import DEFENCES, LEARNERS
-from shaketable.task.campaign import open_target, ranges
+from shaketable.task.campaign import attacked_lists, open_target, ranges
 from shaketable.task.defending import defended
-from shaketable.task.substitution import Substitution, attacked_lists
+from shaketable.task.substitution import Substitution
 from shaketable.types import Attacked, Doc, Figure, Finding, Model, Result, ranking
 
 if TYPE_CHECKING:

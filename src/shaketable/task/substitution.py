@@ -6,7 +6,7 @@ et al. PRADA. ACM Transactions on Information Systems 2023.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,30 +31,31 @@ from shaketable.measure.wording import similarity, words_changed
 from shaketable.rankers.similarity import encoder
 from shaketable.registry import ATTACKS, DETECTORS, GOALS
 from shaketable.task.campaign import (
-    Aim,
     Attempt,
     Range,
     aims,
+    attacked_lists,
     attacked_queries,
+    by_origin,
+    changed_texts,
     knowledge,
     newcomers,
     open_target,
     opened,
     ranges,
+    shortage,
+    tried,
 )
 from shaketable.types import (
     Attacked,
     ChangeMeasure,
-    Doc,
     Example,
     Failure,
     Figure,
     Finding,
     Goal,
-    Outcome,
     Result,
     Run,
-    Slate,
     ranking,
 )
 
@@ -191,14 +192,14 @@ class Substitution:
                     f"{name}: {len(foreign) - len(listed)} of the {len(foreign)} documents of {self.attacked} are left "
                     "out, because there is no list for one of their queries."
                 )
-            for recipe, mine in _by_origin(listed).items():
+            for recipe, mine in by_origin(listed).items():
                 named = [(one.docno, *one.queries) for one in mine if one.docno]
                 if again := len(named) - len(set(named)):
                     notes.append(
                         f"{recipe}: {again} texts of {self.attacked} are of a document that has one already. Each is "
                         "tried; in the lists that damage is measured on, the last text of a document stands."
                     )
-                yield recipe, list(_tried(name, target, mine, goal, recipe))
+                yield recipe, list(tried(name, target, mine, goal, recipe))
             return
         places: list[Range | None]
         if self.group > 1:
@@ -212,7 +213,7 @@ class Substitution:
                 for aim in aims(pool.listing, bench.qrels.get(qid, {}), parts, bench.seed, self.any_grade)
             ]
             if len(drawn) < len(parts) * len(target.pools):
-                notes.append(f"{name}: {_shortage(drawn, parts, [len(pool.docnos) for pool in target.pools.values()])}")
+                notes.append(f"{name}: {shortage(drawn, parts, [len(pool.docnos) for pool in target.pools.values()])}")
             documents = [(aim.docno, aim.doc, [aim.qid]) for aim in drawn]
             places = [aim.range for aim in drawn]
         cases = target.cases(documents, goal)
@@ -247,7 +248,7 @@ class Substitution:
         self, bench: Bench, name: str, target: Target, attempts: Sequence[Attempt], goal: Goal
     ) -> dict[str, Any]:
         """What all outcomes of a query, put into its list at once, do to the list: its order, and what it is worth."""
-        clean, robust = attacked_lists(bench, name, target, _changed(attempts))
+        clean, robust = attacked_lists(bench, name, target, changed_texts(attempts))
         orders = {qid: (ranking(clean[qid]), ranking(robust[qid])) for qid in robust}
         moved = {
             heading: float(np.mean([measure.between(*order) for order in orders.values()]))
@@ -400,18 +401,6 @@ def _on_detection(rows: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _shortage(drawn: Sequence[Aim], parts: Sequence[Range], sizes: Sequence[int]) -> str:
-    """Why there are fewer targets than ranges."""
-    beyond = sum(start > size for size in sizes for start, _ in parts)
-    relevant = len(parts) * len(sizes) - len(drawn) - beyond
-    reasons = [
-        *([f"{beyond} lie beyond the end of their list"] if beyond else []),
-        *([f"{relevant} hold relevant documents only"] if relevant else []),
-    ]
-    wanted = f"{len(drawn)} targets in {len(sizes)} lists, where {len(parts) * len(sizes)} were wanted"
-    return f"{wanted}: of the ranges of places, {' and '.join(reasons)}."
-
-
 def _brief(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return table[[column for column in columns if column in table]]
 
@@ -423,65 +412,6 @@ def _caught(table: pd.DataFrame) -> pd.DataFrame:
     wide = table.pivot_table(index=[*ABOUT, "texts"], columns="detector", values="caught %", sort=False)
     wide.columns.name = None
     return wide.reset_index()
-
-
-def _by_origin(documents: Sequence[Attacked]) -> dict[str, list[Attacked]]:
-    """Texts of others by recipe; where one recipe was used against several rankers, by these too."""
-    rankers: dict[str, set[str]] = {}
-    for one in documents:
-        rankers.setdefault(one.recipe, set()).add(one.ranker)
-    groups: dict[str, list[Attacked]] = {}
-    for one in documents:
-        several = len(rankers[one.recipe]) > 1
-        groups.setdefault(f"{one.recipe} against {one.ranker}" if several else one.recipe, []).append(one)
-    return groups
-
-
-def _tried(name: str, target: Target, documents: Sequence[Attacked], goal: Goal, recipe: str) -> Iterator[Attempt]:
-    """Texts of others, as they are: each takes the place of its original, whether it stands better for it or not."""
-    wanted = [
-        (one.docno or f"new-{number}", target.text(one.docno, list(one.queries)) or one.original, list(one.queries))
-        for number, one in enumerate(documents)
-    ]
-    texts: dict[tuple[str, ...], deque[Doc]] = {}
-    for (docno, _, qids), one in zip(wanted, documents, strict=True):
-        texts.setdefault((docno, *qids), deque()).append(one.doc)
-    # the cases come in the order that was wanted, and of one name all are there or none
-    tried = [(case, texts[case.name].popleft()) for case in target.cases(wanted, goal)]
-    for (case, doc), places in zip(tried, target.places(tried), strict=True):
-        if places is not None:
-            won = int(goal.worth(places) > goal.worth(case.places))
-            yield Attempt(name, recipe, case, Outcome(doc, case.places, places, 1, target.cost(case), won))
-
-
-def _changed(attempts: Sequence[Attempt]) -> dict[str, dict[str, Doc]]:
-    """query id -> docno -> the text that an attack left, for all that was attacked in the query's list."""
-    changed: dict[str, dict[str, Doc]] = {}
-    for attempt in attempts:
-        for listing in attempt.case.lists:
-            changed.setdefault(listing.qid, {})[attempt.case.docno] = attempt.outcome.doc
-    return changed
-
-
-def attacked_lists(
-    bench: Bench, name: str, target: Target, changed: Mapping[str, Mapping[str, Doc]]
-) -> tuple[Run, Run]:
-    """The lists of these queries before, and with every changed document in the place of its original."""
-    lists = {}
-    for qid, docs in changed.items():
-        pool = target.pools[qid]
-        texts = {**dict(zip(pool.docnos, pool.docs, strict=True)), **docs}
-        lists[qid] = list(texts), Slate(pool.query, tuple(texts.values()))
-    answers = bench.road.score(bench.ranker(name), [slate for _, slate in lists.values()], name, bench.origin(name))
-    robust = {
-        qid: dict(zip(docnos, scores.tolist(), strict=True))
-        for (qid, (docnos, _)), scores in zip(lists.items(), answers, strict=True)
-        if scores is not None
-    }
-    clean = {
-        qid: {docno: float(-place) for place, docno in enumerate(target.pools[qid].listing.docnos)} for qid in robust
-    }
-    return clean, robust
 
 
 def _reached(qid: str, attempts: Sequence[Attempt]) -> dict[str, list[int]]:
