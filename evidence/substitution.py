@@ -213,7 +213,8 @@ def main() -> None:
             prose("""Of the texts that the recipes above left, the share in per cent that a filter catches where it
             raises an alarm at one clean passage in a hundred. spamicity: a word that is repeated more than the
             collection lets expect; surprise: n-grams of the collection that find a stretch of 15 words unlikely;
-            glyphs: invisible characters and letters of other alphabets; instructions: a list of phrases."""),
+            glyphs: invisible characters and letters of other alphabets; instructions: a list of
+            phrases, written by the same hands as the two recipes that it catches, so that this says little."""),
             table(("recipe", "spamicity", "surprise", "glyphs", "instructions", "texts"), filters),
             "## Texts that others wrote",
             prose("""PoisonedRAG's texts for 100 questions of MS MARCO, five each, put among BM25's first 100 of dl19's

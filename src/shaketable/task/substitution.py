@@ -346,7 +346,12 @@ class Substitution:
         yield "trials: texts that the ranker was asked about for a target; pairs: what it scored for that."
         yield (
             "damage: all changed documents of a query stand in its list at once. LSD is the mean square of the places "
-            "that documents moved, RLSD its share of the largest possible, LMD the mean of those places."
+            "that documents moved, RLSD its share of the largest possible, LMD their mean. Kendall is the "
+            "share of pairs of documents that changed order, top change that of queries with another first document."
+        )
+        yield (
+            "robust ranking error: the share of documents that stand outside of the places of their grade, or that an "
+            "attack brings there; natural is before the attack, boundary what the attack adds, a lower bound."
         )
         if self.attacked and (details["words"] == 0).any():
             yield (
