@@ -461,7 +461,11 @@ class ScoreTable:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing of one table, as data: what goes where. `report` knows how to draw each kind."""
+    """A drawing of one table, as data: what goes where. `report` knows how to draw each kind.
+
+    `join` is a column: points that are the same there are joined by a line. `mark` is one too: what is written there
+    stands in the place of the point. Both are for kinds that draw points.
+    """
 
     kind: str
     table: str
@@ -470,6 +474,8 @@ class Figure:
     y: str
     color: str = ""
     caption: str = ""
+    join: str = ""
+    mark: str = ""
 
 
 @dataclass(frozen=True)

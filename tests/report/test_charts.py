@@ -115,6 +115,19 @@ def test_scatter_names_points_that_are_series_of_their_own() -> None:
     assert {"a", "b", "c"} <= set(texts(grouped))
 
 
+def test_scatter_joins_points_and_writes_marks() -> None:
+    table = pd.DataFrame(
+        {"x": [0.0, 1.0, 2.0, 3.0], "y": [1.0, 2.0, 2.0, 0.0], "pair": ["a", None, "a", None], "star": ["", "", "", "★"]}
+    )
+    root = svg("scatter", table, "x", "y", join="pair", mark="star")
+    (line,) = marks(root, "line")
+    assert len(re.findall("[ML]", line.get("d", ""))) == 2
+    assert len(marks(root, "symbol")) == 3
+    assert [text.text for text in marks(root, "text")] == ["★"]
+    with pytest.raises(BadInput, match="no column 'absent'"):
+        svg("scatter", table, "x", "y", join="absent")
+
+
 def test_heatmap_writes_the_numbers_and_they_can_be_read() -> None:
     values = np.linspace(-0.2, 0.9, 12)
     table = pd.DataFrame({"x": list("abcd") * 3, "y": ["u"] * 4 + ["v"] * 4 + ["w"] * 4, "v": values})

@@ -166,6 +166,9 @@ def test_the_displacement_by_another_way():
     changed = {one.docno for one in result.attacked if first in one.queries}
     assert changed == shown.get("original", set()) == shown.get("attacked", set())
     assert shown["other"] | changed == set(there.candidates[first])
+    assert dict(places["pair"].value_counts()) == dict.fromkeys(changed, 2)
+    starred = set(places[places["relevant"] == "★"]["document"])
+    assert starred == {docno for docno, grade in there.qrels[first].items() if grade > 0} & set(places["document"])
 
 
 def test_what_learned_nothing_is_compared_with_nobody():

@@ -220,7 +220,8 @@ def _roles(figure: Figure, kind: Kind, table: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     named = {role: getattr(figure, role) for role in ("x", "y", "color") if getattr(figure, role)}
-    if absent := [column for column in named.values() if column not in table.columns]:
+    more = {role: getattr(figure, role) for role in ("join", "mark") if getattr(figure, role)}
+    if absent := [column for column in (*named.values(), *more.values()) if column not in table.columns]:
         raise BadInput(f"figure {figure.title!r}: table {figure.table!r} has no column {absent[0]!r}")
     ends = {"low": "low", "high": "high"}
     wide = {"x_low": f"{figure.x} low", "x_high": f"{figure.x} high"}
@@ -228,7 +229,7 @@ def _roles(figure: Figure, kind: Kind, table: pd.DataFrame) -> pd.DataFrame:
     if "queries" in table:
         interval["n"] = "queries"
     columns = {}
-    for role, column in {**named, **interval}.items():
+    for role, column in {**named, **more, **interval}.items():
         if role in kind.numbers or role in interval:
             try:
                 numbers = pd.to_numeric(table[column]).to_numpy(dtype=float, na_value=np.nan)
@@ -346,7 +347,8 @@ def _profile(plot: Plot) -> Any:
 def _scatter(plot: Plot) -> Any:
     """Points: each named beside it where each is a series of its own, else a colour for each series.
 
-    An interval of what goes to the right is drawn as a line through the point.
+    An interval of what goes to the right is drawn as a line through the point. Points that the figure joins are joined
+    in the order of the table, and a point with a mark is that mark.
     """
     import altair as alt
     import pandas as pd
@@ -359,12 +361,22 @@ def _scatter(plot: Plot) -> Any:
     alone = bool(plot.series) and frame["color"].is_unique
     few = len(plot.series) <= len(PALETTE)
     color = plot.color(None if alone else alt.Legend()) if few else alt.value(PALETTE[0])
-    points = plot.chart(frame).mark_circle(size=60 if len(frame) <= FEW else 24, opacity=0.85)
-    layers = [_hinted(points.encode(x=x, y=plot.upwards(domain=up, nice=False), color=color))]
+    y = plot.upwards(domain=up, nice=False)
+    layers = []
+    if "join" in frame:
+        lines = plot.chart(frame.assign(place=range(len(frame))).dropna(subset="join"))
+        line = lines.mark_line(strokeWidth=1.2, opacity=0.6, color=NEITHER, aria=False)
+        layers.append(line.encode(x=x, y=y, detail="join:N", order="place:Q"))
+    marked = frame["mark"].fillna("") != "" if "mark" in frame else frame["x"] != frame["x"]
+    points = plot.chart(frame[~marked]).mark_circle(size=60 if len(frame) <= FEW else 24, opacity=0.85)
+    layers.append(_hinted(points.encode(x=x, y=y, color=color)))
+    if marked.any():
+        marks = plot.chart(frame[marked]).mark_text(fontSize=18, fontWeight="bold", aria=False)
+        layers.append(marks.encode(x=x, y=y, color=color, text="mark:N"))
     if ends:
         lines = plot.chart(frame).mark_rule(opacity=0.45, aria=False)
         start = alt.X("x_low:Q", title=plot.names["x"], scale=alt.Scale(domain=across, nice=False), axis=axis)
-        layers.append(lines.encode(x=start, x2="x_high:Q", y=plot.upwards(domain=up, nice=False), color=color))
+        layers.append(lines.encode(x=start, x2="x_high:Q", y=y, color=color))
     if alone and len(frame) <= FEW:
         lefts = (frame["x"] - across[0]) / (across[1] - across[0]) * WIDTH
         tops = (up[1] - frame["y"]) / (up[1] - up[0]) * height

@@ -66,6 +66,7 @@ class Places:
     """The numbers of those that attacks changed."""
     after: Vectors
     """[changed documents, d]"""
+    relevant: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +298,9 @@ def _represented(bench: Bench, name: str, target: Target, attacked: Sequence[Att
         if found is None:
             return
         before, after = np.split(found.astype(np.float64), [len(pool.docs)])
-        yield Places(pool.query, pool.docnos, before, tuple(pool.numbers[one.docno] for one in some), after)
+        changed = tuple(pool.numbers[one.docno] for one in some)
+        relevant = frozenset(docno for docno, grade in bench.qrels.get(qid, {}).items() if grade > 0)
+        yield Places(pool.query, pool.docnos, before, changed, after, relevant)
 
 
 def displacement(lists: Iterable[Places]) -> float:
@@ -325,13 +328,16 @@ def _map(places: Places) -> pd.DataFrame:
     """The documents of a list in the plane, near ones near each other, and where attacks moved some of them to."""
     import pandas as pd
 
-    count = len(places.docnos)
-    kinds = ["original" if number in places.changed else "other" for number in range(count)]
+    kinds = ["original" if number in places.changed else "other" for number in range(len(places.docnos))]
+    moved = [places.docnos[number] for number in places.changed]
+    documents = [*places.docnos, *moved]
     return pd.DataFrame(
         {
             "query": places.query,
-            "document": [*places.docnos, *(places.docnos[number] for number in places.changed)],
-            "text": [*kinds, *["attacked"] * len(places.changed)],
+            "document": documents,
+            "text": [*kinds, *["attacked"] * len(moved)],
+            "relevant": ["★" if docno in places.relevant else "" for docno in documents],
+            "pair": [docno if docno in moved else None for docno in documents],
             **dict(zip("xy", tsne(np.concatenate([places.before, places.after])).T, strict=True)),
         }
     )
@@ -416,7 +422,7 @@ def _figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
         ("What is good on clean lists, and what is left of it under attack", "robust RR@10", "Best: top right."),
         ("What is good on clean lists, and how often attacks succeed", SUCCESS, "Best: bottom right."),
     ):
-        yield Figure("scatter", name, title, x="clean RR@10", y=y, color=color, caption=caption + swept)
+        yield Figure("scatter", name, title, "clean RR@10", y, color, caption + swept, join=color if swept else "")
     for name in tables:
         if name.startswith("map of "):
             yield Figure(
@@ -426,7 +432,10 @@ def _figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
                 x="x",
                 y="y",
                 color="text",
-                caption="Documents of one query, by what the last layer makes their scores of, in the plane (t-SNE).",
+                caption="Documents of one query, by what the last layer makes their scores of, in the plane (t-SNE). "
+                "A line joins a document and what the attack made of it; a star is a relevant document.",
+                join="pair",
+                mark="relevant",
             )
 
 
