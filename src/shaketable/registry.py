@@ -421,6 +421,7 @@ TASKS = Catalogue(
         "behaviour": "shaketable.task.behaviour:Behaviour",
         "substitution": "shaketable.task.substitution:Substitution",
         "defence": "shaketable.task.defence:Defence",
+        "certificate": "shaketable.task.certificate:Certificate",
     },
 )
 

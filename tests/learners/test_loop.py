@@ -186,6 +186,21 @@ def test_the_best_validation_is_kept_and_training_stops_early(tmp_path):
     assert not (tmp_path / WORK).exists()
 
 
+def test_the_last_weights_are_kept_where_these_are_wanted(tmp_path):
+    values = iter([0.9, 0.5, 0.1, 0.4])
+    seen: list[dict[str, torch.Tensor]] = []
+
+    def examine(net: Net) -> float:
+        seen.append(weights(net))
+        return next(values)
+
+    schedule = Schedule(steps=12, lists=2, lr=0.05, every=4, patience=1, last=True)
+    run = training(tmp_path, examine=examine, schedule=schedule)
+    course = run.run()
+    assert (course.best, course.value, course.step) == (12, 0.4, 12)
+    assert same(weights(run.net), seen[-1])
+
+
 def test_the_same_seed_gives_the_same_weights_and_another_does_not(tmp_path):
     runs = [training(tmp_path / str(i), net=small_net("duet"), seed=seed) for i, seed in enumerate((0, 0, 1))]
     for run in runs:

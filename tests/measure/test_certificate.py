@@ -22,7 +22,6 @@ from shaketable.measure.certificate import (
     mask_shift,
     shift,
 )
-from shaketable.measure.promotion import Attempts
 from shaketable.text.perturbation import from_lists
 from tests.text.test_perturbation import Given
 
@@ -221,15 +220,13 @@ def test_chance_breaks_no_more_than_its_share_of_certificates():
 
 
 def test_conditional_success_in_each_reading():
-    zeros = np.zeros(4)
-    before, after = np.array([12, 30, 8, 15]), np.array([9, 20, 3, 15])
-    attempts = Attempts(["a", "a", "b", "b"], before, after, before - after, zeros, zeros, zeros, zeros, zeros)
-    found = conditional_success(attempts, {"b"}, 10)
+    targets = ["a", "a", "b", "b"], np.array([12.0, 30, 8, 15]), np.array([9.0, 20, 3, 15])
+    found = conditional_success(*targets, {"b"}, 10)
     assert {name: one.value for name, one in found.items()} == pytest.approx(
         {"CSR@10 %": 100 / 3, "ASR %, certified at 10": 50.0, "CSR@10 %, certified": 0.0}
     )
     assert [one.targets for one in found.values()] == [3, 2, 1]
-    assert np.isnan(conditional_success(attempts, (), 10)["ASR %, certified at 10"].value)
+    assert np.isnan(conditional_success(*targets, (), 10)["ASR %, certified at 10"].value)
 
 
 @given(seed=st.integers(0, 100_000), changed=st.integers(0, 4))

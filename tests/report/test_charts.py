@@ -116,9 +116,8 @@ def test_scatter_names_points_that_are_series_of_their_own() -> None:
 
 
 def test_scatter_joins_points_and_writes_marks() -> None:
-    table = pd.DataFrame(
-        {"x": [0.0, 1.0, 2.0, 3.0], "y": [1.0, 2.0, 2.0, 0.0], "pair": ["a", None, "a", None], "star": ["", "", "", "★"]}
-    )
+    places = {"x": [0.0, 1.0, 2.0, 3.0], "y": [1.0, 2.0, 2.0, 0.0]}
+    table = pd.DataFrame(places | {"pair": ["a", None, "a", None], "star": ["", "", "", "★"]})
     root = svg("scatter", table, "x", "y", join="pair", mark="star")
     (line,) = marks(root, "line")
     assert len(re.findall("[ML]", line.get("d", ""))) == 2

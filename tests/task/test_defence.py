@@ -12,11 +12,21 @@ import pytest
 from shaketable.bench import Bench
 from shaketable.data.sample import read_sample
 from shaketable.errors import BadInput, NotApplicable
+from shaketable.measure.certificate import READINGS
 from shaketable.measure.significance import FEWEST_QUERIES
 from shaketable.registry import LEARNERS, TASKS
 from shaketable.task import substitution
 from shaketable.task.audit import run_tasks, usual_tasks
-from shaketable.task.defence import BETTER, KEPT, MEASURES, Defence, Measured, _against_baselines, _with_stars
+from shaketable.task.defence import (
+    BETTER,
+    CONDITIONAL,
+    KEPT,
+    MEASURES,
+    Defence,
+    Measured,
+    _against_baselines,
+    _with_stars,
+)
 from shaketable.task.defending import defended
 from shaketable.task.substitution import Substitution
 
@@ -185,6 +195,12 @@ def test_a_smoothed_ranker_has_no_displacement():
     result = run(Defence(defences=("certdr",), **HOW | {"queries": 1, "targets": 1}))
     assert result.tables["defence"]["displacement"].isna().all()
     assert any(note.startswith("certdr: the score is not made by one linear layer") for note in result.notes)
+    conditional = result.tables[CONDITIONAL]
+    assert list(conditional["certificate"]) == list(READINGS)
+    (target,) = result.tables["targets"].to_dict("records")
+    assert set(conditional["CSR@10 %"]) == {100.0 * (target["after"] <= 10)}
+    assert (conditional["certified queries"] <= conditional["queries"]).all()
+    assert any("conditional success, of smoothed rankers" in note for note in result.notes)
 
 
 def test_it_can_be_drawn():

@@ -61,6 +61,8 @@ class Schedule:
     """Steps between validations."""
     patience: int = 5
     """Validations without a better one before it stops."""
+    last: bool = False
+    """Keep the last weights, whatever the validations say."""
 
     def __post_init__(self) -> None:
         fine = {name: getattr(self, name) >= 1 for name in ("steps", "lists", "every", "patience")}
@@ -200,7 +202,7 @@ class Training:
             row["loss"] = sum(course.losses) / len(course.losses)
         course.history.append(row)
         course.losses.clear()
-        if value > course.value:
+        if value > course.value or self.schedule.last:
             course.best, course.value = course.step, value
             _write(self._best_file(course.step), self.learning, {})
         course.seconds += time.perf_counter() - started

@@ -102,6 +102,7 @@ class NeuralLearner(ABC):
     steps, lists  updates at most, and lists of each; a list has `size` texts
     lr            the highest rate of AdamW
     every         updates between validations by `measure`; without a better one `patience` times, it stops
+    last          keep the last weights, and not those that did best on the validation queries
     first_stage   finds candidates where the collection brings none
     teacher       a ranker, such as "bm25" or "dense": its scores are learned, not the judgements
     sentences     with a teacher: so many sentences of the collection are queries too
@@ -121,6 +122,7 @@ class NeuralLearner(ABC):
     lr: float = 1e-3
     every: int = 50
     patience: int = 6
+    last: bool = False
     measure: str = "nDCG@10"
     first_stage: str = "bm25"
     teacher: str = ""
@@ -163,7 +165,8 @@ class NeuralLearner(ABC):
         target = Path(folder)
         refuse_taken(target, overwrite=overwrite)
         plan = plan or self.plan()
-        schedule: Schedule = loop.Schedule(self.steps, self.lists, self.lr, every=self.every, patience=self.patience)
+        times: Any = {"every": self.every, "patience": self.patience, "last": self.last}
+        schedule: Schedule = loop.Schedule(self.steps, self.lists, self.lr, **times)
         lessons = Lessons.prepare(collection, train, valid, candidates, depth, seed, self.first_stage)
         source, qrels = plan.lists.source(lessons, self.size)
         rivals = plan.rivals(collection)

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.errors import BadInput
-from shaketable.measure.promotion import Attempts, Estimate, intrusion, success_rate
+from shaketable.measure.promotion import Estimate, estimate
 from shaketable.types import ranking
 
 Floats = NDArray[np.float64]
@@ -171,18 +171,26 @@ def certified_rows(
     ]
 
 
-def conditional_success(attempts: Attempts, certified: Collection[str], k: int, seed: int = 0) -> dict[str, Estimate]:
+def conditional_success(
+    queries: Sequence[str], before: Floats, after: Floats, certified: Collection[str], k: int, seed: int = 0
+) -> dict[str, Estimate]:
     """What is called conditional success rate, in per cent, in each way that it can be read.
 
-    The papers do not print a definition, so each is named by what it counts:
+    Of each target there is the query, and its places before and after. The papers do not print a definition, so each
+    reading is named by what it counts:
       CSR              of targets from below K, those that end among the first K, P(r' ≤ K | r > K)
-      ASR, certified   of targets in lists that are certified at K, those whose move serves the goal
+      ASR, certified   of targets in lists that are certified at K, those that stand higher than before
       CSR, certified   both: if all attacks were admissible, a certificate says that this is 0
     """
-    sure = set(certified)
-    inside = attempts.where(np.array([qid in sure for qid in attempts.queries], dtype=bool))
+    sure = np.isin(np.asarray(queries, dtype=str), list(certified))
+    below = before > k
+
+    def share(won: NDArray[np.bool_], of: NDArray[np.bool_]) -> Estimate:
+        kept = [qid for qid, yes in zip(queries, of, strict=True) if yes]
+        return estimate(100.0 * won[of], kept, seed)
+
     return {
-        f"CSR@{k} %": intrusion(attempts, k, seed),
-        f"ASR %, certified at {k}": success_rate(inside, seed),
-        f"CSR@{k} %, certified": intrusion(inside, k, seed),
+        f"CSR@{k} %": share(after <= k, below),
+        f"ASR %, certified at {k}": share(after < before, sure),
+        f"CSR@{k} %, certified": share(after <= k, below & sure),
     }

@@ -20,14 +20,17 @@ from shaketable.data.splits import TRAIN
 from shaketable.defend.defences import PIAT
 from shaketable.errors import BadInput, NotApplicable, check
 from shaketable.learners.neural import NeuralLearner
+from shaketable.measure.certificate import READINGS, certified_queries, conditional_success
 from shaketable.measure.change import LSD
 from shaketable.measure.comparison import compare, query_means, starred
 from shaketable.measure.effectiveness import score_tables
 from shaketable.measure.plane import tsne
 from shaketable.measure.promotion import estimate
 from shaketable.measure.significance import FEWEST_QUERIES
+from shaketable.rankers.smoothed import SmoothedRanker
 from shaketable.registry import DEFENCES, LEARNERS
 from shaketable.task.campaign import attacked_lists, open_target, ranges
+from shaketable.task.certificate import certifiable
 from shaketable.task.defending import defended
 from shaketable.task.substitution import Substitution
 from shaketable.types import Attacked, Doc, Figure, Finding, Model, Result, ranking
@@ -48,10 +51,13 @@ LOWER = (SUCCESS, "LSD")
 MEASURES = ("clean RR@10", "clean RR@100", "robust RR@10", "robust RR@100", *LOWER)
 ALL = "clean RR@10, all queries"
 KEPT = "kept step"
-"""The step of the training that did best on the validation queries; at 0 nothing was learned."""
+"""The step of the training whose weights are kept; at 0 nothing was learned."""
 OWN = (ALL, "displacement", "training s", "steps", KEPT)
 """Numbers of a ranker, whatever the query."""
 BETTER = "better than the best baseline"
+CONDITIONAL = "conditional success"
+CERTIFIED_AT = 10
+"""The place K of conditional success rates."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +89,8 @@ class Measured:
     result: Result
     first: Places | None = None
     """Where the documents of the first query are, if the net tells."""
+    conditional: tuple[Mapping[str, Any], ...] = ()
+    """Rows of the conditional success rate, of a smoothed ranker."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +169,7 @@ class Defence:
             "against the best baseline": compared,
             "defence by seed": pd.DataFrame([{"defence": m.defence, "seed": m.seed} | dict(m.row) for m in measured]),
             "targets": pd.concat([m.targets.assign(seed=m.seed) for m in measured], ignore_index=True),
+            CONDITIONAL: pd.DataFrame([row for m in measured for row in m.conditional]),
         }
         firsts = {text: groups[text][0].first for text in asked["defence"]}
         tables |= {f"map of {text}": _map(first) for text, first in firsts.items() if first}
@@ -209,8 +218,9 @@ class Defence:
         card = saved.card()
         if card.get("best") == 0:
             notes.append(
-                f"{text}: no step of the training did better on the validation queries than none, so what is kept has "
-                "learned nothing. If attacks move it little, that is no merit: it is compared with nobody."
+                f"{text}: no step of the training did better on the validation queries than none, so what is kept is "
+                "what it began with and has learned nothing. If attacks move it little, that is no merit: it is "
+                "compared with nobody."
             )
         smoothed = getattr(how, "smoothed", None)
         model: Model = smoothed(saved.path, seed=seed) if smoothed else saved
@@ -233,7 +243,8 @@ class Defence:
         }
         row |= {ALL: float(table.table("RR@10").values.mean())}
         row |= {"training s": card.get("seconds", nan), "steps": card.get("steps", nan), KEPT: card.get("best", nan)}
-        return Measured(text, seed, values, targets, row, result, first)
+        conditional = tuple(_conditional(table, text, targets)) if smoothed else ()
+        return Measured(text, seed, values, targets, row, result, first, conditional)
 
     def _notes(self, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
         count = int(tables["defence"]["queries"].max())
@@ -250,6 +261,14 @@ class Defence:
             "displacement: how far a changed text is from its original in what the last layer makes the score of, as a "
             "share of the mean distance of two documents of the list; over all documents that an attack changed."
         )
+        if CONDITIONAL in tables:
+            yield (
+                f"{CONDITIONAL}, of smoothed rankers: CSR@{CERTIFIED_AT} % is the share of targets from below place "
+                f"{CERTIFIED_AT} that the attack brings above it; the other columns count only queries whose lists are "
+                "certified, by each reading of a certificate (`--task certificate` tells them apart). The attack's "
+                "synonyms may be others than those that the ranker is smoothed against, so even certified lists may "
+                "change."
+            )
         if len(self.seeds) > 1:
             yield f"Numbers are means over {len(self.seeds)} trainings, whose seeds are in the table by seed."
         if "against the best baseline" in tables:
@@ -278,6 +297,19 @@ def _values(
     values[SUCCESS] = query_means(list(targets["query"]), 100.0 * targets["success"].to_numpy())
     values["LSD"] = {qid: LSD().between(ranking(clean[qid]), ranking(robust[qid])) for qid in robust}
     return {measure: values[measure] for measure in MEASURES}
+
+
+def _conditional(bench: Bench, name: str, targets: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """How often attacks on a smoothed ranker succeed, by each reading of a certificate and of a condition."""
+    ranker = bench.ranker(name)
+    assert isinstance(ranker, SmoothedRanker)
+    lists = certifiable(bench, name, list(dict.fromkeys(targets["query"])))
+    before, after = (targets[column].to_numpy(dtype=np.float64) for column in ("before", "after"))
+    for reading in READINGS:
+        sure = certified_queries(lists, CERTIFIED_AT, reading, ranker.samples)
+        found = conditional_success(list(targets["query"]), before, after, sure, CERTIFIED_AT, bench.seed)
+        about = {"defence": name, "certificate": reading, "queries": len(lists), "certified queries": len(sure)}
+        yield about | {heading: one.value for heading, one in found.items()}
 
 
 def _represented(bench: Bench, name: str, target: Target, attacked: Sequence[Attacked]) -> Iterator[Places]:
