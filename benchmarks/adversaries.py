@@ -1,0 +1,61 @@
+"""Adversarial training examples for a Conv-KNRM: how long 2,000 of them take.
+
+    python benchmarks/adversaries.py [--quick]
+
+Passages of 60 generated words, 200 queries, ten documents attacked in each list of 100 by white_wsra, at most 20 words
+of each, each word with ten synonyms. The net is untrained, which changes nothing of what it costs. The limit is
+30 minutes on two cores. Beside it stands what the ranker alone takes for the pairs that were asked for, in batches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from attacks import collection, write_synonyms
+from shaketable.bench import Bench
+from shaketable.defend.adversaries import Examples
+from shaketable.registry import LEARNERS
+from shaketable.task.defending import attack_on
+from shaketable.types import Slate
+
+MINUTES = 30.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="20 queries, to see that it works")
+    queries = 20 if parser.parse_args().quick else 200
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["SHAKETABLE_HOME"] = folder
+        synonyms = Path(folder) / "synonyms.tsv"
+        texts = collection(queries + 1)
+        write_synonyms(texts, synonyms)
+        qids = list(texts.queries)
+        judged = {qid: {f"d{number}": 1} for number, qid in enumerate(qids)}
+        texts = type(texts)(texts.name, texts.docs, texts.queries, judged)
+        bench = Bench(texts, {})
+        model = bench.fit(LEARNERS.build("conv_knrm(steps=1, every=1, text_length=100)"), qids[:-1], valid=qids[-1:])
+        recipe = f"white_wsra(words=20, synonyms={f'listed({str(synonyms)!r})'!r})"
+        making = attack_on(bench, model, Examples(recipe, 10, 0), qids[:-1], qids[-1:])
+        started = time.perf_counter()
+        kept = making.run(print)
+        seconds = time.perf_counter() - started
+        ranker = model.open(texts)
+        docs = [doc for _, doc in texts.docs.items()][:1000]
+        started = time.perf_counter()
+        ranker.score([Slate(texts.queries[qids[0]].text, tuple(docs))])
+        alone = (time.perf_counter() - started) / len(docs) * kept.cost.pairs
+    share = seconds / 60 / MINUTES
+    print(f"{kept.documents:,} documents, {kept.changed:,} with a higher score, {kept.cost.pairs:,} pairs asked for")
+    print(f"{seconds / 60:.1f} minutes, {share:.2f} of the limit of {MINUTES:g}; "
+          f"the ranker alone takes {alone / 60:.1f} for as many pairs")  # fmt: skip
+    sys.exit(queries == 200 and share > 1)
+
+
+if __name__ == "__main__":
+    main()
