@@ -180,7 +180,7 @@ def one_by_one(case: Case, target: Target, net, surrogate, attack: WordSubstitut
         return torch.autograd.grad(loss, moved)[0]
 
     with torch.no_grad():
-        others = [(query, doc.text) for doc in case.rivals[: settings.rivals]]
+        others = [(query, doc.text) for doc in case.lists[0].others(case.docno)[: settings.rivals]]
         rivals = surrogate(**surrogate.collate(surrogate.prepare(others)))
     importance = None
     for _ in range(settings.steps):

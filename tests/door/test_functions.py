@@ -200,6 +200,13 @@ class TestTrain:
             st.train("prank", **({"out": tmp_path / "m"} | given))
         assert not (tmp_path / "m").exists()
 
+    def test_baselines_do_not_send_the_teacher_away(self, tmp_path):
+        """A net that learns a teacher's scores has no grades to compare with a baseline's, and says so."""
+        pytest.importorskip("torch")
+        learner = "knrm(teacher='bm25', sentences=5, steps=2, every=2, dim=4)"
+        with pytest.raises(BadInput, match="a teacher's scores are no judgements"):
+            st.train(learner, "sample", tmp_path / "m", baselines=["bm25"])
+
 
 def test_load(folder):
     whole = st.load(folder)

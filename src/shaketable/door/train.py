@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from shaketable.learners import fit as fitting
 from shaketable.learners.baselines import read_baselines
 from shaketable.learners.fit import FeatureLearner
 from shaketable.learners.ndcg import NDCG
+from shaketable.learners.neural import NeuralLearner
 from shaketable.learners.plan import FIRST_STAGE, Plan
 from shaketable.learners.seq2seq import CARD, Pair, Seq2Seq, refuse_used
 from shaketable.rankers.folder import refuse_taken
@@ -219,7 +220,8 @@ def train(
         raise BadInput("files to validate and test on go with a feature file to learn from (--letor)")
     assert data is not None
     bench = open_bench(data, {}, "all", candidates, cut, depth, None, seed, first_stage, False, watch)
-    plan = Plan(baselines=tuple(baselines)) if baselines else None
+    own = chosen.plan() if isinstance(chosen, NeuralLearner) else Plan()  # a teacher, for instance
+    plan = replace(own, baselines=tuple(baselines)) if baselines else None
     trials: Sequence[Mapping[str, Any]] = ()
     if tune:
         tuned = bench.tune(chosen, split, valid=valid, plan=plan)
