@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from shaketable.data.attacked import read_attacked, write_attacked
-from shaketable.data.beir import _queries, read_beir, read_variants
+from shaketable.data.beir import read_beir, read_queries, read_variants
 from shaketable.data.bounds import wrong_with
 from shaketable.data.corpus import JsonlCorpus
 from shaketable.data.letor import read_letor, write_letor
@@ -176,7 +176,7 @@ TARGETS = {
         Target("qrels", grammars.qrels, _qrels, "test.tsv"),
         Target("run", grammars.run, _run, "first.run"),
         Target("corpus", grammars.corpus, _corpus, "corpus.jsonl"),
-        Target("queries", grammars.queries, lambda path: _with_ids(_queries(path)), "queries.jsonl"),
+        Target("queries", grammars.queries, lambda path: _with_ids(read_queries(path)), "queries.jsonl"),
         Target("variants", grammars.variants, lambda path: _with_ids(read_variants(path)), "variants.jsonl"),
         Target("crossed pairs", grammars.crossed_pairs, lambda path: _texts(list(read_crossed(path))), "pairs.jsonl"),
         Target("pairs", grammars.own_pairs, lambda path: _texts(list(read_pairs(path))), "pairs.jsonl"),
