@@ -73,7 +73,7 @@ def read_competition(source: str | Path) -> Competition:
         raise BadInput("holds no documents", path)
     grades = _grades(read_qrels(judged), entries, judged) if judged else {}
     try:
-        return Competition(folder.resolve().name, queries, rounds, grades)
+        return Competition(SAMPLE if source == SAMPLE else folder.resolve().name, queries, rounds, grades)
     except BadInput as error:
         raise BadInput(str(error), path) from None
 

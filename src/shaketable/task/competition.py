@@ -33,6 +33,8 @@ MEASURES = {"AP": "MAP", "nDCG@5": "nDCG@5"}
 """What is measured in each round of each query, and what the mean is called."""
 EXAMPLES = 3
 UNDECIDED = "not told apart"
+DIGITS = 12
+"""Of a difference of means; what lies behind is rounding, and must not decide on which side of 0 it is."""
 
 EXPLAINED = (
     "TC: how often another author stands first in the next round, as a share of all pairs of consecutive rounds.",
@@ -235,11 +237,12 @@ def _orders(values: Mapping[str, Mapping[str, Mapping[str, float]]], names: Sequ
     for key in names:
         for one, other in combinations(values, 2):
             both = compare(values[other][key], values[one][key], seed)
-            apart = both.n >= FEWEST_QUERIES and (both.low > 0 or both.high < 0)
+            change, low, high = (round(value, DIGITS) for value in (both.change, both.low, both.high))
+            apart = both.n >= FEWEST_QUERIES and (low > 0 or high < 0)
             word = "is steadier" if key in CHANGES else "is better"
-            ahead = one if (both.change < 0) == (key in CHANGES) else other
-            about = {"measure": key, "ranker": one, "other": other, "difference": both.change}
-            ends = {"low": both.low, "high": both.high}
+            ahead = one if (change < 0) == (key in CHANGES) else other
+            about = {"measure": key, "ranker": one, "other": other, "difference": change}
+            ends = {"low": low, "high": high}
             rows.append(about | ends | {"order": f"{ahead} {word}" if apart else UNDECIDED, "queries": both.n})
     return pd.DataFrame(rows, columns=columns)
 
@@ -373,8 +376,8 @@ def _notes(
     notes = [
         (
             f"The competition {competition.name}: {len(qids)} queries, {sum(len(docs) for *_, docs in lists)} "
-            f"documents of {len(authors)} authors in {len({turn for turn, *_ in lists})} rounds. Rankers score them as they were "
-            f"opened on {bench.collection.name}: word statistics come from there, never from the competition."
+            f"documents of {len(authors)} authors in {len({turn for turn, *_ in lists})} rounds. Rankers score them as "
+            f"they were opened on {bench.collection.name}: word statistics come from there, never from the competition."
         ),
         *EXPLAINED,
     ]
@@ -406,7 +409,7 @@ def _notes(
 
 
 def _findings(summary: pd.DataFrame, orders: pd.DataFrame, names: Sequence[str]) -> list[Finding]:
-    """The means, and the differences between rankers; effectiveness is named after the task, not to pass for others'."""
+    """The means, and the differences between rankers; effectiveness is named after the task: no gate confuses it."""
     findings = [
         Finding(
             row["ranker"],
