@@ -70,7 +70,9 @@ class RankCompetition:
         competition = read_competition(self._source(bench))
         qids = [qid for qid in competition.queries if len(competition.matches(qid)) > 1][: bench.limit]
         ranked = {name: _ranked(bench, name, competition, qids) for name in bench.scoring}
-        steps = {name: [step for qid in qids for step in steps_of(qid, lists)] for name, lists in ranked.items()}
+        steps = {
+            name: [step for qid in qids for step in steps_of(competition, qid, lists)] for name, lists in ranked.items()
+        }
         judged = _judged(competition, qids, ranked)
         names = [*CHANGES, *judged]
         values = {
@@ -155,12 +157,12 @@ class Step:
         return {"query": self.qid, "round": self.start, "next": self.end} | first | {"TC": self.tc, "KT": self.kt}
 
 
-def steps_of(qid: str, lists: Lists) -> list[Step]:
-    """Consecutive rounds of a query that have two authors or more in common."""
-    own = sorted((turn, match) for (query, turn), match in lists.items() if query == qid)
+def steps_of(competition: Competition, qid: str, lists: Lists) -> list[Step]:
+    """From each round of a query to the next that there is, where both were ranked and have two authors in common."""
     return [
         Step(qid, start, end, before, after)
-        for (start, before), (end, after) in pairwise(own)
+        for start, end in pairwise(competition.matches(qid))
+        if (before := lists.get((qid, start))) and (after := lists.get((qid, end)))
         if len(before.keys() & after.keys()) > 1
     ]
 
@@ -178,7 +180,7 @@ def _ranked(bench: Bench, name: str, competition: Competition, qids: Sequence[st
         for key, own, scores in zip(keys, docs, answers, strict=True)
         if scores is not None
     }
-    if not any(steps_of(qid, lists) for qid in qids):
+    if not any(steps_of(competition, qid, lists) for qid in qids):
         reason = f": {bench.road.failures[0].reason}" if bench.road.failures else ""
         raise RankerFailed(f"ranker {name} ranked no two consecutive rounds of the {len(qids)} queries{reason}")
     return lists
