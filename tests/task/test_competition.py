@@ -207,7 +207,7 @@ class TestOrders:
         row = rows(result, "competition", "ranker")["longer",]
         assert (row["KT low"], row["KT high"]) == (low, high)
         drawn = rows(result, "TC and KT", "ranker", "measure")["longer", "KT"]
-        assert (drawn["value"], drawn["low"], drawn["high"]) == (row["KT"], low, high)
+        assert (drawn["share"], drawn["low"], drawn["high"]) == (row["KT"], low, high)
 
 
 class TestStatistics:

@@ -82,7 +82,7 @@ class RankCompetition:
         }
         summary = pd.DataFrame([_row(name, values[name], len(steps[name]), bench.seed) for name in ranked])
         rounds = _by_round(steps, judged, bench.seed)
-        intervals = summary.melt(["ranker", "queries"], list(CHANGES), "measure", "value")
+        intervals = summary.melt(["ranker", "queries"], list(CHANGES), "measure", "share")
         for end in ("low", "high"):
             intervals[end] = summary.melt("ranker", [f"{key} {end}" for key in CHANGES])["value"]
         orders = _orders(values, names, bench.seed)
@@ -447,7 +447,7 @@ def _figures(rounds: pd.DataFrame) -> tuple[Figure, ...]:
         "TC and KT",
         "How much of the ranking changes from a round to the next (lower is steadier)",
         x="ranker",
-        y="value",
+        y="share",
         color="measure",
         caption="TC: another author is first. KT: share of pairs of authors that change their order. 95 % intervals.",
     )
