@@ -57,7 +57,8 @@ class TestNothingTwice:
         rankers = {"bm25": "bm25", "mine": Mine(), FIRST: FIRST, "overlap": scorer, "normalised": Normalised()}
         edit = "tests.counting:Elision"
         tasks = [
-            *(name for name in usual_tasks() if name not in ("query_variation", "fusion")),
+            *(name for name in usual_tasks() if name not in ("query_variation", "fusion", "competition")),
+            "competition(data='sample')",
             f"query_variation(edits=({edit!r},), depths=(5, 10, 20))",
             f"fusion(edits=({edit!r},))",
         ]

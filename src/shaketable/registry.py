@@ -420,6 +420,7 @@ TASKS = Catalogue(
         "fusion": "shaketable.task.fusion:Fusion",
         "behaviour": "shaketable.task.behaviour:Behaviour",
         "substitution": "shaketable.task.substitution:Substitution",
+        "competition": "shaketable.task.competition:RankCompetition",
         "defence": "shaketable.task.defence:Defence",
         "certificate": "shaketable.task.certificate:Certificate",
     },

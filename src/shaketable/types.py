@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.chance import Draws
+from shaketable.errors import BadInput
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,6 +112,41 @@ class Collection:
         qrels = sorted((qid, sorted(grades.items())) for qid, grades in self.qrels.items())
         candidates = sorted((qid, sorted(scores.items())) for qid, scores in self.candidates.items())
         return fingerprint(self.docs.fingerprint, queries, qrels, candidates)
+
+
+@dataclass(frozen=True)
+class Competition:
+    """Documents that authors wrote against each other: in each round one document of each author for a query.
+
+    `rounds` is round -> query id -> author -> document, and `grades` has the judgements in the same order; a round may
+    lack some or all of them. An author is who is the same from round to round, whatever becomes of the document. Some
+    query must have two rounds with several authors: otherwise there is nothing to compare, which is an error.
+
+    >>> round_1 = {"q": {"ann": Doc("a boat"), "bob": Doc("boats, boats")}}
+    >>> Competition("tiny", {"q": Query("boats")}, {1: round_1, 2: round_1}).matches("q").keys()
+    dict_keys([1, 2])
+    """
+
+    name: str
+    queries: Mapping[str, Query]
+    rounds: Mapping[int, Mapping[str, Mapping[str, Doc]]]
+    grades: Mapping[int, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for number, matches in self.rounds.items():
+            for qid in matches:
+                if qid not in self.queries or not self.queries[qid].text.strip():
+                    raise BadInput(f"{self.name}: round {number} is about query {qid!r}, which has no text")
+        if not any(len(self.matches(qid)) > 1 for qid in self.queries):
+            raise BadInput(
+                f"{self.name}: no query has two rounds with documents of two authors or more in each, so there is no "
+                "round to compare with the next"
+            )
+
+    def matches(self, qid: str) -> dict[int, Mapping[str, Doc]]:
+        """The rounds of a query in their order, without those where one author was alone, as in a round of examples."""
+        by_round = {number: self.rounds[number].get(qid, {}) for number in sorted(self.rounds)}
+        return {number: docs for number, docs in by_round.items() if len(docs) > 1}
 
 
 @runtime_checkable

@@ -33,8 +33,8 @@ def test_on_a_folder(shaketable, folder, tmp_path):
     assert ended.code == 0, ended.err
     out = tmp_path / "out"
     done = {r["task"] for r in results(out)["results"]}
-    assert done == {task.replace("_", "-") for task in usual_tasks()} - {"substitution"}, (
-        "no list has an eleventh place"
+    assert done == {task.replace("_", "-") for task in usual_tasks()} - {"substitution", "competition"}, (
+        "no list has an eleventh place, and there are no rounds"
     )
     assert (out / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert (out / "runs" / "bm25.run").read_text().startswith("q1 Q0 d1 1 ")
@@ -250,3 +250,30 @@ def test_same_seed_same_results_whatever_the_threads(folder, tmp_path):
         )
     assert comparable(tmp_path / "one") == comparable(tmp_path / "two")
     assert results(tmp_path / "one")["provenance"]["spent"] == results(tmp_path / "two")["provenance"]["spent"]
+
+
+def test_a_competition_of_the_sample_and_one_of_the_users(shaketable, tmp_path, folder):
+    ended = shaketable(
+        "audit", "--ranker", "bm25", "--ranker", "ql", "--task", "competition", "--fail-under", "TC<=0.9"
+    )
+    assert ended.code == 0, ended.err
+    assert "The competition sample: 12 queries, 240 documents of 5 authors in 4 rounds." in " ".join(ended.out.split())
+    assert "held: bm25.TC = " in ended.err
+    race = tmp_path / "race"
+    race.mkdir()
+    (race / "queries.jsonl").write_text('{"_id": "q1", "text": "oak tree leaves"}\n')
+    rows = [
+        {"_id": f"{turn}{author}", "round": turn, "query_id": "q1", "author": author, "text": text}
+        for turn, texts in enumerate(({"ann": "oak", "bob": "a pine"}, {"ann": "a pine", "bob": "oak tree"}))
+        for author, text in texts.items()
+    ]
+    (race / "documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ("audit", "--data", folder, "--ranker", "bm25", "--task", "competition(data='race')", "--out", "out")
+    assert shaketable(*words).code == 0
+    (summary,) = [r["tables"]["competition"] for r in results(tmp_path / "out")["results"]]
+    assert "1.0" in json.dumps(summary), "both authors changed places"
+    del rows[1]["author"]
+    (race / "documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert shaketable(*words).complaint() == (
+        'race/documents.jsonl:2: has no "author": who wrote the document, by one name in all rounds'
+    )

@@ -160,7 +160,9 @@ class TestTasks:
         assert ended.value.code == 0
         about = json.loads((out / "results.json").read_text())
         skipped = about["provenance"]["skipped"]
-        assert skipped.keys() == {"query_attack", "query_variation", "fusion", "behaviour", "substitution"}
+        assert skipped.keys() == {
+            *("query_attack", "query_variation", "fusion", "behaviour", "substitution", "competition")
+        }
         assert all("a run file has none to give" in reason for reason in skipped.values())
         assert [r["task"] for r in about["results"]] == ["effectiveness", "variance", "risk", "agreement"]
 

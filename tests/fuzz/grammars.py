@@ -308,6 +308,24 @@ def folder(draws: Draws) -> Mapping[str, bytes]:
     return files | {key: data for key, data in optional.items() if draws.below(2)}
 
 
+def competition(draws: Draws) -> Mapping[str, bytes]:
+    """Rounds of documents by two authors or more, some of them judged."""
+    qids, authors = names(draws, 1, 3), [*names(draws, 1, 3), "äuthor"]
+    docs: list[dict[str, object]] = []
+    for turn in range(2 + draws.below(3)):
+        for qid in qids:
+            for author in dict.fromkeys(authors):
+                row: dict[str, object] = {"_id": f"d{len(docs)}", "round": turn, "query_id": qid, "author": author}
+                row["text"] = sentence(draws)
+                docs.append(row | ({"title": sentence(draws), "stuffed": 1} if not draws.below(3) else {}))
+    files = {
+        "documents.jsonl": _json_lines(docs, draws),
+        "queries.jsonl": _json_lines([{"_id": qid, "text": sentence(draws, 1)} for qid in qids], draws),
+    }
+    rows = [f"{doc['query_id']}\t{doc['_id']}\t{draws.below(4)}" for doc in docs]
+    return files | ({"qrels.tsv": text_of(["query-id\tcorpus-id\tscore", *rows], draws)} if draws.below(2) else {})
+
+
 def judged_run(draws: Draws) -> Mapping[str, bytes]:
     """Judgements, and a run that has some of their ids."""
     qids, docnos = names(draws, 1, 4), names(draws, 1, 8)

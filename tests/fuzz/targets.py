@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from shaketable.data.attacked import read_attacked, write_attacked
-from shaketable.data.beir import _queries, read_beir, read_variants
+from shaketable.data.beir import read_beir, read_queries, read_variants
 from shaketable.data.bounds import wrong_with
+from shaketable.data.competition import read_competition
 from shaketable.data.corpus import JsonlCorpus
 from shaketable.data.letor import read_letor, write_letor
 from shaketable.data.pairs import read_crossed, read_jfleg, read_pairs
@@ -158,6 +159,15 @@ def _folder(folder: Path) -> object:
     return _texts((docs, collection.queries, collection.qrels, collection.candidates, collection.variants))
 
 
+def _competition(folder: Path) -> object:
+    race = read_competition(folder)
+    _names_are_ids(
+        *race.queries, *(author for matches in race.rounds.values() for docs in matches.values() for author in docs)
+    )
+    assert any(len(race.matches(qid)) > 1 for qid in race.queries)
+    return _texts((race.queries, race.rounds, race.grades))
+
+
 def _evaluated(folder: Path) -> object:
     """What is read can be counted, by the library that believes what it is given."""
     qrels, (run, _) = read_qrels(_there(folder / "qrels")), read_run_and_tag(_there(folder / "run"))
@@ -176,7 +186,7 @@ TARGETS = {
         Target("qrels", grammars.qrels, _qrels, "test.tsv"),
         Target("run", grammars.run, _run, "first.run"),
         Target("corpus", grammars.corpus, _corpus, "corpus.jsonl"),
-        Target("queries", grammars.queries, lambda path: _with_ids(_queries(path)), "queries.jsonl"),
+        Target("queries", grammars.queries, lambda path: _with_ids(read_queries(path)), "queries.jsonl"),
         Target("variants", grammars.variants, lambda path: _with_ids(read_variants(path)), "variants.jsonl"),
         Target("crossed pairs", grammars.crossed_pairs, lambda path: _texts(list(read_crossed(path))), "pairs.jsonl"),
         Target("pairs", grammars.own_pairs, lambda path: _texts(list(read_pairs(path))), "pairs.jsonl"),
@@ -198,6 +208,7 @@ TARGETS = {
         Target("misspellings", grammars.misspellings, lambda path: _texts(read_misspellings(path)), "misspellings.txt"),
         Target("wordnet", grammars.wordnet, _wordnet, text=False),
         Target("folder", grammars.folder, _folder),
+        Target("competition", grammars.competition, _competition),
         Target("judged run", grammars.judged_run, _evaluated),
         Target("JSON", grammars.neighbour_lists, of_text(lambda text: parsed(text, Path("x"))), "x.json", text=False),
     )

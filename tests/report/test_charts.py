@@ -165,6 +165,15 @@ def test_too_many_series_are_cut_to_the_best_and_said_so() -> None:
     assert any("12 of 30 values of who" in text for text in texts(root))
 
 
+@pytest.mark.parametrize("last", [1, 2, 4, 9, 40])
+def test_whole_numbers_have_no_ticks_between_them(last):
+    table = pd.DataFrame({"round": range(1, last + 1), "share": 0.5, "who": "ql"})
+    labels = [text for g in svg("lines", table, "round", "share", "who").iter(f"{SVG}text") if (text := g.text)]
+    below = [label for label in labels if re.fullmatch(r"[\d.]+", label) and float(label) >= 1]
+    assert below
+    assert all("." not in label for label in below), below
+
+
 @pytest.mark.parametrize("kind", ["bars", "lines", "profile", "scatter", "heatmap", "waterfall", "slope"])
 def test_missing_and_infinite_values_are_left_out(kind: str) -> None:
     empty = pd.DataFrame({"x": [1.0, 2.0], "y": [np.nan, np.inf], "c": [np.nan, -np.inf]})

@@ -37,15 +37,15 @@ def read_beir(folder: Path, split: str | None = None) -> Collection:
             raise BadInput(f"has no judgements in qrels/, so there is no split {quoted(split)}", folder)
         raise UnknownName("split", split, files)
     qrels, splits = _merged({name: path for name, path in files.items() if split in (None, name)})
-    run = _find(folder, "candidates.run")
+    run = plain_or_gzipped(folder, "candidates.run")
     whole = Collection(
         name=folder.resolve().name,
-        docs=JsonlCorpus.read(_find(folder, "corpus.jsonl") or folder / "corpus.jsonl"),
-        queries=_queries(_find(folder, "queries.jsonl") or folder / "queries.jsonl"),
+        docs=JsonlCorpus.read(plain_or_gzipped(folder, "corpus.jsonl") or folder / "corpus.jsonl"),
+        queries=read_queries(plain_or_gzipped(folder, "queries.jsonl") or folder / "queries.jsonl"),
         qrels=qrels,
         splits=splits,
         candidates=read_run(run) if run else {},
-        variants=read_variants(variants) if (variants := _find(folder, "variants.jsonl")) else {},
+        variants=read_variants(variants) if (variants := plain_or_gzipped(folder, "variants.jsonl")) else {},
     )
     return whole if split is None else in_split(whole, split)
 
@@ -139,7 +139,7 @@ def _all_splits(collection: Collection) -> dict[str, list[str]]:
     return {name: qids for name, qids in splits.items() if qids}
 
 
-def _find(folder: Path, name: str) -> Path | None:
+def plain_or_gzipped(folder: Path, name: str) -> Path | None:
     """The file of that name, plain or gzipped."""
     return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
 
@@ -177,7 +177,8 @@ def _merged(files: Mapping[str, Path]) -> tuple[Qrels, dict[str, tuple[str, ...]
     return qrels, splits
 
 
-def _queries(path: Path) -> dict[str, Query]:
+def read_queries(path: Path) -> dict[str, Query]:
+    """The queries of a JSONL file by their ids, in its order."""
     queries: dict[str, Query] = {}
     places: dict[str, int] = {}
     for number, line in lines(path):

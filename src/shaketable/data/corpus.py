@@ -135,7 +135,7 @@ class JsonlCorpus(StreamedCorpus):
         start, end = self.starts[number : number + 2].tolist()
         try:
             docno, fields = record(self._bytes[start:end].decode(), self.path)
-            return docno, _doc(fields)
+            return docno, document(fields)
         except (BadInput, UnicodeDecodeError) as error:
             raise self._changed() from error
 
@@ -194,7 +194,8 @@ def either(fields: Mapping[str, Any], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _doc(fields: Mapping[str, Any]) -> Doc:
+def document(fields: Mapping[str, Any]) -> Doc:
+    """The document that the fields of a line are."""
     return Doc(body=fields["text"], title=fields.get("title", ""), url=either(fields, "url"))
 
 

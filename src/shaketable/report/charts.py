@@ -302,8 +302,10 @@ def _lines(plot: Plot) -> Any:
 
     frame, height = plot.frame.sort_values("x", kind="stable"), 260
     span = padded(frame["y"])
-    step: dict[str, Any] = {"tickMinStep": 1} if (frame["x"] % 1 == 0).all() else {}
-    x = alt.X("x:Q", title=plot.names["x"], axis=alt.Axis(tickCount=8, **step), scale=alt.Scale(zero=False))
+    ticks = 8
+    if len(frame) and (frame["x"] % 1 == 0).all():  # no tick between two whole numbers
+        ticks = max(1, min(ticks, int(frame["x"].max() - frame["x"].min())))
+    x = alt.X("x:Q", title=plot.names["x"], axis=alt.Axis(tickCount=ticks), scale=alt.Scale(zero=False))
     y = plot.upwards(domain=span, nice=False)
     layers = [plot.chart(frame).mark_line(strokeWidth=2, aria=False).encode(x=x, y=y, color=plot.color())]
     if frame["x"].nunique() <= FEW:
