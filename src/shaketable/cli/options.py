@@ -27,7 +27,8 @@ Cut = Annotated[
 Kinds = Annotated[
     str | None,
     typer.Option("--kinds", help="What kind each query is of, such as location or numeric: 'rules'; a TSV, CSV or "
-                 "JSONL file with qid (or text) and kind; or a folder that 'train-kinds' wrote. By default as the data say."),
+                 "JSONL file with qid (or text) and kind; or a folder that 'train-kinds' wrote. By default, the kinds "
+                 "that come with the collection."),
 ]  # fmt: skip
 Candidates = Annotated[
     Path | None, typer.Option("--candidates", help="A TREC run; all rankers rank its documents and no others.")

@@ -128,10 +128,10 @@ def _matrix(queries: Sequence[str], known: Ids) -> csr_matrix[np.float64]:
 
     starts, places, values = [0], list[int](), list[float]()
     for query in queries:
-        numbers = known.find_many(sorted(set(features(query)))) if query.strip() else np.empty(0, np.int64)
+        numbers = known.find_many(sorted(set(features(query))))
         there = numbers[numbers >= 0].tolist()
         places += [*there, len(known)]
-        values += [*([len(there) ** -0.5] * len(there)), 1.0]
+        values += [*(len(there) ** -0.5 for _ in there), 1.0]
         starts.append(len(places))
     return csr_matrix((values, places, starts), shape=(len(queries), len(known) + 1))
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from shaketable.data.kind_model import KindModel, learn, read_model
@@ -85,39 +86,44 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Each line as column -> cell: objects of JSON, or a table whose first line names the columns."""
-    header: list[str] = []
-    separator = ""
-    for at, line in lines(path):
-        if separator == "{" or (not separator and line.lstrip().startswith("{")):
-            separator = "{"
+    """Each record as column -> cell: objects of JSON, or a table whose first line names the columns."""
+    rows = lines(path)
+    if (first := next(rows, None)) is None:
+        return
+    rows = chain([first], rows)
+    if first[1].lstrip().startswith("{"):
+        for at, line in rows:
             record = parsed(line, path, at)
             if not isinstance(record, dict):
                 raise BadInput("a line is a JSON object with qid (or text) and kind", path, at)
             yield at, {key.lower(): str(cell) for key, cell in record.items() if isinstance(cell, str | int)}
-            continue
-        separator = separator or ("\t" if "\t" in line else ",")
-        cells = line.split("\t") if separator == "\t" else _csv(line, path, at)
-        if not header:
-            header = [cell.strip().lower() for cell in cells]
-            if len(set(header)) < len(header):
-                raise BadInput("two columns have the same name", path, at)
-            if not {*header} & {*LABELS} or not {*header} & {*IDS, *TEXTS}:
-                raise BadInput(
-                    f"the first line should name the columns, among them qid (or text) and kind; it has: "
-                    f"{cut(', '.join(header))}",
-                    path,
-                    at,
-                )
-            continue
+        return
+    table = ((at, line.split("\t")) for at, line in rows) if "\t" in first[1] else _csv(rows, path)
+    at, names = next(table)
+    header = [name.strip().lower() for name in names]
+    if not {*header} & {*LABELS} or not {*header} & {*IDS, *TEXTS}:
+        wanted = "the first line should name the columns, among them qid (or text) and kind"
+        raise BadInput(f"{wanted}; it has: {cut(', '.join(header))}", path, at)
+    if len(set(header)) < len(header):
+        raise BadInput("two columns have the same name", path, at)
+    for at, cells in table:
         if len(cells) != len(header):
             raise BadInput(f"{len(cells)} cells where the header has {len(header)}", path, at)
         yield at, dict(zip(header, cells, strict=True))
 
 
-def _csv(line: str, path: Path, at: int) -> list[str]:
+def _csv(rows: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each record and the line it ends on; a quoted text may go on over several lines."""
+    at = 0
+
+    def fed() -> Iterator[str]:
+        nonlocal at
+        for at, line in rows:  # noqa: B007 - whoever reads the records wants to know how far we are
+            yield line + "\n"
+
     try:
-        return next(csv.reader([line], strict=True))
+        for cells in csv.reader(fed(), strict=True):
+            yield at, cells
     except csv.Error as error:
         raise BadInput(f"is not a line of a table ({error})", path, at) from error
 
