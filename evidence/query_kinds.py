@@ -88,6 +88,7 @@ def main() -> None:
     right, by_rules, by_model = truth(test), rules_say(test), model_says(train, test)
     rules, model = confusion(right, by_rules), confusion(right, by_model)
     more, less, p = compared(right, by_model, by_rules)
+    chance = ", which may be chance" if p > 0.05 else ""
     tried = {penalty: crossed(train, penalty) for penalty in PENALTIES}
     best = max(found.accuracy for found in tried.values())
     error = (best * (1 - best) / len(train)) ** 0.5
@@ -112,7 +113,7 @@ def main() -> None:
                 ],
             ),
             prose(f"""The model is right and the rules are wrong for {more} test queries, the reverse for {less} (p =
-            {p:.2f}, exact test of McNemar): the rules do nearly all of the work. Of the official types not all can be
+            {p:.2f}, exact test of McNemar){chance}. Of the official types not all can be
             read off the queries: "university of phoenix online school code" is a person there, "do bigger tires affect
             gas mileage" is numeric. The rules do worse on the test queries than on those that they were written from,
             as one should expect. Both tell location and numeric well, and entity and person badly, of which about half
@@ -124,8 +125,8 @@ def main() -> None:
             "## What the model takes for what",
             matrix(model),
             "## The penalty",
-            prose(f"""The penalty on the squared weights was chosen on the train queries, by 5-fold cross-validation: the
-            default, 0.0001, is the strongest whose accuracy lies within a standard error ({error:.3f}) of the best.
+            prose(f"""The penalty on the squared weights was chosen on the train queries, by 5-fold cross-validation:
+            the default, 0.0001, is the strongest whose accuracy lies within a standard error ({error:.3f}) of the best.
             These numbers flatter the model, since the rules, which are one of its features, were written from all of
             the train queries."""),
             table(
