@@ -57,7 +57,7 @@ DERIVATIONS: tuple[tuple[tuple[str, tuple[str, ...], str | None], ...], ...] = (
     (
         ("ical", (), "ic"),
         ("ional", ("ion", "e", ""), KEEP),
-        ("ial", ("", "e", "y"), KEEP),
+        ("ial", ("", "e", "y", "ium"), KEEP),
         ("al", ("", "e", "um"), KEEP),
     ),
     (("ative", ("ate", "e", ""), KEEP), ("ive", ("e", "", "ion"), KEEP)),
