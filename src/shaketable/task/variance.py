@@ -150,7 +150,7 @@ def _result(tables: list[ScoreTable], ap: ScoreTable, frames: dict[str, pd.DataF
         notes.append(f"There are fewer than {FEWEST_QUERIES} queries: read the intervals, not the means.")
     notes.append(
         f"variance of {ap.measure}: the mean squared distance of a query's {ap.measure} from their mean; VNAP: the "
-        "same, divided by the square of the mean, so that rankers of different means can be compared; lower is more even."
+        "same, divided by the square of the mean, for rankers of different means to be compared; lower is more even."
     )
     correlation = mean_variance_correlation(summary[ap.measure], summary["VNAP"])
     if not np.isnan(correlation):
