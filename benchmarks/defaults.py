@@ -14,6 +14,7 @@ import pytrec_eval
 
 from shaketable.data.load import load
 from shaketable.registry import RANKERS
+from shaketable.text.wordnet import wordnet_path
 from shaketable.types import Collection
 
 ROWS = """
@@ -32,6 +33,8 @@ rm3
 rm3(docs=3, original=0.4)
 rm3(base=ql)
 """.strip().splitlines()
+WITH_WORDNET = ["bm25(stemmer='krovetz')", "bm25(stemmer='krovetz', split='space')", "bm25(split='space')"]
+"""The words of paper 000, where there is a WordNet (NLTK_DATA)."""
 
 
 def mean_average_precision(model: str, collection: Collection) -> float:
@@ -46,9 +49,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", default=["sample"])
     collections = [load(folder) for folder in parser.parse_args().folders]
-    print(f"{'':28}" + "".join(f"{c.name[:10]:>11}" for c in collections))
-    for model in ROWS:
-        print(f"{model:28}" + "".join(f"{mean_average_precision(model, c):11.3f}" for c in collections), flush=True)
+    print(f"{'':40}" + "".join(f"{c.name[:10]:>11}" for c in collections))
+    for model in [*ROWS, *(WITH_WORDNET if wordnet_path() else [])]:
+        print(f"{model:40}" + "".join(f"{mean_average_precision(model, c):11.3f}" for c in collections), flush=True)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ _PLACES = {
     "rank": "shaketable.door.rank",
     "vary": "shaketable.door.vary",
     "train": "shaketable.door.train",
+    "train_kinds": "shaketable.door.train_kinds",
     "Bench": "shaketable.bench",
     "Collection": "shaketable.types",
     "Doc": "shaketable.types",
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from shaketable.door.probe import probe
     from shaketable.door.rank import rank
     from shaketable.door.train import train
+    from shaketable.door.train_kinds import train_kinds
     from shaketable.door.vary import vary
     from shaketable.errors import ShaketableError
     from shaketable.registry import ATTACKS, EDITS, LEARNERS, MEASURES, PROBES, RANKERS, TASKS

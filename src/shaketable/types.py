@@ -107,8 +107,12 @@ class Collection:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Names the content of the collection: equal texts, queries, judgements and candidates, equal name."""
-        queries = sorted((qid, q.text, q.kind, q.description) for qid, q in self.queries.items())
+        """Names the content of the collection: equal texts, queries, judgements and candidates, equal name.
+
+        The kinds of the queries are no part of it: no ranker sees them and none learns from them, so that what was
+        learned before somebody gave the queries kinds is still what is learned.
+        """
+        queries = sorted((qid, q.text, "", q.description) for qid, q in self.queries.items())
         qrels = sorted((qid, sorted(grades.items())) for qid, grades in self.qrels.items())
         candidates = sorted((qid, sorted(scores.items())) for qid, scores in self.candidates.items())
         return fingerprint(self.docs.fingerprint, queries, qrels, candidates)

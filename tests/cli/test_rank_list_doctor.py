@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -69,6 +70,20 @@ def test_doctor_on_a_good_collection(shaketable, folder):
     ended = shaketable("doctor", folder)
     assert ended.code == 0, ended.out
     assert "broken" not in ended.out
+
+
+def test_doctor_counts_a_collection(shaketable, folder):
+    """The numbers of paper 000's Table 1, on the screen and as JSON."""
+    ended = shaketable("doctor", folder, "--json", "out.json")
+    assert "words in a document, on average" in ended.out
+    counted = json.loads(Path("out.json").read_text())["statistics"]
+    assert counted == {
+        "queries": 3,
+        "judged_queries": 3,
+        "documents": 5,
+        "words_per_document": 37 / 5,
+        "relevant_per_query": 4 / 3,
+    }
 
 
 def test_doctor_on_dangling_ids(shaketable, folder):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shaketable.data.beir import read_beir
 from shaketable.data.corpus import MemoryCorpus
-from shaketable.data.doctor import Check, examine_collection, examine_run
+from shaketable.data.doctor import Check, examine_collection, examine_run, statistics
 from shaketable.types import Collection, Doc, Query
 
 HEALTHY = Collection(
@@ -156,6 +156,35 @@ def test_whatever_comes_is_examined(
         assert 0 <= finding.count <= finding.total
         assert len(finding.examples) <= min(3, finding.count)
         assert bool(finding.advice) == (finding.severity != "ok")
+
+
+def test_statistics_by_hand() -> None:
+    """Two documents of two words each in `HEALTHY`; q3 is judged and has nothing relevant, q4 is not judged."""
+    title = replace(HEALTHY, docs=MemoryCorpus({"d1": Doc("a boat"), "d2": Doc("a  train\nleaves", "the train")}))
+    more = replace(
+        title,
+        queries={**HEALTHY.queries, "q3": Query("x"), "q4": Query("y")},
+        qrels={"q1": {"d1": 1, "d2": 2}, "q2": {"d2": 1, "d1": -1}, "q3": {"d1": 0}},
+    )
+    found = statistics(more)
+    assert (found.queries, found.judged_queries, found.documents) == (4, 3, 2)
+    assert found.words_per_document == (2 + 5) / 2
+    assert found.relevant_per_query == 1.0
+    assert found.rows()["words in a document, on average"] == "3.5"
+
+
+def test_statistics_of_nothing() -> None:
+    found = statistics(Collection("empty", MemoryCorpus({}), {}))
+    assert (found.queries, found.documents) == (0, 0)
+    assert math.isnan(found.words_per_document)
+    assert math.isnan(found.relevant_per_query)
+
+
+def test_real_statistics(shared_data: Path) -> None:
+    """Every query of msmarco-types has one relevant passage, as its README says."""
+    found = statistics(read_beir(shared_data / "collections" / "msmarco-types"))
+    assert (found.queries, found.judged_queries, found.documents) == (1743, 1743, 1743)
+    assert found.relevant_per_query == 1.0
 
 
 def test_real_collection(shared_data: Path) -> None:

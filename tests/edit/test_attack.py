@@ -98,6 +98,19 @@ def test_two_characters_are_an_edit_of_one_for_every_query_and_draw():
             assert damerau_levenshtein(left.text, right.text) == 1
 
 
+def test_two_characters_are_an_edit_of_one_on_real_queries(shared_data):
+    """As the task draws them: in whatever order, and whether or not one character was asked for."""
+    one, two = CharAttack(1), CharAttack(2)
+    with (shared_data / "collections" / "msmarco-types" / "queries.jsonl").open() as file:
+        queries = {row["_id"]: row["text"] for row in map(json.loads, file)}
+    twice = {qid: two.attack(text, chance_of(two, 0, qid, 1)) for qid, text in reversed(queries.items())}
+    for qid, text in queries.items():
+        once = one.attack(text, chance_of(one, 0, qid, 1))
+        assert once is not None
+        assert damerau_levenshtein(once[0], twice[qid][0]) == 1
+        assert twice[qid][1][:1] == once[1]
+
+
 @given(QUERIES, st.integers(0, 99))
 def test_a_word_attack_adds_removes_or_substitutes_one_word(text, seed):
     attacked = WordAttack().attack(text, draws_for(seed), Context(vocabulary=("zulu", "YANKEE")))

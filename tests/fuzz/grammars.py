@@ -208,6 +208,15 @@ def scores(draws: Draws) -> bytes:
     return text_of(rows, draws)
 
 
+def kinds(draws: Draws) -> bytes:
+    form = draws.choice([",", "\t", "{"])
+    rows = [] if form == "{" else [form.join(["qid", "kind", "text"])]
+    for qid in names(draws, 1, 8):
+        cells = {"qid": qid, "kind": draws.choice(["entity", "PERSON", ""]), "text": f"what is {qid}"}
+        rows.append(json.dumps(cells) if form == "{" else form.join(cells.values()))
+    return text_of(rows, draws)
+
+
 def letor(draws: Draws) -> bytes:
     dims = 1 + draws.below(6)
     rows = ["# features: " + " ".join(f"f{i}" for i in range(dims))] if draws.below(2) else []

@@ -15,6 +15,7 @@ from shaketable.data.beir import read_beir, read_queries, read_variants
 from shaketable.data.bounds import wrong_with
 from shaketable.data.competition import read_competition
 from shaketable.data.corpus import JsonlCorpus
+from shaketable.data.kinds import read_rows
 from shaketable.data.letor import read_letor, write_letor
 from shaketable.data.pairs import read_crossed, read_jfleg, read_pairs
 from shaketable.data.scores import read_scores
@@ -197,6 +198,7 @@ TARGETS = {
         Target("topics in SGML", grammars.topics_sgml, lambda path: _with_ids(read_topics(path)), "topics.txt"),
         Target("topics in XML", grammars.topics_xml, lambda path: _with_ids(read_topics(path)), "topics.xml"),
         Target("scores", grammars.scores, _scores, "scores.csv"),
+        Target("kinds of queries", grammars.kinds, lambda path: _texts(read_rows(path)), "kinds.tsv"),
         Target("letor", grammars.letor, _letor, "train.txt"),
         Target("vectors", grammars.vectors, _vectors, "vectors.txt"),
         Target("vectors of neighbours", grammars.vectors, _near, "vectors.txt"),

@@ -35,6 +35,10 @@ def test_variance_is_on_average_precision(bench):
     assert table["AP"].tolist() == pytest.approx(ap.values.mean(axis=1).tolist())
     row = ap.row("bm25")
     assert table["VNAP"][0] == pytest.approx(row.var() / row.mean() ** 2)
+    assert table["variance of AP"][0] == pytest.approx(((row - row.mean()) ** 2).mean())
+    drawn = {(figure.kind, figure.x, figure.y) for figure in result.figures}
+    assert {("scatter", "AP", "gMAP"), ("scatter", "AP", "%no@10")} <= drawn  # paper 000, Fig. 3
+    assert any(note.startswith("variance of AP: ") for note in result.notes)
     assert len(result.tables["per query"]) == 3 * 24
     (finding,) = [f for f in result.findings if (f.ranker, f.name) == ("bm25", "AP")]
     assert finding.value == pytest.approx(row.mean())

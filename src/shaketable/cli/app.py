@@ -14,6 +14,7 @@ from shaketable.cli.evaluate import evaluate
 from shaketable.cli.probe import probe
 from shaketable.cli.rank import rank
 from shaketable.cli.train import train
+from shaketable.cli.train_kinds import train_kinds
 from shaketable.cli.vary import vary
 
 app = typer.Typer(
@@ -30,6 +31,7 @@ app.command()(attack)
 app.command()(rank)
 app.command()(vary)
 app.command()(train)
+app.command()(train_kinds)
 app.command(name="list")(list_)
 app.command()(doctor)
 

@@ -17,6 +17,7 @@ def audit(
     out: o.Out = Path("shaketable-audit"),
     split: o.Split = None,
     cut: o.Cut = "",
+    kinds: o.Kinds = None,
     candidates: o.Candidates = None,
     first_stage: o.FirstStage = "bm25",
     depth: o.Depth = 100,
@@ -34,7 +35,7 @@ def audit(
     rules = judge(fail_under or [])  # a mistyped rule, or a folder that cannot be written to, must not cost an audit
     check_writable(out)
     where: Any = {"split": split, "cut": cut, "candidates": candidates, "first_stage": first_stage, "depth": depth}
-    how: Any = {"limit": limit, "seed": seed, "keep_going": keep_going}
+    how: Any = {"kinds": kinds, "limit": limit, "seed": seed, "keep_going": keep_going}
     done = run(data, ranker or (), task or (), **where, **how, watch=progress, say=say)
     done.save(out)
     if json_to:

@@ -10,7 +10,9 @@ import typer
 from shaketable.cli.options import Json
 
 if TYPE_CHECKING:
-    from shaketable.data.doctor import Check
+    from rich.console import Console
+
+    from shaketable.data.doctor import Check, Statistics
 
 
 def doctor(
@@ -22,15 +24,39 @@ def doctor(
 ) -> None:
     """Examine a collection, a run against judgements, or the installation; exit code 2 if it cannot be used."""
     from shaketable.cli.console import emit_json, stdout
+    from shaketable.report.files import plain
 
-    findings = _examine(path, qrels)
+    findings, counted = _examine(path, qrels)
     console = stdout(json_to)
-    signs = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]broken[/]"}
+    if counted:
+        _show_statistics(console, counted)
+    _show_findings(console, findings)
+    if json_to:
+        statistics = {"statistics": plain(vars(counted))} if counted else {}
+        emit_json({"schema": "shaketable.doctor/1", **statistics, "findings": [vars(f) for f in findings]}, json_to)
+    if any(finding.severity == "error" for finding in findings):
+        raise typer.Exit(2)
+
+
+def _show_statistics(console: Console, counted: Statistics) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    for name, number in counted.rows().items():
+        table.add_row(name, number)
+    console.print(table)
+    console.print()
+
+
+def _show_findings(console: Console, findings: list[Check]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
     from shaketable.report import cell
 
+    signs = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]broken[/]"}
     table = Table(box=None, pad_edge=False)
     for column in ("", "check", "count", "for example", "advice"):
         table.add_column(column, justify="right" if column == "count" else "left", overflow="fold")
@@ -40,22 +66,19 @@ def doctor(
         advice = "" if finding.severity == "ok" else escape(cell(finding.advice))
         table.add_row(signs[finding.severity], escape(cell(finding.check)), count, examples, advice)
     console.print(table)
-    if json_to:
-        emit_json({"schema": "shaketable.doctor/1", "findings": [vars(f) for f in findings]}, json_to)
-    if any(finding.severity == "error" for finding in findings):
-        raise typer.Exit(2)
 
 
-def _examine(path: str | None, qrels: Path | None) -> list[Check]:
-    from shaketable.data.doctor import examine_collection, examine_installation, examine_run
+def _examine(path: str | None, qrels: Path | None) -> tuple[list[Check], Statistics | None]:
+    from shaketable.data.doctor import examine_collection, examine_installation, examine_run, statistics
     from shaketable.data.load import load
     from shaketable.data.trec import read_qrels, read_run
     from shaketable.errors import BadInput
 
     if path is None:
-        return examine_installation()
+        return examine_installation(), None
     if Path(path).is_file():
         if qrels is None:
             raise BadInput("is a file: give --qrels too, to hold the run against", path)
-        return examine_run(read_run(Path(path)), read_qrels(qrels))
-    return examine_collection(load(path))
+        return examine_run(read_run(Path(path)), read_qrels(qrels)), None
+    collection = load(path)
+    return examine_collection(collection), statistics(collection)

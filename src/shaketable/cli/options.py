@@ -24,6 +24,12 @@ Cut = Annotated[
     typer.Option("--cut", help="Deal the judged queries of a collection without splits into train, validation and "
                  "test, in per cent: 60/20/20."),
 ]  # fmt: skip
+Kinds = Annotated[
+    str | None,
+    typer.Option("--kinds", help="What kind each query is of, such as location or numeric: 'rules'; a TSV, CSV or "
+                 "JSONL file with qid (or text) and kind; or a folder that 'train-kinds' wrote. By default, the kinds "
+                 "that come with the collection."),
+]  # fmt: skip
 Candidates = Annotated[
     Path | None, typer.Option("--candidates", help="A TREC run; all rankers rank its documents and no others.")
 ]
@@ -187,6 +193,8 @@ AttackedExamples = Annotated[
                  "in place of attacks on the undefended ranker."),
 ]  # fmt: skip
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the model that is in the folder already.")]
+
+KindsOut = Annotated[Path, typer.Option("--out", "-o", help="The new folder for the model, for audit --kinds FOLDER.")]
 
 # what is varied
 Queries = Annotated[

@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Iterator, Sequence, ValuesView
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from math import nan
 from typing import Literal
 
 import numpy as np
@@ -37,6 +38,49 @@ class Check:
     total: int
     examples: tuple[str, ...] = ()
     advice: str = ""
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """How large a collection is: the numbers of paper 000, Table 1.
+
+    Words are what white space separates. Relevant documents are counted over the judged queries; a mean over nothing is
+    NaN.
+    """
+
+    queries: int
+    judged_queries: int
+    documents: int
+    words_per_document: float
+    relevant_per_query: float
+
+    def rows(self) -> dict[str, str]:
+        """Each number with its name, as a person reads it."""
+        return {
+            "queries": f"{self.queries:,}",
+            "judged queries": f"{self.judged_queries:,}",
+            "documents": f"{self.documents:,}",
+            "words in a document, on average": f"{self.words_per_document:,.1f}",
+            "relevant documents of a judged query, on average": f"{self.relevant_per_query:,.1f}",
+        }
+
+
+def statistics(collection: Collection) -> Statistics:
+    """Count a collection: one pass over the documents.
+
+    >>> from shaketable.data.sample import read_sample
+    >>> statistics(read_sample()).rows()["documents"]
+    '384'
+    """
+    words = sum(len(doc.text.split()) for _, doc in collection.docs.items())
+    relevant = [sum(grade > 0 for grade in grades.values()) for grades in collection.qrels.values()]
+    return Statistics(
+        len(collection.queries),
+        len(relevant),
+        len(collection.docs),
+        words / len(collection.docs) if len(collection.docs) else nan,
+        sum(relevant) / len(relevant) if relevant else nan,
+    )
 
 
 def examine_collection(collection: Collection) -> list[Check]:

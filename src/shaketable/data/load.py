@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from shaketable.data.beir import in_split, read_beir
 from shaketable.data.irds import read_irds
+from shaketable.data.kinds import RULES, with_kinds
 from shaketable.data.sample import read_sample
 from shaketable.data.splits import cut_by_query
 from shaketable.data.trec import read_run
@@ -30,15 +31,18 @@ def load(
     candidates: str | Path | None = None,
     cut: str = "",
     seed: int = 0,
+    kinds: str | Path | None = None,
 ) -> Collection:
     """The collection that a text names: "sample", "irds:ID", or a BEIR folder; a collection is itself.
 
     Without a split, all judgements; `splits` tells them apart. `candidates` is a TREC run to use as first stage instead
     of the one that came with the data. `cut` deals the judged queries of a collection without splits into train,
-    validation and test: "60/20/20". All of it may stand in the text, as in "my-folder?split=test", which is also how a
-    collection says where it came from.
+    validation and test: "60/20/20". `kinds` says what kind each query is of: "rules", a file, or the folder of a model
+    (`data.kinds`); without it, kinds are those that came with the data. All of it may stand in the text, as in
+    "my-folder?split=test", which is also how a collection says where it came from.
     """
     given = {"split": split or "", "candidates": str(candidates or ""), "cut": cut, "seed": str(seed) if cut else ""}
+    given |= {"kinds": str(kinds or "")}
     if isinstance(source, Collection):
         if not any(given.values()):
             return source
@@ -55,13 +59,18 @@ def load(
     if given.get("candidates"):
         given["candidates"] = str(Path(given["candidates"]).absolute())
         collection = replace(collection, candidates=read_run(Path(given["candidates"])))
+    if given.get("kinds"):
+        if given["kinds"] != RULES:
+            given["kinds"] = str(Path(given["kinds"]).absolute())
+        collection = with_kinds(collection, given["kinds"])
     if given.get("cut"):
         collection = cut_by_query(collection, given["cut"], _seed(given.get("seed") or "0"))
     if given.get("split"):
         collection = in_split(collection, given["split"])
     if given.get("cut"):
         given["seed"] = given.get("seed") or "0"
-    told = {key: given[key] for key in ("candidates", "cut", "seed", "split") if given.get(key)}  # as they are applied
+    order = ("candidates", "kinds", "cut", "seed", "split")  # as they are applied
+    told = {key: given[key] for key in order if given.get(key)}
     place = str(Path(base).resolve()) if base and Path(base).exists() and base != "sample" else base
     return replace(collection, source=f"{place}?{urlencode(told, safe='/')}" if told and place else place)
 

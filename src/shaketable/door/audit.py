@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shaketable.bench import Bench
+from shaketable.data.kinds import told
 from shaketable.data.load import load
 from shaketable.data.splits import TEST, TRAIN
 from shaketable.data.trec import write_run
@@ -100,6 +101,7 @@ def audit(
     split: str | None = None,
     candidates: str | Path | None = None,
     cut: str = "",
+    kinds: str | Path | None = None,
     depth: int = 100,
     limit: int | None = None,
     seed: int = 0,
@@ -113,7 +115,8 @@ def audit(
     """Put rankers on the table: every task that applies, or those that are named.
 
     Rankers and tasks are texts or objects, one or several; a mapping gives rankers their names. Where the collection
-    has a split called test, that is what is measured on, unless another is named; "all" is every query. Without rankers
+    has a split called test, that is what is measured on, unless another is named; "all" is every query. `kinds` says
+    what kind each query is of: "rules", a file, or the folder of a model that `train_kinds` wrote. Without rankers
     there are default ones, and `say` is told which. The lists of all queries are part of the result, unless `runs` is
     False: then rankers are asked for nothing but what the tasks want.
     """
@@ -121,19 +124,22 @@ def audit(
     chosen = [TASKS.build(task) if isinstance(task, str) else task for task in several(tasks) or usual_tasks()]
     models = named_models(rankers)
     bench = open_bench(
-        data, models, split, candidates, cut, depth, limit, seed, first_stage, keep_going, watch, executor
+        data, models, split, candidates, cut, depth, limit, seed, first_stage, keep_going, watch, executor, kinds
     )
     if not models:
         bench = replace(bench, models=default_models(bench, say))
     count = f"{len(bench.collection.docs):,} documents, {len(bench.queries):,} queries"
     say(f"{bench.collection.name}: {count}; {', '.join(bench.models)}")
+    kinds_told = told(bench.queries) if kinds or any(query.kind for query in bench.queries.values()) else ""
+    if kinds:
+        say(f"kinds of queries by {kinds}: {kinds_told}")
     results, skipped = run_tasks(bench, chosen)
     lists = {name: bench.run(name) for name in bench.models} if runs else {}
     seconds = {"seconds": f"{time.perf_counter() - started:.1f}"}
     provenance = bench.provenance() | {"tasks": [TASKS.spec(task) for task in chosen], "command": sys.argv[1:]}
     return Audit(
         f"Robustness of {len(bench.models)} rankers on {bench.collection.name}",
-        bench.summary() | seconds,
+        bench.summary() | ({"kinds of queries": kinds_told} if kinds_told else {}) | seconds,
         tuple(results),
         provenance | ({"skipped": skipped} if skipped else {}),
         lists,
@@ -155,9 +161,10 @@ def open_bench(
     keep_going: bool = False,
     watch: Watch = unwatched,
     executor: Executor | None = None,
+    kinds: str | Path | None = None,
 ) -> Bench:
     """A bench on a collection, with answers kept under $SHAKETABLE_HOME."""
-    whole = load(data, None, candidates, cut, seed)
+    whole = load(data, None, candidates, cut, seed, kinds)
     part = (TEST if TEST in whole.splits else None) if split is None else None if split == "all" else split
     store = Store(home() / "scores.sqlite")
     road = Road(store, watch=watch, go_on=keep_going, executor=executor or Here())

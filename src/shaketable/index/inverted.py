@@ -122,7 +122,7 @@ class Index:
 
 def open_index(corpus: Corpus, tokenizer: Tokenizer) -> Index:
     """The index of a corpus: the one in use, the one on disk, or a new one, which is kept there if that is possible."""
-    name = fingerprint(corpus.fingerprint, repr(tokenizer), FORMAT)
+    name = fingerprint(corpus.fingerprint, tokenizer.fingerprint, FORMAT)
     index = _in_use.get(name)
     if index is None:
         index = _in_use[name] = _on_disk(corpus, tokenizer, name)

@@ -16,7 +16,7 @@ from shaketable.types import Corpus, fingerprint
 def open_ngrams(corpus: Corpus, order: int = 3, tokenizer: Tokenizer | None = None, words: int = WORDS) -> NGrams:
     """The model of a corpus: the one on disk, or a new one, which is kept there if that is possible."""
     tokenizer = tokenizer or Tokenizer(stopwords="none", stemmer="none")
-    name = fingerprint("ngrams", FORMAT, corpus.fingerprint, repr(tokenizer), order, words)
+    name = fingerprint("ngrams", FORMAT, corpus.fingerprint, tokenizer.fingerprint, order, words)
     folder, remark = files.home() / "ngrams" / name, ""
     try:
         if folder.is_dir():

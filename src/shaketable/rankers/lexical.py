@@ -37,17 +37,21 @@ def steps(first: float, last: float, step: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Lexical(ABC):
-    """What the formulas share: how texts become terms, and opening on a collection."""
+    """What the formulas share: how texts become terms, as in `Tokenizer`, and opening on a collection.
+
+    Paper 000, section 3.3.2, has stemmer="krovetz" and split="space".
+    """
 
     stemmer: str = "porter"
     stopwords: str = "english"
+    split: str = "words"
 
     def __post_init__(self) -> None:
         _ = self.tokenizer  # which checks its parameters
 
     @property
     def tokenizer(self) -> Tokenizer:
-        return Tokenizer(stopwords=self.stopwords, stemmer=self.stemmer)
+        return Tokenizer(split=self.split, stopwords=self.stopwords, stemmer=self.stemmer)
 
     def open(self, collection: Collection) -> LexicalRanker:
         """Statistics come from the collection's index, which is built if there is none yet."""

@@ -126,7 +126,7 @@ class FittedModel:
     @cached_property
     def fingerprint(self) -> str:
         """Names all that scores depend on, beside the collection."""
-        return fingerprint(FORMAT, asdict(self.predictor), self.names, self.normalisation, repr(self.tokenizer))
+        return fingerprint(FORMAT, asdict(self.predictor), self.names, self.normalisation, self.tokenizer.fingerprint)
 
     def open(self, collection: Collection) -> FittedRanker:
         """A ranker of texts, by the statistics of the collection."""

@@ -124,7 +124,7 @@ def _spread(tables: list[ScoreTable], ap: ScoreTable, seed: int) -> pd.DataFrame
     frame[f"{measure} low"], frame[f"{measure} high"] = bootstrap_interval(tables[0].values, seed)
     if ap.measure not in frame:
         frame[ap.measure] = ap.values.mean(axis=1)
-    frame["variance of AP"] = VAP().over(ap.values)
+    frame[f"variance of {ap.measure}"] = VAP().over(ap.values)
     frame["VNAP"] = VNAP().over(ap.values)
     frame["gMAP"] = GMAP().over(ap.values)
     frame["gMAP floor"] = GMAP(floor=True).over(ap.values)
@@ -148,6 +148,10 @@ def _result(tables: list[ScoreTable], ap: ScoreTable, frames: dict[str, pd.DataF
     notes.append(f"low, high: 95 % bootstrap interval of the mean over {len(first.topics)} queries.")
     if len(first.topics) < FEWEST_QUERIES:
         notes.append(f"There are fewer than {FEWEST_QUERIES} queries: read the intervals, not the means.")
+    notes.append(
+        f"variance of {ap.measure}: the mean squared distance of a query's {ap.measure} from their mean; VNAP: the "
+        "same, divided by the square of the mean, for rankers of different means to be compared; lower is more even."
+    )
     correlation = mean_variance_correlation(summary[ap.measure], summary["VNAP"])
     if not np.isnan(correlation):
         rankers = summary["VNAP"].count()

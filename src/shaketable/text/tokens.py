@@ -13,8 +13,10 @@ from shaketable.errors import BadInput
 from shaketable.text.stopwords import ENGLISH
 
 STOPWORDS: dict[str, frozenset[str]] = {"english": ENGLISH, "none": frozenset()}
-STEMMERS = {"porter": "porter", "snowball": "english", "none": ""}
-"""Our names for stemmers -> those of the Snowball library, whose "english" is also known as Porter2."""
+KROVETZ = "krovetz"
+STEMMERS = {"porter": "porter", "snowball": "english", KROVETZ: KROVETZ, "none": ""}
+"""Our names for stemmers -> those of the Snowball library, whose "english" is also known as Porter2; but for Krovetz's,
+which is ours and needs WordNet (`text.krovetz`)."""
 MEMO = 1_000_000  # words whose term is remembered
 Value = TypeVar("Value")
 
@@ -41,6 +43,15 @@ class Tokenizer:
         for field, known in (("split", ("words", "space")), ("stopwords", STOPWORDS), ("stemmer", STEMMERS)):
             if getattr(self, field) not in known:
                 raise BadInput(f"the {field} is one of {', '.join(known)}, not {getattr(self, field)!r}")
+
+    @property
+    def fingerprint(self) -> str:
+        """Names all that the terms depend on: the settings, and the dictionary of a stemmer that has one."""
+        if self.stemmer != KROVETZ:
+            return repr(self)
+        from shaketable.text.krovetz import krovetz
+
+        return f"{self!r} with {krovetz().fingerprint}"
 
     def __call__(self, text: str) -> list[str]:
         terms = self._terms
@@ -99,6 +110,10 @@ class Memo(dict[str, Value]):
 def _stemmer(algorithm: str) -> Callable[[str], str]:
     if not algorithm:
         return str
+    if algorithm == KROVETZ:
+        from shaketable.text.krovetz import krovetz
+
+        return krovetz()
     from Stemmer import Stemmer
 
     stem: Callable[[str], str] = Stemmer(algorithm, 0).stemWord  # 0: no memo of its own

@@ -57,6 +57,14 @@ class WordNet:
                 raise BadInput(f"is damaged where the {part} {quoted(word)} should be ({error})", self.path) from error
             yield from words
 
+    def counts(self, pos: str) -> Iterator[tuple[str, int]]:
+        """The words of a part of speech, and how many senses each has."""
+        for key, line in self.index[pos].items():
+            try:
+                yield key.decode().replace("_", " "), int(line.split(maxsplit=2)[1])
+            except (ValueError, IndexError) as error:
+                raise BadInput(f"is damaged where a {pos} should be ({error})", self.path) from error
+
     def _words(self, pos: str, offset: int) -> tuple[str, ...]:
         data = self.data[pos]
         fields = data[offset : data.index(b"|", offset)].split()  # offset, file, type, words in hex, then word, id, ...
