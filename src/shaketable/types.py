@@ -52,11 +52,15 @@ class Doc:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What somebody typed, and what is known of it: the kind of answer asked for, the need in a sentence."""
+    """What somebody typed, and what is known of it: the kind of answer asked for, the need in a sentence.
+
+    `weight` is how often it was asked, as a query log counts: what means over queries weigh it by.
+    """
 
     text: str
     kind: str = ""
     description: str = ""
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +113,8 @@ class Collection:
     def fingerprint(self) -> str:
         """Names the content of the collection: equal texts, queries, judgements and candidates, equal name.
 
-        The kinds of the queries are no part of it: no ranker sees them and none learns from them, so that what was
-        learned before somebody gave the queries kinds is still what is learned.
+        The kinds and weights of the queries are no part of it: no ranker sees them and none learns from them, so that
+        what was learned before somebody gave the queries kinds is still what is learned.
         """
         queries = sorted((qid, q.text, "", q.description) for qid, q in self.queries.items())
         qrels = sorted((qid, sorted(grades.items())) for qid, grades in self.qrels.items())

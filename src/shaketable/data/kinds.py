@@ -9,17 +9,16 @@ The kinds that come with a collection are those of its queries already (`Query.k
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 
 from shaketable.data.kind_model import KindModel, learn, read_model
 from shaketable.data.kind_rules import kind_by_rules
+from shaketable.data.tables import records
 from shaketable.errors import BadInput, cut, quoted
-from shaketable.files import lines, parsed, reading
+from shaketable.files import reading
 from shaketable.types import Collection, Query
 
 RULES = "rules"
@@ -70,7 +69,7 @@ def kinds_of(queries: Mapping[str, Query], kinds: str | Path) -> dict[str, str]:
 def read_rows(path: Path) -> list[Row]:
     """The lines of a file of kinds; kinds are in lower case, for MS MARCO shouts and others do not."""
     found = []
-    for at, cells in _records(path):
+    for at, cells in records(path, [LABELS, {*IDS, *TEXTS}], "qid (or text) and kind"):
         label = next((name for name in LABELS if name in cells), None)
         names = {name: cells[name] for name in dict.fromkeys((*IDS, *TEXTS)) if name in cells}
         if label is None or not names:
@@ -83,49 +82,6 @@ def read_rows(path: Path) -> list[Row]:
     if not found:
         raise BadInput("holds no kinds: a header with qid (or text) and kind, and a line for each query", path)
     return found
-
-
-def _records(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Each record as column -> cell: objects of JSON, or a table whose first line names the columns."""
-    rows = lines(path)
-    if (first := next(rows, None)) is None:
-        return
-    rows = chain([first], rows)
-    if first[1].lstrip().startswith("{"):
-        for at, line in rows:
-            record = parsed(line, path, at)
-            if not isinstance(record, dict):
-                raise BadInput("a line is a JSON object with qid (or text) and kind", path, at)
-            yield at, {key.lower(): str(cell) for key, cell in record.items() if isinstance(cell, str | int)}
-        return
-    table = ((at, line.split("\t")) for at, line in rows) if "\t" in first[1] else _csv(rows, path)
-    at, names = next(table)
-    header = [name.strip().lower() for name in names]
-    if not {*header} & {*LABELS} or not {*header} & {*IDS, *TEXTS}:
-        wanted = "the first line should name the columns, among them qid (or text) and kind"
-        raise BadInput(f"{wanted}; it has: {cut(', '.join(header))}", path, at)
-    if len(set(header)) < len(header):
-        raise BadInput("two columns have the same name", path, at)
-    for at, cells in table:
-        if len(cells) != len(header):
-            raise BadInput(f"{len(cells)} cells where the header has {len(header)}", path, at)
-        yield at, dict(zip(header, cells, strict=True))
-
-
-def _csv(rows: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each record and the line it ends on; a quoted text may go on over several lines."""
-    at = 0
-
-    def fed() -> Iterator[str]:
-        nonlocal at
-        for at, line in rows:  # noqa: B007 - whoever reads the records wants to know how far we are
-            yield line + "\n"
-
-    try:
-        for cells in csv.reader(fed(), strict=True):
-            yield at, cells
-    except csv.Error as error:
-        raise BadInput(f"is not a line of a table ({error})", path, at) from error
 
 
 def _matched(queries: Mapping[str, Query], rows: list[Row], path: Path) -> dict[str, str]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
 from shaketable.data.beir import in_split, read_beir
+from shaketable.data.corpus import MemoryCorpus
 from shaketable.data.irds import read_irds
 from shaketable.data.kinds import RULES, with_kinds
 from shaketable.data.sample import read_sample
 from shaketable.data.splits import cut_by_query
-from shaketable.data.trec import read_run
+from shaketable.data.tables import read_docs_table, read_queries_table
+from shaketable.data.trec import read_qrels, read_run
 from shaketable.errors import BadInput, UnknownName, quoted
 from shaketable.files import reading
 from shaketable.types import Collection
@@ -20,9 +23,13 @@ from shaketable.types import Collection
 SOURCES = {
     "sample": "the bundled demonstration: passages of three genres, queries of five kinds, graded judgements",
     "FOLDER": "a BEIR folder: corpus.jsonl, queries.jsonl, qrels/*.tsv; plain or gzipped",
+    "files?docs=FILE&queries=FILE": "tables of documents and queries (JSONL, TSV, CSV, Parquet); also &qrels=FILE",
     "irds:ID": "any collection that ir_datasets knows, e.g. irds:beir/scifact/test (extra: data)",
 }
 """What `load` reads, for who wonders."""
+TABLES = "files"
+FILES = ("docs", "queries", "qrels")
+"""The name of a collection that is no folder, and the parameters that say where its parts are."""
 
 
 def load(
@@ -39,8 +46,10 @@ def load(
     of the one that came with the data. `cut` deals the judged queries of a collection without splits into train,
     validation and test: "60/20/20". `kinds` says what kind each query is of: "rules", a file, or the folder of a model
     (`data.kinds`); without it, kinds are those that came with the data. All of it may stand in the text, as in
-    "my-folder?split=test", which is also how a collection says where it came from.
+    "my-folder?split=test", which is also how a collection says where it came from; tables of documents and queries are
+    "files?docs=docs.csv&queries=log.tsv" (`data.tables`).
     """
+    files: dict[str, str] = {}
     given = {"split": split or "", "candidates": str(candidates or ""), "cut": cut, "seed": str(seed) if cut else ""}
     given |= {"kinds": str(kinds or "")}
     if isinstance(source, Collection):
@@ -51,11 +60,13 @@ def load(
     else:
         base, parameters = _parted(str(source))
         said = dict(parse_qsl(parameters))
+        files = {key: str(Path(said.pop(key)).absolute()) for key in FILES if base == TABLES and key in said}
         if strange := said.keys() - given.keys():
             raise UnknownName("parameter of a collection", min(strange), given)
         given = said | {key: value for key, value in given.items() if value}
         # a split of files is read alone: those of another may contradict it
-        collection = _read(base, given.get("split") if not given.get("cut") else None)
+        part = given.get("split") if not given.get("cut") else None
+        collection = _tables(files) if base == TABLES and files else _read(base, part)
     if given.get("candidates"):
         given["candidates"] = str(Path(given["candidates"]).absolute())
         collection = replace(collection, candidates=read_run(Path(given["candidates"])))
@@ -70,9 +81,33 @@ def load(
     if given.get("cut"):
         given["seed"] = given.get("seed") or "0"
     order = ("candidates", "kinds", "cut", "seed", "split")  # as they are applied
-    told = {key: given[key] for key in order if given.get(key)}
-    place = str(Path(base).resolve()) if base and Path(base).exists() and base != "sample" else base
+    told = files | {key: given[key] for key in order if given.get(key)}
+    named = base == "sample" or bool(files)
+    place = str(Path(base).resolve()) if base and not named and Path(base).exists() else base
     return replace(collection, source=f"{place}?{urlencode(told, safe='/')}" if told and place else place)
+
+
+def files_text(docs: str | Path | None, queries: str | Path | None, qrels: str | Path | None = None) -> str:
+    """The text of a collection whose parts are files.
+
+    >>> files_text("docs.csv", "log.tsv")
+    'files?docs=docs.csv&queries=log.tsv'
+    """
+    parts = {name: str(path) for name, path in zip(FILES, (docs, queries, qrels), strict=True) if path is not None}
+    return f"{TABLES}?{urlencode(parts, safe='/')}"
+
+
+def _tables(files: Mapping[str, str]) -> Collection:
+    """A collection of tables. Without documents there is nothing to score, but runs of its queries can be compared."""
+    if "queries" not in files:
+        raise BadInput("a collection of files needs queries: --queries FILE, and --docs FILE for the documents")
+    queries = Path(files["queries"])
+    return Collection(
+        name=queries.name.partition(".")[0],
+        docs=read_docs_table(Path(files["docs"])) if "docs" in files else MemoryCorpus({}),
+        queries=read_queries_table(queries),
+        qrels=read_qrels(Path(files["qrels"])) if "qrels" in files else {},
+    )
 
 
 def _parted(text: str) -> tuple[str, str]:
