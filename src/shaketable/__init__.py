@@ -18,6 +18,7 @@ _PLACES = {
     "evaluate": "shaketable.door.evaluate",
     "probe": "shaketable.door.probe",
     "attack": "shaketable.door.attack",
+    "parity": "shaketable.door.parity",
     "rank": "shaketable.door.rank",
     "vary": "shaketable.door.vary",
     "train": "shaketable.door.train",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from shaketable.door.attack import attack
     from shaketable.door.audit import Audit, audit
     from shaketable.door.evaluate import evaluate
+    from shaketable.door.parity import parity
     from shaketable.door.probe import probe
     from shaketable.door.rank import rank
     from shaketable.door.train import train

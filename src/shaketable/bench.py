@@ -20,6 +20,8 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shaketable.data.splits import TEST, TRAIN, Fold, folds, validation_split
 from shaketable.edit.methods import chosen
 from shaketable.edit.vary import HUMAN, Variation, vary, written
@@ -120,6 +122,26 @@ class Bench:
             reason = "has judgements" if self.collection.queries else "is there"
             raise BadInput(f"collection {self.collection.name}: no query {reason}; `shaketable doctor` says more")
         return {qid: known[qid] for qid in wanted[: self.limit]}
+
+    @cached_property
+    def weights(self) -> Mapping[str, float]:
+        """How much each query counts in a mean: as often as it was asked; empty where all count alike."""
+        weights = {qid: query.weight for qid, query in self.queries.items()}
+        return weights if len(set(weights.values())) > 1 else {}
+
+    @property
+    def weighing(self) -> str:
+        """How queries weigh, in words; "" where all count alike."""
+        if not self.weights:
+            return ""
+        values = np.array(list(self.weights.values()))
+        alike = values.sum() ** 2 / (values**2).sum()
+        return (
+            f"queries weigh as often as they were asked: {values.sum():,.6g} times in all, the most frequent "
+            f"{values.max() / values.sum():.1%} of it, so that the {len(values):,} queries say as much as "
+            f"{alike:,.1f} of equal weight. This goes for effectiveness, agreement, query-attack, query-variation, "
+            "fusion and parity; in all other tasks, and in slices, every query counts alike"
+        )
 
     @property
     def texts(self) -> dict[str, str]:
@@ -247,13 +269,17 @@ class Bench:
         """Score candidate documents for these query texts; a query the ranker failed on is absent."""
         qids = [qid for qid in queries if candidates.get(qid)]
         docnos = {qid: ranking(candidates[qid]) for qid in qids}
-        slates = [Slate(queries[qid], tuple(self._doc(docno) for docno in docnos[qid])) for qid in qids]
+        slates = [Slate(queries[qid], self.documents(docnos[qid])) for qid in qids]
         answers = self.road.score(self.ranker(name), slates, name, self.origin(name))
         return {
             qid: dict(zip(docnos[qid], scores.tolist(), strict=True))
             for qid, scores in zip(qids, answers, strict=True)
             if scores is not None
         }
+
+    def documents(self, docnos: Sequence[str]) -> tuple[Doc, ...]:
+        """Documents of the collection by their docnos, for a slate."""
+        return tuple(map(self._doc, docnos))
 
     def table(self, measure: str) -> ScoreTable:
         """A measure's value for every ranker and judged query."""
@@ -393,7 +419,7 @@ class Bench:
             "queries": f"{len(self.queries):,}",
             "ranked": self.pool,
             "seed": str(self.seed),
-        }
+        } | ({"weights": self.weighing} if self.weights else {})
 
     def remarks(self) -> dict[str, str]:
         """What rankers have to say of their scores: that texts were cut, for example."""

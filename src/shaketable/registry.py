@@ -423,6 +423,7 @@ TASKS = Catalogue(
         "competition": "shaketable.task.competition:RankCompetition",
         "defence": "shaketable.task.defence:Defence",
         "certificate": "shaketable.task.certificate:Certificate",
+        "parity": "shaketable.task.parity:Parity",
     },
 )
 

@@ -11,6 +11,7 @@ from shaketable.cli.audit import audit
 from shaketable.cli.catalogue import list_
 from shaketable.cli.doctor import doctor
 from shaketable.cli.evaluate import evaluate
+from shaketable.cli.parity import parity
 from shaketable.cli.probe import probe
 from shaketable.cli.rank import rank
 from shaketable.cli.train import train
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command()(audit)
 app.command()(evaluate)
 app.command()(probe)
+app.command()(parity)
 app.command()(attack)
 app.command()(rank)
 app.command()(vary)

@@ -12,6 +12,9 @@ from shaketable.cli import options as o
 
 def audit(
     data: o.Data = "sample",
+    queries: o.QueriesFile = None,
+    docs: o.DocsFile = None,
+    qrels: o.QrelsFile = None,
     ranker: o.Rankers = None,
     task: o.Tasks = None,
     out: o.Out = Path("shaketable-audit"),
@@ -29,6 +32,7 @@ def audit(
 ) -> None:
     """Put rankers on the table: every task that applies, on the bundled sample unless you bring data."""
     from shaketable.cli.console import emit_json, judge, progress, say, show
+    from shaketable.data.load import chosen_data
     from shaketable.door.audit import audit as run
     from shaketable.report.folder import check_writable
 
@@ -36,7 +40,9 @@ def audit(
     check_writable(out)
     where: Any = {"split": split, "cut": cut, "candidates": candidates, "first_stage": first_stage, "depth": depth}
     how: Any = {"kinds": kinds, "limit": limit, "seed": seed, "keep_going": keep_going}
-    done = run(data, ranker or (), task or (), **where, **how, watch=progress, say=say)
+    done = run(
+        chosen_data(data, queries, docs, qrels), ranker or (), task or (), **where, **how, watch=progress, say=say
+    )
     done.save(out)
     if json_to:
         emit_json(done.json(), json_to)

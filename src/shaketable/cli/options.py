@@ -15,6 +15,17 @@ def _several(name: str, help_: str) -> typer.models.OptionInfo:
 
 # what is ranked
 Data = Annotated[str, typer.Option("--data", help="The collection: 'sample', a BEIR folder, or 'irds:ID'.")]
+QueriesFile = Annotated[
+    Path | None,
+    typer.Option("--queries", help="Queries of your own, in place of --data: JSONL, TSV, CSV or Parquet with a column "
+                 "query (or text), or lines of id TAB query. A column count (or frequency, n) says how often each was "
+                 "asked, and weighs it."),
+]  # fmt: skip
+DocsFile = Annotated[
+    Path | None,
+    typer.Option("--docs", help="With --queries: the documents, JSONL, TSV, CSV or Parquet with a column text (or body) "
+                 "and, where known, docno (or id), title and url."),
+]  # fmt: skip
 Split = Annotated[
     str | None,
     typer.Option("--split", help="Measure on the queries of this split, such as test; 'all' for all."),
@@ -66,6 +77,10 @@ Test = Annotated[str, typer.Option("--test", help="The paired test: t_test, wilc
 Correction = Annotated[
     str, typer.Option("--correction", help="The correction for many comparisons: holm, bonferroni or bh.")
 ]
+QrelsFile = Annotated[
+    Path | None,
+    typer.Option("--qrels", help="With --queries: the judgements, TREC's four columns or BEIR's TSV; not needed."),
+]
 Qrels = Annotated[Path | None, typer.Option("--qrels", help="The judgements: TREC's four columns, or BEIR's TSV.")]
 Runs = Annotated[list[str] | None, _several("--run", "A TREC run file, or NAME=FILE to give it a name.")]
 ScoresFile = Annotated[
@@ -99,6 +114,18 @@ LanguageTool = Annotated[
 ]
 StopList = Annotated[
     str, typer.Option("--stopwords", help="The stop list: english, or a file with a word on each line.")
+]
+
+# what is compared
+Reference = Annotated[
+    str, typer.Option("--reference", help="The ranker that the others are compared with; the first by default.")
+]
+Repeats = Annotated[
+    int,
+    typer.Option("--repeats", min=0, help="Score the lists of so many queries twice more, for each ranker's noise."),
+]
+Measure = Annotated[
+    str, typer.Option("--measure", help="What a list is worth, where there are judgements, by its ir_measures name.")
 ]
 
 # what is attacked

@@ -12,6 +12,9 @@ from shaketable.cli import options as o
 
 def probe(
     data: o.Data = "sample",
+    queries: o.QueriesFile = None,
+    docs: o.DocsFile = None,
+    qrels: o.QrelsFile = None,
     ranker: o.Rankers = None,
     test: o.Probes = None,
     pairs: o.OwnPairs = None,
@@ -33,6 +36,7 @@ def probe(
 ) -> None:
     """Probe what rankers prefer: word order, length, fluency, negation and more, or pairs of texts of your own."""
     from shaketable.cli.console import emit_json, judge, progress, say, show
+    from shaketable.data.load import chosen_data
     from shaketable.door.probe import failed_pairs
     from shaketable.door.probe import probe as run
     from shaketable.report.folder import check_writable
@@ -42,7 +46,16 @@ def probe(
     what: Any = {"pairs": pairs, "delta": delta, "documents": documents, "language": language, "stopwords": stopwords}
     where: Any = {"split": split, "candidates": candidates, "first_stage": first_stage, "depth": depth, "limit": limit}
     how: Any = {"correction": correction, "seed": seed, "keep_going": keep_going}
-    done = run(data, ranker or (), test or (), **what, **where, **how, watch=progress, say=say)
+    done = run(
+        chosen_data(data, queries, docs, qrels),
+        ranker or (),
+        test or (),
+        **what,
+        **where,
+        **how,
+        watch=progress,
+        say=say,
+    )
     done.save(out)
     if json_to:
         emit_json(done.json(), json_to)

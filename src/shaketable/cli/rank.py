@@ -11,6 +11,8 @@ def rank(
     ranker: o.OneRanker,
     out: o.RunOut,
     data: o.Data = "sample",
+    queries: o.QueriesFile = None,
+    docs: o.DocsFile = None,
     split: o.Split = "all",
     candidates: o.Candidates = None,
     first_stage: o.FirstStage = "bm25",
@@ -22,6 +24,7 @@ def rank(
 ) -> None:
     """Rank a collection's queries: a retriever searches it, any other ranker re-ranks what the first stage finds."""
     from shaketable.cli.console import emit_json, progress, say
+    from shaketable.data.load import chosen_data
     from shaketable.door.rank import ranked, write_ranked
 
     how: Any = {
@@ -31,7 +34,7 @@ def rank(
         "depth": depth,
         "limit": limit,
     }
-    bench = ranked(data, ranker, **how, keep_going=keep_going, watch=progress)
+    bench = ranked(chosen_data(data, queries, docs), ranker, **how, keep_going=keep_going, watch=progress)
     run = write_ranked(bench, out, tag)
     (name,) = bench.models
     if json_to:

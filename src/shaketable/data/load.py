@@ -87,6 +87,15 @@ def load(
     return replace(collection, source=f"{place}?{urlencode(told, safe='/')}" if told and place else place)
 
 
+def chosen_data(data: str, queries: str | Path | None, docs: str | Path | None, qrels: str | Path | None = None) -> str:
+    """The text of the collection that a command is about: its files where some are named, otherwise the data.
+
+    >>> chosen_data("sample", None, None), chosen_data("sample", "log.tsv", "docs.csv")
+    ('sample', 'files?docs=docs.csv&queries=log.tsv')
+    """
+    return data if queries is docs is qrels is None else files_text(docs, queries, qrels)
+
+
 def files_text(docs: str | Path | None, queries: str | Path | None, qrels: str | Path | None = None) -> str:
     """The text of a collection whose parts are files.
 

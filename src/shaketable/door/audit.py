@@ -26,7 +26,7 @@ from shaketable.report.page import page, write_page
 from shaketable.score.executor import Executor, Here
 from shaketable.score.road import Road
 from shaketable.score.store import Store
-from shaketable.task.audit import run_tasks, usual_tasks
+from shaketable.task.audit import UNJUDGED, run_tasks, usual_tasks
 from shaketable.types import Collection, Finding, Model, Result, Run, Task, Watch, unwatched
 
 Say = Callable[[str], None]
@@ -144,7 +144,7 @@ def audit(
         provenance | ({"skipped": skipped} if skipped else {}),
         lists,
         skipped,
-        bench.remarks(),
+        bench.remarks() | ({} if bench.qrels else {"without judgements": UNJUDGED}),
     )
 
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.measure.change import RBO, Kendall, Overlap, TopChange, drop_rate, places_lost
-from shaketable.measure.significance import adjust, bootstrap_interval, effect_size, mark, t_test
+from shaketable.measure.significance import (
+    adjust,
+    bootstrap_interval,
+    effect_size,
+    mark,
+    t_test,
+    weighted_t_test,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,19 +47,31 @@ class Comparison:
 NOTHING = Comparison(0, *(float("nan"),) * 7)
 
 
-def compare(before: Mapping[str, float], after: Mapping[str, float], seed: int = 0) -> Comparison:
+Weights = Mapping[str, float]
+"""qid -> how much the query counts in a mean; an empty one lets all count alike."""
+
+
+def compare(
+    before: Mapping[str, float], after: Mapping[str, float], seed: int = 0, weights: Weights | None = None
+) -> Comparison:
     """Compare two values of each query that has both.
 
     >>> compare({"a": 0.5, "b": 0.25, "c": 1.0}, {"a": 0.25, "b": 0.25}).change
     -0.125
+    >>> compare({"a": 0.5, "b": 0.25}, {"a": 0.25, "b": 0.25}, weights={"a": 3, "b": 1}).change
+    -0.1875
     """
     common = [qid for qid in before if qid in after]
     if not common:
         return NOTHING
     left, right = np.array([before[q] for q in common]), np.array([after[q] for q in common])
-    low, high = bootstrap_interval(right - left, seed)
-    start, end = float(left.mean()), float(right.mean())
-    p, effect = float(t_test(left, right)), float(effect_size(left, right))
+    heavy = [weights[q] for q in common] if weights else None
+    low, high = bootstrap_interval(right - left, seed, weights=heavy)
+    start, end = float(np.average(left, weights=heavy)), float(np.average(right, weights=heavy))
+    if heavy is None:
+        p, effect = float(t_test(left, right)), float(effect_size(left, right))
+    else:
+        p, effect = map(float, weighted_t_test(left, right, heavy))
     return Comparison(len(common), start, end, end - start, float(low), float(high), p, effect)
 
 
@@ -137,13 +156,64 @@ EXPLAINED = (
 )
 
 
-def mean_movement(qids: Sequence[str], movements: Sequence[Movement]) -> dict[str, float]:
+BETTER: Mapping[str, Literal["higher", "lower"]] = {
+    "new first %": "lower",
+    "overlap@10": "higher",
+    "RBO": "higher",
+    "Kendall distance": "lower",
+    "fall of first": "lower",
+}
+"""Of each column: what a ranking that stays has."""
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over queries, with its 95 % interval; NaN where there is no query."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+def weighted_mean(values: Mapping[str, float], seed: int = 0, weights: Weights | None = None) -> Mean:
+    """The mean of the queries' values, as much as each weighs; those that are NaN take no part.
+
+    >>> weighted_mean({"a": 1.0, "b": 0.0, "c": float("nan")}, weights={"a": 3, "b": 1, "c": 9}).value
+    0.75
+    """
+    known = {qid: value for qid, value in values.items() if not np.isnan(value)}
+    if not known:
+        return Mean(*(float("nan"),) * 3, 0)
+    heavy = [weights[qid] for qid in known] if weights else None
+    numbers = list(known.values())
+    low, high = bootstrap_interval(numbers, seed, weights=heavy)
+    return Mean(float(np.average(numbers, weights=heavy)), float(low), float(high), len(known))
+
+
+def mean_movement(
+    qids: Sequence[str], movements: Sequence[Movement], weights: Weights | None = None
+) -> dict[str, float]:
     """Means over queries, of each the mean over its cases, by the headings of `COLUMNS`."""
     row = {}
-    for name, heading in COLUMNS.items():
-        values = np.array([getattr(one, name) for one in movements])
-        known = ~np.isnan(values)
-        means = query_means([q for q, k in zip(qids, known, strict=True) if k], values[known])
-        mean = float(np.mean(list(means.values()))) if means else float("nan")
-        row[heading] = 100 * mean if name == "top" else mean
+    for heading, means in _by_heading(qids, movements).items():
+        heavy = [weights[qid] for qid in means] if weights else None
+        row[heading] = float(np.average(list(means.values()), weights=heavy)) if means else float("nan")
     return row
+
+
+def movement_means(
+    qids: Sequence[str], movements: Sequence[Movement], seed: int = 0, weights: Weights | None = None
+) -> dict[str, Mean]:
+    """The same means, with intervals over queries."""
+    return {h: weighted_mean(means, seed, weights) for h, means in _by_heading(qids, movements).items()}
+
+
+def _by_heading(qids: Sequence[str], movements: Sequence[Movement]) -> dict[str, dict[str, float]]:
+    """heading -> query -> the mean over its cases, of those that have a value."""
+    found = {}
+    for name, heading in COLUMNS.items():
+        values = np.array([getattr(one, name) for one in movements]) * (100 if name == "top" else 1)
+        known = ~np.isnan(values)
+        found[heading] = query_means([q for q, k in zip(qids, known, strict=True) if k], values[known])
+    return found

@@ -45,7 +45,7 @@ class Manipulation(ABC):
     """Does it need to know tokens, sentences or noun chunks?"""
 
     def lacking(self, ground: Ground) -> str:
-        return "" if ground.judged else "none of the queries has a judged document"
+        return "" if ground.drawn else "none of the queries has a judged document"
 
     def contrasts(self, ground: Ground) -> Iterator[Contrast | Omitted]:
         if self.parses:

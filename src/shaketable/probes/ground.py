@@ -12,7 +12,10 @@ from shaketable.chance import draws_for
 from shaketable.index.inverted import Index, open_index
 from shaketable.text.language import Language, Parsed
 from shaketable.text.tokens import Tokenizer
-from shaketable.types import Collection, Doc, Run
+from shaketable.types import Collection, Doc, Run, ranking
+
+FIRST = 10
+"""Documents of each list that are manipulated where nobody judged any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,11 @@ class JudgedDoc:
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """What probes draw from. `lists` is a first stage's run, for probes that also look at what nobody judged."""
+    """What probes draw from. `lists` is a first stage's run, for probes that also look at what nobody judged.
+
+    Without any judgements, what is manipulated are the first documents of these lists, and what is matched are all of
+    them, as far as relevance plays no part.
+    """
 
     collection: Collection
     qids: Sequence[str]
@@ -59,12 +66,13 @@ class Ground:
     @cached_property
     def drawn(self) -> Mapping[str, tuple[JudgedDoc, ...]]:
         """Of the judged documents those that are manipulated; whether one is drawn does not depend on their order."""
-        every = [doc for docs in self.judged.values() for doc in docs]
+        known = self.judged or self._first
+        every = [doc for docs in known.values() for doc in docs]
         if not 0 < self.documents < len(every):
-            return self.judged
+            return known
         ranks = {doc: draws_for(self.seed, "judged documents", doc.qid, doc.docno).bits() for doc in every}
         last = sorted(ranks.values())[self.documents - 1]
-        rows = {qid: tuple(doc for doc in docs if ranks[doc] <= last) for qid, docs in self.judged.items()}
+        rows = {qid: tuple(doc for doc in docs if ranks[doc] <= last) for qid, docs in known.items()}
         return {qid: docs for qid, docs in rows.items() if docs}
 
     def pools(self, unjudged: bool = False) -> Mapping[str, Sequence[JudgedDoc]]:
@@ -72,6 +80,13 @@ class Ground:
         if not unjudged:
             return self.judged
         return {qid: [*self.judged.get(qid, ()), *self._unjudged(qid)] for qid in self.qids}
+
+    @cached_property
+    def _first(self) -> Mapping[str, tuple[JudgedDoc, ...]]:
+        """The first documents of each list, for want of judged ones."""
+        tops = {qid: {*ranking(self.lists.get(qid, {}))[:FIRST]} for qid in self.qids}
+        rows = {qid: tuple(doc for doc in self._unjudged(qid) if doc.docno in top) for qid, top in tops.items()}
+        return {qid: docs for qid, docs in rows.items() if docs}
 
     def _unjudged(self, qid: str) -> Iterator[JudgedDoc]:
         known, text = self.collection.qrels.get(qid, {}), self.collection.queries[qid].text

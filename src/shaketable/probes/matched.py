@@ -80,16 +80,20 @@ class Matched:
 
     def remark(self, ground: Ground) -> str:
         """What was drawn from, where that was more than the judged documents, or not all pairs of them."""
-        said = ["documents that nobody judged are among these"] if self.unjudged and not self._graded else []
+        said = ["documents that nobody judged are among these"] if self._reaches_further(ground) else []
         possible = sum(len(docs) * (len(docs) - 1) for docs in ground.pools(bool(said)).values())
         return "; ".join(said + ([f"at most {self.most:,} pairs were looked at"] if possible > self.most else []))
+
+    def _reaches_further(self, ground: Ground) -> bool:
+        """Are documents that nobody judged looked at: where that was asked for, or where there are no others?"""
+        return not self._graded and (self.unjudged or not ground.judged)
 
     @property
     def _graded(self) -> bool:
         return "relevance" in (self.variable, *self.controls)
 
     def lacking(self, ground: Ground) -> str:
-        if not ground.judged and not (self.unjudged and not self._graded and ground.lists):
+        if not ground.judged and not (self._reaches_further(ground) and ground.lists):
             return "the collection has no judgements of these queries"
         if self._graded and len({doc.grade for docs in ground.judged.values() for doc in docs}) < 2:
             return "all judged documents have the same grade"
@@ -116,8 +120,8 @@ class Matched:
     def _pairs(self, ground: Ground) -> tuple[Sequence[JudgedDoc], Places, Places]:
         """The documents of all queries, and which of them are pairs: those of one query that match."""
         if set(PARSED) & {self.variable, *self.controls}:
-            ground.read(doc.doc.body for docs in ground.judged.values() for doc in docs)
-        some = pools(ground, unjudged=self.unjudged and not self._graded)
+            ground.read(doc.doc.body for docs in (ground.judged or ground.pools(True)).values() for doc in docs)
+        some = pools(ground, unjudged=self._reaches_further(ground))
         docs = [doc for pool in some.values() for doc in pool.docs]
         if not docs:
             return docs, np.zeros(0, np.int64), np.zeros(0, np.int64)

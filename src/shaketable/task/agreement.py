@@ -7,10 +7,13 @@ from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from shaketable.errors import check
+from shaketable.measure.comparison import weighted_mean
 from shaketable.measure.kinds import change_measure
 from shaketable.types import Figure, Finding, Result, ranking
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from shaketable.bench import Bench
 
 
@@ -41,9 +44,18 @@ class Agreement:
             if rankings[left].get(qid) and rankings[right].get(qid)
         ]
         per_query = pd.DataFrame(rows, columns=["ranker", "other", "query", *compare])
-        means = per_query.groupby(["ranker", "other"], sort=False)[list(compare)].mean().reset_index()
+        means = pd.DataFrame(
+            [
+                {"ranker": left, "other": right} | _row(part, list(compare), bench)
+                for (left, right), part in per_query.groupby(["ranker", "other"], sort=False)
+            ],
+            columns=["ranker", "other", *(f"{text}{end}" for text in compare for end in ("", " low", " high"))],
+        )
         shown = self.measures[-1]
-        notes = ["Means over queries. top_change and kendall: 0 is no difference; overlap and rbo: 1 is none."]
+        notes = [
+            "Means over queries, with 95 % bootstrap intervals (low, high). top_change and kendall: 0 is no difference; "
+            "overlap and rbo: 1 is none."
+        ]
         if len(rankings) < 2:
             notes = ["There is only one ranker, so there is nothing to compare it with."]
         return Result(
@@ -59,6 +71,8 @@ class Agreement:
                     row["ranker"],
                     text,
                     float(row[text]),
+                    float(row[f"{text} low"]),
+                    float(row[f"{text} high"]),
                     n=len(bench.queries),
                     better=_better(text),
                     against=row["other"],
@@ -67,6 +81,15 @@ class Agreement:
                 for text in compare
             ),
         )
+
+
+def _row(per_query: pd.DataFrame, measures: list[str], bench: Bench) -> dict[str, float]:
+    """The mean of each measure over the queries of two rankers, and the ends of its interval."""
+    row: dict[str, float] = {}
+    for text in measures:
+        mean = weighted_mean(dict(zip(per_query["query"], per_query[text], strict=True)), bench.seed, bench.weights)
+        row |= {text: mean.value, f"{text} low": mean.low, f"{text} high": mean.high}
+    return row
 
 
 def _better(measure: str) -> Literal["higher", "lower"]:

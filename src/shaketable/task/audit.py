@@ -10,6 +10,13 @@ from shaketable.errors import BadInput, NotApplicable
 from shaketable.registry import TASKS
 from shaketable.types import Result, Task
 
+UNJUDGED = (
+    "There are no judgements, so every number here says how far rankings move or agree, not how good they are. Whether "
+    "a list got better or worse, which ranker is best (effectiveness), and who loses more than a baseline (variance, "
+    "risk) only judgements can tell: --qrels, or a folder with qrels/, brings some."
+)
+"""What a reader of an audit without judgements should know."""
+
 
 def usual_tasks() -> list[str]:
     """The names of the tasks that an audit runs where none is named: all but those that are `asked_only`."""

@@ -7,18 +7,18 @@ changed one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.edit.vary import Variation, prepared
-from shaketable.measure.comparison import Movement, movement
+from shaketable.measure.comparison import BETTER, COLUMNS, Movement, movement, movement_means
 from shaketable.measure.effectiveness import Evaluator, parse
-from shaketable.types import Example, Run, ranking
+from shaketable.types import Example, Finding, Run, ranking
 
 if TYPE_CHECKING:
     from shaketable.bench import Bench
@@ -114,6 +114,32 @@ def shake(bench: Bench, ranker: str, trials: Sequence[Trial], measure: str, sett
     if not bench.qrels:
         return Shaken(trials, old, new, None, None)
     return Shaken(trials, old, new, values_of(bench, measure, plain, old), values_of(bench, measure, trials, new))
+
+
+def stability_rows(
+    bench: Bench, about: Mapping[str, str], qids: Sequence[str], movements: Sequence[Movement]
+) -> list[dict[str, Any]]:
+    """How far the lists moved, by each measure that needs no judgements, with intervals over queries."""
+    return [
+        {**about, "measure": heading, "mean": mean.value, "low": mean.low, "high": mean.high, "queries": mean.n}
+        for heading, mean in movement_means(qids, movements, bench.seed, bench.weights).items()
+    ]
+
+
+def stability_findings(rows: Sequence[Mapping[str, Any]], by: str) -> list[Finding]:
+    """These rows as findings, such as "overlap(misspelling)" and "RBO(misspelling)"."""
+    return [
+        Finding(
+            row["ranker"],
+            f"{'overlap' if row['measure'] == COLUMNS['overlap'] else row['measure']}({row[by]})",
+            row["mean"],
+            row["low"],
+            row["high"],
+            row["queries"],
+            better=BETTER[row["measure"]],
+        )
+        for row in rows
+    ]
 
 
 def originals(bench: Bench, variations: Sequence[Variation]) -> list[Trial]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,6 +19,8 @@ from shaketable.measure.significance import (
     chosen_test,
     effect_size,
     mark,
+    t_test,
+    weighted_t_test,
 )
 from shaketable.types import Figure, Finding, Result, ScoreTable
 
@@ -56,7 +58,9 @@ class Effectiveness:
             raise UnknownName("baseline", baseline, bench.models)
         tables = score_tables(self.measures, bench.qrels, bench.runs())
         notes = [f"Ranked: {bench.pool}."]
-        return of_tables(tables, baseline, self.test, self.correction, bench.seed, notes)
+        if bench.weights:
+            notes.append(f"{bench.weighing[0].upper()}{bench.weighing[1:]}.")
+        return of_tables(tables, baseline, self.test, self.correction, bench.seed, notes, bench.weights)
 
 
 def check_words(test: str, correction: str) -> None:
@@ -67,12 +71,21 @@ def check_words(test: str, correction: str) -> None:
 
 
 def of_tables(
-    tables: Sequence[ScoreTable], baseline: str, test: str, correction: str, seed: int, notes: Sequence[str] = ()
+    tables: Sequence[ScoreTable],
+    baseline: str,
+    test: str,
+    correction: str,
+    seed: int,
+    notes: Sequence[str] = (),
+    weights: Mapping[str, float] | None = None,
 ) -> Result:
-    """Means, comparisons with the baseline, and all pairs, for each measure."""
+    """Means, comparisons with the baseline, and all pairs, for each measure.
+
+    With weights, by query, means and comparisons with the baseline are weighted; in all pairs each query counts alike.
+    """
     import pandas as pd
 
-    frames = [_compared(table, baseline, test, correction, seed) for table in tables]
+    frames = [_compared(table, baseline, test, correction, seed, weights) for table in tables]
     summary = pd.concat([summary for summary, _ in frames], ignore_index=True)
     pairs = pd.concat([pairs for _, pairs in frames], ignore_index=True)
     first = tables[0]
@@ -89,6 +102,10 @@ def of_tables(
         "letters: two rankers that share a letter do not differ significantly in that measure.",
         f"difference: from {baseline}; p: {test}, corrected by {correction}; effect size: Cohen's d of differences.",
     ]
+    if weights:
+        said.append("letters and all pairs: every query counts alike, whatever its weight.")
+        if chosen_test(test) is not t_test:
+            said.append(f"p: {test} knows no weights; every query counts alike in it.")
     if len(first.topics) < FEWEST_QUERIES:
         said.append(f"There are fewer than {FEWEST_QUERIES} queries: nothing is marked as significant.")
     shown = summary[summary["measure"] == first.measure]
@@ -113,26 +130,36 @@ def of_tables(
 
 
 def _compared(
-    table: ScoreTable, baseline: str, test: str, correction: str, seed: int
+    table: ScoreTable,
+    baseline: str,
+    test: str,
+    correction: str,
+    seed: int,
+    weights: Mapping[str, float] | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """One measure: a row for each ranker, best first, and a row for each pair."""
     import pandas as pd
 
     x = table.values
-    low, high = bootstrap_interval(x, seed)
+    heavy = [weights[topic] for topic in table.topics] if weights else None
+    low, high = bootstrap_interval(x, seed, weights=heavy)
     others = np.array([name != baseline for name in table.systems])
     columns: dict[str, Any] = {name: np.full(len(x), np.nan) for name in ("difference", "p", "effect size")}
     if baseline in table.systems and others.any():
         base = np.broadcast_to(table.row(baseline), x[others].shape)
-        columns["difference"][others] = (x[others] - base).mean(axis=1)
-        columns["p"][others] = adjust(chosen_test(test, seed)(base, x[others]), correction)
-        columns["effect size"][others] = effect_size(base, x[others])
+        columns["difference"][others] = np.average(x[others] - base, axis=1, weights=heavy)
+        p, effect = chosen_test(test, seed)(base, x[others]), effect_size(base, x[others])
+        if heavy is not None:
+            weighted_p, effect = weighted_t_test(base, x[others], heavy)
+            p = weighted_p if chosen_test(test) is t_test else p
+        columns["p"][others] = adjust(p, correction)
+        columns["effect size"][others] = effect
     every = all_pairs(x, test, correction, seed=seed)
     summary = pd.DataFrame(
         {
             "measure": table.measure,
             "ranker": table.systems,
-            "mean": x.mean(axis=1),
+            "mean": np.average(x, axis=1, weights=heavy),
             "low": low,
             "high": high,
             "letters": every.letters,

@@ -15,12 +15,13 @@ import numpy as np
 from shaketable.edit.taxonomy import KEEPING
 from shaketable.edit.vary import Variation
 from shaketable.errors import check_within
+from shaketable.measure.change import Overlap
 from shaketable.measure.comparison import compare, starred
 from shaketable.measure.effectiveness import Evaluator, parse
 from shaketable.rankers.fusion import METHODS, fuse
 from shaketable.task.changed import Trial, originals, runs_of, settings, values_of
 from shaketable.task.query_variation import varied
-from shaketable.types import Figure, Finding, Result, Run
+from shaketable.types import Figure, Finding, Result, Run, ranking
 
 if TYPE_CHECKING:
     from shaketable.bench import Bench
@@ -36,6 +37,9 @@ class Fusion:
     Variations are made as in query-variation; those that change the meaning take no part, nor do those that are not
     valid unless `invalid` is True. Lists are fused by category and all together, with and without the list of the
     original query, which stands in wherever a query has no variation.
+
+    Without judgements, what is measured is how much of the original query's first ten documents is left: in the list
+    of a variation, and in the fused list of several.
     """
 
     measure: str = "nDCG@10"
@@ -44,7 +48,7 @@ class Fusion:
     invalid: bool = False
     variations: str = ""
 
-    needs_judgements: ClassVar[bool] = True
+    needs_judgements: ClassVar[bool] = False
     needs_scoring: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -57,6 +61,8 @@ class Fusion:
         kept = [v for v in every if v.category in KEEPING and (v.valid or self.invalid)]
         setting = settings(bench)[0]
         plain = originals(bench, every)
+        if not bench.qrels:
+            return self._steadiness(bench, plain, kept, setting)
         rows = [row for name in bench.scoring for row in self._rows(bench, name, plain, kept, setting)]
         summary = starred(pd.DataFrame(rows))
         columns = ["lists of", "ranker", "before", "after", "change", "p (Holm)", "", "lists", "queries with lists"]
@@ -101,6 +107,87 @@ class Fusion:
             brief=("rrf with the original",),
         )
 
+    def _steadiness(
+        self, bench: Bench, plain: Sequence[Trial], variations: Sequence[Variation], setting: str
+    ) -> Result:
+        """Is the fused list of the variations nearer to the list of the original query than that of a variation?"""
+        import pandas as pd
+
+        rows = [row for name in bench.scoring for row in self._steady_rows(bench, name, plain, variations, setting)]
+        table = starred(pd.DataFrame(rows))
+        return Result(
+            "fusion",
+            "Does fusing the variations of a query make its list steadier?",
+            {"steadiness": table} if rows else {},
+            (
+                Figure(
+                    "bars",
+                    "steadiness",
+                    "Gain of overlap@10 with the original query's list by fusing the lists of its variations",
+                    x="lists of",
+                    y="gain",
+                    color="ranker",
+                ),
+            )
+            if rows
+            else (),
+            (
+                f"Setting: {setting}; ranked: {bench.pool}.",
+                (
+                    "one variation: the share of the first ten documents of the original query that the list of a "
+                    "variation has as well, the mean over variations; fused: the same of the list that reciprocal rank "
+                    "fusion makes of all of them, the original's own not among them; gain: the difference, with a 95 % "
+                    "bootstrap interval over queries that have two variations or more."
+                ),
+            ),
+            tuple(
+                Finding(
+                    row["ranker"],
+                    f"fusion gain of overlap({row['lists of']})",
+                    row["gain"],
+                    row["low"],
+                    row["high"],
+                    row["queries"],
+                    row["p (Holm)"],
+                )
+                for row in table.to_dict("records")
+            ),
+        )
+
+    def _steady_rows(
+        self, bench: Bench, name: str, plain: Sequence[Trial], variations: Sequence[Variation], setting: str
+    ) -> list[dict[str, Any]]:
+        own = runs_of(bench, name, plain, setting)
+        original = {trial.qid: ranking(own[str(i)]) for i, trial in enumerate(plain)}
+        run = runs_of(bench, name, [Trial(v.qid, v.text) for v in variations], setting)
+        groups = _groups([(v.qid, v.category, v.method, run[str(i)]) for i, v in enumerate(variations)])
+        overlap = Overlap(10)
+        rows = []
+        for what, lists in groups.items():
+            members: dict[str, list[float]] = {}
+            for some in lists.values():
+                for qid, scores in some.items():
+                    members.setdefault(qid, []).append(overlap.between(original[qid], ranking(scores)))
+            alone = {qid: float(np.mean(values)) for qid, values in members.items() if len(values) > 1}
+            fused = fuse([*lists.values()], "rrf") if alone else {}
+            together = {qid: overlap.between(original[qid], ranking(fused[qid])) for qid in alone}
+            compared = compare(alone, together, bench.seed, bench.weights)
+            if compared.n:
+                rows.append(
+                    {
+                        "lists of": what,
+                        "ranker": name,
+                        "one variation": compared.before,
+                        "fused": compared.after,
+                        "gain": compared.change,
+                        "low": compared.low,
+                        "high": compared.high,
+                        "p": compared.p,
+                        "queries": compared.n,
+                    }
+                )
+        return rows
+
     def _rows(
         self, bench: Bench, name: str, plain: Sequence[Trial], variations: Sequence[Variation], setting: str
     ) -> list[dict[str, Any]]:
@@ -137,7 +224,7 @@ class Fusion:
         after: Mapping[str, float],
         lists: Lists,
     ) -> dict[str, Any]:
-        compared = compare(clean, after, bench.seed)
+        compared = compare(clean, after, bench.seed, bench.weights)
         covered = {qid for run in lists.values() for qid in run}
         stand_ins = 0 if with_original else len(clean.keys() - covered)
         cost = (sum(map(len, lists.values())) + stand_ins) / len(clean) + with_original

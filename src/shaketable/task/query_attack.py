@@ -17,7 +17,7 @@ from shaketable.measure.change import drop_rate
 from shaketable.measure.comparison import EXPLAINED, compare, mean_movement, query_means, starred
 from shaketable.measure.significance import FEWEST_QUERIES
 from shaketable.registry import EDITS
-from shaketable.task.changed import RERANKER, Shaken, Trial, shake
+from shaketable.task.changed import RERANKER, Shaken, Trial, shake, stability_findings, stability_rows
 from shaketable.task.sliced import sliced
 from shaketable.types import Context, Example, Figure, Finding, Result
 
@@ -65,18 +65,23 @@ class QueryAttack:
         attacks = {NAMES.get(text, text): self._attacked(bench, text) for text in self.attacks}
         applicable = {name: attacked for name, attacked in attacks.items() if attacked}
         rows: list[dict[str, Any]] = []
+        stability: list[dict[str, Any]] = []
         details: list[dict[str, Any]] = []
         examples: list[Example] = []
         for name in bench.scoring:
             for attack, attacked in applicable.items():
                 shaken = shake(bench, name, [a.trial for a in attacked], self.measure, RERANKER)
                 rows.append({"attack": attack, "ranker": name} | self._row(bench, attacked, shaken))
+                stability += stability_rows(
+                    bench, {"attack": attack, "ranker": name}, [a.trial.qid for a in attacked], shaken.movements
+                )
                 details += _details(attack, name, attacked, shaken)
                 examples += _worst(name, attack, shaken)
         summary = pd.DataFrame(rows)
         if len(summary) and bench.qrels:
             summary = starred(summary)
-        tables = {"query attack": summary, "shares of edits": _shares(attacks), "per query": pd.DataFrame(details)}
+        tables = {"query attack": summary, "stability": pd.DataFrame(stability), "shares of edits": _shares(attacks)}
+        tables["per query"] = pd.DataFrame(details)
         slices, worst_slices = self._slices(bench, tables["per query"])
         return Result(
             "query-attack",
@@ -84,9 +89,15 @@ class QueryAttack:
             tables | slices,
             _figures(bool(bench.qrels)) if len(summary) else (),
             tuple(self._notes(bench, attacks)),
-            (*_findings(summary, bool(bench.qrels)), *worst_slices),
+            (
+                *_findings(summary, bool(bench.qrels)),
+                *stability_findings(stability, "attack"),
+                *worst_slices,
+            ),
             tuple(examples),
-            brief=("query attack", "shares of edits"),
+            brief=("query attack", "shares of edits")
+            if bench.qrels
+            else ("query attack", "stability", "shares of edits"),
         )
 
     def _attacked(self, bench: Bench, text: str) -> list[Attacked]:
@@ -109,10 +120,10 @@ class QueryAttack:
     def _row(self, bench: Bench, attacked: list[Attacked], shaken: Shaken) -> dict[str, Any]:
         """Before, after, and what chance could do, over queries; the spread of the drop over draws beside it."""
         qids = [a.trial.qid for a in attacked]
-        moved = mean_movement(qids, shaken.movements)
+        moved = mean_movement(qids, shaken.movements, bench.weights)
         if shaken.before is None or shaken.after is None:
             return moved | {"queries": len(set(qids))}
-        compared = compare(query_means(qids, shaken.before), query_means(qids, shaken.after), bench.seed)
+        compared = compare(query_means(qids, shaken.before), query_means(qids, shaken.after), bench.seed, bench.weights)
         start = compared.before
         by_draw = [
             100 * drop_rate(float(shaken.before[part].mean()), float(shaken.after[part].mean()))
@@ -201,7 +212,6 @@ def _findings(summary: pd.DataFrame, judged: bool) -> list[Finding]:
         if judged:
             ends = {"low": row["drop % low"], "high": row["drop % high"], "p": row["p (Holm)"]}
             findings.append(Finding(name=f"drop({row['attack']})", value=row["drop %"], **ends, **about))
-        findings.append(Finding(name=f"overlap({row['attack']})", value=row["overlap@10"], **about))
     return findings
 
 

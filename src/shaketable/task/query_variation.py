@@ -23,7 +23,19 @@ from shaketable.measure.effectiveness import Evaluator, judged_share, parse
 from shaketable.measure.plane import tsne
 from shaketable.measure.significance import FEWEST_QUERIES
 from shaketable.rankers.similarity import judge_for
-from shaketable.task.changed import PIPELINE, SETTINGS, Shaken, Trial, originals, runs_of, settings, shake, values_of
+from shaketable.task.changed import (
+    PIPELINE,
+    SETTINGS,
+    Shaken,
+    Trial,
+    originals,
+    runs_of,
+    settings,
+    shake,
+    stability_findings,
+    stability_rows,
+    values_of,
+)
 from shaketable.task.sliced import sliced
 from shaketable.types import Example, Figure, Finding, Result
 
@@ -67,6 +79,7 @@ class QueryVariation:
         whole = originals(bench, variations)
         first = settings(bench)[0]
         rows: list[dict[str, Any]] = []
+        stability: list[dict[str, Any]] = []
         details: list[dict[str, Any]] = []
         examples: list[Example] = []
         deltas: dict[str, NDArray[np.float64]] = {}
@@ -76,6 +89,7 @@ class QueryVariation:
                 clean = self._clean(bench, name, whole, setting)
                 rows += self._rows(bench, setting, name, variations, shaken, clean)
                 if setting == first:
+                    stability += _stability(bench, name, variations, shaken)
                     deltas[name] = _change(shaken)
                     details += _details(name, variations, shaken)
                     examples += _examples(name, variations, shaken, deltas[name])
@@ -87,6 +101,7 @@ class QueryVariation:
         tables: dict[str, pd.DataFrame] = {
             "change by category": _overview(by_category[by_category["setting"] == first], change),
             "by category": by_category,
+            "stability": pd.DataFrame(stability),
             "by method": by_method,
             "by class of ranker": _classes(bench, by_category, change),
             "depth": self._depths(bench, variations),
@@ -105,9 +120,13 @@ class QueryVariation:
             tables,
             tuple(figure for figure in _figures(first, change) if figure.table in tables),
             tuple(self._notes(bench, variations, lacking)),
-            (*_findings(by_category[by_category["setting"] == first], bool(bench.qrels)), *worst_slices),
+            (
+                *(_findings(by_category[by_category["setting"] == first]) if bench.qrels else ()),
+                *stability_findings(stability, "category"),
+                *worst_slices,
+            ),
             tuple(examples),
-            brief=("change by category",),
+            brief=("change by category",) if bench.qrels else ("change by category", "stability"),
         )
 
     def _rows(
@@ -132,7 +151,9 @@ class QueryVariation:
             done = len({(variations[i].qid, variations[i].method) for i in members})
             accepted = len({(variations[i].qid, variations[i].method) for i in members if variations[i].valid})
             row |= {"valid %": 100 * accepted / wanted, "applies %": 100 * done / wanted}
-            yield row | mean_movement(qids, [movements[i] for i in members]) | {"queries": len(set(qids))}
+            yield (
+                row | mean_movement(qids, [movements[i] for i in members], bench.weights) | {"queries": len(set(qids))}
+            )
 
     def _values(
         self,
@@ -144,12 +165,12 @@ class QueryVariation:
     ) -> dict[str, Any]:
         """The three conventions: all variations as they are, the valid ones, and originals in place of the others."""
         base = np.array([clean[qid] for qid in qids])
-        as_is = compare(clean, query_means(qids, after), bench.seed)
-        accepted = compare(
-            clean, query_means([q for q, k in zip(qids, valid, strict=True) if k], after[valid]), bench.seed
-        )
+        as_is = compare(clean, query_means(qids, after), bench.seed, bench.weights)
+        kept = query_means([q for q, k in zip(qids, valid, strict=True) if k], after[valid])
+        accepted = compare(clean, kept, bench.seed, bench.weights)
         mended = query_means(qids, np.where(valid, after, base))
-        replaced = compare(clean, {**clean, **mended}, bench.seed)  # a query without a variation stays what it was
+        # a query without a variation stays what it was
+        replaced = compare(clean, {**clean, **mended}, bench.seed, bench.weights)
         return {
             "before": as_is.before,
             "as is": as_is.after,
@@ -194,7 +215,7 @@ class QueryVariation:
                     lists = bench.rerank(name, texts, shallow.first_stage_finds(texts))
                     run = {key: lists.get(key, {}) for key in texts}
                     ends.append(query_means(qids, values_of(bench, self.measure, some, run)))
-                compared = compare(ends[0], ends[1], bench.seed)
+                compared = compare(ends[0], ends[1], bench.seed, bench.weights)
                 rows.append({"ranker": name, "depth": depth, **_ends(compared)})
         return starred(pd.DataFrame(rows))
 
@@ -215,7 +236,8 @@ class QueryVariation:
                     run = bench.first_stage_finds({str(i): text for i, text in enumerate(texts)})
                     values = Evaluator((recall,), qrels).per_query(run)[recall]
                     ends.append(query_means([v.qid for v in some], list(values.values())))
-                rows.append({"category": category, "depth": depth, **_ends(compare(ends[0], ends[1], bench.seed))})
+                compared = compare(ends[0], ends[1], bench.seed, bench.weights)
+                rows.append({"category": category, "depth": depth, **_ends(compared)})
         return starred(pd.DataFrame(rows)) if rows else pd.DataFrame(rows)
 
     def _notes(self, bench: Bench, variations: Sequence[Variation], lacking: Mapping[str, str]) -> list[str]:
@@ -352,15 +374,22 @@ def _classes(bench: Bench, by_category: pd.DataFrame, change: str) -> pd.DataFra
     return means.agg(**{change: (change, "mean"), "rankers": ("ranker", "nunique")}).reset_index()
 
 
-def _findings(by_category: pd.DataFrame, judged: bool) -> list[Finding]:
+def _findings(by_category: pd.DataFrame) -> list[Finding]:
     findings = []
     for _, row in by_category.iterrows():
         about = {"ranker": row["ranker"], "n": int(row["queries"])}
-        if judged:
-            ends = {"low": row["low"], "high": row["high"], "p": row["p (Holm)"]}
-            findings.append(Finding(name=f"change({row['category']})", value=row["change"], **ends, **about))
-        findings.append(Finding(name=f"overlap({row['category']})", value=row["overlap@10"], **about))
+        ends = {"low": row["low"], "high": row["high"], "p": row["p (Holm)"]}
+        findings.append(Finding(name=f"change({row['category']})", value=row["change"], **ends, **about))
     return findings
+
+
+def _stability(bench: Bench, name: str, variations: Sequence[Variation], shaken: Shaken) -> Iterator[dict[str, Any]]:
+    """How far each category moves the lists of a ranker."""
+    for category in dict.fromkeys(v.category for v in variations):
+        members = [i for i, v in enumerate(variations) if v.category == category]
+        moved = [shaken.movements[i] for i in members]
+        about = {"category": category, "ranker": name}
+        yield from stability_rows(bench, about, [variations[i].qid for i in members], moved)
 
 
 def _correlations(variations: Sequence[Variation], deltas: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
