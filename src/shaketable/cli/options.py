@@ -23,8 +23,8 @@ QueriesFile = Annotated[
 ]  # fmt: skip
 DocsFile = Annotated[
     Path | None,
-    typer.Option("--docs", help="With --queries: the documents, JSONL, TSV, CSV or Parquet with a column text (or body) "
-                 "and, where known, docno (or id), title and url."),
+    typer.Option("--docs", help="With --queries: the documents, JSONL, TSV, CSV or Parquet with a column text (or "
+                 "body) and, where known, docno (or id), title and url."),
 ]  # fmt: skip
 Split = Annotated[
     str | None,

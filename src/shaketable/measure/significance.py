@@ -358,9 +358,10 @@ def weighted_t_test(first: ArrayLike, second: ArrayLike, weights: ArrayLike) -> 
         return np.ones_like(mean), np.zeros_like(mean)
     error = np.sqrt(count / (count - 1) * (apart @ shares**2))
     deviation = np.sqrt(count / (count - 1) * (apart @ shares))
-    endless = np.where(mean == 0, 0.0, np.inf)
-    t = np.divide(np.abs(mean), error, out=endless, where=error > NOISE * np.abs(mean))
-    effect = np.divide(mean, deviation, out=np.copysign(endless, mean), where=deviation > NOISE * np.abs(mean))
+    endless = np.where(mean == 0, 0.0, np.inf)  # a difference that never varies
+    t = np.divide(np.abs(mean), error, out=endless.copy(), where=error > NOISE * np.abs(mean))
+    signed = np.asarray(np.copysign(endless, mean))
+    effect = np.divide(mean, deviation, out=signed, where=deviation > NOISE * np.abs(mean))
     return np.asarray(2 * stdtr(count - 1, -t)), np.asarray(effect)
 
 

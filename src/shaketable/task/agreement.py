@@ -53,8 +53,10 @@ class Agreement:
         )
         shown = self.measures[-1]
         notes = [
-            "Means over queries, with 95 % bootstrap intervals (low, high). top_change and kendall: 0 is no difference; "
-            "overlap and rbo: 1 is none."
+            (
+                "Means over queries, with 95 % bootstrap intervals (low, high). top_change and kendall: 0 is no "
+                "difference; overlap and rbo: 1 is none."
+            )
         ]
         if len(rankings) < 2:
             notes = ["There is only one ranker, so there is nothing to compare it with."]
