@@ -421,6 +421,8 @@ TASKS = Catalogue(
         "behaviour": "shaketable.task.behaviour:Behaviour",
         "substitution": "shaketable.task.substitution:Substitution",
         "defence": "shaketable.task.defence:Defence",
+        "query_type_shift": "shaketable.task.query_type_shift:QueryTypeShift",
+        "corpus_shift": "shaketable.task.corpus_shift:CorpusShift",
     },
 )
 

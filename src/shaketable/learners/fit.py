@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from shaketable import registry
 from shaketable.data.letor import MOST, Letor
 from shaketable.data.splits import folds
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, check
 from shaketable.learners.baselines import Baselines
 from shaketable.learners.ndcg import NDCG
 from shaketable.learners.plan import Lessons, Plan
-from shaketable.rankers.features import NAMES, Extractor
+from shaketable.rankers.features import FIELDS, NAMES, Extractor, part_of
 from shaketable.rankers.ltr import FittedModel, Linear, Trees
 from shaketable.rankers.saved import Saved
 from shaketable.text.tokens import Tokenizer
@@ -46,12 +46,27 @@ class Fit:
     """How much each feature has to say; only ratios mean something."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class FeatureLearner(ABC):
-    """A learner from features: a frozen dataclass whose fields are its settings (see `types.Learner`)."""
+    """A learner from features: a frozen dataclass whose fields are its settings (see `types.Learner`).
+
+    parts         the parts of a document whose features are computed: title, url, body, document (title and body). A
+                  ranker that is to go to collections without titles does better to learn without them.
+    """
 
     grid: ClassVar[Mapping[str, Sequence[Any]]]
-    names: ClassVar[tuple[str, ...]] = NAMES
-    """The features that are computed of a collection's texts."""
+    columns: ClassVar[tuple[str, ...]] = NAMES
+    """The features of all parts."""
+
+    parts: tuple[str, ...] = tuple(FIELDS)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features that are computed of a collection's texts."""
+        found = tuple(name for name in self.columns if part_of(name) in self.parts)
+        fine = bool(found) and set(self.parts) <= FIELDS.keys()
+        check(registry.LEARNERS.spec(self), fine, "parts", f"some of {', '.join(FIELDS)}", self.parts)
+        return found
 
     @abstractmethod
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
@@ -245,7 +260,7 @@ def letor_of(
     for start in range(0, len(qids), BATCH):
         batch = qids[start : start + BATCH]
         slates = [Slate(queries[qid].text, tuple(collection.docs[docno] for docno in listed[qid])) for qid in batch]
-        blocks.append(extractor.rows(slates).astype(np.float32))
+        blocks.append(extractor.remembered(slates).astype(np.float32))
     labels = np.array([max(0, qrels.get(qid, {}).get(docno, 0)) for qid in qids for docno in listed[qid]])
     if labels.max() > MOST:
         raise BadInput(f"a judgement of {collection.name} is {labels.max()}; labels to learn from are 0 to {MOST}")

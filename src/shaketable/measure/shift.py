@@ -1,13 +1,13 @@
 """What a ranker loses where it was trained on something else than it is tested on: DR_OOD, as a matrix.
 
-P[i, j] is the effectiveness of a ranker that was trained on domain i, on the test queries of domain j. The reference of a
-cell is the same ranker trained on the test side's own domain, on the same queries:
+P[i, j] is the effectiveness of a ranker that was trained on domain i, on the test queries of domain j. The reference of
+a cell is the same ranker trained on the test side's own domain, on the same queries:
 
     DR[i, j] = (P[i, j] - P[j, j]) / P[j, j]
 
-Wu, Zhang, Guo, Fan, Cheng. Are neural ranking models robust? TOIS 2022 (paper 000), equations 11 to 13. Read literally, the
-equations compare one model on two sets of queries. The numbers of the paper compare two models on one set, as here: its
--30.2 % for ColBERT from Location to Numeric is (.227 - .325) / .325.
+Wu, Zhang, Guo, Fan, Cheng. Are neural ranking models robust? TOIS 2022 (paper 000), equations 11 to 13. Read literally,
+the equations compare one model on two sets of queries. The numbers of the paper compare two models on one set, as here:
+its -30.2 % for ColBERT from Location to Numeric is (.227 - .325) / .325.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ def mean_drop_interval(cells: Cells, seed: int = 0, level: float = 0.95, draws: 
     """The ends of a bootstrap interval of the mean DR_OOD of all cells that are no reference, as shares.
 
     The queries of each test domain are drawn anew, for all its cells and its reference alike, so that they stay paired.
-    The tails are those of `significance.bootstrap_interval`, by the test domain with the fewest queries. A draw in which
-    a reference is zero has no drop there. NaN where nothing can be said.
+    The tails are those of `significance.bootstrap_interval`, by the test domain with the fewest queries. A draw in
+    which a reference is zero has no drop there. NaN where nothing can be said.
     """
     total, counted, fewest = np.zeros(draws), np.zeros(draws), 0
     for test in dict.fromkeys(test for train, test in cells if train != test):
