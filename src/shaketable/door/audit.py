@@ -120,12 +120,12 @@ def audit(
     """
     started = time.perf_counter()
     chosen = [TASKS.build(task) if isinstance(task, str) else task for task in several(tasks) or usual_tasks()]
-    data, *others = several(data)
+    first, *others = several(data)
     if others:
         chosen = with_corpora(chosen, others)
     models = named_models(rankers)
     bench = open_bench(
-        data, models, split, candidates, cut, depth, limit, seed, first_stage, keep_going, watch, executor
+        first, models, split, candidates, cut, depth, limit, seed, first_stage, keep_going, watch, executor
     )
     if not models and any(getattr(task, "needs_rankers", True) for task in chosen):
         bench = replace(bench, models=default_models(bench, say))

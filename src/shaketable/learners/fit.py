@@ -55,7 +55,7 @@ class FeatureLearner(ABC):
     """
 
     grid: ClassVar[Mapping[str, Sequence[Any]]]
-    columns: ClassVar[tuple[str, ...]] = NAMES
+    all_names: ClassVar[tuple[str, ...]] = NAMES
     """The features of all parts."""
 
     parts: tuple[str, ...] = tuple(FIELDS)
@@ -63,7 +63,7 @@ class FeatureLearner(ABC):
     @property
     def names(self) -> tuple[str, ...]:
         """The features that are computed of a collection's texts."""
-        found = tuple(name for name in self.columns if part_of(name) in self.parts)
+        found = tuple(name for name in self.all_names if part_of(name) in self.parts)
         fine = bool(found) and set(self.parts) <= FIELDS.keys()
         check(registry.LEARNERS.spec(self), fine, "parts", f"some of {', '.join(FIELDS)}", self.parts)
         return found
@@ -200,11 +200,11 @@ def tune(
     trials: list[dict[str, Any]] = []
     for point in product(*grid.values()):
         settings = dict(zip(grid, point, strict=True))
-        fit = replace(learner, **settings).fit_rows(train, valid, seed, baselines)  # type: ignore[type-var]
+        fit = replace(learner, **settings).fit_rows(train, valid, seed, baselines)
         value = float(measure.of(fit.predictor.predict(valid.features)).mean())
         trials.append(settings | {"best": fit.best, "valid": value})
     winner = max(trials, key=lambda trial: trial["valid"])
-    return Tuned(replace(learner, **{name: winner[name] for name in grid}), trials)  # type: ignore[type-var]
+    return Tuned(replace(learner, **{name: winner[name] for name in grid}), trials)
 
 
 def cross_validate(
@@ -259,7 +259,9 @@ def letor_of(
     qids, blocks = tuple(listed), []
     for start in range(0, len(qids), BATCH):
         batch = qids[start : start + BATCH]
-        slates = [Slate(queries[qid].text, tuple(collection.docs[docno] for docno in listed[qid])) for qid in batch]
+        # lists share documents, and one that is looked up may be read from a file
+        docs = {docno: collection.docs[docno] for docno in dict.fromkeys(d for qid in batch for d in listed[qid])}
+        slates = [Slate(queries[qid].text, tuple(docs[docno] for docno in listed[qid])) for qid in batch]
         blocks.append(extractor.remembered(slates).astype(np.float32))
     labels = np.array([max(0, qrels.get(qid, {}).get(docno, 0)) for qid in qids for docno in listed[qid]])
     if labels.max() > MOST:

