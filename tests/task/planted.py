@@ -14,8 +14,9 @@ FILLER = "bark root leaf twig seed cone moss fern".split()
 def planted(name: str, rules: Mapping[str, str], queries: int = 30, train: int = 0, title: bool = False) -> Collection:
     """Queries of several kinds, each a word of its own that four documents have, of four lengths.
 
-    By its rule the shortest or the longest of them is relevant, and no other. With `train`, so many queries of each kind
-    are the split train and all others the split test. Documents have a title that says nothing where one is asked for.
+    By its rule the shortest or the longest of them is relevant, and no other. With `train`, so many queries of each
+    kind are the split train and all others the split test. Documents have a title that says nothing where one is asked
+    for.
     """
     docs: dict[str, Doc] = {}
     asked: dict[str, Query] = {}

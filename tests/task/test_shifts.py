@@ -306,7 +306,7 @@ def test_heat_maps_show_every_cell_with_its_interval(kinds):
     figure = next(f for f in result.figures if f.kind == "heatmap")
     svg = draw(figure, result.tables[figure.table])
     assert svg.count("<title>") == 6 + 3 + 3
-    assert "95 %: -75 to -75; queries: 22" in svg
+    assert "95 %: -75.000 to -75.000; queries: 22" in svg
     bars = next(f for f in result.figures if f.kind == "bars")
     assert "ranksvm" in draw(bars, result.tables[bars.table])
 

@@ -654,7 +654,7 @@ def _rests_on(row: Mapping[str, Any]) -> str:
     """What a number rests on, for its hint: the interval and the queries, where they are known."""
     said = ""
     if not missing(row.get("low")) and not missing(row.get("high")):
-        said += f"; 95 %: {cell(row['low'])} to {cell(row['high'])}"
+        said += f"; 95 %: {number(row['low'], 3)} to {number(row['high'], 3)}"
     if not missing(row.get("n")):
         said += f"; queries: {row['n']:.0f}"
     return said

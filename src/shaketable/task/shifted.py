@@ -368,6 +368,6 @@ def compared(results: Sequence[Result]) -> list[Result]:
 KIND_SHIFT, CORPUS_SHIFT = "query-type-shift", "corpus-shift"
 BESIDE = (
     "kinds and corpora: the mean drop of each ranker on a kind of queries and on a corpus that it was not trained on, "
-    "each with its 95 % interval. The two have other queries, and maybe other measures, so that only intervals that lie "
-    "apart tell of a difference."
+    "each with its 95 % interval. The two have other queries, and maybe other measures, so that only intervals that "
+    "lie apart tell of a difference."
 )
