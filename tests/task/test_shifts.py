@@ -305,7 +305,11 @@ def test_heat_maps_show_every_cell_with_its_interval(kinds):
     result = QueryTypeShift(rankers=("ranksvm",)).run(kinds)
     figure = next(f for f in result.figures if f.kind == "heatmap")
     svg = draw(figure, result.tables[figure.table])
-    assert svg.count("<title>") == 6 + 3 + 3
+    assert svg.count("<title>") == 9 + 3 + 3, "the reference of each kind among them, which loses nothing"
+    table = result.tables[figure.table]
+    assert list(dict.fromkeys(table["trained on"])) == ["brief", "terse", "wordy", "ALL*", "ALL* cut"]
+    assert list(dict.fromkeys(table["tested on"])) == ["brief", "terse", "wordy"]
+    assert (table[table["trained on"] == table["tested on"]]["drop %"] == 0).all()
     assert "95 %: -75.000 to -75.000; queries: 22" in svg
     bars = next(f for f in result.figures if f.kind == "bars")
     assert "ranksvm" in draw(bars, result.tables[bars.table])
