@@ -85,6 +85,10 @@ def test_kinds_have_equal_sizes_and_a_fifth_validates(kinds):
     assert table["words a query"].tolist() == [1] * 3
     assert table["relevant documents a query"].tolist() == [1] * 3
     assert set(result.tables["drop"]["queries"]) == {10}
+    tuned = result.tables["tuned"]
+    assert len(tuned) == 3 * 3, "each kind, and for each all others, whole and cut"
+    assert tuned["tuned to"].str.match(r"ql(\(mu=\d+\))?$").all()
+    assert tuned["queries"].tolist() == [20, 20, 20, 40, 20, 40, 20, 40, 20]
 
 
 def test_all_others_are_the_union_and_cut_to_one_kind(kinds):

@@ -116,7 +116,7 @@ class CorpusShift:
             name: _restricted(learner, common) for name, learner in named_learners(self.rankers, self.measure).items()
         }
         notes: list[str] = []
-        found = values_of(bench, learners, cells, self.measure, notes)
+        found, tuned = values_of(bench, learners, cells, self.measure, notes)
         drops = tables_of(found, cells, self.measure, bench.seed)
         zero_shot = self._zero_shot(bench, corpora, qids)
         tables = {
@@ -124,6 +124,7 @@ class CorpusShift:
             **drops,
             "corpora": _distances(bench, corpora, qids, drops["drop"], found),
             "zero-shot": zero_shot,
+            "tuned": tuned,
         }
         tables = {name: table for name, table in tables.items() if len(table)}
         brief = ("collections", "mean drop", "effectiveness", "corpora", "zero-shot")
@@ -186,17 +187,15 @@ class CorpusShift:
     def _zero_shot(
         self, bench: Bench, corpora: Mapping[str, Collection], qids: Mapping[str, Sequence[str]]
     ) -> pd.DataFrame:
-        """The rankers of the bench on each corpus, as they are."""
+        """The rankers of the bench on each corpus, as they are; a run file knows the queries of one corpus only."""
         import pandas as pd
 
         rows = []
-        for name, corpus in corpora.items():
+        models = {name: bench.models[name] for name in bench.scoring}
+        for name, corpus in corpora.items() if models else ():
             asked = {qid: corpus.queries[qid] for qid in qids[name]}
             part = replace(corpus, queries=asked, qrels={qid: corpus.qrels[qid] for qid in asked}, splits={}, source="")
-            table = replace(bench.on(part), limit=None)
-            if not table.models:
-                continue
-            scored = table.table(self.measure)
+            scored = replace(bench.on(part), models=models, limit=None).table(self.measure)
             for ranker, values in zip(scored.systems, scored.values, strict=True):
                 low, high = bootstrap_interval(values, bench.seed)
                 rows.append(

@@ -92,8 +92,10 @@ class QueryTypeShift:
         cells, trainings = self._cells(bench, kinds)
         learners = named_learners(self.rankers, self.measure)
         notes: list[str] = []
-        found = values_of(bench, learners, cells, self.measure, notes)
+        found, tuned = values_of(bench, learners, cells, self.measure, notes)
         tables = {"kinds": _statistics(bench, kinds, trainings)} | tables_of(found, cells, self.measure, bench.seed)
+        if len(tuned):
+            tables["tuned"] = tuned
         return Result(
             KIND_SHIFT,
             "How does a ranker fare on kinds of queries that it was not trained on?",

@@ -27,6 +27,8 @@ from shaketable.measure.comparison import starred
 from shaketable.measure.effectiveness import Evaluator, parse
 from shaketable.measure.shift import Cells, drops, mean_drop_interval, mean_drop_of
 from shaketable.measure.significance import FEWEST_QUERIES
+from shaketable.rankers import folder
+from shaketable.rankers.saved import Saved
 from shaketable.registry import LEARNERS
 from shaketable.text.words import spans
 from shaketable.types import Collection, Figure, Finding, Learner, Result, Retriever
@@ -134,13 +136,19 @@ def check_settings(task: str, rankers: Sequence[str], measure: str, folds_: int,
 
 def values_of(
     bench: Bench, learners: Mapping[str, Learner], cells: Sequence[Cell], measure: str, notes: list[str]
-) -> dict[str, Cells]:
-    """ranker -> (trained on, tested on) -> query -> value. A ranker that cannot be trained is left out, with a note."""
+) -> tuple[dict[str, Cells], pd.DataFrame]:
+    """ranker -> (trained on, tested on) -> query -> value; and to what the formulas were tuned.
+
+    A ranker that cannot be trained is left out, with a note.
+    """
+    import pandas as pd
+
     trainings = list(dict.fromkeys(training for cell in cells for training, _ in cell.parts))
     schools: dict[str, Bench] = {}
     found: dict[str, Cells] = {}
+    tuned: list[dict[str, Any]] = []
     for ranker, learner in learners.items():
-        models = {}
+        models: dict[Training, tuple[str, Saved]] = {}
         try:
             with bench.road.watch(f"training {ranker}", len(trainings)) as advance:
                 for number, training in enumerate(trainings):
@@ -149,13 +157,19 @@ def values_of(
         except BadInput as error:
             notes.append(f"{ranker} is left out: {error}.")
             continue
-        found[ranker] = _measured(bench, dict(models.values()), cells, measure, models)
+        found[ranker] = _measured(bench, models, cells, measure)
+        if isinstance(learner, LexicalLearner):
+            tuned += [
+                {"ranker": ranker, TRAINED: training.name, "queries": len(training.train) + len(training.valid)}
+                | {"tuned to": folder.read(model.path).about["ranker"], measure: model.card()["value"]}
+                for training, (_, model) in models.items()
+            ]
     if not found:
         raise NotApplicable(f"no ranker can be trained; {notes[-1].removesuffix('.')}")
-    return found
+    return found, pd.DataFrame(tuned)
 
 
-def _fitted(bench: Bench, schools: dict[str, Bench], training: Training, learner: Learner) -> Any:
+def _fitted(bench: Bench, schools: dict[str, Bench], training: Training, learner: Learner) -> Saved:
     """The model of a training; one bench for each collection, so that what it has opened is shared."""
     name = training.collection.fingerprint
     school = schools.setdefault(name, replace(bench.on(training.collection), models={}, limit=None))
@@ -167,18 +181,17 @@ def _fitted(bench: Bench, schools: dict[str, Bench], training: Training, learner
         raise BadInput(f"it cannot be trained on {training.name} ({error})") from error
 
 
-def _measured(
-    bench: Bench, models: Mapping[str, Any], cells: Sequence[Cell], measure: str, names: Mapping[Training, Any]
-) -> Cells:
+def _measured(bench: Bench, models: Mapping[Training, tuple[str, Saved]], cells: Sequence[Cell], measure: str) -> Cells:
     """The value of each cell's queries, each ranked by the model of its part."""
+    named = dict(models.values())
     tables: dict[str, Bench] = {}
     found: dict[tuple[str, str], dict[str, float]] = {}
     for cell in cells:
         place = cell.collection.fingerprint
-        table = tables.setdefault(place, replace(bench.on(cell.collection), models=models, limit=None))
+        table = tables.setdefault(place, replace(bench.on(cell.collection), models=named, limit=None))
         values: dict[str, float] = {}
         for training, qids in cell.parts:
-            values |= _ranked(table, names[training][0], qids, measure)
+            values |= _ranked(table, models[training][0], qids, measure)
         found[cell.train, cell.test] = {qid: values[qid] for _, qids in cell.parts for qid in qids}
     return found
 
@@ -307,7 +320,8 @@ def notes_of(measure: str, noun: str, tables: Mapping[str, pd.DataFrame], learne
     if formulas:
         notes.append(
             f"{', '.join(formulas)}: tuned on the training and validation queries of the training {noun}, for a "
-            "formula has nothing else to learn from them; the grid is searched from coarse to fine."
+            "formula has nothing else to learn from them; the grid is searched from coarse to fine. The table tuned "
+            "has what was chosen; its values are those of the queries that it was tuned on."
         )
     gains = tables["drop"][tables["drop"][DROP] > IMPLAUSIBLE].groupby("ranker", sort=False)[TESTED]
     for ranker, where in gains.unique().items():
