@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 READS = f"text_length=100, vectors={str(VECTORS)!r}"
 TAUGHT = f"conv_knrm(teacher='bm25', sentences=3000, steps=600, lists=8, every=100, filters=128, lr=0.001, {READS})"
 """What all defences begin with: a Conv-KNRM that learned BM25's order of sentences and passages."""
-STEPS = 150
+STEPS = 400
 SHARES = (0.2, 0.35, 0.5, 0.65, 0.8)
 """Lambda, of Figure 1."""
 SEEDS = (0, 1, 2)
@@ -63,7 +63,7 @@ def ground() -> Bench:
 def conv() -> str:
     """The learner of all rows of conv_knrm: from the one that BM25 taught, on judgements."""
     start = ground().fit(TAUGHT, "train").path
-    course = f"steps={STEPS}, lists=4, size=8, every=50, lr=0.0003, last=True, start={start!r}"
+    course = f"steps={STEPS}, lists=4, size=8, every=100, lr=0.001, last=True, start={start!r}"
     return f"conv_knrm({course}, filters=128, {READS})"
 
 

@@ -423,6 +423,8 @@ TASKS = Catalogue(
         "competition": "shaketable.task.competition:RankCompetition",
         "defence": "shaketable.task.defence:Defence",
         "certificate": "shaketable.task.certificate:Certificate",
+        "query_type_shift": "shaketable.task.query_type_shift:QueryTypeShift",
+        "corpus_shift": "shaketable.task.corpus_shift:CorpusShift",
     },
 )
 

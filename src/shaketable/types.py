@@ -596,7 +596,8 @@ class Task(Protocol):
     needs_scoring: ClassVar[bool]
     """Does it ask rankers for new scores? A run file has none to give.
 
-    A task that nobody should meet unasked, because it trains rankers for example, says so by `asked_only = True`.
+    A task that nobody should meet unasked, because it trains rankers for example, says so by `asked_only = True`; one
+    that has use for rankers but does without, by `needs_rankers = False`: then nobody opens default ones for it.
     """
 
     def run(self, bench: Bench) -> Result: ...

@@ -11,7 +11,7 @@ from shaketable.cli import options as o
 
 
 def audit(
-    data: o.Data = "sample",
+    data: o.Collections = None,
     ranker: o.Rankers = None,
     task: o.Tasks = None,
     out: o.Out = Path("shaketable-audit"),
@@ -36,7 +36,7 @@ def audit(
     check_writable(out)
     where: Any = {"split": split, "cut": cut, "candidates": candidates, "first_stage": first_stage, "depth": depth}
     how: Any = {"kinds": kinds, "limit": limit, "seed": seed, "keep_going": keep_going}
-    done = run(data, ranker or (), task or (), **where, **how, watch=progress, say=say)
+    done = run(data or "sample", ranker or (), task or (), **where, **how, watch=progress, say=say)
     done.save(out)
     if json_to:
         emit_json(done.json(), json_to)

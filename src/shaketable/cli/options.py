@@ -15,6 +15,11 @@ def _several(name: str, help_: str) -> typer.models.OptionInfo:
 
 # what is ranked
 Data = Annotated[str, typer.Option("--data", help="The collection: 'sample', a BEIR folder, or 'irds:ID'.")]
+Collections = Annotated[
+    list[str] | None,
+    _several("--data", "The collection: 'sample', a BEIR folder, or 'irds:ID'; further ones are for the task "
+             "corpus-shift."),
+]  # fmt: skip
 Split = Annotated[
     str | None,
     typer.Option("--split", help="Measure on the queries of this split, such as test; 'all' for all."),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from shaketable.bench import Bench
 from shaketable.errors import BadInput, NotApplicable
 from shaketable.registry import TASKS
+from shaketable.task.shifted import compared
 from shaketable.types import Result, Task
 
 
@@ -30,7 +31,7 @@ def run_tasks(bench: Bench, tasks: Sequence[Task]) -> tuple[list[Result], dict[s
                 skipped[spec] = str(error)
     if not results:
         raise BadInput(f"no task applies: {'; '.join(f'{task}: {reason}' for task, reason in skipped.items())}")
-    return results, skipped
+    return compared(results), skipped
 
 
 def _idle(bench: Bench, task: Task) -> str:
