@@ -423,6 +423,7 @@ TASKS = Catalogue(
         "behaviour": "shaketable.task.behaviour:Behaviour",
         "substitution": "shaketable.task.substitution:Substitution",
         "defence": "shaketable.task.defence:Defence",
+        "llm_ranker": "shaketable.task.llm_ranker:LLMRanker",
     },
 )
 

@@ -550,7 +550,8 @@ class Task(Protocol):
     needs_scoring: ClassVar[bool]
     """Does it ask rankers for new scores? A run file has none to give.
 
-    A task that nobody should meet unasked, because it trains rankers for example, says so by `asked_only = True`.
+    A task that nobody should meet unasked, because it trains rankers for example, says so by `asked_only = True`; one
+    that is for models of a kind has a static method `is_for(model)`.
     """
 
     def run(self, bench: Bench) -> Result: ...

@@ -118,8 +118,9 @@ def audit(
     False: then rankers are asked for nothing but what the tasks want.
     """
     started = time.perf_counter()
-    chosen = [TASKS.build(task) if isinstance(task, str) else task for task in several(tasks) or usual_tasks()]
     models = named_models(rankers)
+    named = several(tasks) or usual_tasks(models.values())
+    chosen = [TASKS.build(task) if isinstance(task, str) else task for task in named]
     bench = open_bench(
         data, models, split, candidates, cut, depth, limit, seed, first_stage, keep_going, watch, executor
     )

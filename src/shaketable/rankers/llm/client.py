@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
 import re
 import threading
@@ -167,7 +168,8 @@ class Client:
         import httpx
 
         if self._http is None:
-            headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+            key = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+            headers = {"Content-Type": "application/json", **key}
             self._http = httpx.Client(headers=headers, timeout=self.timeout)
             weakref.finalize(self, self._http.close)
         client: httpx.Client = self._http
@@ -177,12 +179,13 @@ class Client:
         """Ask until there is an answer, waiting twice as long after each failure that may pass by itself."""
         import httpx
 
+        content = json.dumps(body)  # as ASCII: a text may hold half a character
         tried = 0
         while True:
             wait = self.backoff * 2**tried
             tried += 1
             try:
-                answer = self._client().post(self.url, json=body)
+                answer = self._client().post(self.url, content=content)
                 if answer.status_code != 429 and answer.status_code < 500:
                     return answer
                 problem = f"answered {answer.status_code}: {self._excerpt(answer)}"

@@ -182,12 +182,13 @@ class LLMRanker:
         texts = [shown(doc, self.model.words) for doc in slate.docs]
         if self.pointwise:
             return np.array([self._odds(slate.query, text) for text in texts], dtype=np.float64)
-        order = led(self._asking(len(texts)), lambda some: self._answer(slate.query, [texts[i] for i in some]))
+        order = led(self.asking(len(texts)), lambda some: self._answer(slate.query, [texts[i] for i in some]))
         scores = np.empty(len(order))
         scores[order] = np.arange(len(order), 0, -1)
         return scores
 
-    def _asking(self, count: int) -> Asking:
+    def asking(self, count: int) -> Asking:
+        """Which documents of a list of so many are shown together, one question after the other."""
         how = self.model
         if how.method == "listwise":
             return windows(count, how.window, how.step)

@@ -85,7 +85,7 @@ def sets(count: int, size: int, top: int) -> Asking:
     """A heap whose nodes have size - 1 children: a node and its children are shown, and the best of them moves up.
 
     The best `top` documents are taken out one by one; the others keep the order of the input. Where an answer cannot
-    be read, the node stays.
+    be read, the order of the input decides.
 
     Zhuang, Zhuang, Koopman, Zuccon. A setwise approach for effective and highly efficient zero-shot ranking with large
     language models. SIGIR 2024: setwise.heapsort.
@@ -108,9 +108,9 @@ def _sift(heap: list[int], node: int, size: int) -> Generator[tuple[int, ...], t
     while children := range(node * (size - 1) + 1, min(len(heap), node * (size - 1) + size)):
         places = (node, *children)
         answer = yield tuple(heap[i] for i in places)
-        if not answer or answer[0] == 0:
+        best = places[answer[0]] if answer else min(places, key=heap.__getitem__)
+        if best == node:
             return
-        best = places[answer[0]]
         heap[node], heap[best] = heap[best], heap[node]
         node = best
 
