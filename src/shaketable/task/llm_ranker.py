@@ -151,7 +151,7 @@ class LLMRanker:
             tuple(_findings(tables)),
             failures=tuple(failure for one in part.results for failure in one.failures),
             brief=("order", "self-consistency", "wording", "answers", "injection"),
-            attacked=tuple(doc for one in part.results for doc in one.attacked),
+            attacked=tuple(doc for one in part.results for doc in one.attacked if doc.recipe != CONTROL),
         )
 
     def _concerns(self, bench: Bench, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from importlib.util import find_spec
 from math import log
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from shaketable.errors import BadInput, RankerFailed, ShaketableError, UnknownName
+from shaketable.rankers.llm import client
 from shaketable.rankers.llm.client import address
 from shaketable.rankers.llm.model import LLM
 from shaketable.registry import RANKERS
@@ -298,6 +300,21 @@ def test_an_unreachable_server_is_one_sentence():
     with pytest.raises(ShaketableError, match="cannot be reached") as caught:
         LLM("http://127.0.0.1:9/v1", retries=1, backoff=0.0).open(NOWHERE).score([SLATE])
     assert "\n" not in str(caught.value)
+
+
+def test_an_answer_that_never_ends_is_given_up(monkeypatch):
+    monkeypatch.setattr(client, "MOST_BYTES", 10_000)
+    with pytest.raises(RankerFailed, match="answered with more than"):
+        ask(lambda prompt, body: "[1] > " * 10_000)
+
+
+def test_a_server_that_waits_too_long():
+    def slow(prompt: str, body: dict[str, Any]) -> str:
+        time.sleep(0.4)
+        return "[1]"
+
+    with pytest.raises(RankerFailed, match=r"no answer within 0.1 seconds; raise timeout.*tried 2 times"):
+        ask(slow, model="m", timeout=0.1, retries=1)
 
 
 def test_a_redirect_is_not_followed():

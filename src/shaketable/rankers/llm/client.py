@@ -185,7 +185,7 @@ class Client:
             wait = self.backoff * 2**tried
             tried += 1
             try:
-                answer = self._client().post(self.url, content=content)
+                answer = self._sent(content)
                 if answer.status_code != 429 and answer.status_code < 500:
                     return answer
                 problem = f"answered {answer.status_code}: {self._excerpt(answer)}"
@@ -199,9 +199,23 @@ class Client:
                 raise self._failed(f"{problem} (tried {tried} times)")
             time.sleep(min(wait, LONGEST_WAIT))
 
+    def _sent(self, content: str) -> httpx.Response:
+        """The answer, read piece by piece: one that never ends, by length or by time, is given up."""
+        import httpx
+
+        started = time.monotonic()
+        with self._client().stream("POST", self.url, content=content) as answer:
+            parts: list[bytes] = []
+            for part in answer.iter_bytes():
+                parts.append(part)
+                if sum(map(len, parts)) > MOST_BYTES:
+                    raise self._failed(f"answered with more than {MOST_BYTES >> 20} MB")
+                if time.monotonic() - started > 2 * self.timeout:
+                    raise httpx.ReadTimeout("the answer does not end")
+            retry = {name: value for name, value in answer.headers.items() if name.lower() == "retry-after"}
+            return httpx.Response(answer.status_code, headers=retry, content=b"".join(parts))
+
     def _read(self, answer: httpx.Response) -> Answer:
-        if len(answer.content) > MOST_BYTES:
-            raise self._failed(f"answered with more than {MOST_BYTES >> 20} MB")
         try:
             choice = answer.json()["choices"][0]
             text = choice["message"]["content"] if "message" in choice else choice["text"]

@@ -94,7 +94,7 @@ class LLM:
         if self.wording not in WORDINGS[self.method]:
             raise UnknownName("wording", self.wording, WORDINGS[self.method])
 
-    def open(self, collection: Collection) -> LLMRanker:
+    def open(self, collection: Collection) -> Reader:
         """Check the settings, read the template and make a client; the first request is the first scoring."""
         url = address(self.url)
         text = read_template(Path(self.template), self.method) if self.template else WORDINGS[self.method][self.wording]
@@ -108,7 +108,7 @@ class LLM:
         client = Client(
             url, self.model, self.seed, self.timeout, self.retries, self.backoff, key_for(url, self.key_env)
         )
-        return LLMRanker(
+        return Reader(
             name=f"{self.model or 'llm'} at {url}",
             fingerprint=fingerprint("llm", url, self.model, self.revision, *asked),
             model=self,
@@ -136,7 +136,7 @@ class Tally:
 
 
 @dataclass(eq=False)
-class LLMRanker:
+class Reader:
     """A language model ready to rank."""
 
     name: str
