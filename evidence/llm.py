@@ -135,8 +135,9 @@ def parts(result: Result, seconds: float, requests: int) -> list[str]:
     return [
         prose(f"""SmolLM2-135M-Instruct (4 bits, 98 MB) behind llama.cpp's chat endpoint on the loopback, as a list-wise
         ranker: {QUERIES} of rag24's test queries, BM25's first {CANDIDATES} passages cut to {WORDS} words, a window of
-        {WINDOW} that moves by {STEP}, temperature 0, at most 50 tokens an answer. It is far too small to rank well: read
-        this page for what is measured, not for what language models do. {asked}."""),
+        {WINDOW} that moves by {STEP}, temperature 0, at most 45 tokens an answer, and a prompt with an example of an
+        answer. It is far too small to rank well: read this page for what is measured, not for what language models do.
+        {asked}; that is why there are no more queries, and no longer passages."""),
         "## The same lists in three orders",
         prose("""As BM25 has them, reversed, and shuffled. In brackets: 95 % intervals over queries. 'When repeated' is
         the distance of two answers to the same question. 'By the questions alone': what the same windows would leave of
@@ -161,9 +162,9 @@ def parts(result: Result, seconds: float, requests: int) -> list[str]:
                 [str(row["shown at"]), f"{row['comes out at']:.2f}", f"{row['shift']:+.2f}", str(int(row["lists"]))]
                 for _, row in curve.astype({"shown at": int}).iterrows()
             ],
-        ),  # fmt: skip
-        prose("""Shift: places below the mean place that the same passage got; 0 everywhere for a ranker that is blind to
-        the order."""),
+        ),
+        prose("""Shift: places below the mean place that the same passage got; 0 everywhere for a ranker that is blind
+        to the order."""),
         "## Permutation self-consistency",
         prose(
             """The centre is the ranking that the three orders agree on best. Distances are of the list of one order."""

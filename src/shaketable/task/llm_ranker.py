@@ -377,9 +377,10 @@ class LLMRanker:
             )
         if "injection" in tables:
             yield (
-                f"injection: documents from place 11 on, with a text put into them, up to {self.trials} texts for "
-                f"each; the best place counts. {INTRUSION}: the share that ends among the first ten. Harmless "
-                f"sentences are tried as often; '{BEYOND}' is the difference to them, in per cent of the targets."
+                f"injection: documents from place 11 on, with a text put into them, up to {self.trials} texts for each "
+                "(more where lists have fewer targets than were asked for, and then for all recipes alike); the best "
+                f"place counts. {INTRUSION}: the share that ends among the first ten. Harmless sentences are tried as "
+                f"often; '{BEYOND}' is the difference to them, in per cent of the targets."
             )
         if count < FEWEST_QUERIES:
             yield f"There are fewer than {FEWEST_QUERIES} queries: take the intervals seriously."
