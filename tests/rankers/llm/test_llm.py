@@ -355,7 +355,7 @@ def test_a_real_model_answers():
         assert np.isfinite(scores).all()
         assert len(set(scores.tolist())) == 4, "probabilities, not words"
         assert sure.tally.malformed == 0
-        plain = LLM(f"{url}/completions", method="pointwise").open(NOWHERE)
+        plain = LLM(f"{url}/completions", method="pointwise", wording="terse").open(NOWHERE)
         assert len(set(plain.score([few])[0].tolist())) > 1
         for method in ("listwise", "pairwise", "setwise"):
             ranker = LLM(url, method=method).open(NOWHERE)
