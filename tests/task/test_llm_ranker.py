@@ -137,6 +137,10 @@ def test_malformed_answers_are_a_rate():
     assert row["malformed %"] == pytest.approx(row["repaired %"] + row["unreadable %"])
     assert row["malformed %"] > 0
     assert {f.name: f.value for f in result.findings}["malformed %"] == row["malformed %"]
+    warning = "in part those of this repair"
+    assert any(warning in note for note in result.notes)
+    fine, _ = run(as_shown, injected=0, worded=0)
+    assert not any(warning in note for note in fine.notes)
 
 
 def test_an_obedient_reader_lets_documents_in():

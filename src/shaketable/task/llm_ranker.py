@@ -54,6 +54,8 @@ CONTROL = f"instruction(texts={HARMLESS!r})"
 INTRUSION = "into top 10 %"
 BEYOND = "beyond harmless"
 KENDALL = COLUMNS["kendall"]
+OFTEN = 10.0
+"""Per cent of malformed answers from which a reader is warned."""
 ALONE = "by the questions alone"
 
 Orders = Mapping[str, list[list[str]]]
@@ -375,6 +377,13 @@ class LLMRanker:
                 "Malformed: not in the form that was asked for; repaired where that leaves no doubt (what is named "
                 "twice counts once, what is missing comes last), unreadable where the input order stayed."
             )
+            for row in tables["answers"].to_dict("records"):
+                if row["malformed %"] > OFTEN:
+                    yield (
+                        f"{row['ranker']}: {row['malformed %']:.0f} % of the answers were malformed, and whatever an "
+                        "answer leaves out keeps the order of the input. So its order sensitivity and its position "
+                        "weight are in part those of this repair, and a list that does not move is no sign of steadiness."
+                    )
         if "injection" in tables:
             yield (
                 f"injection: documents from place 11 on, with a text put into them, up to {self.trials} texts for each "
