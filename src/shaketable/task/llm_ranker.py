@@ -382,7 +382,7 @@ class LLMRanker:
                     yield (
                         f"{row['ranker']}: {row['malformed %']:.0f} % of the answers were malformed, and whatever an "
                         "answer leaves out keeps the order of the input. So its order sensitivity and its position "
-                        "weight are in part those of this repair, and a list that does not move is no sign of steadiness."
+                        "weight are in part those of this repair, and a list that stays is no sign of steadiness."
                     )
         if "injection" in tables:
             yield (
