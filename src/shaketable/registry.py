@@ -300,6 +300,7 @@ RANKERS = Catalogue(
         "rm3": "shaketable.rankers.feedback:RM3",
         "doct5query": "shaketable.rankers.expansion:DocT5Query",
         "http": "shaketable.rankers.remote:HTTP",
+        "llm": "shaketable.rankers.llm.model:LLM",
         "python": "shaketable.rankers.python:Python",
         "run": "shaketable.rankers.runfile:RunFile",
         "saved": "shaketable.rankers.saved:Saved",
@@ -313,6 +314,7 @@ RANKERS = Catalogue(
     },
     shorthands={
         r"(https?://.+)": "http",
+        r"llm:(.+)": "llm",
         r"run:(.+)": "run",
         r"hf:(.+)": "hf",
         r"st:(.+)": "st",
@@ -425,6 +427,7 @@ TASKS = Catalogue(
         "certificate": "shaketable.task.certificate:Certificate",
         "query_type_shift": "shaketable.task.query_type_shift:QueryTypeShift",
         "corpus_shift": "shaketable.task.corpus_shift:CorpusShift",
+        "llm_ranker": "shaketable.task.llm_ranker:LLMRanker",
     },
 )
 

@@ -597,7 +597,8 @@ class Task(Protocol):
     """Does it ask rankers for new scores? A run file has none to give.
 
     A task that nobody should meet unasked, because it trains rankers for example, says so by `asked_only = True`; one
-    that has use for rankers but does without, by `needs_rankers = False`: then nobody opens default ones for it.
+    that has use for rankers but does without, by `needs_rankers = False`: then nobody opens default ones for it. One
+    that is for models of a kind has a static method `is_for(model)`.
     """
 
     def run(self, bench: Bench) -> Result: ...

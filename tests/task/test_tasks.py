@@ -101,6 +101,7 @@ def test_tasks_that_need_judgements_are_left_out_and_named(collection, bench):
         "certificate",
         "query_type_shift",
         "corpus_shift",
+        "llm_ranker",
     }
     assert {f.name for f in results.pop().findings} == {"attack success %", "attack boost"}
     assert not results.pop().findings, "no pair of a data set is enough to claim something"

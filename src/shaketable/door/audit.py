@@ -122,11 +122,12 @@ def audit(
     are put on; the others are for the task corpus-shift.
     """
     started = time.perf_counter()
-    chosen = [TASKS.build(task) if isinstance(task, str) else task for task in several(tasks) or usual_tasks()]
+    models = named_models(rankers)
+    named = several(tasks) or usual_tasks(models.values())
+    chosen = [TASKS.build(task) if isinstance(task, str) else task for task in named]
     first, *others = several(data)
     if others:
         chosen = with_corpora(chosen, others)
-    models = named_models(rankers)
     bench = open_bench(
         first, models, split, candidates, cut, depth, limit, seed, first_stage, keep_going, watch, executor, kinds
     )
