@@ -1,7 +1,7 @@
 """How families of servers want to be asked for scores, and what they answer.
 
-They differ in what they want to be sent, so that is what a `Dialect` is. What they answer is read by one reader for all:
-a list of rows with an index and a score, or of scores alone, wherever it stands.
+They differ in what they want to be sent, so that is what a `Dialect` is. What they answer is read by one reader for
+all: a list of rows with an index and a score, or of scores alone, wherever it stands.
 """
 
 from __future__ import annotations
@@ -180,10 +180,9 @@ def fields_missed(message: str) -> list[str]:
     >>> fields_missed("missing field `texts` at line 1 column 9"), fields_missed('{"loc": ["body", "model"]}')
     (['texts'], ['model'])
     """
-    missed = (
-        r"""(?:missing field|"body",)\s*["'`](\w+)["'`]|["'`]?(\w+)["'`]? (?:field )?(?:is required|must be provided)"""
-    )
-    return [first or second for first, second in re.findall(missed, message)]
+    named = r"""(?:missing field|"body",)\s*["'`](\w+)["'`]"""
+    required = r"""["'`]?(\w+)["'`]? (?:field )?(?:is required|must be provided)"""
+    return re.findall(named, message) + re.findall(required, message)
 
 
 def wants_model(message: str) -> bool:

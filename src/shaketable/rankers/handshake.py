@@ -1,8 +1,8 @@
 """The first words with a server: in a few small requests, how it wants to be asked and what its scores are.
 
 One request finds the dialect, and the model that it wants; a second one, with fewer texts in another order, shows
-whether a text's score depends on the list that it stands in. Only if the scores differ, a third one tells whether that is
-noise. Where the server does not say enough, one message has the whole spec to write instead.
+whether a text's score depends on the list that it stands in. Only if the scores differ, a third one tells whether that
+is noise. Where the server does not say enough, one message has the whole spec to write instead.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TEXTS = (
 )
 """From what answers the query to what has nothing to do with it."""
 COMPANY = (3, 2, 1)
-"""The places of the texts that are sent again. Without the first and the last, ranks and shares of a list change too."""
+"""The places of the texts that are sent again. Without the first and the last, ranks and shares of a list change."""
 ALIKE = 1e-3
 """Scores of a text that lie no further apart, as a share of how far all scores lie apart, are one score."""
 ADDRESSES = ("rerank", "v1/rerank", "v2/rerank", "score")
@@ -193,8 +193,8 @@ def _remedy(settings: HTTP, line: Line, reply: Reply, name: str, sent: int, serv
     if most := most_texts(reply.status, reply.text, sent):
         cut = RANKERS.spec(replace(settings, dialect=name, pointwise=True, batch=most))
         return (
-            f"it takes no lists of {sent} texts, and its scores depend on the list that a text stands in, so that lists "
-            f"are not cut: write --depth {most}; or, if you know that they do not depend on it, {cut}"
+            f"it takes no lists of {sent} texts, and its scores depend on the list that a text stands in, so that "
+            f"lists are not cut: write --depth {most}; or, if you know that they do not depend on it, {cut}"
         )
     if wants_model(reply.text):
         served = models_served(line) if served is None else served
@@ -212,7 +212,7 @@ def _remedy(settings: HTTP, line: Line, reply: Reply, name: str, sent: int, serv
 
 def _about_the_key(settings: HTTP, line: Line) -> str:
     if line.secret:
-        return f"the key in the environment variable {settings.key_variable} was sent, and is not accepted: is it this server's?"
+        return f"the key in the environment variable {settings.key_variable} was sent, and is wrong for this server"
     vendor = vendor_at(settings.host)
     variable = settings.key_variable or (vendor.key_env if vendor else "MY_KEY")
     spec = "" if settings.key_variable else f", and write {RANKERS.spec(replace(settings, key_env=variable))}"

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from threading import Event, Lock
 from typing import Any, ClassVar
 
@@ -35,13 +36,13 @@ class HTTP:
 
     What the settings leave open is found out by a few small requests before the first list is scored
     (`rankers.handshake`): the dialect, the model where the server wants one named and serves only one, and whether a
-    text's score depends on the list that it stands in. Where it does not, lists are cut to the server's limit, which its
-    refusals tell; otherwise a slate is one request.
+    text's score depends on the list that it stands in. Where it does not, lists are cut to the server's limit, which
+    its refusals tell; otherwise a slate is one request.
 
     What is served behind a URL may change. So scores are kept on disk under what the server answered then, or under
-    `revision`, and are used again only after a few of them were asked for once more and came out the same. Each answer is
-    kept as it arrives. The key goes into the request's header, to this host alone and never over plain http to another
-    machine.
+    `revision`, and are used again only after a few of them were asked for once more and came out the same. Each answer
+    is kept as it arrives. The key goes into the request's header, to this host alone and never over plain http to
+    another machine.
     """
 
     url: str = field(metadata={"says": "The address of the endpoint.", "example": "http://localhost:8080/rerank"})
@@ -190,7 +191,7 @@ class Remote:
 
     @property
     def fingerprint(self) -> str:
-        """Of what is asked, and of what is served: its revision, or what it said to the first words, two digits each."""
+        """Of what is asked, and of what is served: its revision, or what it said at first, two digits each."""
         what = self.settings.revision or " ".join(f"{score:.2g}" for score in self.met.scores)
         return fingerprint("http", self.settings.address, self.met.dialect, self.met.model, what)
 
@@ -284,4 +285,4 @@ def cut(slate: Slate, size: int) -> list[Slate]:
     number = -(-len(slate.docs) // (size or len(slate.docs) or 1))
     ends = [len(slate.docs) * i // number for i in range(number + 1)] if number else []
     ends = [len(slate.docs) - end for end in reversed(ends)]  # the longer ones first
-    return [Slate(slate.query, slate.docs[start:end]) for start, end in zip(ends, ends[1:], strict=False)]
+    return [Slate(slate.query, slate.docs[start:end]) for start, end in pairwise(ends)]
