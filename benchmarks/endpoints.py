@@ -4,8 +4,8 @@
 
 A server on the loopback, in a process of its own, answers each request after 50 ms. The same lists are sent to it by
 httpx in a loop, in threads and by asyncio, of which the faster counts, and by the ranker `http` through the road, with
-a store on disk, each answer checked, put in order and kept. Goal: at most 1.1 times the bare loop, in the same run. What
-the ranker finds out in its first words with the server, two small requests once, is timed apart.
+a store on disk, each answer checked, put in order and kept. Goal: at most 1.1 times the bare loop, in the same run.
+What the ranker finds out in its first words with the server, two small requests once, is timed apart.
 """
 
 from __future__ import annotations

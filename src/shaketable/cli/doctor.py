@@ -1,4 +1,4 @@
-"""`shaketable doctor`: what is wrong with a collection, a run, or this installation."""
+"""`shaketable doctor`: what is wrong with a collection, a run, an endpoint, or this installation."""
 
 from __future__ import annotations
 
@@ -15,12 +15,18 @@ if TYPE_CHECKING:
 
 def doctor(
     path: Annotated[
-        str | None, typer.Argument(help="A collection ('sample', a folder, irds:ID) or a run file; none: this machine.")
-    ] = None,
+        str | None,
+        typer.Argument(
+            help="A collection ('sample', a folder, irds:ID), a run file, or an endpoint (a URL); none: this machine."
+        ),
+    ] = None,  # fmt: skip
     qrels: Annotated[Path | None, typer.Option("--qrels", help="Judgements to hold a run against.")] = None,
     json_to: Json = None,
 ) -> None:
-    """Examine a collection, a run against judgements, or the installation; exit code 2 if it cannot be used."""
+    """Examine a collection, a run, an endpoint or the installation; the exit code is 2 if it cannot be used.
+
+    An endpoint is asked about fifteen small questions: shaketable doctor http://localhost:8080/rerank
+    """
     from shaketable.cli.console import emit_json, stdout
 
     findings = _examine(path, qrels)
@@ -32,7 +38,7 @@ def doctor(
     from shaketable.report import cell
 
     table = Table(box=None, pad_edge=False)
-    for column in ("", "check", "count", "for example", "advice"):
+    for column in ("", "check", "count", "found", "advice"):
         table.add_column(column, justify="right" if column == "count" else "left", overflow="fold")
     for finding in findings:
         count = f"{finding.count}/{finding.total}" if finding.total else str(finding.count or "")
@@ -50,10 +56,13 @@ def _examine(path: str | None, qrels: Path | None) -> list[Check]:
     from shaketable.data.doctor import examine_collection, examine_installation, examine_run
     from shaketable.data.load import load
     from shaketable.data.trec import read_qrels, read_run
+    from shaketable.door.endpoint import examine_endpoint, is_endpoint
     from shaketable.errors import BadInput
 
     if path is None:
         return examine_installation()
+    if is_endpoint(path):
+        return examine_endpoint(path)
     if Path(path).is_file():
         if qrels is None:
             raise BadInput("is a file: give --qrels too, to hold the run against", path)
