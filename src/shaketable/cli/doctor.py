@@ -19,7 +19,7 @@ def doctor(
         typer.Argument(
             help="A collection ('sample', a folder, irds:ID), a run file, or an endpoint (a URL); none: this machine."
         ),
-    ] = None,  # fmt: skip
+    ] = None,
     qrels: Annotated[Path | None, typer.Option("--qrels", help="Judgements to hold a run against.")] = None,
     json_to: Json = None,
 ) -> None:

@@ -42,7 +42,7 @@ def parameters(kind: str, name: str) -> dict[str, str]:
     """The parameters of one thing of a kind: name -> what it is, its default, and an example.
 
     >>> parameters("rankers", "bm25")["k1"]
-    'A number; by default 0.9. Example: bm25(k1=0.9)'
+    'A number. By default 1.2. Example: bm25(k1=1.2)'
     """
     catalogue = CATALOGUES.get(kind)
     if catalogue is None:
@@ -53,19 +53,23 @@ def parameters(kind: str, name: str) -> dict[str, str]:
     needed = [field for field in fields if _default(field) is dataclasses.MISSING]
     always = [f"{field.name}={field.metadata.get('example', '...')!r}" for field in needed]
     return {name: _line(catalogue, name)} | {
-        field.name: _parameter(make, field, lambda given: f"{name}({', '.join([*always, *given])})") for field in fields
+        field.name: _parameter(catalogue, make, field, lambda given: f"{name}({', '.join([*always, *given])})")
+        for field in fields
     }
 
 
-def _parameter(make: type[Any], field: dataclasses.Field[Any], spec: Callable[[list[str]], str]) -> str:
+def _parameter(
+    catalogue: Catalogue, make: type[Any], field: dataclasses.Field[Any], spec: Callable[[list[str]], str]
+) -> str:
     """What its class says of it, or else its type; the default; and an example, its class's own or the default."""
     kind = described(typing.get_type_hints(make).get(field.name, Any))
     says = field.metadata.get("says") or kind[:1].upper() + kind[1:]
     default = _default(field)
     if default is dataclasses.MISSING:
-        return f"{says.rstrip('.')}; it must be given. Example: {spec([])}"
-    example = field.metadata.get("example") or f"{field.name}={default!r}"
-    return f"{says.rstrip('.')}; by default {default!r}. Example: {spec([example])}"
+        return f"{says.rstrip('.')}. It must be given. Example: {spec([])}"
+    text = catalogue.spec(default) if dataclasses.is_dataclass(default) else repr(default)
+    example = field.metadata.get("example") or f"{field.name}={text}"
+    return f"{says.rstrip('.')}. By default {text}. Example: {spec([example])}"
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:

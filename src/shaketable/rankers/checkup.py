@@ -9,7 +9,8 @@ from itertools import permutations
 
 import numpy as np
 
-from shaketable.data.doctor import TOLERATED, Check
+from shaketable.data.corpus import MemoryCorpus
+from shaketable.data.doctor import TOLERATED, Check, Severity
 from shaketable.errors import RankerFailed, ShaketableError
 from shaketable.rankers.dialects import most_texts
 from shaketable.rankers.handshake import ALIKE, COMPANY, NEVER, QUERY, TEXTS, Met, Talk
@@ -23,13 +24,14 @@ MANY = 100
 LENGTHS = (100, 300, 1000, 3000, 10_000)
 """Words of filler before a sentence that answers the query: from where on is that sentence not read any more?"""
 FILLER = "the weather was mild and the road was long and nobody said much on the way".split()
+NOWHERE = Collection("no documents", MemoryCorpus({}), {})
 NEAR = 1e-4
 """How near to 0 or 1 a score is as good as there."""
 
 
 def examine(settings: HTTP) -> list[Check]:
     """What the first words with a server bring, and what its scores look like when it is asked a little more."""
-    ranker = settings.open(Collection("nothing", {}, {}))
+    ranker = settings.open(NOWHERE)
     assert isinstance(ranker, Remote)
     try:
         met = ranker.met
@@ -120,7 +122,7 @@ def _spread(talk: Talk, met: Met) -> Iterator[Check]:
     yield Check("scores that are saturated, at 0 or 1", _severity(full, len(texts)), full, len(texts), seen, advice)
 
 
-def _severity(count: int, total: int) -> str:
+def _severity(count: int, total: int) -> Severity:
     return "warning" if count > TOLERATED * total else "ok"
 
 

@@ -6,6 +6,7 @@ all: a list of rows with an index and a score, or of scores alone, wherever it s
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,10 @@ Rows: TypeAlias = list[tuple[Any, Any]]
 LISTS = ("results", "data", "rerank", "scores", "rankings")
 """Where in an answer the list may be; it may also be the answer."""
 SCORES = ("relevance_score", "score")
+REPEATED = ("input", "query", "documents", "document", "texts", "text", "text_1", "text_2", "body")
+"""Fields of a refusal that repeat what was sent."""
+MOST_WORDS = 2000
+"""Characters of a refusal that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +160,25 @@ def in_place(rows: Rows, number: int) -> list[Any]:
     return [scores[place] for place in range(number)]
 
 
+def without_echo(message: str) -> str:
+    """What a server says of a request, without the parts of the request that it repeats: texts may say anything.
+
+    >>> without_echo('{"detail": [{"msg": "Field required", "input": {"query": "at most 5 models"}}]}')
+    '{"detail": [{"msg": "Field required"}]}'
+    """
+    try:
+        said = json.loads(message)
+    except (ValueError, RecursionError):
+        return message[:MOST_WORDS]
+    return json.dumps(_cleaned(said))[:MOST_WORDS]
+
+
+def _cleaned(said: Any) -> Any:
+    if isinstance(said, dict):
+        return {name: _cleaned(value) for name, value in said.items() if name not in REPEATED}
+    return [_cleaned(value) for value in said] if isinstance(said, list) else said
+
+
 def most_texts(status: int, message: str, sent: int) -> int:
     """How many texts a server takes at once, by the refusal of `sent` texts; 0 if the refusal is about something else.
 
@@ -167,6 +191,7 @@ def most_texts(status: int, message: str, sent: int) -> int:
     """
     if status not in (400, 413, 422) or sent < 2:
         return 0
+    message = without_echo(message)
     phrase = r"(?:max\w*|exceed\w*|larger than|at most|limit\w*|more than|fewer than|up to)[^\d]{0,60}(\d+)\b(?!\s*tok)"
     said = [int(number) for number in re.findall(phrase, message, re.IGNORECASE)]
     if fitting := [number for number in said if 0 < number < sent]:
@@ -180,6 +205,7 @@ def fields_missed(message: str) -> list[str]:
     >>> fields_missed("missing field `texts` at line 1 column 9"), fields_missed('{"loc": ["body", "model"]}')
     (['texts'], ['model'])
     """
+    message = without_echo(message)
     named = r"""(?:missing field|"body",)\s*["'`](\w+)["'`]"""
     required = r"""["'`]?(\w+)["'`]? (?:field )?(?:is required|must be provided)"""
     return re.findall(named, message) + re.findall(required, message)
@@ -191,6 +217,7 @@ def wants_model(message: str) -> bool:
     >>> wants_model("Invalid model: Engine for model name `x` not found."), wants_model("query too long")
     (True, False)
     """
+    message = without_echo(message)
     about = r"model\b.{0,80}(?:not found|does not exist|not exist|required|invalid|unknown|not supported|missing)"
     return "model" in fields_missed(message) or bool(
         re.search(rf"{about}|(?:invalid|unknown|missing|no such|specify an?) model", message, re.IGNORECASE)
