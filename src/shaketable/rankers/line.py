@@ -229,12 +229,13 @@ class Line:
 
     def _post(self, content: bytes) -> Reply:
         """Post, and go where a redirect within the host leads; the next request goes there at once."""
+        url = self.url
         for _ in range(MOST_HOPS):
-            url = self.url
             reply = self._once("POST", url, content)
             if reply.status not in MOVED or not (there := within(url, reply.headers.get("location", ""))):
+                self.url = url
                 return reply
-            self.url = there
+            url = there
         return reply
 
     def _once(self, method: str, url: str, content: bytes | None) -> Reply:
