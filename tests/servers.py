@@ -1,4 +1,4 @@
-"""Rerank servers on the loopback, real sockets, each with the shapes and the quirks of the family that it is named for."""
+"""Rerank servers on the loopback, real sockets, each with the shapes and the quirks of the family it is named for."""
 
 from __future__ import annotations
 

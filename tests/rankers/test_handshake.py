@@ -1,4 +1,4 @@
-"""The first words with a server: whatever its family, its address is enough; where it is not, the error says what is."""
+"""The first words with a server: its address is enough; where it is not, the error says what to write."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_an_address_is_enough(serve, reply, pages, dialect, model):
     ranker = opened(server)
     assert ranker.score([SLATE])[0].tolist() == EXPECTED
     assert (ranker.met.dialect, ranker.met.model, ranker.pointwise) == (dialect, model, True)
-    assert EXPECTED != sorted(EXPECTED, reverse=True), "most servers answer best first: another order"
+    assert sorted(EXPECTED, reverse=True) != EXPECTED, "most servers answer best first: another order"
 
 
 def test_two_small_requests_are_all_that_a_common_server_is_asked(serve):

@@ -74,7 +74,7 @@ def test_everybody_waits_when_one_is_asked_to(serve):
 
 
 def test_a_rate_limit_costs_no_tries_while_others_are_answered(serve):
-    """At most two at a time: whoever is too many is sent away, and nobody fails for it though there is but one retry."""
+    """At most two at a time: whoever is too many is sent away, and nobody fails for it."""
     lock, inside = threading.Lock(), [0]
 
     def reply(nth, body):
@@ -261,7 +261,9 @@ def test_no_key_goes_to_a_host_that_it_is_not_for(serve, monkeypatch):
     assert HTTP("https://cohere.com.evil.org/rerank").open(NOWHERE).line.secret == ""
 
 
-@pytest.mark.parametrize("url", ["http://api.cohere.com/v2/rerank", "http://10.0.0.7:8080/rerank", "gpu-box:8080/rerank"])
+@pytest.mark.parametrize(
+    "url", ["http://api.cohere.com/v2/rerank", "http://10.0.0.7:8080/rerank", "gpu-box:8080/rerank"]
+)
 def test_no_key_crosses_the_network_in_the_clear(monkeypatch, url):
     monkeypatch.setenv("MY_KEY", SECRET)
     with pytest.raises(BadInput, match="for all to read") as caught:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import permutations
+from itertools import combinations
 
 import numpy as np
 
@@ -105,7 +105,7 @@ def _order(talk: Talk, met: Met, scores: Scores) -> Check:
 
 def _spread(talk: Talk, met: Met) -> Iterator[Check]:
     """Ties and saturation among twenty different texts."""
-    texts = [f"{first} {second}" for first, second in permutations(TEXTS, 2)]
+    texts = [*TEXTS, *map(" ".join, combinations(TEXTS, 2)), *(f"{text} That is all there is." for text in TEXTS)]
     scores = np.concatenate(
         [talk.scores(met.dialect, met.model, texts[i : i + 10]) for i in range(0, len(texts), 10)]
         if met.pointwise
