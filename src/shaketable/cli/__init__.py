@@ -22,8 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.flush()  # here, and not after all is over, where nobody can say that the disk is full
     except ShaketableError as error:
         _end(str(error), error.exit_code)
-    except KeyboardInterrupt as stop:  # the road says what is done and what of it is kept
-        _end(str(stop) or "stopped", 130)
+    except KeyboardInterrupt:
+        _end("stopped", 130)
     except BrokenPipeError:  # whoever read our output has seen enough
         _leave(0)
     except OSError as error:

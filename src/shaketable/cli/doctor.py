@@ -23,10 +23,7 @@ def doctor(
     qrels: Annotated[Path | None, typer.Option("--qrels", help="Judgements to hold a run against.")] = None,
     json_to: Json = None,
 ) -> None:
-    """Examine a collection, a run, an endpoint or the installation; the exit code is 2 if it cannot be used.
-
-    An endpoint is asked about fifteen small questions: shaketable doctor http://localhost:8080/rerank
-    """
+    """Examine a collection, a run, an endpoint or the installation; the exit code is 2 if it cannot be used."""
     from shaketable.cli.console import emit_json, stdout
 
     findings = _examine(path, qrels)

@@ -178,7 +178,8 @@ class Road:
         parts = chunks(todo, weights, size, queries)
         jobs = ((part, asked.job(way, [units[i] for i in part], self.go_on)) for part in parts)
         what = f"{way.verb} with {asked.traits.name}"
-        with self.watch(what, sum(weights)) as advance, self._interrupted(what, values, todo, on_disk):
+        finished: list[int] = []
+        with self.watch(what, sum(weights)) as advance, self._interrupted(what, finished, todo, on_disk):
             show_beside(advance, asked.ranker)
             for part, (answers, seconds) in completed(self._executor(asked.traits), jobs):
                 for i, answer in zip(part, self._answered(asked, units, part, way, answers), strict=True):
@@ -188,6 +189,7 @@ class Road:
                 spent.scored += sum(way.pairs(units[i], values[i]) for i in part)
                 if kept:
                     self._keep(way, [(keys[i], values[i]) for i in part if values[i] is not None], on_disk)
+                finished += part
                 advance(sum(way.weight(units[i]) for i in part))
         spent.queries += len(places)
         spent.failed += sum(any(values[i] is None for i in place) for place in places)
@@ -199,18 +201,17 @@ class Road:
         return values, places
 
     @contextmanager
-    def _interrupted(self, what: str, values: list[Answer], todo: list[int], on_disk: bool) -> Iterator[None]:
+    def _interrupted(self, what: str, finished: list[int], todo: list[int], on_disk: bool) -> Iterator[None]:
         """Whoever is stopped from the keyboard is told what is done of it, and whether that is kept."""
         try:
             yield
         except KeyboardInterrupt as interrupt:
-            done = sum(values[i] is not None for i in todo)
             kept = (
-                "is kept: give the same command again to go on"
+                "are kept: give the same command again to go on"
                 if on_disk and self.store is not None
-                else "is lost, for answers of this ranker are not kept"
+                else "are lost, for answers of this ranker are not kept"
             )
-            count = f"{done:,} of {len(todo):,} answers had come, and what came {kept}"
+            count = f"{len(finished):,} of {len(todo):,} answers had come, and {kept}"
             raise KeyboardInterrupt(f"stopped while {what}: {count}") from interrupt
 
     def _distinct(
