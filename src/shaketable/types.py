@@ -125,6 +125,7 @@ class Ranker(Protocol):
       cached       False where scoring is cheaper than a lookup.
       volatile     True if what answers may change behind its name, as a server may: then answers on disk are used only
                    after a few of them were asked for again and came out the same.
+      floor        how far the scores of a volatile ranker were seen to lie from themselves; absent means 0.
       in_flight    how many chunks it takes at the same time, each in a thread; absent means one.
       chunk        pairs that it is asked for at once; each chunk is kept when it is answered.
       noise        how far a score may lie from itself when it is asked for in other company, as a share of its size

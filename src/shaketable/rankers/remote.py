@@ -191,9 +191,18 @@ class Remote:
 
     @property
     def fingerprint(self) -> str:
-        """Of what is asked, and of what is served: its revision, or what it said at first, two digits each."""
-        what = self.settings.revision or " ".join(f"{score:.2g}" for score in self.met.scores)
+        """Of what is asked, and of what is served: its revision, or what it said at first, two digits each.
+
+        What a server said that says something else each time tells nothing.
+        """
+        said = "" if self.met.noise else " ".join(f"{score:.2g}" for score in self.met.scores)
+        what = self.settings.revision or said
         return fingerprint("http", self.settings.address, self.met.dialect, self.met.model, what)
+
+    @property
+    def floor(self) -> float:
+        """The noise floor, as far as it is known: what other texts beside a text change counts where lists are cut."""
+        return max(self.met.noise or 0.0, (self.met.apart or 0.0) if self.met.pointwise else 0.0)
 
     @property
     def in_flight(self) -> int:

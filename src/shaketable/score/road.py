@@ -46,6 +46,7 @@ class Traits:
     in_flight: int = 1
     chunk: int = 0
     noise: float = 0.0
+    floor: float = 0.0
 
     @classmethod
     def of(cls, ranker: Ranker | Retriever, name: str = "") -> Traits:
@@ -59,6 +60,7 @@ class Traits:
                 in_flight=int(getattr(ranker, "in_flight", 1)),
                 chunk=int(getattr(ranker, "chunk", 0)),
                 noise=float(getattr(ranker, "noise", 0.0)),
+                floor=float(getattr(ranker, "floor", 0.0)),
             )
 
 
@@ -258,7 +260,8 @@ class Road:
     ) -> bool:
         """Does what is served behind a name still answer as it did? A few answers are asked for twice to find out.
 
-        They may differ from those on disk by no more than twice what they differ from each other.
+        They may differ from those on disk by no more than twice what they differ from each other, or than the floor
+        that the ranker knows of.
         """
         name = self._names(asked)
         if name not in self._trusted:
@@ -270,7 +273,7 @@ class Road:
             )
             kept = [way.numbers(known[keys[i]]) for i in some]
             noise = max(float(np.abs(a - b).max(initial=0)) for a, b in zip(once, again, strict=True))
-            near = 1e-6 + 2 * noise
+            near = 1e-6 + 2 * max(noise, asked.traits.floor)
             same = [
                 len(a) == len(b) and np.allclose(a, b, rtol=1e-6, atol=near) for a, b in zip(once, kept, strict=True)
             ]
