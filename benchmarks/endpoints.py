@@ -19,7 +19,6 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from statistics import median
 
 import httpx
 
@@ -128,12 +127,13 @@ def main() -> None:
         number = in_flight * rounds
         ranker = HTTP(url, concurrency=in_flight).open(NOWHERE)
         first_words = timed(getattr, ranker, "met")
-        laps: dict = {in_threads: [], by_asyncio: [], by_the_road: []}
-        for lap in range(3):
-            for call, seconds in laps.items():
-                whom = ranker if call is by_the_road else url
-                seconds.append(timed(call, whom, slates(number, lap * number), in_flight))
-        threads, asynchronous, road = (median(seconds) for seconds in laps.values())
+        laps: dict = {in_threads: [], by_the_road: []}
+        for lap in range(5):
+            work = slates(number, lap * number)
+            laps[in_threads].append(timed(in_threads, url, work, in_flight))
+            laps[by_the_road].append(timed(by_the_road, ranker, work, in_flight))
+        asynchronous = timed(by_asyncio, url, slates(number, 0), in_flight)
+        threads, road = min(laps[in_threads]), min(laps[by_the_road])  # others use this machine too
         bare = min(threads, asynchronous)
         print(
             f"{in_flight} in flight, {number} requests: httpx in threads {threads:.2f} s, by asyncio "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import socket
 import threading
 import time
@@ -366,3 +368,23 @@ def test_retries_are_shown_beside_the_progress(serve):
     Road(watch=watch).score(HTTP(server.url, concurrency=1, backoff=0.0, **KNOWN).open(NOWHERE), slates(6))
     assert shown[0] == ""
     assert "1 tried again" in shown[-1]
+
+
+def test_the_proxy_of_the_environment_is_gone_through(serve, monkeypatch):
+    """A proxy is asked for the whole address; a host that is excepted is asked itself."""
+    proxy = serve(simple)
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
+    there = HTTP("http://reranker.example.org/rerank", **KNOWN).open(NOWHERE)
+    assert there.score([SLATE])[0].tolist() == EXPECTED
+    assert proxy.asked == ["http://reranker.example.org/rerank"]
+    server = serve(simple)
+    ask(server)
+    assert (len(server.bodies), len(proxy.bodies)) == (1, 1)
+
+
+def test_a_compressed_answer_is_read(serve):
+    packed = gzip.compress(json.dumps(rows((0, 1.0), (1, 0.5), (2, 0.25))).encode())
+    server = serve(always(200, packed, Content_Encoding="gzip"))
+    assert ask(server).tolist() == [1.0, 0.5, 0.25]
+    assert "gzip" in server.headers[0]["accept-encoding"]

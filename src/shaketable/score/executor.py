@@ -81,6 +81,11 @@ class Threads:
             raise BadInput(f"at least one job must be in flight, not {self.in_flight}")
         weakref.finalize(self, _send_home, self._jobs, self._workers)
 
+    @property
+    def ahead(self) -> int:
+        """Jobs to hand in beyond those in flight: a thread that is done need not wait until its answer is put away."""
+        return self.in_flight
+
     def submit(self, job: Job) -> Future[Any]:
         future: Future[Any] = Future()
         self._jobs.put((future, job))
@@ -93,10 +98,11 @@ class Threads:
 def _work(jobs: Tray) -> None:
     while (entry := jobs.get()) is not None:
         future, job = entry
-        try:
-            future.set_result(job())
-        except BaseException as error:
-            future.set_exception(error)
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(job())
+            except BaseException as error:
+                future.set_exception(error)
         del entry, future, job  # what a job holds must not live until the next one comes
 
 
@@ -111,28 +117,41 @@ def completed(executor: Executor, jobs: Iterable[tuple[Item, Job]]) -> Iterator[
     If one fails, those under way are waited for and handed out, and no more are begun; then its error is raised. After
     a KeyboardInterrupt what has come back is handed out, and nothing is waited for.
     """
+    room = executor.in_flight + getattr(executor, "ahead", 0)
     waiting: dict[Future[Any], Item] = {}
     back: SimpleQueue[Future[Any]] = SimpleQueue()
     upcoming = iter(jobs)
     failure: BaseException | None = None
-    while True:
-        while failure is None and len(waiting) < executor.in_flight and (entry := next(upcoming, None)):
-            future = executor.submit(entry[1])
-            waiting[future] = entry[0]
-            future.add_done_callback(back.put)
-        if not waiting:
-            break
-        try:
-            future = back.get(block=not isinstance(failure, KeyboardInterrupt))
-        except KeyboardInterrupt as interrupt:
-            failure = interrupt
-            continue
-        except Empty:
-            break
-        item = waiting.pop(future)
-        if error := future.exception():
-            failure = failure or error
-        else:
-            yield item, future.result()
+    try:
+        while True:
+            while failure is None and len(waiting) < room and (entry := next(upcoming, None)):
+                future = executor.submit(entry[1])
+                waiting[future] = entry[0]
+                future.add_done_callback(back.put)
+            if not waiting:
+                break
+            try:
+                future = back.get(block=not isinstance(failure, KeyboardInterrupt))
+            except KeyboardInterrupt as interrupt:
+                failure = interrupt
+                continue
+            except Empty:
+                break
+            if future.cancelled():
+                continue
+            item = waiting.pop(future)
+            if error := future.exception():
+                failure = failure or error
+                _cancel(waiting)
+            else:
+                yield item, future.result()
+    finally:
+        _cancel(waiting)
     if failure is not None:
         raise failure
+
+
+def _cancel(waiting: dict[Future[Any], Any]) -> None:
+    """Take back what was handed in and has not begun."""
+    for future in [future for future in waiting if future.cancel()]:
+        del waiting[future]
