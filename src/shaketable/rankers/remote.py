@@ -228,7 +228,7 @@ class Remote:
     def notice(self) -> str:
         """What it took to get the scores."""
         gate = self.line.gate
-        return f"{gate.retried:,} requests were tried again, {gate.answered:,} were answered" if gate.retried else ""
+        return f"requests answered: {gate.answered:,}, tried again: {gate.retried:,}" if gate.retried else ""
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         """One array a slate, in order; a slate without documents costs no request."""
