@@ -291,6 +291,9 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
+ENDPOINT = r"https?://.+|(?:localhost|[\w-]+(?:\.[\w-]+)*|\[[0-9a-f:]+\]):\d+(?:/.*)?|localhost/.*"
+"""How the address of an endpoint looks; without a scheme it has a port, or is on this machine."""
+
 RANKERS = Catalogue(
     "ranker",
     {
@@ -313,8 +316,8 @@ RANKERS = Catalogue(
         "guarded": "shaketable.defend.guarded:Guarded",
     },
     shorthands={
-        r"(https?://.+)": "http",
         r"llm:(.+)": "llm",
+        rf"({ENDPOINT})": "http",
         r"run:(.+)": "run",
         r"hf:(.+)": "hf",
         r"st:(.+)": "st",
