@@ -67,8 +67,8 @@ def conv() -> str:
     return f"conv_knrm({course}, filters=128, {READS})"
 
 
-def by_examples(queries: int = 0, documents: int = 10) -> str:
-    return f"recipe={OWN!r}, queries={queries}, documents={documents}"
+def by_examples(queries: int = 0, documents: int = 10, recipe: str = OWN) -> str:
+    return f"recipe={recipe!r}, queries={queries}, documents={documents}"
 
 
 def piat(loss: str, more: str = "", lambda_: float | None = None) -> str:
