@@ -29,6 +29,7 @@ bench: $(VENV)/.everything      ## each script prints a ratio against a peer or 
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 evidence: $(VENV)/.everything   ## long experiments on real collections; PAGE=query-variation makes that page only
+	$(if $(filter llm,$(PAGE)),$(PIP) --group llm)
 	failed=; for script in $(if $(PAGE),$(subst -,_,$(PAGE)),$(basename $(notdir $(wildcard evidence/[a-z]*.py)))); do \
 	echo "== $$script"; $(BIN)/python -m evidence.$$script || failed="$$failed $$script"; done; \
 	if [ -n "$$failed" ]; then echo "ended with an error:$$failed"; exit 1; fi

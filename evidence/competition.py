@@ -89,13 +89,21 @@ def claims(pairs: pd.DataFrame, names: Sequence[str]) -> list[list[str]]:
     ]
 
 
+def won(moved: pd.DataFrame) -> list[list[str]]:
+    """By how many places documents rose, with intervals."""
+    lines = []
+    for row in moved.to_dict("records"):
+        ends = f"[{row['places won low']:+.3f}, {row['places won high']:+.3f}]"
+        lines.append([row["ranker"], str(row["number"]), f"{row['places won']:+.3f} {ends}"])
+    return lines
+
+
 def main() -> None:
     need_data("competition", "asrc")
     bench = opened()
     found = RankCompetition(data=str(ASRC)).run(bench)
     pairs = found.tables["pairs of rankers"]
     moved = found.tables["rewritten documents"]
-    changed = moved[moved["documents"] == "rewritten"]
     write_page(
         __file__,
         "Documents written to win",
@@ -114,17 +122,7 @@ def main() -> None:
             table(("measure", "pairs told apart", "which"), orders(pairs)),
             "## What rewriting wins",
             prose("""The mean number of places that a rewritten document rises from a round to the next."""),
-            table(
-                ("ranker", "rewritten documents", "places won"),
-                [
-                    [
-                        row["ranker"],
-                        str(row["number"]),
-                        f"{row['places won']:+.3f} [{row['places won low']:+.3f}, {row['places won high']:+.3f}]",
-                    ]  # fmt: skip
-                    for row in changed.to_dict("records")
-                ],
-            ),
+            table(("ranker", "rewritten documents", "places won"), won(moved[moved["documents"] == "rewritten"])),
             "## What the paper says, and what is found here",
             prose("""A comparison of two rankers is for a claim, or against it, only where they can be told apart."""),
             table(("claim", "here", ""), claims(pairs, list(bench.models))),

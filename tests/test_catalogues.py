@@ -42,6 +42,7 @@ CATALOGUES = (
 )
 NEEDED = {
     "http": {"url": "'http://127.0.0.1:9/rerank'"},
+    "llm": {"url": "'http://127.0.0.1:9/v1'"},
     "python": {"target": "'tests.toys:Overlap'"},
     "run": {"path": "'a.run'"},
     "saved": {"path": "'folder/model'"},
@@ -383,7 +384,7 @@ def test_a_measure_that_was_built_measures_or_says_why_not(name, field):
 MODEL_ROWS = [
     (name, field.name)
     for catalogue, name, field in ROWS
-    if catalogue is RANKERS and name not in ("http", "dense", "hf", "st", "t5", "doct5query")
+    if catalogue is RANKERS and name not in ("http", "llm", "dense", "hf", "st", "t5", "doct5query")
 ]
 
 

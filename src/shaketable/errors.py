@@ -124,6 +124,12 @@ class NotComparable(ShaketableError):
     exit_code = 3
 
 
+class Stopped(ShaketableError):
+    """Somebody at the keyboard stopped the program."""
+
+    exit_code = 130
+
+
 def check(whose: str, fine: bool, name: str, should_be: str, value: object) -> None:
     """Refuse a parameter that makes no sense (a NaN is not fine, whatever it is compared with).
 

@@ -1,17 +1,19 @@
-"""Objects of the user's, named as MODULE:OBJECT, perhaps with parameters: package.module:Class(k=2)."""
+"""Objects of the user's, named MODULE:OBJECT or FILE.py:OBJECT, perhaps with parameters: package.module:Class(k=2)."""
 
 from __future__ import annotations
 
 import ast
 import difflib
 import importlib
+import importlib.util
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from shaketable.errors import BadInput, users_code
 
-OBJECT = r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*(?:\(.*\))?"
+OBJECT = r"(?:[A-Za-z_][\w.]*|[^:()\n]*\.py):[A-Za-z_][\w.]*(?:\(.*\))?"
 """How such a text looks."""
 
 
@@ -21,7 +23,8 @@ def located(target: str) -> Any:
     >>> located("fractions:Fraction(1, denominator=2)")
     Fraction(1, 2)
 
-    The module is looked for in the current folder, then among what is installed. Parameters are literals.
+    The module is looked for in the current folder, then among what is installed; a name that ends in .py is a file.
+    Parameters are literals.
     """
     name, _, parameters = target.partition("(")
     module, _, path = name.partition(":")
@@ -31,7 +34,7 @@ def located(target: str) -> Any:
         sys.path.insert(0, os.getcwd())
     try:
         with users_code(f"{target}: importing {module} failed", passing=(ModuleNotFoundError,)):
-            thing: Any = importlib.import_module(module)
+            thing: Any = _file(module) if module.endswith(".py") else importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name and f"{module}.".startswith(f"{error.name}."):
             raise BadInput(f"{target}: there is no module {error.name!r} in {os.getcwd()} or installed") from error
@@ -43,6 +46,26 @@ def located(target: str) -> Any:
             raise BadInput(f"{target}: there is no {part!r} in {module}; it has {', '.join(near) or 'nothing'}")
         thing = getattr(thing, part)
     return _call(thing, target) if parameters else thing
+
+
+def _file(path: str) -> Any:
+    """The module in a file, imported once, under its path; it finds what stands beside it, as if it were run."""
+    place = Path(path).resolve()
+    name = str(place)
+    if name in sys.modules:
+        return sys.modules[name]
+    plan = importlib.util.spec_from_file_location(name, place)
+    if not place.is_file() or plan is None or plan.loader is None:
+        raise BadInput(f"there is no file {place}", path)
+    if str(place.parent) not in sys.path:
+        sys.path.insert(0, str(place.parent))
+    module = sys.modules[name] = importlib.util.module_from_spec(plan)
+    try:
+        plan.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
 
 
 def _call(thing: Any, target: str) -> Any:

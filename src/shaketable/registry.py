@@ -291,6 +291,9 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
+ENDPOINT = r"https?://.+|(?:localhost|[\w-]+(?:\.[\w-]+)*|\[[0-9a-f:]+\]):\d+(?:/.*)?|localhost/.*"
+"""How the address of an endpoint looks; without a scheme it has a port, or is on this machine."""
+
 RANKERS = Catalogue(
     "ranker",
     {
@@ -300,6 +303,7 @@ RANKERS = Catalogue(
         "rm3": "shaketable.rankers.feedback:RM3",
         "doct5query": "shaketable.rankers.expansion:DocT5Query",
         "http": "shaketable.rankers.remote:HTTP",
+        "llm": "shaketable.rankers.llm.model:LLM",
         "python": "shaketable.rankers.python:Python",
         "run": "shaketable.rankers.runfile:RunFile",
         "saved": "shaketable.rankers.saved:Saved",
@@ -312,7 +316,8 @@ RANKERS = Catalogue(
         "guarded": "shaketable.defend.guarded:Guarded",
     },
     shorthands={
-        r"(https?://.+)": "http",
+        r"llm:(.+)": "llm",
+        rf"({ENDPOINT})": "http",
         r"run:(.+)": "run",
         r"hf:(.+)": "hf",
         r"st:(.+)": "st",
@@ -424,6 +429,9 @@ TASKS = Catalogue(
         "defence": "shaketable.task.defence:Defence",
         "certificate": "shaketable.task.certificate:Certificate",
         "parity": "shaketable.task.parity:Parity",
+        "query_type_shift": "shaketable.task.query_type_shift:QueryTypeShift",
+        "corpus_shift": "shaketable.task.corpus_shift:CorpusShift",
+        "llm_ranker": "shaketable.task.llm_ranker:LLMRanker",
     },
 )
 

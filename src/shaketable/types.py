@@ -161,18 +161,20 @@ class Competition:
 class Ranker(Protocol):
     """Scores slates: one array for each, one number for each document, higher is better.
 
-    These attributes are optional (`score.road.Traits` reads all but the last three, of which `Road.remark` reads two
-    and tables of means by class the other):
+    These attributes are optional (`score.road.Traits` reads all but the last four, of which `Road.remark` reads two,
+    a progress display one, and tables of means by class the other):
       pointwise    True if a text's score depends on (query, text) alone. A wrong True corrupts results, a wrong
                    False only costs time, so absent means False.
       fingerprint  names everything the scores depend on; absent means scores are never kept on disk.
       cached       False where scoring is cheaper than a lookup.
       volatile     True if what answers may change behind its name, as a server may: then answers on disk are used only
                    after a few of them were asked for again and came out the same.
+      floor        how far the scores of a volatile ranker were seen to lie from themselves; absent means 0.
       in_flight    how many chunks it takes at the same time, each in a thread; absent means one.
       chunk        pairs that it is asked for at once; each chunk is kept when it is answered.
       noise        how far a score may lie from itself when it is asked for in other company, as a share of its size
                    (which is 1 at least); documents that lie no further apart tie. Absent means 0.
+      status       what it is waiting for just now, such as a server that is busy, for whoever looks on; "" if nothing.
       family       the class of ranker, such as traditional, neural or transformer.
       remark       what a reader of the scores should know by now, in a sentence; "" if nothing. Kept with the scores.
       notice       what is to be known of this process alone, such as an index that could not be kept; "" if nothing.
@@ -205,7 +207,10 @@ class Model(Protocol):
 
 
 Watch: TypeAlias = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
-"""Opens a progress display for (what, how many) and hands back what advances it."""
+"""Opens a progress display for (what, how many) and hands back what advances it.
+
+That may have a method `beside(say)`: `say()` is a text to show beside the bar, asked for whenever the bar is drawn.
+"""
 
 
 def unwatched(what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
@@ -600,7 +605,9 @@ class Task(Protocol):
     needs_scoring: ClassVar[bool]
     """Does it ask rankers for new scores? A run file has none to give.
 
-    A task that nobody should meet unasked, because it trains rankers for example, says so by `asked_only = True`.
+    A task that nobody should meet unasked, because it trains rankers for example, says so by `asked_only = True`; one
+    that has use for rankers but does without, by `needs_rankers = False`: then nobody opens default ones for it. One
+    that is for models of a kind has a static method `is_for(model)`.
     """
 
     def run(self, bench: Bench) -> Result: ...

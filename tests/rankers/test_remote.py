@@ -2,121 +2,44 @@
 
 from __future__ import annotations
 
-import json
-import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import numpy as np
 import pytest
 
 from shaketable.errors import BadInput, RankerFailed, UnknownName
-from shaketable.rankers import remote
-from shaketable.rankers.remote import DIALECTS, HTTP, Dialect
+from shaketable.rankers.dialects import DIALECTS, fields_missed, in_place, most_texts, rows_in, wants_model
+from shaketable.rankers.remote import HTTP
 from shaketable.registry import RANKERS
 from shaketable.score.road import Road, Traits
 from shaketable.score.store import Store
 from shaketable.testing import check_ranker
 from shaketable.types import Collection, Doc, Slate
+from tests import servers
+from tests.servers import always, rows, simple, worth
 
 NOWHERE = Collection("empty", {}, {})
 SLATE = Slate("red boat", (Doc("tea"), Doc("a red boat", title="Boats"), Doc("boat")))
-SECRET = "sk-very-secret"
+EXPECTED = [worth(SLATE.query, doc.text) for doc in SLATE.docs]
+KNOWN = {"dialect": "cohere", "pointwise": False, "revision": "1"}
+"""Settings that leave nothing open, so that the first request is the first list."""
+SPEAKERS = {
+    "cohere": servers.cohere,
+    "tei": servers.tei,
+    "vllm-score": servers.vllm_score,
+    "mixedbread": servers.mixedbread,
+    "voyage": servers.voyage,
+    "pinecone": servers.pinecone,
+    "elasticsearch": servers.elasticsearch,
+    "plain": servers.own,
+}
 
 
-def worth(query: str, text: str) -> float:
-    """What the servers here think of a text: shared words over length."""
-    return len(set(query.split()) & set(text.split())) / (1 + len(text))
+def ask(server, slate=SLATE, **settings):
+    return HTTP(server.url, backoff=0.0, **{**KNOWN, **settings}).open(NOWHERE).score([slate])[0]
 
 
-@dataclass
-class Server:
-    """A real server on the loopback; `reply` makes the answer to the nth request, as (status, body, headers)."""
-
-    reply: Callable[[int, Any], tuple[int, Any, dict[str, str]]]
-    bodies: list[Any] = field(default_factory=list)
-    headers: list[dict[str, str]] = field(default_factory=list)
-    url: str = ""
-
-
-def well(dialect: Dialect) -> Callable[[int, Any], tuple[int, Any, dict[str, str]]]:
-    """A server that speaks a dialect: best first, as all of them do."""
-
-    def reply(nth: int, body: Any) -> tuple[int, Any, dict[str, str]]:
-        texts = [text["text"] if dialect.wrapped else text for text in body[dialect.documents]]
-        if not all(texts) or not body[dialect.query]:
-            return 422, {"error": "`inputs` must not be empty"}, {}
-        if dialect.top and body[dialect.top] != len(texts):
-            return 400, {"error": "this test wants all results"}, {}
-        rows = [{"index": i, dialect.score: worth(body[dialect.query], text)} for i, text in enumerate(texts)]
-        rows.sort(key=lambda row: -row[dialect.score])
-        return 200, ({dialect.results: rows} if dialect.results else rows), {}
-
-    return reply
-
-
-def always(status: int, body: Any, **headers: str) -> Callable[[int, Any], tuple[int, Any, dict[str, str]]]:
-    return lambda nth, asked: (status, body, {name.replace("_", "-"): value for name, value in headers.items()})
-
-
-def rows(*pairs: tuple[object, object]) -> dict[str, object]:
-    return {"results": [{"index": index, "relevance_score": score} for index, score in pairs]}
-
-
-@pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Server]]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.delenv("SHAKETABLE_API_KEY", raising=False)
-    running: list[ThreadingHTTPServer] = []
-
-    def start(reply: Callable[[int, Any], tuple[int, Any, dict[str, str]]]) -> Server:
-        server = Server(reply)
-        lock = threading.Lock()
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                with lock:
-                    server.bodies.append(body)
-                    server.headers.append({name.lower(): value for name, value in self.headers.items()})
-                    nth = len(server.bodies)
-                status, answer, headers = reply(nth, body)
-                content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        class Quiet(ThreadingHTTPServer):
-            def handle_error(self, *args: object) -> None:  # a client that hung up is part of the tests
-                pass
-
-        http = Quiet(("127.0.0.1", 0), Handler)
-        threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
-        running.append(http)
-        server.url = f"http://127.0.0.1:{http.server_address[1]}/rerank"
-        return server
-
-    yield start
-    for http in running:
-        http.shutdown()
-        http.server_close()
-
-
-def ask(server: Server, slate: Slate = SLATE, **settings: Any) -> Any:
-    return HTTP(server.url, backoff=0.0, **settings).open(NOWHERE).score([slate])[0]
-
-
-def failure(server: Server, **settings: Any) -> str:
+def failure(server, **settings) -> str:
     with pytest.raises(RankerFailed) as caught:
         ask(server, **settings)
     message = str(caught.value)
@@ -128,20 +51,17 @@ def failure(server: Server, **settings: Any) -> str:
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_each_dialect_gives_scores_in_the_order_of_the_documents(serve, name):
-    server = serve(well(DIALECTS[name]))
-    expected = [worth(SLATE.query, doc.text) for doc in SLATE.docs]
-    assert ask(server, dialect=name).tolist() == expected
-    assert expected != sorted(expected, reverse=True)  # so the server's order was another
+    model = "" if name in ("tei", "vllm-score", "elasticsearch", "plain") else "m"
+    assert ask(serve(SPEAKERS[name]), dialect=name, model=model).tolist() == EXPECTED
 
 
-@pytest.mark.parametrize("name", ["cohere", "tei"])
-def test_a_served_ranker_keeps_the_contract(serve, name):
-    server = serve(well(DIALECTS[name]))
-    check_ranker(HTTP(server.url, dialect=name, pointwise=True, batch=2).open(NOWHERE))
+@pytest.mark.parametrize("reply", [servers.simple, servers.tei, servers.by_list])
+def test_a_served_ranker_keeps_the_contract(serve, reply):
+    check_ranker(HTTP(serve(reply).url).open(NOWHERE))
 
 
 def test_what_is_sent_to_a_cohere_like_server(serve):
-    server = serve(well(DIALECTS["cohere"]))
+    server = serve(simple)
     ask(server, model="m")
     assert server.bodies == [
         {"model": "m", "query": "red boat", "documents": ["tea", "Boats a red boat", "boat"], "top_n": 3}
@@ -150,7 +70,7 @@ def test_what_is_sent_to_a_cohere_like_server(serve):
 
 
 def test_what_is_sent_to_tei(serve):
-    server = serve(well(DIALECTS["tei"]))
+    server = serve(servers.tei)
     ask(server, dialect="tei")
     assert server.bodies == [
         {"query": "red boat", "texts": ["tea", "Boats a red boat", "boat"], "raw_scores": True, "truncate": True}
@@ -160,130 +80,75 @@ def test_what_is_sent_to_tei(serve):
 @pytest.mark.parametrize(
     ("url", "dialect"),
     [
-        ("https://api.cohere.com/v2/rerank", "cohere"),
-        ("http://localhost:8000/v1/rerank", "cohere"),
         ("https://api.voyageai.com/v1/rerank", "voyage"),
         ("https://api.mixedbread.com/v1/reranking", "mixedbread"),
         ("https://api.pinecone.io/rerank", "pinecone"),
         ("https://es.example.org:9200/_inference/rerank/mine", "elasticsearch"),
         ("http://localhost:8000/score", "vllm-score"),
+        ("https://api.cohere.com/v2/rerank", ""),
+        ("http://localhost:8000/v1/rerank", ""),
     ],
 )
-def test_auto_goes_by_the_url(url, dialect):
-    assert HTTP(url).open(NOWHERE).dialect == DIALECTS[dialect]
+def test_some_addresses_tell_the_dialect(url, dialect):
+    from shaketable.rankers.dialects import told_by
+
+    assert told_by(url) == dialect
 
 
 def test_a_slate_is_one_request_and_order_is_kept(serve):
-    server = serve(well(DIALECTS["cohere"]))
+    server = serve(simple)
     slates = [Slate(f"word{i}", tuple(Doc(f"word{j} text") for j in range(30))) for i in range(20)]
-    scores = HTTP(server.url).open(NOWHERE).score(slates)
+    scores = HTTP(server.url, **KNOWN).open(NOWHERE).score(slates)
     assert len(server.bodies) == 20
     assert [int(np.argmax(s)) for s in scores] == list(range(20))
 
 
 def test_several_requests_are_under_way_at_once(serve):
     together = threading.Barrier(3, timeout=20)  # nobody is answered before three have asked
-    speak = well(DIALECTS["cohere"])
 
-    def reply(nth: int, body: Any) -> tuple[int, Any, dict[str, str]]:
+    def reply(nth, body):
         together.wait()
-        return speak(nth, body)
+        return simple(nth, body)
 
-    scores = HTTP(serve(reply).url, concurrency=3).open(NOWHERE).score([SLATE] * 6)
+    scores = HTTP(serve(reply).url, concurrency=3, **KNOWN).open(NOWHERE).score([SLATE] * 6)
     assert all((s == scores[0]).all() for s in scores)
 
 
 def test_batch_cuts_what_is_pointwise(serve):
-    server = serve(well(DIALECTS["cohere"]))
+    server = serve(simple)
     scores = ask(server, pointwise=True, batch=2)
     assert sorted(len(body["documents"]) for body in server.bodies) == [1, 2]
-    assert scores.tolist() == [worth(SLATE.query, doc.text) for doc in SLATE.docs]
+    assert scores.tolist() == EXPECTED
 
 
 def test_no_documents_no_request(serve):
-    server = serve(well(DIALECTS["cohere"]))
-    ranker = HTTP(server.url).open(NOWHERE)
+    server = serve(simple)
+    ranker = HTTP(server.url, **KNOWN).open(NOWHERE)
     assert [s.shape for s in ranker.score([Slate("q", ()), Slate("q", ())])] == [(0,), (0,)]
     assert ranker.score([]) == []
     assert server.bodies == []
 
 
 def test_an_empty_text_goes_as_a_blank(serve):
-    server = serve(well(DIALECTS["cohere"]))
+    server = serve(simple)
     ask(server, Slate("", (Doc(""), Doc("a"))))
     assert (server.bodies[0]["query"], server.bodies[0]["documents"]) == (" ", [" ", "a"])
 
 
 def test_half_a_character_can_be_sent(serve):
-    server = serve(well(DIALECTS["cohere"]))
+    server = serve(simple)
     ask(server, Slate("q", (Doc("broken \ud83d emoji"),)))
     assert server.bodies[0]["documents"] == ["broken \ud83d emoji"]
-
-
-def test_a_server_that_is_busy_is_asked_again(serve):
-    speak = well(DIALECTS["cohere"])
-    server = serve(lambda nth, body: (429, "busy", {"Retry-After": "0"}) if nth < 3 else speak(nth, body))
-    scores = HTTP(server.url, backoff=3600.0).open(NOWHERE).score([SLATE])[0]  # Retry-After goes before the back-off
-    assert (len(scores), len(server.bodies)) == (3, 3)
-
-
-def test_a_server_that_fails_once_is_asked_again(serve):
-    speak = well(DIALECTS["cohere"])
-    server = serve(lambda nth, body: (503, "loading", {}) if nth == 1 else speak(nth, body))
-    assert len(ask(server)) == 3
-
-
-def test_a_server_that_always_fails(serve):
-    server = serve(always(500, {"error": "CUDA out of memory"}))
-    message = failure(server, retries=2)
-    assert len(server.bodies) == 3
-    assert "500" in message
-    assert "CUDA out of memory" in message
-    assert "tried 3 times" in message
-
-
-def test_one_failure_ends_the_others_waiting(serve):
-    server = serve(lambda nth, body: (400, "no", {}) if body["query"] == "bad" else (503, "wait", {}))
-    slates = [Slate(query, SLATE.docs) for query in ("bad", "good", "fine")]
-    with pytest.raises(RankerFailed, match="answered 400"):
-        HTTP(server.url, backoff=3600.0).open(NOWHERE).score(slates)
-
-
-def test_a_server_that_does_not_answer(serve):
-    done = threading.Event()
-
-    def reply(nth: int, body: Any) -> tuple[int, Any, dict[str, str]]:
-        done.wait(20)
-        return 200, rows(), {}
-
-    try:
-        message = failure(serve(reply), timeout=0.05, retries=1)
-    finally:
-        done.set()
-    assert "no answer within 0.05 seconds" in message
-    assert "tried 2 times" in message
-
-
-def test_a_server_that_is_down(monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/rerank"
-    message = failure(Server(always(200, {}), url=url), retries=1)
-    assert "cannot be reached" in message
-    assert "is the server running" in message
 
 
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [
         (400, {"message": "query too long"}, "query too long"),
-        (401, {"message": "who are you"}, "environment variable SHAKETABLE_API_KEY"),
-        (404, b"not found", "is this the address of a rerank endpoint"),
-        (413, b"payload too large", "the list is too long for this server; lower --depth"),
-        (422, b"missing field `texts` at line 1 column 9", "set dialect to 'tei'"),
-        (422, {"detail": [{"loc": ["body", "text_2"], "input": {}}]}, "set dialect to 'vllm-score'"),
-        (307, b"", "307"),
+        (413, b"payload too large", "takes no lists of 3 texts"),
+        (422, b"missing field `texts` at line 1 column 9", "dialect='tei'"),
+        (422, {"detail": [{"loc": ["body", "text_2"], "input": {}}]}, "dialect='vllm-score'"),
+        (303, b"", "303"),
     ],
 )
 def test_refusals_are_final_and_say_why(serve, status, body, said):
@@ -292,32 +157,25 @@ def test_refusals_are_final_and_say_why(serve, status, body, said):
     assert len(server.bodies) == 1
 
 
-def test_a_pydantic_server_names_the_field_it_misses(serve):
-    compact = b'{"detail":[{"type":"missing","loc":["body","texts"],"msg":"Field required","input":{"query":"x"}}]}'
-    assert "set dialect to 'tei'" in failure(serve(always(422, compact)))
-
-
 @pytest.mark.parametrize(
     ("body", "said"),
     [
         (b"<html><body>Welcome to nginx</body></html>", "answered no JSON: '<html>"),
         (b'{"results": [', "answered no JSON"),
         (b"\xff\xfe", "answered no JSON"),
-        (
-            {"error": "model not loaded"},
-            'answered in another shape: \'{"error": "model not loaded"}\'; set dialect to one',
-        ),
-        ("text", "answered in another shape"),
-        (None, "answered in another shape"),
-        ({"results": [1, 2, 3]}, "answered in another shape"),
-        ([{"index": 0, "score": 1.0}], "set dialect to 'tei'"),
-        ({"data": [{"index": 0, "relevance_score": 1.0}]}, "set dialect to 'voyage'"),
+        ({"error": "model not loaded"}, 'none of the dialects has: \'{"error": "model not loaded"}\''),
+        ("text", "none of the dialects has"),
+        (None, "none of the dialects has"),
+        ({"results": ["a", "b", "c"]}, "none of the dialects has"),
         (rows((0, 1.0), (2, 0.5)), "scored 2 texts of 3 (indexes 0, 2)"),
         (rows(), "scored 0 texts of 3 (indexes none)"),
-        (rows((0, 1.0), (2, 0.5), (2, 0.5)), "scored 3 texts of 3 (indexes 0, 2, 2), each must come once"),
-        (rows((0, 1.0), (1, 0.5), (3, 0.5)), "each must come once"),
-        (rows((0, 1.0), ("1", 0.5), (2, 0.5)), "each must come once"),
-        (rows((0, 1.0), ([1], 0.5), (2, 0.5)), "each must come once"),
+        (rows((0, 1.0), (2, 0.5), (2, 0.5)), "scored the text with index 2 more than once"),
+        (rows((0, 1.0), (1, 0.5), (3, 0.5)), "scored a text with index 3, which was not sent"),
+        (rows((0, 1.0), (1, 0.5), (-1, 0.5)), "scored a text with index -1, which was not sent"),
+        (rows((3, 1.0), (1, 0.5), (2, 0.5)), "indexes begin at 1 (3, 1, 2)"),
+        (rows((0, 1.0), ("1", 0.5), (2, 0.5)), "indexes are texts (0, '1', 2)"),
+        (rows((0, 1.0), ([1], 0.5), (2, 0.5)), "indexes are no whole numbers"),
+        (rows((0, 1.0), (True, 0.5), (2, 0.5)), "indexes are no whole numbers"),
     ],
 )
 def test_answers_that_are_no_scores(serve, body, said):
@@ -325,77 +183,6 @@ def test_answers_that_are_no_scores(serve, body, said):
     assert said in failure(server)
     unreadable = isinstance(body, bytes)
     assert (len(server.bodies) > 1) == unreadable, "what cannot be read at all may be a proxy's; the next may do"
-
-
-def test_an_unreadable_answer_is_asked_for_again(serve):
-    fine = well(DIALECTS["cohere"])
-    server = serve(lambda nth, body: (200, b"<html>busy</html>", {}) if nth == 1 else fine(nth, body))
-    scores = HTTP(server.url, backoff=0.01).open(NOWHERE).score([SLATE])[0]
-    np.testing.assert_allclose(scores, [worth(SLATE.query, doc.text) for doc in SLATE.docs])
-
-
-def test_an_answer_without_end_is_given_up(serve, monkeypatch):
-    monkeypatch.setattr(remote, "MOST_BYTES", 1 << 20)
-    server = serve(always(200, b"[" + b" " * (1 << 21)))
-    with pytest.raises(RankerFailed, match="more than 1 MB"):
-        HTTP(server.url, retries=0).open(NOWHERE).score([SLATE])
-
-
-def test_an_answer_that_drips_has_a_deadline():
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def drip() -> None:
-        connection, _ = listener.accept()
-        with connection:
-            connection.recv(65536)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
-            for _ in range(40):
-                try:
-                    connection.sendall(b" ")
-                except OSError:
-                    return
-                time.sleep(0.05)
-
-    threading.Thread(target=drip, daemon=True).start()
-    url = f"http://127.0.0.1:{listener.getsockname()[1]}/rerank"
-    started = time.monotonic()
-    with pytest.raises(RankerFailed, match=r"within 0\.3 seconds"):
-        HTTP(url, retries=0, timeout=5, deadline=0.3).open(NOWHERE).score([SLATE])
-    assert time.monotonic() - started < 2, "each byte came in time, the whole did not"
-    listener.close()
-
-
-def test_what_was_answered_before_a_failure_is_kept(serve, tmp_path):
-    fine = well(DIALECTS["cohere"])
-    server = serve(lambda nth, body: (400, {"error": "no"}, {}) if body["query"] == "bad" else fine(nth, body))
-    given = [Slate(query, SLATE.docs) for query in ("one", "two", "bad", "three")]
-    with pytest.raises(RankerFailed):
-        Road(Store(tmp_path / "s.sqlite")).score(HTTP(server.url, concurrency=1).open(NOWHERE), given)
-    asked = len(server.bodies)
-    Road(Store(tmp_path / "s.sqlite")).score(HTTP(server.url).open(NOWHERE), given[:2])
-    assert all(body["query"] in ("one", "two") for body in server.bodies[asked:])
-    assert len(server.bodies) - asked <= 4, "no more than a few, to see whether the server still says the same"
-
-
-def test_kept_answers_of_another_model_behind_the_same_address_are_not_used(serve, tmp_path):
-    fine = well(DIALECTS["cohere"])
-    worse = {"now": False}
-
-    def reply(nth, body):
-        status, answer, headers = fine(nth, body)
-        if worse["now"]:
-            for row in answer["results"]:
-                row["relevance_score"] = -row["relevance_score"]
-        return status, answer, headers
-
-    server = serve(reply)
-    given = [Slate(query, SLATE.docs) for query in ("red boat", "boat tea", "tea")]
-    first = Road(Store(tmp_path / "s.sqlite")).score(HTTP(server.url).open(NOWHERE), given)
-    worse["now"] = True
-    road = Road(Store(tmp_path / "s.sqlite"))
-    second = road.score(HTTP(server.url).open(NOWHERE), given)
-    np.testing.assert_allclose(second, [-scores for scores in first])
-    assert "no longer answers as it did" in road.remarks()[0]
 
 
 @pytest.mark.parametrize("score", [float("nan"), float("inf"), None])
@@ -407,66 +194,101 @@ def test_scores_that_are_words(serve):
     assert "scores are not numbers" in failure(serve(always(200, rows((0, 1.0), (1, "high"), (2, 0.5)))))
 
 
-@pytest.mark.parametrize(
-    ("dialect", "header", "value"),
-    [
-        ("cohere", "authorization", f"Bearer {SECRET}"),
-        ("tei", "authorization", f"Bearer {SECRET}"),
-        ("elasticsearch", "authorization", f"ApiKey {SECRET}"),
-        ("pinecone", "api-key", SECRET),
-    ],
-)
-def test_the_key_goes_into_its_header(serve, monkeypatch, dialect, header, value):
-    server = serve(well(DIALECTS[dialect]))
-    monkeypatch.setenv("MY_KEY", SECRET + "\n")
-    ask(server, dialect=dialect, key_env="MY_KEY")
-    assert server.headers[0][header] == value
+def test_what_was_answered_before_a_failure_is_kept(serve, tmp_path):
+    server = serve(lambda nth, body: (400, {"error": "no"}, {}) if body["query"] == "bad" else simple(nth, body))
+    given = [Slate(query, SLATE.docs) for query in ("one", "two", "bad", "three")]
+    with pytest.raises(RankerFailed):
+        Road(Store(tmp_path / "s.sqlite")).score(HTTP(server.url, concurrency=1).open(NOWHERE), given)
+    asked = len(server.lists)
+    Road(Store(tmp_path / "s.sqlite")).score(HTTP(server.url).open(NOWHERE), given[:2])
+    assert all(body["query"] in ("one", "two") for body in server.lists[asked:])
+    assert len(server.lists) - asked <= 4, "no more than a few, to see whether the server still says the same"
 
 
-def test_the_key_goes_nowhere_else(serve, monkeypatch):
-    monkeypatch.setenv("SHAKETABLE_API_KEY", SECRET)
-    server = serve(always(401, {"error": f"the key {SECRET} is not known"}))
-    assert SECRET not in failure(server)
-    model = HTTP(server.url, revision="1")
-    ranker = model.open(NOWHERE)
-    for text in (repr(ranker), repr(vars(ranker)["client"]), ranker.name, repr(model), RANKERS.spec(model)):
-        assert SECRET not in text
-    monkeypatch.setenv("SHAKETABLE_API_KEY", "another")
-    assert model.open(NOWHERE).fingerprint == ranker.fingerprint
+def negated(reply, when):
+    def changed(nth, body):
+        status, answer, headers = reply(nth, body)
+        if when(body):
+            for row in answer["results"]:
+                row["relevance_score"] = -row["relevance_score"]
+        return status, answer, headers
+
+    return changed
 
 
-@pytest.mark.parametrize("key", ["gr\u00fcn", "two\nlines"])
-def test_a_key_that_no_header_can_carry(monkeypatch, key):
-    monkeypatch.setenv("SHAKETABLE_API_KEY", key)
-    with pytest.raises(BadInput, match="SHAKETABLE_API_KEY") as caught:
-        HTTP("http://localhost/rerank").open(NOWHERE)
-    assert key not in str(caught.value)
+@pytest.mark.parametrize("revision", ["", "one"])
+def test_kept_answers_of_another_model_behind_the_same_address_are_not_used(serve, tmp_path, revision):
+    """What is served is known by what it says at first, or by its revision; then a few answers are compared."""
+    now = {"worse": False}
+    first_words_too = revision == ""
+    server = serve(negated(simple, lambda body: now["worse"] and (first_words_too or "planet" not in body["query"])))
+    given = [Slate(query, SLATE.docs) for query in ("red boat", "boat tea", "tea")]
+
+    def scores():
+        road = Road(Store(tmp_path / "s.sqlite"))
+        return road, road.score(HTTP(server.url, revision=revision).open(NOWHERE), given)
+
+    _, first = scores()
+    now["worse"] = True
+    road, second = scores()
+    np.testing.assert_allclose(second, [-s for s in first])
+    assert bool(road.remarks()) == bool(revision)
+    if revision:
+        assert "no longer answers as it did" in road.remarks()[0]
+    else:  # and the answers of the first model are still there when it is back
+        now["worse"], asked = False, len(server.lists)
+        _, third = scores()
+        np.testing.assert_allclose(third, first)
+        assert len(server.lists) - asked < len(given) * 3
 
 
-def test_a_fingerprint_names_what_is_asked():
-    url = "http://localhost:8000/rerank"
-    traits = Traits.of(HTTP(url).open(NOWHERE))
+def test_a_server_of_which_only_lists_have_changed_is_caught(serve, tmp_path):
+    now = {"worse": False}
+    server = serve(negated(simple, lambda body: now["worse"] and "planet" not in body["query"]))
+    given = [Slate(query, SLATE.docs) for query in ("red boat", "boat tea", "tea")]
+    first = Road(Store(tmp_path / "s.sqlite")).score(HTTP(server.url).open(NOWHERE), given)
+    now["worse"] = True
+    road = Road(Store(tmp_path / "s.sqlite"))
+    np.testing.assert_allclose(road.score(HTTP(server.url).open(NOWHERE), given), [-s for s in first])
+    assert "no longer answers as it did" in road.remarks()[0]
+
+
+def test_scores_are_kept_across_runs_without_being_asked_to(serve, tmp_path):
+    server = serve(simple)
+    given = [Slate(f"boat {i}", SLATE.docs) for i in range(50)]
+    first = Road(Store(tmp_path / "s.sqlite")).score(HTTP(server.url).open(NOWHERE), given)
+    asked = len(server.lists)
+    second = Road(Store(tmp_path / "s.sqlite")).score(HTTP(server.url).open(NOWHERE), given)
+    np.testing.assert_array_equal(first, second)
+    assert len(server.lists) - asked <= 6, "three pairs, twice"
+
+
+def test_a_fingerprint_names_what_is_asked(serve):
+    server = serve(simple)
+    url = server.url
+    traits = Traits.of(HTTP(url, pointwise=False).open(NOWHERE))
     assert (traits.name, traits.pointwise, traits.volatile, traits.in_flight, traits.chunk) == (url, False, True, 4, 1)
     marks = {
         HTTP(url, revision="1").open(NOWHERE).fingerprint,
         HTTP(url, revision="1", timeout=9).open(NOWHERE).fingerprint,
+        HTTP(url.removeprefix("http://"), revision="1").open(NOWHERE).fingerprint,
         HTTP(url, revision="2").open(NOWHERE).fingerprint,
         HTTP(url, revision="1", model="m").open(NOWHERE).fingerprint,
-        HTTP(url, revision="1", dialect="tei").open(NOWHERE).fingerprint,
+        HTTP(url, revision="1", dialect="tei", pointwise=True).open(NOWHERE).fingerprint,
+        HTTP(url).open(NOWHERE).fingerprint,
     }
-    assert len(marks) == 4
+    assert len(marks) == 5
     assert None not in marks
 
 
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (HTTP("localhost:8000/rerank"), "is not the URL"),
         (HTTP("http://"), "is not the URL"),
         (HTTP("ftp://host/x"), "is not the URL"),
         (HTTP("http://host:port/x"), "is not a URL"),
         (HTTP("https://me:hush@host/rerank"), "holds a password"),
-        (HTTP("http://host/", batch=8), "only pointwise=True allows"),
+        (HTTP("http://host/", batch=8, pointwise=False), "pointwise=False forbids"),
         (HTTP("http://host/", concurrency=0), "must be above 0"),
         (HTTP("http://host/", timeout=0), "must be above 0"),
     ],
@@ -482,17 +304,78 @@ def test_an_unknown_dialect_says_which_are_near():
         HTTP("http://host/", dialect="coher").open(NOWHERE)
 
 
-def test_written_as_a_url_or_in_full():
-    assert RANKERS.build("http://host:80/v1/rerank") == HTTP("http://host:80/v1/rerank")
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("http://host:80/v1/rerank", "http://host:80/v1/rerank"),
+        ("localhost:8080/rerank", "http://localhost:8080/rerank"),
+        ("localhost/rerank", "http://localhost/rerank"),
+        ("127.0.0.1:7997/rerank", "http://127.0.0.1:7997/rerank"),
+        ("reranker.example.org:443/v1/rerank", "https://reranker.example.org:443/v1/rerank"),
+        ("[::1]:8080/rerank", "http://[::1]:8080/rerank"),
+        ("gpu-box:8080", "http://gpu-box:8080"),
+    ],
+)
+def test_written_as_an_address_with_or_without_a_scheme(text, address):
+    model = RANKERS.build(text)
+    assert model == HTTP(text)
+    assert model.address == address
+    assert RANKERS.spec(model) == text
+
+
+def test_written_in_full():
     model = HTTP("http://host/rerank", dialect="tei", pointwise=True, batch=32)
     assert RANKERS.build(RANKERS.spec(model)) == model
 
 
+def test_an_address_without_a_scheme_is_asked(serve):
+    server = serve(simple)
+    ranker = RANKERS.build(server.url.removeprefix("http://")).open(NOWHERE)
+    assert ranker.score([SLATE])[0].tolist() == EXPECTED
+
+
 def test_the_road_names_the_query_that_a_server_fails_on(serve):
-    speak = well(DIALECTS["cohere"])
-    server = serve(lambda nth, body: (400, "no", {}) if body["query"] == "bad" else speak(nth, body))
+    server = serve(lambda nth, body: (400, "no", {}) if body["query"] == "bad" else simple(nth, body))
     road = Road(go_on=True)
     answers = road.score(HTTP(server.url).open(NOWHERE), [SLATE, Slate("bad", SLATE.docs)])
     assert answers[0] is not None
     assert answers[1] is None
     assert [failure.query for failure in road.failures] == ["bad"]
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "sent", "most"),
+    [
+        (422, '{"error":"batch size 33 > maximum allowed batch size 32","error_type":"Validation"}', 33, 32),
+        (413, "batch size 129 > maximum allowed batch size 128", 129, 128),
+        (400, '{"detail":"The number of documents cannot exceed 1000."}', 1200, 1000),
+        (400, "batch size is invalid, it should not be larger than 10.: input.contents", 20, 10),
+        (400, '{"message": "too many documents: 1500, the maximum is 1000"}', 1500, 1000),
+        (413, "Payload Too Large", 9, 4),
+        (413, "Payload Too Large", 1, 0),
+        (422, "`inputs` must have less than 512 tokens. Given: 534", 900, 0),
+        (422, "missing field `texts` at line 1 column 9", 100, 0),
+        (400, "input exceeds the maximum of 512 tokens", 900, 0),
+        (500, "maximum allowed batch size 32", 33, 0),
+    ],
+)
+def test_limits_are_read_from_refusals(status, message, sent, most):
+    assert most_texts(status, message, sent) == most
+
+
+def test_refusals_about_models_and_fields():
+    assert wants_model('{"detail":[{"type":"missing","loc":["body","model"],"msg":"Field required"}]}')
+    assert wants_model('{"message":"invalid request: model is required"}')
+    assert wants_model("The model `x` does not exist.")
+    assert not wants_model('{"detail":[{"loc":["body","texts"],"input":{"query":"model is required"}}]}')
+    assert fields_missed('{"detail":[{"type":"missing","loc":["body","texts"],"msg":"Field required"}]}') == ["texts"]
+
+
+def test_answers_of_every_shape_are_read():
+    expected = [(1, 0.9), (0, 0.1)]
+    lists = [[{"index": i, name: s} for i, s in expected] for name in ("score", "relevance_score")]
+    for found in lists:
+        for answer in (found, {"results": found}, {"data": found}, {"rerank": found, "usage": {}}):
+            assert rows_in(answer) == expected
+            assert in_place(rows_in(answer), 2) == [0.1, 0.9]
+    assert rows_in([0.1, 0.9]) == rows_in({"scores": [0.1, 0.9]}) == [(0, 0.1), (1, 0.9)]

@@ -91,7 +91,18 @@ def test_tasks_that_need_judgements_are_left_out_and_named(collection, bench):
     unjudged = Bench(replace(collection, qrels={}), bench.models)
     results, skipped = run_tasks(unjudged, [TASKS.build(name) for name in TASKS])
     assert [r.task for r in results] == ["agreement", "query-attack", "query-variation", "behaviour", "substitution"]
-    assert skipped.keys() == {"effectiveness", "variance", "risk", "fusion", "competition", "defence"}
+    assert skipped.keys() == {
+        "effectiveness",
+        "variance",
+        "risk",
+        "fusion",
+        "competition",
+        "defence",
+        "certificate",
+        "query_type_shift",
+        "corpus_shift",
+        "llm_ranker",
+    }
     assert {f.name for f in results.pop().findings} == {"attack success %", "attack boost"}
     assert not results.pop().findings, "no pair of a data set is enough to claim something"
     for result in results[1:]:

@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ShaketableError as error:
         _end(str(error), error.exit_code)
     except KeyboardInterrupt:
-        _end("stopped; finished scores are kept, run it again to go on", 130)
+        _end("stopped", 130)
     except BrokenPipeError:  # whoever read our output has seen enough
         _leave(0)
     except OSError as error:

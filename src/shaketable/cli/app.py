@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from shaketable.cli.attack import attack
 from shaketable.cli.audit import audit
@@ -17,8 +18,21 @@ from shaketable.cli.rank import rank
 from shaketable.cli.train import train
 from shaketable.cli.train_kinds import train_kinds
 from shaketable.cli.vary import vary
+from shaketable.errors import Stopped
+
+
+class Commands(TyperGroup):
+    """The commands. A stop from the keyboard is an error with a sentence of its own: typer would say nothing."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:  # the road says what is done, and what of it is kept
+            raise Stopped(str(stop) or "stopped") from stop
+
 
 app = typer.Typer(
+    cls=Commands,
     help="Measure, probe, attack and harden the robustness of search rankers.",
     no_args_is_help=True,
     add_completion=False,

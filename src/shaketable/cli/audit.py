@@ -11,7 +11,7 @@ from shaketable.cli import options as o
 
 
 def audit(
-    data: o.Data = "sample",
+    data: o.Collections = None,
     queries: o.QueriesFile = None,
     docs: o.DocsFile = None,
     qrels: o.QrelsFile = None,
@@ -40,9 +40,8 @@ def audit(
     check_writable(out)
     where: Any = {"split": split, "cut": cut, "candidates": candidates, "first_stage": first_stage, "depth": depth}
     how: Any = {"kinds": kinds, "limit": limit, "seed": seed, "keep_going": keep_going}
-    done = run(
-        chosen_data(data, queries, docs, qrels), ranker or (), task or (), **where, **how, watch=progress, say=say
-    )
+    given = chosen_data(data or "sample", queries, docs, qrels)
+    done = run(given, ranker or (), task or (), **where, **how, watch=progress, say=say)
     done.save(out)
     if json_to:
         emit_json(done.json(), json_to)

@@ -31,13 +31,14 @@ class Kind(StrEnum):
 
 def list_(
     kind: Annotated[Kind, typer.Argument(help="What to list.")],
+    name: Annotated[str | None, typer.Argument(help="One of them, to see its parameters: list rankers http.")] = None,
     json_to: Json = None,
 ) -> None:
-    """List what there is of a kind, each with a line on what it is."""
+    """List what there is of a kind, each with a line on what it is; with a name, the parameters of that one."""
     from shaketable.cli.console import emit_json, stdout
-    from shaketable.door.catalogue import listed
+    from shaketable.door.catalogue import listed, parameters
 
-    rows = listed(kind.value)
+    rows = listed(kind.value) if name is None else parameters(kind.value, name)
     if json_to:
         emit_json({"schema": "shaketable.list/1", "kind": kind.value, "rows": rows}, json_to)
         return

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,9 +90,41 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     if total == 0 or not sys.stderr.isatty():
         yield lambda done: None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeRemainingColumn
+    from rich.text import Text
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    class Words(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(bar.text())
+
+    bar = Bar(what, lambda done: bars.advance(task, done))
+    columns = (Words(), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        bar = bars.add_task(what, total=total)
-        yield lambda done: bars.advance(bar, done)
+        task = bars.add_task("", total=total)
+        yield bar
+
+
+@dataclass
+class Bar:
+    """What advances a progress bar, and has the words for it: what `beside` is given is asked whenever it is drawn."""
+
+    what: str
+    advance: Callable[[int], None]
+    say: Callable[[], str] = str
+
+    def text(self) -> str:
+        """What is being done and, where something is out of the ordinary, what it waits for.
+
+        >>> bar = Bar("scoring with mine", print)
+        >>> bar.beside(lambda: "3 tried again")
+        >>> bar.text()
+        'scoring with mine (3 tried again)'
+        """
+        said = self.say()
+        return cell(f"{self.what} ({said})" if said else self.what)
+
+    def beside(self, say: Callable[[], str]) -> None:
+        self.say = say
+
+    def __call__(self, done: int) -> None:
+        self.advance(done)

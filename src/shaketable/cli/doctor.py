@@ -1,4 +1,4 @@
-"""`shaketable doctor`: what is wrong with a collection, a run, or this installation."""
+"""`shaketable doctor`: what is wrong with a collection, a run, an endpoint, or this installation."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
 def doctor(
     path: Annotated[
-        str | None, typer.Argument(help="A collection ('sample', a folder, irds:ID) or a run file; none: this machine.")
+        str | None,
+        typer.Argument(
+            help="A collection ('sample', a folder, irds:ID), a run file, or an endpoint (a URL); none: this machine."
+        ),
     ] = None,
     qrels: Annotated[Path | None, typer.Option("--qrels", help="Judgements to hold a run against.")] = None,
     json_to: Json = None,
 ) -> None:
-    """Examine a collection, a run against judgements, or the installation; exit code 2 if it cannot be used."""
+    """Examine a collection, a run, an endpoint or the installation; the exit code is 2 if it cannot be used."""
     from shaketable.cli.console import emit_json, stdout
     from shaketable.report.files import plain
 
@@ -58,7 +61,7 @@ def _show_findings(console: Console, findings: list[Check]) -> None:
 
     signs = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]broken[/]"}
     table = Table(box=None, pad_edge=False)
-    for column in ("", "check", "count", "for example", "advice"):
+    for column in ("", "check", "count", "found", "advice"):
         table.add_column(column, justify="right" if column == "count" else "left", overflow="fold")
     for finding in findings:
         count = f"{finding.count}/{finding.total}" if finding.total else str(finding.count or "")
@@ -72,10 +75,13 @@ def _examine(path: str | None, qrels: Path | None) -> tuple[list[Check], Statist
     from shaketable.data.doctor import examine_collection, examine_installation, examine_run, statistics
     from shaketable.data.load import load
     from shaketable.data.trec import read_qrels, read_run
+    from shaketable.door.endpoint import examine_endpoint, is_endpoint
     from shaketable.errors import BadInput
 
     if path is None:
         return examine_installation(), None
+    if is_endpoint(path):
+        return examine_endpoint(path), None
     if Path(path).is_file():
         if qrels is None:
             raise BadInput("is a file: give --qrels too, to hold the run against", path)

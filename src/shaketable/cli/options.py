@@ -26,6 +26,11 @@ DocsFile = Annotated[
     typer.Option("--docs", help="With --queries: the documents, JSONL, TSV, CSV or Parquet with a column text (or "
                  "body) and, where known, docno (or id), title and url."),
 ]  # fmt: skip
+Collections = Annotated[
+    list[str] | None,
+    _several("--data", "The collection: 'sample', a BEIR folder, or 'irds:ID'; further ones are for the task "
+             "corpus-shift."),
+]  # fmt: skip
 Split = Annotated[
     str | None,
     typer.Option("--split", help="Measure on the queries of this split, such as test; 'all' for all."),

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from shaketable.data.beir import in_split, read_beir
@@ -27,6 +28,7 @@ SOURCES = {
     "irds:ID": "any collection that ir_datasets knows, e.g. irds:beir/scifact/test (extra: data)",
 }
 """What `load` reads, for who wonders."""
+Named = TypeVar("Named")
 TABLES = "files"
 FILES = ("docs", "queries", "qrels")
 """The name of a collection that is no folder, and the parameters that say where its parts are."""

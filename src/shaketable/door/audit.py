@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from shaketable.data.load import load
 from shaketable.data.splits import TEST, TRAIN
 from shaketable.data.trec import write_run
 from shaketable.door.names import named_models, several
-from shaketable.errors import UnknownName
+from shaketable.errors import BadInput, UnknownName
 from shaketable.extras import has
 from shaketable.files import home
 from shaketable.registry import LEXICAL, TASKS
@@ -94,7 +94,7 @@ class Audit:
 
 
 def audit(
-    data: str | Path | Collection = "sample",
+    data: str | Path | Collection | Sequence[str | Path | Collection] = "sample",
     rankers: Any = (),
     tasks: str | Task | Iterable[str | Task] = (),
     *,
@@ -118,27 +118,32 @@ def audit(
     has a split called test, that is what is measured on, unless another is named; "all" is every query. `kinds` says
     what kind each query is of: "rules", a file, or the folder of a model that `train_kinds` wrote. Without rankers
     there are default ones, and `say` is told which. The lists of all queries are part of the result, unless `runs` is
-    False: then rankers are asked for nothing but what the tasks want.
+    False: then rankers are asked for nothing but what the tasks want. Of several collections the first is what rankers
+    are put on; the others are for the task corpus-shift.
     """
     started = time.perf_counter()
-    chosen = [TASKS.build(task) if isinstance(task, str) else task for task in several(tasks) or usual_tasks()]
     models = named_models(rankers)
+    named = several(tasks) or usual_tasks(models.values())
+    chosen = [TASKS.build(task) if isinstance(task, str) else task for task in named]
+    first, *others = several(data)
+    if others:
+        chosen = with_corpora(chosen, others)
     bench = open_bench(
-        data, models, split, candidates, cut, depth, limit, seed, first_stage, keep_going, watch, executor, kinds
+        first, models, split, candidates, cut, depth, limit, seed, first_stage, keep_going, watch, executor, kinds
     )
-    if not models:
+    if not models and any(getattr(task, "needs_rankers", True) for task in chosen):
         bench = replace(bench, models=default_models(bench, say))
     count = f"{len(bench.collection.docs):,} documents, {len(bench.queries):,} queries"
-    say(f"{bench.collection.name}: {count}; {', '.join(bench.models)}")
     kinds_told = told(bench.queries) if kinds or any(query.kind for query in bench.queries.values()) else ""
     if kinds:
         say(f"kinds of queries by {kinds}: {kinds_told}")
+    say(f"{bench.collection.name}: {count}" + (f"; {', '.join(bench.models)}" if bench.models else ""))
     results, skipped = run_tasks(bench, chosen)
     lists = {name: bench.run(name) for name in bench.models} if runs else {}
     seconds = {"seconds": f"{time.perf_counter() - started:.1f}"}
     provenance = bench.provenance() | {"tasks": [TASKS.spec(task) for task in chosen], "command": sys.argv[1:]}
     return Audit(
-        f"Robustness of {len(bench.models)} rankers on {bench.collection.name}",
+        f"Robustness of {f'{len(bench.models)} ' if bench.models else ''}rankers on {bench.collection.name}",
         bench.summary() | ({"kinds of queries": kinds_told} if kinds_told else {}) | seconds,
         tuple(results),
         provenance | ({"skipped": skipped} if skipped else {}),
@@ -146,6 +151,24 @@ def audit(
         skipped,
         bench.remarks() | ({} if bench.qrels else {"without judgements": UNJUDGED}),
     )
+
+
+def with_corpora(tasks: Iterable[Task], others: Iterable[str | Path | Collection]) -> list[Task]:
+    """The tasks, those that compare corpora with these others."""
+    texts = []
+    for other in others:
+        if isinstance(other, Collection) and not other.source:
+            raise BadInput(f"{other.name} is in memory only; a second collection is named by a text, so save it first")
+        texts.append(other.source if isinstance(other, Collection) else str(other))
+    added: list[Task] = []
+    for task in tasks:
+        known = getattr(task, "corpora", None)
+        added.append(task if known is None else replace(task, corpora=(*known, *texts)))  # type: ignore[type-var]
+    if not any(hasattr(task, "corpora") for task in added):
+        raise BadInput(
+            "several collections are for the task corpus-shift; name it with --task corpus-shift, or give one --data"
+        )
+    return added
 
 
 def open_bench(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,7 @@ from shaketable.registry import (
     TASKS,
     WRITERS,
     Catalogue,
+    described,
 )
 from shaketable.text.resources import PACKAGED, has_weights, model_places, resources
 
@@ -34,6 +36,44 @@ WEIGHTS = ("checkpoint", "expander")
 def listed(kind: str) -> dict[str, str]:
     """What there is of a kind, such as "rankers": name -> a line on what it is."""
     return LISTS[kind]()
+
+
+def parameters(kind: str, name: str) -> dict[str, str]:
+    """The parameters of one thing of a kind: name -> what it is, its default, and an example.
+
+    >>> parameters("rankers", "bm25")["k1"]
+    'A number. By default 1.2. Example: bm25(k1=1.2)'
+    """
+    catalogue = CATALOGUES.get(kind)
+    if catalogue is None:
+        raise BadInput(f"{kind} have no parameters to list; those that have are {', '.join(CATALOGUES)}")
+    name = name if name in catalogue else name.replace("-", "_")
+    make = catalogue.class_of(name)
+    fields = [field for field in dataclasses.fields(make) if field.init] if dataclasses.is_dataclass(make) else []
+    needed = [field for field in fields if _default(field) is dataclasses.MISSING]
+    always = [f"{field.name}={field.metadata.get('example', '...')!r}" for field in needed]
+    return {name: _line(catalogue, name)} | {
+        field.name: _parameter(catalogue, make, field, lambda given: f"{name}({', '.join([*always, *given])})")
+        for field in fields
+    }
+
+
+def _parameter(
+    catalogue: Catalogue, make: type[Any], field: dataclasses.Field[Any], spec: Callable[[list[str]], str]
+) -> str:
+    """What its class says of it, or else its type; the default; and an example, its class's own or the default."""
+    kind = described(typing.get_type_hints(make).get(field.name, Any))
+    says = field.metadata.get("says") or kind[:1].upper() + kind[1:]
+    default = _default(field)
+    if default is dataclasses.MISSING:
+        return f"{says.rstrip('.')}. It must be given. Example: {spec([])}"
+    text = catalogue.spec(default) if dataclasses.is_dataclass(default) else repr(default)
+    example = field.metadata.get("example") or f"{field.name}={text}"
+    return f"{says.rstrip('.')}. By default {text}. Example: {spec([example])}"
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
 def lacking(make: type[Any]) -> str:
@@ -106,6 +146,21 @@ def _data() -> dict[str, str]:
 def _resources() -> dict[str, str]:
     return {r.name: f"found at {r.where}" if r.found else f"not at {r.where}; {r.advice}" for r in resources()}
 
+
+CATALOGUES = {
+    "rankers": RANKERS,
+    "tasks": TASKS,
+    "probes": PROBES,
+    "recipes": ATTACKS,
+    "goals": GOALS,
+    "constraints": CONSTRAINTS,
+    "detectors": DETECTORS,
+    "defences": DEFENCES,
+    "synonyms": SYNONYMS,
+    "edits": EDITS,
+    "learners": LEARNERS,
+}
+"""What has parameters."""
 
 LISTS: dict[str, Callable[[], dict[str, str]]] = {
     "rankers": _rankers,

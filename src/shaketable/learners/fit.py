@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from shaketable import registry
 from shaketable.data.letor import MOST, Letor
 from shaketable.data.splits import folds
-from shaketable.errors import BadInput
+from shaketable.errors import BadInput, check
 from shaketable.learners.baselines import Baselines
 from shaketable.learners.ndcg import NDCG
 from shaketable.learners.plan import Lessons, Plan
-from shaketable.rankers.features import NAMES, Extractor
+from shaketable.rankers.features import FIELDS, NAMES, Extractor, part_of
 from shaketable.rankers.ltr import FittedModel, Linear, Trees
 from shaketable.rankers.saved import Saved
 from shaketable.text.tokens import Tokenizer
@@ -46,12 +46,27 @@ class Fit:
     """How much each feature has to say; only ratios mean something."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class FeatureLearner(ABC):
-    """A learner from features: a frozen dataclass whose fields are its settings (see `types.Learner`)."""
+    """A learner from features: a frozen dataclass whose fields are its settings (see `types.Learner`).
+
+    parts         the parts of a document whose features are computed: title, url, body, document (title and body). A
+                  ranker that is to go to collections without titles does better to learn without them.
+    """
 
     grid: ClassVar[Mapping[str, Sequence[Any]]]
-    names: ClassVar[tuple[str, ...]] = NAMES
-    """The features that are computed of a collection's texts."""
+    all_names: ClassVar[tuple[str, ...]] = NAMES
+    """The features of all parts."""
+
+    parts: tuple[str, ...] = tuple(FIELDS)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features that are computed of a collection's texts."""
+        found = tuple(name for name in self.all_names if part_of(name) in self.parts)
+        fine = bool(found) and set(self.parts) <= FIELDS.keys()
+        check(registry.LEARNERS.spec(self), fine, "parts", f"some of {', '.join(FIELDS)}", self.parts)
+        return found
 
     @abstractmethod
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> Fit:
@@ -185,11 +200,11 @@ def tune(
     trials: list[dict[str, Any]] = []
     for point in product(*grid.values()):
         settings = dict(zip(grid, point, strict=True))
-        fit = replace(learner, **settings).fit_rows(train, valid, seed, baselines)  # type: ignore[type-var]
+        fit = replace(learner, **settings).fit_rows(train, valid, seed, baselines)
         value = float(measure.of(fit.predictor.predict(valid.features)).mean())
         trials.append(settings | {"best": fit.best, "valid": value})
     winner = max(trials, key=lambda trial: trial["valid"])
-    return Tuned(replace(learner, **{name: winner[name] for name in grid}), trials)  # type: ignore[type-var]
+    return Tuned(replace(learner, **{name: winner[name] for name in grid}), trials)
 
 
 def cross_validate(
@@ -244,8 +259,10 @@ def letor_of(
     qids, blocks = tuple(listed), []
     for start in range(0, len(qids), BATCH):
         batch = qids[start : start + BATCH]
-        slates = [Slate(queries[qid].text, tuple(collection.docs[docno] for docno in listed[qid])) for qid in batch]
-        blocks.append(extractor.rows(slates).astype(np.float32))
+        # lists share documents, and one that is looked up may be read from a file
+        docs = {docno: collection.docs[docno] for docno in dict.fromkeys(d for qid in batch for d in listed[qid])}
+        slates = [Slate(queries[qid].text, tuple(docs[docno] for docno in listed[qid])) for qid in batch]
+        blocks.append(extractor.remembered(slates).astype(np.float32))
     labels = np.array([max(0, qrels.get(qid, {}).get(docno, 0)) for qid in qids for docno in listed[qid]])
     if labels.max() > MOST:
         raise BadInput(f"a judgement of {collection.name} is {labels.max()}; labels to learn from are 0 to {MOST}")

@@ -5,7 +5,7 @@ The grids are those of paper 000, section 3.3.2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -23,10 +23,16 @@ from shaketable.types import Collection, Model, Run, Slate, Watch, ranking, unwa
 
 @dataclass(frozen=True)
 class LexicalLearner:
-    """A lexical ranker such as bm25: tuned, its parameters are those that do best on the validation queries."""
+    """A lexical ranker such as bm25: tuned, its parameters are those that do best on the validation queries.
+
+    ranker     the ranker, whose parameters are chosen or stay as they are
+    measure    what "best" means
+    tuned      whether `fit` chooses the parameters, from coarse to fine (`coarse_to_fine`), and keeps what it found
+    """
 
     ranker: str
     measure: str = "AP"
+    tuned: bool = False
 
     def __post_init__(self) -> None:
         RANKERS.build(self.ranker)
@@ -50,11 +56,15 @@ class LexicalLearner:
         watch: Watch = unwatched,
         overwrite: bool = False,
     ) -> Saved:
-        """Leave the ranker in the folder as it is, with what it reaches on the queries `valid`, or on `train`."""
+        """Leave the ranker in the folder, tuned or as it is, with what it reaches on `valid`, or on `train`."""
         if plan is not None and plan != Plan():
             raise BadInput(f"{self.ranker} learns from judgements alone; {plan.spec} is for other learners")
         qids = list(valid or train)
         model = RANKERS.build(self.ranker)
+        if self.tuned:  # as it will rank: a search, where the collection brings no candidates
+            candidates = collection.candidates or None
+            chosen = self._coarsely(model, collection, qids, candidates, depth, watch)
+            model = replace(model, **chosen)
         value = self._value(model, collection, qids, candidates, depth)
         card = {
             "learner": self.ranker,
@@ -91,6 +101,26 @@ class LexicalLearner:
         best = replace(model, **{name: winner[name] for name in self.grid})
         return replace(self, ranker=RANKERS.spec(best)), trials
 
+    def _coarsely(
+        self,
+        model: Any,
+        collection: Collection,
+        qids: Sequence[str],
+        candidates: Run | None,
+        depth: int,
+        watch: Watch,
+    ) -> dict[str, Any]:
+        """The best parameters that a search from coarse to fine finds; none where there are none to choose."""
+        if not self.grid:
+            return {}
+        with watch(f"tuning {self.ranker}", 0) as advance:
+
+            def value(settings: Mapping[str, Any]) -> float:
+                advance(1)
+                return self._value(replace(model, **settings), collection, qids, candidates, depth)
+
+            return coarse_to_fine(self.grid, value)
+
     def _value(
         self, model: Model, collection: Collection, qids: Sequence[str], candidates: Run | None, depth: int
     ) -> float:
@@ -111,3 +141,39 @@ class LexicalLearner:
             run = {q: f.head(depth) for q, f in zip(judged, retrieve(ranker, self.ranker, texts, depth), strict=True)}
         qrels = {qid: collection.qrels[qid] for qid in judged}
         return float(score_table(self.measure, qrels, {self.ranker: run}).values.mean())
+
+
+def coarse_to_fine(
+    grid: Mapping[str, Sequence[Any]], value: Callable[[Mapping[str, Any]], float], first: int = 8
+) -> dict[str, Any]:
+    """The point of a grid with the highest value, found by halving: some of its points are tried, each once.
+
+    It begins with about `first` values of each parameter, evenly spread, then looks at the neighbours of the best
+    point, half as far away each time. Where the value has one hill it is climbed; of several, the highest of those that
+    the first look saw. Ties go to the point that was tried first.
+
+    >>> coarse_to_fine({"x": range(1000)}, lambda point: -abs(point["x"] - 700))
+    {'x': 700}
+    """
+    names = list(grid)
+    steps = [max(1, len(grid[name]) // first) for name in names]
+    known: dict[tuple[int, ...], float] = {}
+
+    def look(places: Sequence[Sequence[int]]) -> tuple[int, ...]:
+        for point in product(*places):
+            if point not in known:
+                known[point] = value({name: grid[name][at] for name, at in zip(names, point, strict=True)})
+        return max(known, key=known.__getitem__)
+
+    best = look([range(step // 2, len(grid[name]), step) for name, step in zip(names, steps, strict=True)])
+    while True:
+        around = [
+            [at for at in (place - step, place, place + step) if 0 <= at < len(grid[name])]
+            for name, place, step in zip(names, best, steps, strict=True)
+        ]
+        nearer = look(around)
+        if nearer == best:  # no neighbour is better: look nearer, until there is nothing nearer
+            if max(steps) == 1:
+                return {name: grid[name][at] for name, at in zip(names, best, strict=True)}
+            steps = [max(1, step // 2) for step in steps]
+        best = nearer

@@ -18,5 +18,5 @@ class LGBM(LambdaMART):
     MacAvaney, Feldman, Goharian, Downey, Cohan. ABNIRML: analyzing the behavior of neural IR models. TACL 2022.
     """
 
-    names: ClassVar[tuple[str, ...]] = PHRASES
+    all_names: ClassVar[tuple[str, ...]] = PHRASES
     """The features that it learns from where it is given a collection."""

@@ -12,7 +12,7 @@ of LETOR (Qin et al. LETOR: a benchmark collection for research on learning to r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +31,8 @@ from shaketable.types import Corpus, Doc, Slate, fingerprint
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 BLOCK = 16_384  # pairs at a time; bounds what matching them takes
+REMEMBERED = 100_000  # feature rows of a corpus; some 25 MB beside their texts
+OPEN = 8  # corpora, each with its columns, whose rows are remembered at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +155,15 @@ PHRASES = tuple(f"{feature}({field})" for feature in ORDERED for field in ("titl
 """Columns that see the order of words, for L-GBM."""
 
 
+def part_of(name: str) -> str:
+    """The part of a document that a column is about.
+
+    >>> part_of("bm25(title)")
+    'title'
+    """
+    return name.removesuffix(")").partition("(")[2]
+
+
 @dataclass(frozen=True, eq=False)
 class Part:
     """A corpus of one field of each document."""
@@ -189,10 +200,23 @@ class Extractor:
     fields: dict[str, Index]
     reader: Reader
     phrases: PhraseReader | None = None
+    _rows: dict[tuple[str, Doc], Floats] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(cls, corpus: Corpus, tokenizer: Tokenizer, names: Sequence[str] = NAMES) -> Extractor:
-        """Index the fields that the names speak of, if that was not done before."""
+        """Index the fields that the names speak of, if that was not done before.
+
+        All who learn and rank by the same columns of a corpus share one extractor, and so the rows that it remembers.
+        """
+        key = fingerprint(corpus.fingerprint, repr(tokenizer), tuple(names))
+        extractor = _in_use.pop(key, None) or cls._opened(corpus, tokenizer, names)
+        _in_use[key] = extractor  # the one that was used last comes last
+        while len(_in_use) > OPEN:
+            del _in_use[next(iter(_in_use))]
+        return extractor
+
+    @classmethod
+    def _opened(cls, corpus: Corpus, tokenizer: Tokenizer, names: Sequence[str]) -> Extractor:
         every = [f"{feature}({field})" for feature in (*FEATURES, *ORDERED) for field in FIELDS]
         for name in names:
             if name not in every:
@@ -217,6 +241,20 @@ class Extractor:
         model = [self.phrases.model.remark] if self.phrases else []
         return [*(index.remark for index in self.fields.values()), *model]
 
+    def remembered(self, slates: Sequence[Slate]) -> Floats:
+        """The features of every document of every slate; of a query and a text that were seen lately, without work."""
+        rows, keys = self._rows, [(slate.query, doc) for slate in slates for doc in slate.docs]
+        if len(rows) > REMEMBERED:
+            rows.clear()
+        fresh: dict[str, list[Doc]] = {}
+        for query, doc in dict.fromkeys(keys):
+            if (query, doc) not in rows:
+                fresh.setdefault(query, []).append(doc)
+        unseen = [Slate(query, tuple(docs)) for query, docs in fresh.items()]
+        found = iter(self.rows(unseen))
+        rows.update(((slate.query, doc), next(found)) for slate in unseen for doc in slate.docs)
+        return np.array([rows[key] for key in keys]).reshape(len(keys), len(self.names))
+
     def rows(self, slates: Sequence[Slate]) -> Floats:
         """The features of every document of every slate, one row each, in their order."""
         pairs = [(query, doc) for query, slate in enumerate(slates) for doc in slate.docs]
@@ -231,10 +269,10 @@ class Extractor:
         texts = np.array([docs.setdefault(doc, len(docs)) for _, doc in pairs])
         rows = np.empty((len(pairs), len(self.names)))
         columns = [name.removesuffix(")").partition("(")[::2] for name in self.names]
-        for field, part in FIELDS.items():
-            named = {feature: column for column, (feature, where) in enumerate(columns) if where == field}
-            if field in self.fields:
-                found = self._match(self.fields[field], bags, owners, list(map(part, docs)), texts)
+        for name, part in FIELDS.items():
+            named = {feature: column for column, (feature, where) in enumerate(columns) if where == name}
+            if name in self.fields:
+                found = self._match(self.fields[name], bags, owners, list(map(part, docs)), texts)
                 for feature in named.keys() & FEATURES.keys():
                     rows[:, named[feature]] = FEATURES[feature](found)
             if self.phrases and named.keys() & ORDERED.keys():
@@ -270,6 +308,9 @@ class Extractor:
             df=index.df[numbers[places]],
             cf=index.cf[numbers[places]],
         )
+
+
+_in_use: dict[str, Extractor] = {}
 
 
 def _added(places: Ints, values: Floats, size: int) -> Floats:

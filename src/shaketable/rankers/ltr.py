@@ -24,7 +24,7 @@ from shaketable.rankers import folder as folders
 from shaketable.rankers.features import Extractor
 from shaketable.rankers.trees import Forest, parse
 from shaketable.text.tokens import Tokenizer
-from shaketable.types import Collection, Doc, Scores, Slate, fingerprint
+from shaketable.types import Collection, Scores, Slate, fingerprint
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,6 @@ KINDS = ("linear", "trees")
 """What model folders call these models."""
 NORMALISATIONS = ("query", "none")
 BLOCK = 8192  # rows scored at a time
-REMEMBERED = 100_000  # feature rows; some 25 MB beside their texts
 
 
 class Predictor(Protocol):
@@ -197,13 +196,12 @@ def read_model(folder: str | Path) -> FittedModel:
 class FittedRanker:
     """A learned model on a collection. With normalisation a score depends on the whole list, so lists are never split.
 
-    What does not depend on the list, the features of a query and a text, is remembered.
+    What does not depend on the list, the features of a query and a text, the extractor remembers.
     """
 
     name: str
     model: FittedModel
     extractor: Extractor
-    _rows: dict[tuple[str, Doc], Floats] = field(default_factory=dict, repr=False)
     family: ClassVar[str] = "learned from features"
 
     @property
@@ -226,17 +224,7 @@ class FittedRanker:
 
     def features(self, slates: Sequence[Slate]) -> Floats:
         """The features of each document of each slate, not normalised."""
-        rows, keys = self._rows, [(slate.query, doc) for slate in slates for doc in slate.docs]
-        if len(rows) > REMEMBERED:
-            rows.clear()
-        fresh: dict[str, list[Doc]] = {}
-        for query, doc in dict.fromkeys(keys):
-            if (query, doc) not in rows:
-                fresh.setdefault(query, []).append(doc)
-        unseen = [Slate(query, tuple(docs)) for query, docs in fresh.items()]
-        found = iter(self.extractor.rows(unseen))
-        rows.update(((slate.query, doc), next(found)) for slate in unseen for doc in slate.docs)
-        return np.array([rows[key] for key in keys]).reshape(len(keys), len(self.extractor.names))
+        return self.extractor.remembered(slates)
 
 
 def _write(folder: Path, trees: str) -> None:

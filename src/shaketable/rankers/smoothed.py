@@ -270,6 +270,11 @@ class SmoothedRanker:
     def notice(self) -> str:
         return str(getattr(self.base, "notice", ""))
 
+    @property
+    def net(self) -> Any:
+        """The net that is smoothed, if there is one: who holds the ranker has its gradients, though not those of σ."""
+        return getattr(self.base, "net", None)
+
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         """One array a slate; a draw that comes more than once is asked for once."""
         pairs = [(slate.query, doc) for slate in slates for doc in slate.docs]

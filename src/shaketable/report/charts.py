@@ -117,7 +117,7 @@ class Plot:
         """A chart of these rows, each with a hint of what it is."""
         rows = [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
         for row in rows:
-            row["hint"] = "; ".join(f"{name}: {cell(row[role])}" for role, name in self.names.items())
+            row["hint"] = "; ".join(f"{name}: {cell(row[role])}" for role, name in self.names.items()) + _rests_on(row)
         return _chart(rows)
 
     def color(self, legend: Any = None) -> Any:
@@ -662,6 +662,16 @@ def _chart(rows: Sequence[Mapping[Any, Any]]) -> Any:
     import altair as alt
 
     return alt.Chart(alt.InlineData(values=list(rows)))
+
+
+def _rests_on(row: Mapping[str, Any]) -> str:
+    """What a number rests on, for its hint: the interval and the queries, where they are known."""
+    said = ""
+    if not missing(row.get("low")) and not missing(row.get("high")):
+        said += f"; 95 %: {number(row['low'], 3)} to {number(row['high'], 3)}"
+    if not missing(row.get("n")):
+        said += f"; queries: {row['n']:.0f}"
+    return said
 
 
 def _hinted(chart: Any) -> Any:

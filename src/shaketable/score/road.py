@@ -11,9 +11,10 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import groupby, islice
+from itertools import groupby, islice, repeat
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -45,6 +46,7 @@ class Traits:
     in_flight: int = 1
     chunk: int = 0
     noise: float = 0.0
+    floor: float = 0.0
 
     @classmethod
     def of(cls, ranker: Ranker | Retriever, name: str = "") -> Traits:
@@ -58,6 +60,7 @@ class Traits:
                 in_flight=int(getattr(ranker, "in_flight", 1)),
                 chunk=int(getattr(ranker, "chunk", 0)),
                 noise=float(getattr(ranker, "noise", 0.0)),
+                floor=float(getattr(ranker, "floor", 0.0)),
             )
 
 
@@ -66,13 +69,16 @@ class Spent:
     """What a ranker was asked for and what it cost, in pairs of a query and a document.
 
     `asked` is all that was wanted and `scored` what was left of it after removing duplicates and looking up; a search
-    counts as many pairs as it finds. `searches` are queries that were searched for, `seconds` the ranker's own time.
+    counts as many pairs as it finds. `searches` are queries that were searched for, `seconds` the ranker's own time,
+    `failed` the queries (each as often as it was asked for with another list) that the ranker failed on, of `queries`.
     """
 
     asked: int = 0
     scored: int = 0
     searches: int = 0
     seconds: float = 0.0
+    queries: int = 0
+    failed: int = 0
 
 
 @dataclass
@@ -150,6 +156,12 @@ class Road:
         """What a reader should know of the answers that were kept."""
         damaged = self.store.damaged if self.store else 0
         said = [f"{damaged:,} answers kept on disk were damaged; they were asked for again"] if damaged else []
+        said += [
+            f"{name} failed on {spent.failed:,} of {spent.queries:,} lists ({spent.failed / spent.queries:.0%}), "
+            "which count in no number"
+            for name, spent in self.spent.items()
+            if spent.failed
+        ]
         return said + [f"{name} no longer answers as it did, so nothing that was kept is used" for name in self.changed]
 
     def _walk(
@@ -163,8 +175,14 @@ class Road:
         todo = self._look_up(asked, way, units, keys, values, on_disk) if kept else list(range(len(units)))
         weights = [way.weight(units[i]) for i in todo]
         size = asked.traits.chunk or self.chunk
-        jobs = ((part, asked.job(way, [units[i] for i in part], self.go_on)) for part in chunks(todo, weights, size))
-        with self.watch(f"{way.verb} with {asked.traits.name}", sum(weights)) as advance:
+        # who takes several chunks at a time is a server, and to a server a chunk is one request, for one query
+        queries = [way.query(units[i]) for i in todo] if asked.traits.in_flight > 1 else None
+        parts = chunks(todo, weights, size, queries)
+        jobs = ((part, asked.job(way, [units[i] for i in part], self.go_on)) for part in parts)
+        what = f"{way.verb} with {asked.traits.name}"
+        finished: list[int] = []
+        with self.watch(what, sum(weights)) as advance, self._interrupted(what, finished, todo, on_disk):
+            show_beside(advance, asked.ranker)
             for part, (answers, seconds) in completed(self._executor(asked.traits), jobs):
                 for i, answer in zip(part, self._answered(asked, units, part, way, answers), strict=True):
                     values[i] = answer
@@ -173,13 +191,30 @@ class Road:
                 spent.scored += sum(way.pairs(units[i], values[i]) for i in part)
                 if kept:
                     self._keep(way, [(keys[i], values[i]) for i in part if values[i] is not None], on_disk)
+                finished += part
                 advance(sum(way.weight(units[i]) for i in part))
+        spent.queries += len(places)
+        spent.failed += sum(any(values[i] is None for i in place) for place in places)
         spent.asked += (
             sum(map(len, places))  # pairs already
             if isinstance(way, Pairs)
             else sum(way.pairs(units[i], values[i]) for place in places for i in place)
         )
         return values, places
+
+    @contextmanager
+    def _interrupted(self, what: str, finished: list[int], todo: list[int], on_disk: bool) -> Iterator[None]:
+        """Whoever is stopped from the keyboard is told what is done of it, and whether that is kept."""
+        try:
+            yield
+        except KeyboardInterrupt as interrupt:
+            kept = (
+                "are kept: give the same command again to go on"
+                if on_disk and self.store is not None
+                else "are lost, for answers of this ranker are not kept"
+            )
+            count = f"{len(finished):,} of {len(todo):,} answers had come, and {kept}"
+            raise KeyboardInterrupt(f"stopped while {what}: {count}") from interrupt
 
     def _distinct(
         self, asked: _Asked, way: Way[Unit], wanted: Sequence[Any]
@@ -225,7 +260,8 @@ class Road:
     ) -> bool:
         """Does what is served behind a name still answer as it did? A few answers are asked for twice to find out.
 
-        They may differ from those on disk by no more than twice what they differ from each other.
+        They may differ from those on disk by no more than twice what they differ from each other, or than the floor
+        that the ranker knows of.
         """
         name = self._names(asked)
         if name not in self._trusted:
@@ -237,7 +273,7 @@ class Road:
             )
             kept = [way.numbers(known[keys[i]]) for i in some]
             noise = max(float(np.abs(a - b).max(initial=0)) for a, b in zip(once, again, strict=True))
-            near = 1e-6 + 2 * noise
+            near = 1e-6 + 2 * max(noise, asked.traits.floor)
             same = [
                 len(a) == len(b) and np.allclose(a, b, rtol=1e-6, atol=near) for a, b in zip(once, kept, strict=True)
             ]
@@ -419,22 +455,35 @@ def settled(scores: Scores | None, noise: float) -> Any:
     return same
 
 
-def chunks(items: list[int], weights: list[int], size: int) -> Iterator[list[int]]:
+def chunks(items: list[int], weights: list[int], size: int, groups: Sequence[str] | None = None) -> Iterator[list[int]]:
     """Cut in order, each part at most `size` heavy; an item heavier than that stands alone.
 
     >>> list(chunks([0, 1, 2, 3], [2, 2, 9, 1], size=4))
     [[0, 1], [2], [3]]
+
+    With groups, one for each item, no part has items of two of them.
+
+    >>> list(chunks([0, 1, 2, 3], [1, 1, 1, 1], size=4, groups=["a", "b", "b", "b"]))
+    [[0], [1, 2, 3]]
     """
     part: list[int] = []
     total = 0
-    for item, weight in zip(items, weights, strict=True):
-        if part and total + weight > size:
+    last: str | None = None
+    for item, weight, group in zip(items, weights, groups or repeat(None, len(items)), strict=True):
+        if part and (total + weight > size or group != last):
             yield part
             part, total = [], 0
         part.append(item)
         total += weight
+        last = group
     if part:
         yield part
+
+
+def show_beside(advance: Any, ranker: Any) -> None:
+    """Let a progress display that can (see `types.Watch`) show what a ranker waits for."""
+    if callable(beside := getattr(advance, "beside", None)):
+        beside(lambda: str(getattr(ranker, "status", "")))
 
 
 class Way(Protocol[Unit]):

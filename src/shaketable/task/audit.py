@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from shaketable.bench import Bench
 from shaketable.errors import BadInput, NotApplicable
 from shaketable.registry import TASKS
-from shaketable.types import Result, Task
+from shaketable.task.shifted import compared
+from shaketable.types import Model, Result, Task
 
 UNJUDGED = (
     "There are no judgements, so every number here says how far rankings move or agree, not how good they are. Whether "
@@ -18,9 +19,20 @@ UNJUDGED = (
 """What a reader of an audit without judgements should know."""
 
 
-def usual_tasks() -> list[str]:
-    """The names of the tasks that an audit runs where none is named: all but those that are `asked_only`."""
-    return [name for name in TASKS if not getattr(TASKS.class_of(name), "asked_only", False)]
+def usual_tasks(models: Iterable[Model] = ()) -> list[str]:
+    """The names of the tasks that an audit of these models runs where none is named.
+
+    That is all but those that are `asked_only`, and those that are for models of a kind (`is_for`) of which there is
+    none.
+    """
+    known = list(models)
+    classes = {name: TASKS.class_of(name) for name in TASKS}
+    return [
+        name
+        for name, make in classes.items()
+        if not getattr(make, "asked_only", False)
+        and (not hasattr(make, "is_for") or any(make.is_for(model) for model in known))
+    ]
 
 
 def run_tasks(bench: Bench, tasks: Sequence[Task]) -> tuple[list[Result], dict[str, str]]:
@@ -37,7 +49,7 @@ def run_tasks(bench: Bench, tasks: Sequence[Task]) -> tuple[list[Result], dict[s
                 skipped[spec] = str(error)
     if not results:
         raise BadInput(f"no task applies: {'; '.join(f'{task}: {reason}' for task, reason in skipped.items())}")
-    return results, skipped
+    return compared(results), skipped
 
 
 def _idle(bench: Bench, task: Task) -> str:

@@ -1,0 +1,147 @@
+"""What the road to an endpoint adds to a bare httpx loop, with 4, 16 and 64 requests in flight.
+
+    python benchmarks/endpoints.py [--quick]
+
+A server on the loopback, in a process of its own, answers each request after 50 ms. The same lists are sent to it by
+httpx in a loop, in threads and by asyncio, of which the faster counts, and by the ranker `http` through the road, with
+a store on disk, each answer checked, put in order and kept. Goal: at most 1.1 times the bare loop, in the same run.
+What the ranker finds out in its first words with the server, two small requests once, is timed apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import os
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+
+from shaketable.rankers.remote import HTTP
+from shaketable.score.road import Road
+from shaketable.score.store import Store
+from shaketable.types import Collection, Doc, Ranker, Slate
+
+WAIT = 0.05
+NOWHERE = Collection("empty", {}, {})
+
+
+class Server(asyncio.Protocol):
+    """A rerank server that does nothing but wait: keep-alive, Cohere's shape, a score for each text by its length."""
+
+    def connection_made(self, transport):
+        self.transport, self.data = transport, b""
+
+    def data_received(self, data):
+        self.data += data
+        while b"\r\n\r\n" in self.data:
+            head, _, rest = self.data.partition(b"\r\n\r\n")
+            lines = head.lower().split(b"\r\n")
+            length = next((int(line[15:]) for line in lines if line.startswith(b"content-length:")), 0)
+            if len(rest) < length:
+                return
+            body, self.data = rest[:length], rest[length:]
+            asyncio.get_running_loop().call_later(WAIT, self.answer, body)
+
+    def answer(self, body):
+        texts = json.loads(body)["documents"]
+        rows = [{"index": i, "relevance_score": 1 / (1 + len(text))} for i, text in enumerate(texts)]
+        rows.sort(key=lambda row: -row["relevance_score"])
+        content = json.dumps({"results": rows}).encode()
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        if not self.transport.is_closing():
+            self.transport.write(head.encode() + content)
+
+
+def serve(port) -> None:
+    async def run() -> None:
+        server = await asyncio.get_running_loop().create_server(Server, "127.0.0.1", 0, backlog=512)
+        port.send(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    asyncio.run(run())
+
+
+def slates(number: int, start: int) -> list[Slate]:
+    """Lists of 20 texts of 30 to 49 words, no two lists alike."""
+    words = "words of a passage that was found for a query and is to be ranked now ".split() * 4
+    return [
+        Slate(f"query {start + q}", tuple(Doc(f"text {q} " + " ".join(words[: 30 + i])) for i in range(20)))
+        for q in range(number)
+    ]
+
+
+def bodies(work: list[Slate]) -> list[dict]:
+    return [{"query": s.query, "documents": [doc.text for doc in s.docs], "top_n": len(s.docs)} for s in work]
+
+
+def in_threads(url: str, work: list[Slate], in_flight: int) -> list[list[float]]:
+    limits = httpx.Limits(max_connections=in_flight, max_keepalive_connections=in_flight)
+    with httpx.Client(limits=limits) as client, ThreadPoolExecutor(in_flight) as pool:
+        return list(pool.map(lambda body: client.post(url, json=body).json(), bodies(work)))
+
+
+def by_asyncio(url: str, work: list[Slate], in_flight: int) -> list[list[float]]:
+    async def run():
+        limits = httpx.Limits(max_connections=in_flight, max_keepalive_connections=in_flight)
+        room = asyncio.Semaphore(in_flight)
+        async with httpx.AsyncClient(limits=limits) as client:
+
+            async def one(body):
+                async with room:
+                    return (await client.post(url, json=body)).json()
+
+            return await asyncio.gather(*[one(body) for body in bodies(work)])
+
+    return asyncio.run(run())
+
+
+def by_the_road(ranker: Ranker, work: list[Slate], in_flight: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        answers = Road(Store(Path(folder) / "scores.sqlite")).score(ranker, work)
+        assert all(answer is not None for answer in answers)
+
+
+def timed(call, *arguments) -> float:
+    started = time.perf_counter()
+    call(*arguments)
+    return time.perf_counter() - started
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer requests")
+    rounds = 8 if parser.parse_args().quick else 20
+    os.environ["NO_PROXY"] = "127.0.0.1"
+    here, there = multiprocessing.Pipe()
+    server = multiprocessing.get_context("spawn").Process(target=serve, args=(there,), daemon=True)
+    server.start()
+    url = f"http://127.0.0.1:{here.recv()}/rerank"
+    in_threads(url, slates(4, 0), 4)  # what is imported on first use
+    for in_flight in (4, 16, 64):
+        number = in_flight * rounds
+        ranker = HTTP(url, concurrency=in_flight).open(NOWHERE)
+        first_words = timed(getattr, ranker, "met")
+        laps: dict = {in_threads: [], by_the_road: []}
+        for lap in range(5):
+            work = slates(number, lap * number)
+            laps[in_threads].append(timed(in_threads, url, work, in_flight))
+            laps[by_the_road].append(timed(by_the_road, ranker, work, in_flight))
+        asynchronous = timed(by_asyncio, url, slates(number, 0), in_flight)
+        threads, road = min(laps[in_threads]), min(laps[by_the_road])  # others use this machine too
+        bare = min(threads, asynchronous)
+        print(
+            f"{in_flight} in flight, {number} requests: httpx in threads {threads:.2f} s, by asyncio "
+            f"{asynchronous:.2f} s; by the road {road:.2f} s, ratio {road / bare:.2f} (goal 1.1)"
+        )
+        print(f"  waiting alone takes {WAIT * rounds:.2f} s; the first words took {first_words:.2f} s, once")
+    server.terminate()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""In which portions a language model is shown a list, and how a ranking comes of its answers.
+
+Each way is a generator: it yields the numbers of the documents to show, in that order, and is sent the answer, the
+positions in what was shown, best first. A question for one winner is sent the winner's position alone; an answer that
+nobody could read is empty. In the end it returns the numbers of all documents, best first. Nothing here knows of words
+or of servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import TypeAlias
+
+Asking: TypeAlias = Generator[tuple[int, ...], tuple[int, ...], list[int]]
+
+
+def windows(count: int, size: int, step: int) -> Asking:
+    """A window slides from the end of the list to its start; each time what it shows is put into the answer's order.
+
+    So a document can rise from the last place to the first, while it can sink by one window at most. The last window
+    begins at the first document, whatever the length of the list.
+
+    Sun, Yan, Ma, Wang, Ren, Chen, Yin, Ren. Is ChatGPT good at search? EMNLP 2023, section 3.2.
+    """
+    order = list(range(count))
+    start = max(0, count - size)
+    while count > 1:
+        shown = tuple(order[start : start + size])
+        answer = yield shown
+        order[start : start + size] = [shown[i] for i in answer]
+        if start == 0:
+            break
+        start = max(0, start - step)
+    return order
+
+
+def all_pairs(count: int) -> Asking:
+    """Every pair is shown in both orders; who wins both has a point, otherwise each has half of one.
+
+    Documents with equally many points keep the order of the input.
+
+    Qin, Jagerman, Hui, et al. Large language models are effective text rankers with pairwise ranking prompting. NAACL
+    2024 (Findings), section 3.2: PRP-Allpair.
+    """
+    points = [0.0] * count
+    for left in range(count):
+        for right in range(left + 1, count):
+            winner = yield from _duel(left, right)
+            for one in (left, right):
+                points[one] += 0.5 if winner is None else float(winner == one)
+    return sorted(range(count), key=lambda i: -points[i])
+
+
+def sorted_pairs(count: int) -> Asking:
+    """The list is sorted by pairs, each shown in both orders: where these disagree, the order of the input stays.
+
+    As PRP-Sorting of Qin et al., by merging, which never moves documents that tie.
+    """
+
+    def sort(numbers: Sequence[int]) -> Asking:
+        if len(numbers) < 2:
+            return list(numbers)
+        left = yield from sort(numbers[: len(numbers) // 2])
+        right = yield from sort(numbers[len(numbers) // 2 :])
+        merged: list[int] = []
+        while left and right:
+            winner = yield from _duel(left[0], right[0])
+            merged.append((right if winner == right[0] else left).pop(0))
+        return merged + left + right
+
+    order = yield from sort(range(count))
+    return order
+
+
+def _duel(left: int, right: int) -> Generator[tuple[int, ...], tuple[int, ...], int | None]:
+    """The winner of a pair in both orders; None where the answers disagree or cannot be read."""
+    first = yield (left, right)
+    second = yield (right, left)
+    if not first or not second or (left, right)[first[0]] != (right, left)[second[0]]:
+        return None
+    return (left, right)[first[0]]
+
+
+def sets(count: int, size: int, top: int) -> Asking:
+    """A heap whose nodes have size - 1 children: a node and its children are shown, and the best of them moves up.
+
+    The best `top` documents are taken out one by one; the others keep the order of the input. Where an answer cannot
+    be read, the order of the input decides.
+
+    Zhuang, Zhuang, Koopman, Zuccon. A setwise approach for effective and highly efficient zero-shot ranking with large
+    language models. SIGIR 2024: setwise.heapsort.
+    """
+    heap = list(range(count))
+    for node in reversed(range((count - 2) // (size - 1) + 1 if count > 1 else 0)):
+        yield from _sift(heap, node, size)
+    best: list[int] = []
+    while heap and len(best) < top:
+        best.append(heap[0])
+        last = heap.pop()
+        if heap:
+            heap[0] = last
+            yield from _sift(heap, 0, size)
+    return best + sorted(heap)
+
+
+def _sift(heap: list[int], node: int, size: int) -> Generator[tuple[int, ...], tuple[int, ...], None]:
+    """Let a node sink until it is better than its children."""
+    while children := range(node * (size - 1) + 1, min(len(heap), node * (size - 1) + size)):
+        places = (node, *children)
+        answer = yield tuple(heap[i] for i in places)
+        best = places[answer[0]] if answer else min(places, key=heap.__getitem__)
+        if best == node:
+            return
+        heap[node], heap[best] = heap[best], heap[node]
+        node = best
+
+
+def led(asking: Asking, answer: Callable[[tuple[int, ...]], tuple[int, ...]]) -> list[int]:
+    """Put every question of a way to whoever answers; what it returns in the end.
+
+    >>> led(windows(4, size=2, step=1), lambda shown: (1, 0))
+    [3, 0, 1, 2]
+    """
+    try:
+        shown = next(asking)
+        while True:
+            shown = asking.send(answer(shown))
+    except StopIteration as end:
+        order: list[int] = end.value
+        return order

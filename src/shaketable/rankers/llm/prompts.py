@@ -1,0 +1,252 @@
+"""What a language model is asked, in words, and what its answers say. Templates of a user's are files.
+
+A template has placeholders in braces, such as {query}, and nothing else in it is special: values are put in once, so
+that braces in a query or in a passage stay what they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, inf, log
+from pathlib import Path
+
+from shaketable.errors import BadInput
+
+METHODS = ("listwise", "pointwise", "pairwise", "setwise")
+PLACEHOLDERS = {
+    "listwise": ("query", "passages", "count"),
+    "pointwise": ("query", "passage"),
+    "pairwise": ("query", "a", "b"),
+    "setwise": ("query", "passages", "count"),
+}
+"""What templates of each method may hold; all but the count must be there."""
+
+WORDINGS: Mapping[str, Mapping[str, str]] = {
+    "listwise": {
+        "plain": """Here are {count} passages, each with a number in brackets.
+
+{passages}
+
+Search query: {query}
+
+Order the {count} passages by how well they answer the search query, the best one first. Write nothing but the numbers \
+in brackets, in the form [2] > [1] > [3].""",
+        "role": """You are an expert assessor who puts search results in order of relevance.
+
+The user searched for: {query}
+
+The results to put in order:
+{passages}
+
+List all {count} result numbers from the most to the least relevant for "{query}", like this: [3] > [1] > [2]. \
+Do not explain anything.""",
+        "terse": """Query: {query}
+{passages}
+Ranking of [1] to [{count}] by relevance to the query, best first, as [] > []:""",
+    },
+    "pointwise": {
+        "plain": """Passage: {passage}
+
+Search query: {query}
+
+Does the passage answer the search query? Reply with one word, Yes or No.""",
+        "role": """You are an expert assessor of search results. Somebody searched for "{query}" and got this result:
+
+{passage}
+
+Is the result relevant? Answer Yes or No, and nothing else.""",
+        "terse": """Query: {query}
+Passage: {passage}
+Relevant (Yes or No):""",
+    },
+    "pairwise": {
+        "plain": """Search query: {query}
+
+Passage A: {a}
+
+Passage B: {b}
+
+Which of the two passages answers the search query better? Reply with one letter, A or B.""",
+        "role": """You are an expert assessor of search results. Somebody searched for "{query}" and got two results.
+
+Passage A: {a}
+
+Passage B: {b}
+
+Name the more relevant one. Answer A or B, and nothing else.""",
+        "terse": """Query: {query}
+A: {a}
+B: {b}
+More relevant (A or B):""",
+    },
+    "setwise": {
+        "plain": """Here are {count} passages, each with a number in brackets.
+
+{passages}
+
+Search query: {query}
+
+Which of the passages answers the search query best? Write nothing but its number in brackets, such as [2].""",
+        "role": """You are an expert assessor of search results. The user searched for: {query}
+
+{passages}
+
+Name the most relevant of the {count} results by its number in brackets. Do not explain anything.""",
+        "terse": """Query: {query}
+{passages}
+Most relevant, as []:""",
+    },
+}
+"""The wordings that are built in, for each method."""
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_BRACKETED = re.compile(r"\[\s*(\d{1,6})\s*\]")
+_BARE = re.compile(r"[\d\s>,;.()=-]+")
+"""An answer of numbers without brackets, and of what may stand between them."""
+_THOUGHTS = re.compile(r"^.*?</think>", re.DOTALL)
+"""What a reasoning model writes before its answer."""
+CERTAIN = 20.0
+"""The log-odds of a word that comes without a probability."""
+
+
+def read_template(path: Path, method: str) -> str:
+    """A user's template for a method, with all that the method has to say in it."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise BadInput("there is no such file, and the template should be in it", path) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"the template cannot be read ({error})", path) from error
+    known = PLACEHOLDERS[method]
+    held = set(_PLACEHOLDER.findall(text))
+    listed = ", ".join(f"{{{name}}}" for name in known)
+    if strange := sorted(held - set(known)):
+        raise BadInput(f"{{{strange[0]}}} is no placeholder of a {method} template; there are {listed}", path)
+    if absent := [name for name in known if name not in held and name != "count"]:
+        raise BadInput(f"a {method} template needs {{{absent[0]}}}; the placeholders are {listed}", path)
+    return text
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """The template with values in the place of their names. What stands in a value is never looked at.
+
+    >>> filled("{query}: {passage}", {"query": "tea", "passage": "{query} and {0.__class__}"})
+    'tea: {query} and {0.__class__}'
+    """
+    return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), template)
+
+
+def prompt(method: str, template: str, query: str, texts: Sequence[str]) -> str:
+    """The question about a query and the texts that are shown."""
+    values = {"query": query, "count": str(len(texts))}
+    if method == "pointwise":
+        values["passage"] = texts[0]
+    elif method == "pairwise":
+        values["a"], values["b"] = texts
+    else:
+        values["passages"] = "\n".join(f"[{i}] {text}" for i, text in enumerate(texts, 1))
+    return filled(template, values)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What an answer says: positions in what was shown, best first, and what was wrong with the answer.
+
+    `fault` is "" for an answer in the form that was asked for, "repaired" where it leaves no doubt all the same, and
+    "unreadable" where it says nothing.
+    """
+
+    order: tuple[int, ...]
+    fault: str = ""
+
+
+def read_ranking(text: str, count: int) -> Reading:
+    """The permutation that an answer names. What it names twice counts once, what it leaves out comes last, in order.
+
+    >>> read_ranking("[2] > [3] > [1]", 3)
+    Reading(order=(1, 2, 0), fault='')
+    >>> read_ranking("[2] > [2] > [7]", 3)
+    Reading(order=(1, 0, 2), fault='repaired')
+    >>> read_ranking("I cannot rank these 3 texts.", 3)
+    Reading(order=(0, 1, 2), fault='unreadable')
+    """
+    said = _numbers(text)
+    named = list(dict.fromkeys(number - 1 for number in said if 1 <= number <= count))
+    order = tuple(named + [i for i in range(count) if i not in named])
+    if not named:
+        return Reading(order, "unreadable")
+    return Reading(order, "" if len(said) == count == len(named) else "repaired")
+
+
+def read_choice(text: str, count: int) -> Reading:
+    """The one number that an answer names; several different ones are no choice.
+
+    >>> read_choice("[2]", 3), read_choice("The best is [2], yes, [2].", 3), read_choice("[1] or [2]", 3)
+    (Reading(order=(1,), fault=''), Reading(order=(1,), fault='repaired'), Reading(order=(), fault='unreadable'))
+    """
+    said = _numbers(text)
+    if len(set(said)) != 1 or not 1 <= said[0] <= count:
+        return Reading((), "unreadable")
+    return Reading((said[0] - 1,), "" if re.fullmatch(r"\W*\d+\W*", text) else "repaired")
+
+
+def read_letter(text: str) -> Reading:
+    """A or B; both are no choice. The article "a" is no letter: capitals count, or a letter that stands alone.
+
+    >>> read_letter("B"), read_letter("Passage A is a better answer."), read_letter("A and B")
+    (Reading(order=(1,), fault=''), Reading(order=(0,), fault='repaired'), Reading(order=(), fault='unreadable'))
+    """
+    alone = re.fullmatch(r"\W*([abAB])\W*", text)
+    if alone:
+        return Reading(("ab".index(alone[1].lower()),))
+    named = set(re.findall(r"\b([AB])\b", text))
+    return Reading(("AB".index(named.pop()),), "repaired") if len(named) == 1 else Reading((), "unreadable")
+
+
+def yes_or_no(text: str, tops: Mapping[str, float]) -> tuple[float, str]:
+    """ln p(yes) - ln p(no), and what was wrong with the answer.
+
+    `tops` are log-probabilities of the first token. Tokens that differ in case and blanks are added up; what is not
+    among them is at most as probable as the least of them. Without probabilities the word itself counts, as certain.
+
+    >>> yes_or_no("Yes", {" yes": -1.0, "No": -3.0})
+    (2.0, '')
+    >>> yes_or_no("no.", {}), yes_or_no("Perhaps", {})
+    ((-20.0, ''), (0.0, 'unreadable'))
+    """
+    found = {word: _together(tops, word) for word in ("yes", "no")}
+    if max(found.values()) > -inf:
+        least = min(tops.values())
+        return max(found["yes"], least) - max(found["no"], least), ""
+    words = [word.lower() for word in re.findall(r"[^\W\d_]+", text)]
+    said = {word for word in words if word in found}
+    if len(said) != 1:
+        return 0.0, "unreadable"
+    return (CERTAIN if "yes" in said else -CERTAIN), "" if len(words) == 1 else "repaired"
+
+
+def without_thoughts(text: str) -> str:
+    """An answer without what a reasoning model thought before it.
+
+    >>> without_thoughts("<think>[1] or [2]?</think> [2] > [1]")
+    '[2] > [1]'
+    """
+    return _THOUGHTS.sub("", text).strip()
+
+
+def _numbers(text: str) -> list[int]:
+    """Numbers in brackets; bare ones only where there is nothing else, for elsewhere they may be years."""
+    found = _BRACKETED.findall(text)
+    if not found and _BARE.fullmatch(text):
+        found = re.findall(r"\d{1,6}", text)
+    return [int(number) for number in found]
+
+
+def _together(tops: Mapping[str, float], word: str) -> float:
+    alike = [value for token, value in tops.items() if token.strip(" \t\n▁Ġ.,").lower() == word]
+    if not alike:
+        return -inf
+    most = max(alike)
+    return most + log(sum(exp(value - most) for value in alike))

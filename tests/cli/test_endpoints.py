@@ -1,0 +1,126 @@
+"""An endpoint from the command line: the doctor's visit, the list of parameters, a server that dies, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from shaketable.registry import RANKERS
+from tests import servers
+from tests.processes import SOURCE
+from tests.servers import Server, running
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+def test_the_doctor_visits_an_endpoint(shaketable):
+    with running(Server(servers.tei)) as server:
+        ended = shaketable("doctor", server.url, "--json", "out.json")
+    assert ended.code == 0, ended.out
+    for words in ("dialect", "tei", "latency", "noise floor", "32/100", "between 300 and"):
+        assert words in ended.out
+    findings = json.loads(Path("out.json").read_text())["findings"]
+    assert {"check": "dialect", "severity": "ok"}.items() <= findings[0].items()
+
+
+def test_the_doctor_on_an_endpoint_that_cannot_be_used(shaketable):
+    with running(Server(servers.by_place)) as server:
+        ended = shaketable("doctor", f"mine={server.url.removeprefix('http://')}")
+    assert ended.code == 2
+    assert "nothing is re-ranked" in " ".join(ended.out.split())
+
+
+def test_list_shows_the_parameters_of_one_thing(shaketable):
+    ended = shaketable("list", "rankers", "http", "--json", "-")
+    rows = json.loads(ended.out)["rows"]
+    assert list(rows) == ["http", *(field.name for field in fields(RANKERS.class_of("http")))]
+    for name, line in list(rows.items())[1:]:
+        example = line.partition("Example: ")[2]
+        assert name in example
+        RANKERS.build(example)
+    assert "concurrency=16" in shaketable("list", "rankers", "http").out
+    assert "did you mean http" in shaketable("list", "rankers", "htpp").complaint()
+    assert "have no parameters" in shaketable("list", "data", "sample").complaint()
+
+
+@pytest.mark.parametrize("kind", ["rankers", "tasks", "edits", "learners", "recipes", "probes"])
+def test_every_thing_can_be_shown(kind):
+    from shaketable.door.catalogue import CATALOGUES, parameters
+
+    for name in CATALOGUES[kind]:
+        assert parameters(kind, name)[name]
+
+
+def test_a_function_in_a_file_is_a_ranker(shaketable, folder, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "helper.py").write_text("def length(text):\n    return len(text)\n")
+    source = "from helper import length\ndef fn(query, texts):\n    return [length(t) for t in texts]\n"
+    (tmp_path / "elsewhere" / "my.py").write_text(source)
+    ended = shaketable("rank", "--data", folder, "--ranker", "./elsewhere/my.py:fn", "--out", "a.run")
+    assert ended.code == 0, ended.err
+    assert "by ./elsewhere/my.py:fn" in ended.err
+    assert (
+        "there is no file" in shaketable("rank", "--data", folder, "--ranker", "./no.py:fn", "--out", "b").complaint()
+    )
+    wrong = shaketable("rank", "--data", folder, "--ranker", "./elsewhere/my.py:fm", "--out", "b")
+    assert "there is no 'fm'" in wrong.complaint()
+
+
+def test_a_server_that_fails_on_some_is_told_as_a_share(shaketable, folder):
+    def reply(nth, body):
+        return (400, {"error": "no"}, {}) if "bark" in body["query"] else servers.simple(nth, body)
+
+    with running(Server(reply)) as server:
+        words = ("rank", "--data", folder, "--ranker", f"mine={server.url}", "--out", "a.run")
+        assert "bark for pain" in shaketable(*words).complaint()
+        ended = shaketable(*words, "--keep-going")
+    assert ended.code == 0, ended.err
+    assert "mine failed on 1 of 3 lists (33%)" in ended.err
+    assert "2 of 3 queries" in ended.err
+
+
+def test_control_c_tells_the_truth(tmp_path):
+    """What it says has come is there the next time, and nobody waits for what has not."""
+
+    def slowly(nth, body):
+        if nth > 12 and server.reply is slowly:
+            time.sleep(60)
+        return servers.simple(nth, body)
+
+    env = {**os.environ, "PYTHONPATH": str(SOURCE), "SHAKETABLE_HOME": str(tmp_path / "home")}
+    with running(Server(slowly)) as server:
+        spec = f"mine=http(url='{server.url}', concurrency=3, timeout=90)"
+        words = ["rank", "--ranker", spec, "--depth", "5", "--limit", "30", "--out", str(tmp_path / "a.run")]
+        command = [sys.executable, "-c", "from shaketable.cli import main; main()", *words]
+        victim = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, encoding="utf-8")
+        while len(server.bodies) < 15 and victim.poll() is None:
+            time.sleep(0.01)
+        time.sleep(0.2)
+        victim.send_signal(signal.SIGINT)
+        _, said = victim.communicate(timeout=40)
+        assert victim.returncode == 130
+        (line,) = said.splitlines()
+        counts = re.fullmatch(
+            r"shaketable: stopped while scoring with mine: (\d+) of (\d+) answers had come, and are kept: "
+            r"give the same command again to go on",
+            line,
+        )
+        assert counts, line
+        server.reply = servers.simple
+        before = len(server.bodies)
+        subprocess.run(command, env=env, check=True, capture_output=True)
+        texts = sum(len(body["documents"]) for body in server.lists[-(len(server.bodies) - before - 2) :])
+        checked_again = 2 * 3
+        assert texts == int(counts[2]) - int(counts[1]) + checked_again

@@ -1,0 +1,57 @@
+"""The shifts of kind and of corpus from the command line: what is printed, what is written, what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from shaketable.data.beir import write_beir
+from tests.task.planted import LONG, SHORT, planted
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """A corpus with kinds and splits, and another one."""
+    write_beir(planted("home", {"brief": SHORT, "wordy": LONG}, queries=20, train=12), tmp_path / "home")
+    write_beir(planted("away", {"": LONG}, queries=12), tmp_path / "away")
+    return "home", "away"
+
+
+def test_two_collections(shaketable, folders, tmp_path):
+    home, away = folders
+    words = ("audit", "--data", home, "--data", away, "--task", "corpus-shift(rankers=('ql', 'ranksvm'))")
+    ended = shaketable(*words, "--out", "out", "--ranker", "bm25", "--fail-under", "ranksvm.drop(another corpus)>=-90")
+    assert ended.code == 0, ended.err
+    assert "How does a ranker fare on a corpus that it was not trained on?" in ended.out
+    assert "zero-shot" in ended.out
+    written = json.loads((tmp_path / "out" / "results.json").read_text())
+    (result,) = written["results"]
+    assert result["task"] == "corpus-shift"
+    assert any("away" in text for text in written["provenance"]["tasks"]), "which corpora there were is told"
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "ranksvm: drop % against the same ranker trained where it is tested" in page
+
+
+def test_kinds(shaketable, folders, tmp_path):
+    task = "query-type-shift(rankers=('ranksvm',), measure='RR@10')"
+    ended = shaketable("audit", "--data", folders[0], "--task", task, "--out", "out")
+    assert ended.code == 0, ended.err
+    assert "default" not in ended.err
+    assert "-75.0" in ended.out
+    assert "tested on the queries measured on" in " ".join(ended.out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--data", "home", "--task", "corpus-shift"), "there is only home; name another one with a second --data"),
+        (("--data", "home", "--data", "away"), "several collections are for the task corpus-shift"),
+        (("--data", "home", "--data", "gone", "--task", "corpus-shift"), "there is no collection 'gone'"),
+        (("--data", "away", "--task", "query-type-shift"), "no split train to learn from"),
+        (("--data", "home", "--task", "query-type-shift(train=13)"), "has 12 queries to learn from, and 13 are needed"),
+        (("--data", "home", "--data", "away", "--task", "corpus-shift(rankers=('knrm',))"), "name a file of vectors"),
+    ],
+)
+def test_what_is_refused(shaketable, folders, words, complaint):
+    assert complaint in shaketable("audit", *words, "--out", "out").complaint()
