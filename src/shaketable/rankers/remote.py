@@ -214,6 +214,12 @@ class Remote:
         return (self._most or PAIRS) if self.pointwise else 1
 
     @property
+    def unasked(self) -> dict[str, Any]:
+        """Its traits as far as settings tell them, for a plan that sends nothing: most servers score text by text."""
+        apart = self.settings.pointwise is not False
+        return {"pointwise": apart, "chunk": (self.settings.batch or PAIRS) if apart else 1, "fingerprint": None}
+
+    @property
     def status(self) -> str:
         """Retries and waits, for whoever looks on."""
         return self.line.gate.status

@@ -112,6 +112,7 @@ class LLMRanker:
 
     needs_judgements: ClassVar[bool] = False
     needs_scoring: ClassVar[bool] = True
+    adapts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check("llm-ranker", self.orders >= 2, "orders", "2 or more", self.orders)

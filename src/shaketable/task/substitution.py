@@ -100,6 +100,7 @@ class Substitution:
 
     needs_judgements: ClassVar[bool] = False
     needs_scoring: ClassVar[bool] = True
+    adapts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check("substitution", self.targets >= 1, "targets", "1 or more", self.targets)

@@ -187,6 +187,15 @@ class Reader:
         scores[order] = np.arange(len(order), 0, -1)
         return scores
 
+    def requests(self, slates: Sequence[Slate]) -> int:
+        """How many questions these lists take; as many as it would be if every answer left the order as it is."""
+        if self.pointwise:
+            return sum(len(slate.docs) for slate in slates)
+        asked: list[int] = []
+        for slate in slates:
+            led(self.asking(len(slate.docs)), lambda some: (asked.append(1), tuple(range(len(some))))[1])  # type: ignore[func-returns-value]
+        return len(asked)
+
     def asking(self, count: int) -> Asking:
         """Which documents of a list of so many are shown together, one question after the other."""
         how = self.model
