@@ -29,11 +29,15 @@ def audit(
     fail_under: o.Rules = None,
     keep_going: o.KeepGoing = False,
     json_to: o.Json = None,
+    plan: o.PlanOnly = False,
+    price_per_1k: o.Price = None,
+    seconds_per_request: o.Latency = 0.2,
 ) -> None:
     """Put rankers on the table: every task that applies, on the bundled sample unless you bring data."""
-    from shaketable.cli.console import emit_json, judge, progress, say, show
+    from shaketable.cli.console import emit_json, judge, progress, say, show, show_plan
     from shaketable.data.load import chosen_data
     from shaketable.door.audit import audit as run
+    from shaketable.door.plan import plan as planned
     from shaketable.report.folder import check_writable
 
     rules = judge(fail_under or [])  # a mistyped rule, or a folder that cannot be written to, must not cost an audit
@@ -41,6 +45,24 @@ def audit(
     where: Any = {"split": split, "cut": cut, "candidates": candidates, "first_stage": first_stage, "depth": depth}
     how: Any = {"kinds": kinds, "limit": limit, "seed": seed, "keep_going": keep_going}
     given = chosen_data(data or "sample", queries, docs, qrels)
+    if plan:
+        show_plan(
+            planned(
+                given,
+                ranker or (),
+                task or (),
+                **where,
+                kinds=kinds,
+                limit=limit,
+                seed=seed,
+                price_per_1k=price_per_1k,
+                seconds_per_request=seconds_per_request,
+                watch=progress,
+                say=say,
+            ),
+            json_to,
+        )
+        return
     done = run(given, ranker or (), task or (), **where, **how, watch=progress, say=say)
     done.save(out)
     if json_to:

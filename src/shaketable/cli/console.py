@@ -17,6 +17,7 @@ from shaketable.report import cell, clean, escaped
 
 if TYPE_CHECKING:
     from shaketable.door.audit import Audit
+    from shaketable.door.plan import Plan
     from shaketable.door.train import TrainedWriter, Training
 
 
@@ -41,6 +42,21 @@ def show(done: Audit, json_target: str | None) -> None:
         console.print(cell(f"{task} was skipped: {reason}"), markup=False)
     for name, remark in done.remarks.items():
         console.print(cell(f"{name}: {remark}"), markup=False)
+
+
+def show_plan(plan: Plan, json_target: str | None) -> None:
+    """Print what an audit would ask of each ranker, what cannot be planned and why, and what it comes to."""
+    from shaketable.report.terminal import show_table
+
+    console = stdout(json_target)
+    show_table(console, "plan", plan.table())
+    for note in plan.notes:
+        console.print(cell(note), markup=False)
+    for task, reason in plan.skipped.items():
+        console.print(cell(f"{task} is not planned: {reason}"), markup=False)
+    console.print(cell(str(plan)), markup=False)
+    if json_target:
+        emit_json(plan.json(), json_target)
 
 
 def judge(rules: list[str]) -> Callable[[Audit], bool]:

@@ -121,6 +121,20 @@ StopList = Annotated[
     str, typer.Option("--stopwords", help="The stop list: english, or a file with a word on each line.")
 ]
 
+# what it would cost
+PlanOnly = Annotated[
+    bool,
+    typer.Option("--plan", help="Send nothing: show how many pairs and requests each task would ask of each ranker, and "
+                 "what they take."),
+]  # fmt: skip
+Price = Annotated[
+    float | None, typer.Option("--price-per-1k", min=0, help="With --plan: what 1,000 requests to an endpoint cost.")
+]
+Latency = Annotated[
+    float,
+    typer.Option("--seconds-per-request", min=0, help="With --plan: how long a request to an endpoint takes."),
+]
+
 # what is compared
 Reference = Annotated[
     str, typer.Option("--reference", help="The ranker that the others are compared with; the first by default.")

@@ -89,7 +89,9 @@ def load(
     return replace(collection, source=f"{place}?{urlencode(told, safe='/')}" if told and place else place)
 
 
-def chosen_data(data: str, queries: str | Path | None, docs: str | Path | None, qrels: str | Path | None = None) -> str:
+def chosen_data(
+    data: Named, queries: str | Path | None, docs: str | Path | None, qrels: str | Path | None = None
+) -> Named | str:
     """The text of the collection that a command is about: its files where some are named, otherwise the data.
 
     >>> chosen_data("sample", None, None), chosen_data("sample", "log.tsv", "docs.csv")

@@ -122,12 +122,7 @@ def audit(
     are put on; the others are for the task corpus-shift.
     """
     started = time.perf_counter()
-    models = named_models(rankers)
-    named = several(tasks) or usual_tasks(models.values())
-    chosen = [TASKS.build(task) if isinstance(task, str) else task for task in named]
-    first, *others = several(data)
-    if others:
-        chosen = with_corpora(chosen, others)
+    models, chosen, first = set_up(data, rankers, tasks)
     bench = open_bench(
         first, models, split, candidates, cut, depth, limit, seed, first_stage, keep_going, watch, executor, kinds
     )
@@ -151,6 +146,15 @@ def audit(
         skipped,
         bench.remarks() | ({} if bench.qrels else {"without judgements": UNJUDGED}),
     )
+
+
+def set_up(data: Any, rankers: Any, tasks: Any) -> tuple[dict[str, Model], list[Task], str | Path | Collection]:
+    """The models, the tasks and the collection of an audit, from whatever names them; all of it is checked."""
+    models = named_models(rankers)
+    named = several(tasks) or usual_tasks(models.values())
+    chosen = [TASKS.build(task) if isinstance(task, str) else task for task in named]
+    first, *others = several(data)
+    return models, with_corpora(chosen, others) if others else chosen, first
 
 
 def with_corpora(tasks: Iterable[Task], others: Iterable[str | Path | Collection]) -> list[Task]:
@@ -194,7 +198,9 @@ def open_bench(
     return Bench(whole, models, road, seed, depth, limit, first_stage, part)
 
 
-def default_models(bench: Bench, say: Say) -> dict[str, Model]:
+def default_models(
+    bench: Bench, say: Say, teach: Callable[[Bench], Model] = lambda bench: bench.fit(SMALL)
+) -> dict[str, Model]:
     """The rankers of an audit that names none: the lexical ones, and neural ones where these are installed."""
     models = named_models([*LEXICAL, "rm3"])
     size = len(bench.collection.docs)
@@ -209,5 +215,5 @@ def default_models(bench: Bench, say: Say) -> dict[str, Model]:
         say(f"neural rankers: dense, and {SMALL}, which is trained on first use (about a minute) and then kept")
         # candidates that came with the data may be those of other queries; the first stage finds some for all
         searched = bench.on(replace(bench.collection, candidates={}))
-        models |= named_models(["dense"]) | {"knrm": searched.fit(SMALL)}
+        models |= named_models(["dense"]) | {"knrm": teach(searched)}
     return models

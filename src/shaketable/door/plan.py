@@ -18,12 +18,10 @@ import numpy as np
 
 from shaketable.bench import Bench
 from shaketable.chance import draws_for
-from shaketable.door.audit import FEW, Say, open_bench, set_up
-from shaketable.door.names import named_models
+from shaketable.door.audit import Say, default_models, open_bench, set_up
 from shaketable.errors import NotApplicable, ShaketableError
-from shaketable.extras import has
 from shaketable.files import home
-from shaketable.registry import LEXICAL, TASKS
+from shaketable.registry import TASKS
 from shaketable.score.road import Road, Traits
 from shaketable.score.store import Store
 from shaketable.task.audit import run_tasks
@@ -284,7 +282,7 @@ def plan(
         first, models, split, candidates, cut, depth, limit, seed, first_stage, True, watch, None, kinds
     )
     if not models:
-        models = _default(opened, say)
+        models = default_models(opened, say, lambda bench: Untrained("knrm"))
     path = home() / "scores.sqlite"
     road = Road(Glimpse(path) if path.exists() else None, watch=watch, go_on=True)
     plain = replace(opened, models={}, road=Road(watch=watch))
@@ -323,18 +321,7 @@ def plan(
             if (planned := _row(title, name, before[name], after[name], pace[name], price_per_1k, exact)).pairs
         ]
     seconds = time.perf_counter() - started
-    return Plan(tuple(rows), tuple(_notes(bench, counts, seconds, seconds_per_request, price_per_1k)), skipped)
-
-
-def _default(bench: Bench, say: Say) -> dict[str, Model]:
-    """The rankers of an audit that names none; what it would train is not trained."""
-    models = named_models([*LEXICAL, "rm3"])
-    if has("neural") and len(bench.collection.docs) <= FEW:
-        models |= named_models(["dense"])
-        if "train" in bench.collection.splits:
-            say("knrm, which an audit trains on first use, is planned as it will be, without its training")
-            models |= {"knrm": Untrained("knrm")}
-    return models
+    return Plan(tuple(rows), tuple(_notes(bench, rows, counts, seconds, seconds_per_request, price_per_1k)), skipped)
 
 
 def _snapshot(bench: Bench, counts: Mapping[str, Count]) -> dict[str, tuple[int, int]]:
@@ -385,17 +372,22 @@ def _pace(bench: DryBench, name: str, model: Model, latency: float) -> Callable[
 
 
 def _notes(
-    bench: DryBench, counts: Mapping[str, Count], seconds: float, latency: float, price: float | None
+    bench: DryBench,
+    rows: Sequence[Planned],
+    counts: Mapping[str, Count],
+    seconds: float,
+    latency: float,
+    price: float | None,
 ) -> Iterable[str]:
     yield (
-        "pairs: a query and a document that a ranker would be asked about, each once; what is kept already, and what an "
-        "earlier task has asked, is not counted. Nothing was sent."
+        "pairs: a query and a document that a ranker would be asked about, each once; what is kept already, and what "
+        "an earlier task has asked, is not counted. Nothing was sent."
     )
     remote = [name for name in counts if getattr(bench.ranker(name), "remote", False)]
     if remote:
         yield (
-            f"requests: to {', '.join(remote)}. minutes: {latency:g} seconds a request (--seconds-per-request), divided "
-            "by those under way at once; retries and rate limits come on top."
+            f"requests: to {', '.join(remote)}. minutes: {latency:g} seconds a request (--seconds-per-request), "
+            "divided by those under way at once; retries and rate limits come on top."
         )
         yield (
             "Whether the scores of an endpoint that are kept are still its own only the endpoint can say, so none is "
@@ -404,6 +396,6 @@ def _notes(
         )
         if price is not None:
             yield f"money: {price:g} for 1,000 requests."
-    if any(getattr(row, "adapts", False) for row in map(TASKS.class_of, TASKS)):
+    if not all(row.exact for row in rows):
         yield "estimate: what an attack asks depends on the answers, and the plan made these up."
     yield f"All that is not the rankers' own work took {seconds / 60:.1f} minutes here, and will take as long again."
