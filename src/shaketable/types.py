@@ -607,8 +607,8 @@ class Task(Protocol):
 
     A task that nobody should meet unasked, because it trains rankers for example, says so by `asked_only = True`; one
     that has use for rankers but does without, by `needs_rankers = False`: then nobody opens default ones for it. One
-    that is for models of a kind has a static method `is_for(model)`. One whose questions depend on the answers, as those
-    of an attack do, says so by `adapts = True`: its cost can only be estimated.
+    that is for models of a kind has a static method `is_for(model)`. One whose questions depend on the answers, as
+    those of an attack do, says so by `adapts = True`: its cost can only be estimated.
     """
 
     def run(self, bench: Bench) -> Result: ...

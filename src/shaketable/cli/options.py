@@ -124,8 +124,8 @@ StopList = Annotated[
 # what it would cost
 PlanOnly = Annotated[
     bool,
-    typer.Option("--plan", help="Send nothing: show how many pairs and requests each task would ask of each ranker, and "
-                 "what they take."),
+    typer.Option("--plan", help="Send nothing: show how many pairs and requests each task would ask of each ranker, "
+                 "and what they take."),
 ]  # fmt: skip
 Price = Annotated[
     float | None, typer.Option("--price-per-1k", min=0, help="With --plan: what 1,000 requests to an endpoint cost.")

@@ -21,8 +21,10 @@ from shaketable.chance import draws_for
 from shaketable.door.audit import Say, default_models, open_bench, set_up
 from shaketable.errors import NotApplicable, ShaketableError
 from shaketable.files import home
+from shaketable.rankers.python import Adapted
 from shaketable.registry import TASKS
 from shaketable.score.road import Road, Traits
+from shaketable.score.sending import nothing_sent
 from shaketable.score.store import Store
 from shaketable.task.audit import run_tasks
 from shaketable.types import Collection, Model, Ranker, Recorded, Scores, Slate, Task, Watch, unwatched
@@ -210,10 +212,13 @@ def dry(ranker: Ranker, name: str, count: Count, finder: Callable[[Sequence[str]
     """
     kind = type(ranker)
     unasked: Mapping[str, Any] | None = getattr(ranker, "unasked", None)
-    if unasked is None:
-        known = Traits.of(ranker, name)
-        unasked = {"pointwise": known.pointwise, "chunk": known.chunk, "fingerprint": known.fingerprint}
     remote = getattr(ranker, "volatile", False) is True
+    if unasked is None:
+        try:
+            known = Traits.of(ranker, name)
+            unasked = {"pointwise": known.pointwise, "chunk": known.chunk, "fingerprint": known.fingerprint}
+        except ShaketableError:  # it is made of others, and one of them is behind a server
+            remote, unasked = True, {"pointwise": False, "chunk": 1, "fingerprint": None}
     traits = {
         **unasked,
         "name": name,
@@ -277,51 +282,80 @@ def plan(
     Answers that are kept already are not counted, nor is what an earlier task has asked. `price_per_1k` is what 1,000
     requests cost; `seconds_per_request` is how long one takes, divided by how many are under way at once.
     """
-    models, chosen, first = set_up(data, rankers, tasks)
-    opened = open_bench(
-        first, models, split, candidates, cut, depth, limit, seed, first_stage, True, watch, None, kinds
+    where: Any = {"split": split, "candidates": candidates, "cut": cut, "depth": depth, "limit": limit, "kinds": kinds}
+    with nothing_sent():
+        models, chosen, first = set_up(data, rankers, tasks)
+        opened = open_bench(first, models, **where, seed=seed, first_stage=first_stage, watch=watch)
+        if not models:
+            models = default_models(opened, say, lambda bench: Untrained("knrm"))
+        counts = {name: Count() for name in models}
+        bench = _dry_bench(opened, models, counts)
+        pace = {name: _pace(bench, name, model, seconds_per_request) for name, model in models.items()}
+        started = time.perf_counter()
+        asked, skipped = _asked(bench, chosen, counts, runs)
+        seconds = time.perf_counter() - started
+    rows = tuple(
+        Planned(
+            title,
+            name,
+            pairs,
+            requests,
+            pace[name](pairs, requests),
+            nan if price_per_1k is None else price_per_1k * requests / 1000,
+            exact,
+        )
+        for title, name, pairs, requests, exact in asked
     )
-    if not models:
-        models = default_models(opened, say, lambda bench: Untrained("knrm"))
+    return Plan(rows, tuple(_notes(bench, rows, counts, seconds, seconds_per_request, price_per_1k)), skipped)
+
+
+def _dry_bench(opened: Bench, models: Mapping[str, Model], counts: Mapping[str, Count]) -> DryBench:
+    """The same bench with rankers that count, and with what is kept to look up only."""
     path = home() / "scores.sqlite"
-    road = Road(Glimpse(path) if path.exists() else None, watch=watch, go_on=True)
-    plain = replace(opened, models={}, road=Road(watch=watch))
+    watch = opened.road.watch
+    searching = replace(opened, models={}, road=Road(watch=watch))
 
     def finder(queries: Sequence[str], k: int) -> list[dict[str, float]]:
         texts = {str(i): query for i, query in enumerate(queries)}
-        found = plain.cut(k).first_stage_finds(texts)
+        found = searching.cut(k).first_stage_finds(texts)
         return [dict(found.get(key, {})) for key in texts]
 
-    counts = {name: Count() for name in models}
-    stand_ins = {
-        name: (DryReader if hasattr(model, "wordings") else DryModel)(model, name, counts[name], finder)
-        for name, model in models.items()
-    }
-    bench = DryBench(opened.collection, stand_ins, road, seed, depth, limit, first_stage, opened.split)
-    pace = {name: _pace(bench, name, models[name], seconds_per_request) for name in models}
-    rows: list[Planned] = []
+    return DryBench(
+        opened.collection,
+        {
+            name: (DryReader if hasattr(model, "wordings") else DryModel)(model, name, counts[name], finder)
+            for name, model in models.items()
+        },
+        Road(Glimpse(path) if path.exists() else None, watch=watch, go_on=True),
+        opened.seed,
+        opened.depth,
+        opened.limit,
+        opened.first_stage,
+        opened.split,
+    )
+
+
+def _asked(
+    bench: DryBench, tasks: Sequence[Task], counts: Mapping[str, Count], runs: bool
+) -> tuple[list[tuple[str, str, int, int, bool]], dict[str, str]]:
+    """Task, ranker, pairs, requests and whether these are exact, task after task; and what cannot be planned, and why."""
+    asked: list[tuple[str, str, int, int, bool]] = []
     skipped: dict[str, str] = {}
-    started = time.perf_counter()
-    parts: list[tuple[str, Task | None]] = [(TASKS.spec(task), task) for task in chosen]
+    parts: list[tuple[str, Task | None]] = [(TASKS.spec(task), task) for task in tasks]
     for title, task in [*parts, *([(LISTS, None)] if runs else [])]:
         before = _snapshot(bench, counts)
         try:
             if task is None:
-                for name in bench.models:
-                    bench.run(name)
+                bench.runs()
             else:
                 run_tasks(bench, [task])
         except ShaketableError as error:
             skipped[title] = str(error)
         after = _snapshot(bench, counts)
-        exact = not getattr(task, "adapts", False)
-        rows += [
-            planned
-            for name in models
-            if (planned := _row(title, name, before[name], after[name], pace[name], price_per_1k, exact)).pairs
-        ]
-    seconds = time.perf_counter() - started
-    return Plan(tuple(rows), tuple(_notes(bench, rows, counts, seconds, seconds_per_request, price_per_1k)), skipped)
+        for name in counts:
+            pairs, requests = (new - old for new, old in zip(after[name], before[name], strict=True))
+            asked += [(title, name, pairs, requests, not getattr(task, "adapts", False))] if pairs else []
+    return asked, skipped
 
 
 def _snapshot(bench: Bench, counts: Mapping[str, Count]) -> dict[str, tuple[int, int]]:
@@ -333,20 +367,6 @@ def _snapshot(bench: Bench, counts: Mapping[str, Count]) -> dict[str, tuple[int,
         else (spent[name].scored if name in spent else 0, 0)
         for name, count in counts.items()
     }
-
-
-def _row(
-    task: str,
-    name: str,
-    before: tuple[int, int],
-    after: tuple[int, int],
-    pace: Callable[[int, int], float],
-    price: float | None,
-    exact: bool,
-) -> Planned:
-    pairs, requests = after[0] - before[0], after[1] - before[1]
-    money = nan if price is None else price * requests / 1000
-    return Planned(task, name, pairs, requests, pace(pairs, requests), money, exact)
 
 
 def _pace(bench: DryBench, name: str, model: Model, latency: float) -> Callable[[int, int], float]:
@@ -361,12 +381,16 @@ def _pace(bench: DryBench, name: str, model: Model, latency: float) -> Callable[
     if ranker.remote:  # type: ignore[attr-defined]
         at_once = Traits.of(ranker).in_flight
         return lambda pairs, requests: requests * latency / at_once
-    if isinstance(model, Untrained) or not type(ranker.ranker).__module__.startswith("shaketable."):  # type: ignore[attr-defined]
+    module = type(ranker.ranker).__module__  # type: ignore[attr-defined]
+    if isinstance(model, Untrained) or not module.startswith("shaketable.") or module == Adapted.__module__:
         return lambda pairs, requests: nan if pairs else 0.0
     qid, found = next(iter(bench.candidates.items()))
     slate = Slate(bench.texts[qid], bench.documents([*found][:TIMED]))
     started = time.perf_counter()
-    ranker.ranker.score([slate])  # type: ignore[attr-defined]
+    try:
+        ranker.ranker.score([slate])  # type: ignore[attr-defined]
+    except ShaketableError:
+        return lambda pairs, requests: nan if pairs else 0.0
     each = (time.perf_counter() - started) / max(len(slate.docs), 1)
     return lambda pairs, requests: pairs * each
 

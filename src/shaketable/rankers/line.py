@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from shaketable.errors import RankerFailed
+from shaketable.score.sending import refuse_in_plans
 
 if TYPE_CHECKING:
     import httpx
@@ -246,6 +247,7 @@ class Line:
         """The answer, read piece by piece: one that never ends, by length or by time, is given up."""
         import httpx
 
+        refuse_in_plans(url)
         try:
             connection = self._idle.pop()
         except IndexError:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shaketable.errors import BadInput, RankerFailed
+from shaketable.score.sending import refuse_in_plans
 
 if TYPE_CHECKING:
     import httpx
@@ -167,6 +168,7 @@ class Client:
     def _client(self) -> httpx.Client:
         import httpx
 
+        refuse_in_plans(self.url)
         if self._http is None:
             key = {"Authorization": f"Bearer {self.key}"} if self.key else {}
             headers = {"Content-Type": "application/json", **key}
