@@ -16,8 +16,10 @@ from shaketable.measure.comparison import (
     compare,
     mean_movement,
     movement,
+    movement_means,
     query_means,
     starred,
+    weighted_mean,
 )
 
 BEFORE = {"a": 0.5, "b": 0.3, "c": 1.0, "d": 0.0}
@@ -143,3 +145,66 @@ class TestMovement:
         assert row["fall of first"] == pytest.approx(7.5)
         assert row["Kendall distance"] == 0, "where there are no common pairs, nothing is known"
         assert all(np.isnan(value) for value in mean_movement([], []).values())
+
+
+class TestWeights:
+    values = {f"q{i}": float(v) for i, v in enumerate(np.random.default_rng(3).random(12))}
+    others = {f"q{i}": float(v) for i, v in enumerate(np.random.default_rng(4).random(12))}
+
+    def test_equal_weights_change_nothing(self):
+        plain = compare(self.values, self.others)
+        weighed = compare(self.values, self.others, weights=dict.fromkeys(self.values, 7.0))
+        for name in ("n", "before", "after", "change", "low", "high", "p", "effect"):
+            assert getattr(weighed, name) == pytest.approx(getattr(plain, name)), name
+
+    def test_a_whole_weight_is_as_many_copies_for_the_means(self):
+        weights = {qid: float(1 + i % 4) for i, qid in enumerate(self.values)}
+        copies = [(qid, k) for qid, w in weights.items() for k in range(int(w))]
+        weighed = compare(self.values, self.others, weights=weights)
+        assert weighed.before == pytest.approx(np.mean([self.values[qid] for qid, _ in copies]))
+        assert weighed.change == pytest.approx(np.mean([self.others[q] - self.values[q] for q, _ in copies]))
+        repeated = compare(
+            {f"{q}-{k}": self.values[q] for q, k in copies}, {f"{q}-{k}": self.others[q] for q, k in copies}
+        )
+        assert weighed.p > repeated.p, "a query that was asked twice is no second query"
+        assert weighed.high - weighed.low > repeated.high - repeated.low
+
+    def test_a_query_of_almost_all_weight_decides_and_is_no_evidence(self):
+        weights = dict.fromkeys(self.values, 1e-6) | {"q0": 1.0}
+        found = compare(self.values, self.others, weights=weights)
+        assert found.change == pytest.approx(self.others["q0"] - self.values["q0"], abs=1e-4)
+        mean = weighted_mean(self.values, weights=weights)
+        assert mean.value == pytest.approx(self.values["q0"], abs=1e-4)
+        assert mean.low <= mean.value <= mean.high
+
+    def test_movement_is_weighed(self):
+        moved = [movement("ab", "ab"), movement("ab", "ba")]
+        assert mean_movement(["q1", "q2"], moved, {"q1": 3.0, "q2": 1.0})["new first %"] == 25
+        found = movement_means(["q1", "q2"], moved, 0, {"q1": 3.0, "q2": 1.0})["new first %"]
+        assert (found.value, found.n) == (25, 2)
+        assert movement_means(["q1"], [movement("a", "b")])["Kendall distance"].n == 0
+
+    def test_the_interval_of_a_weighted_mean_catches_it(self):
+        """Ratio means of 30 queries drawn from a known population: about 95 of 100 intervals hold it."""
+        rng = np.random.default_rng(5)
+        held = 0
+        for trial in range(200):
+            weights = rng.geometric(0.3, 30).astype(float)
+            values = rng.normal(0.5 + 0.05 * np.minimum(weights, 5), 0.2)
+            found = weighted_mean(
+                dict(zip(map(str, range(30)), values.tolist(), strict=True)),
+                trial,
+                dict(zip(map(str, range(30)), weights.tolist(), strict=True)),
+            )
+            held += found.low <= TRUTH <= found.high
+        assert 0.9 <= held / 200 <= 0.99
+
+
+def _truth() -> float:
+    """E[w x] / E[w] for w geometric(0.3) and E[x | w] = 0.5 + 0.05 min(w, 5)."""
+    w = np.arange(1, 200)
+    share = 0.3 * 0.7 ** (w - 1)
+    return float((share * w * (0.5 + 0.05 * np.minimum(w, 5))).sum() / (share * w).sum())
+
+
+TRUTH = _truth()

@@ -338,7 +338,7 @@ def _dry_bench(opened: Bench, models: Mapping[str, Model], counts: Mapping[str, 
 def _asked(
     bench: DryBench, tasks: Sequence[Task], counts: Mapping[str, Count], runs: bool
 ) -> tuple[list[tuple[str, str, int, int, bool]], dict[str, str]]:
-    """Task, ranker, pairs, requests and whether these are exact, task after task; and what cannot be planned, and why."""
+    """Task, ranker, pairs, requests and whether these are exact; and what cannot be planned, and why."""
     asked: list[tuple[str, str, int, int, bool]] = []
     skipped: dict[str, str] = {}
     parts: list[tuple[str, Task | None]] = [(TASKS.spec(task), task) for task in tasks]

@@ -1,0 +1,83 @@
+"""Without judgements, with files of one's own, two rankers that should be one, and what an audit would cost."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+import shaketable as st
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A query log with counts, and documents, as two CSV files of the sample's texts."""
+    sample = st.load("sample?split=test")
+    with (tmp_path / "log.csv").open("w", newline="") as out:
+        rows = [[query.text, 1 + i % 5] for i, query in enumerate(list(sample.queries.values())[:8])]
+        csv.writer(out).writerows([["query", "count"], *rows])
+    with (tmp_path / "docs.csv").open("w", newline="") as out:
+        csv.writer(out).writerows([["docno", "text"], *([d, doc.text] for d, doc in sample.docs.items())])
+    return "--queries", tmp_path / "log.csv", "--docs", tmp_path / "docs.csv"
+
+
+def test_queries_and_documents_are_enough_for_a_verdict_on_stability(shaketable, files):
+    done = shaketable("audit", *files, "--ranker", "bm25", "--ranker", "ql", "--json", "a.json", "--depth", "30")
+    assert done.code == 0, done.err
+    results = {result["task"]: result for result in json.load(open("a.json"))["results"]}
+    assert {*results} >= {"agreement", "query-attack", "query-variation", "fusion", "behaviour", "substitution"}
+    for task, names in {
+        "agreement": {"overlap(k=10)", "rbo(p=0.9)", "top_change", "kendall"},
+        "query-attack": {"overlap(1-char)", "RBO(1-char)", "new first %(1-char)", "Kendall distance(1-char)"},
+        "query-variation": {"overlap(misspelling)", "RBO(misspelling)", "Kendall distance(ordering)"},
+        "fusion": {"fusion gain of overlap(all)"},
+        "substitution": {"attack success %"},
+    }.items():
+        found = {f["name"]: f for f in results[task]["findings"]}
+        assert names <= found.keys(), task
+        for name in names:
+            assert found[name]["low"] <= found[name]["value"] <= found[name]["high"], (task, name)
+    assert results["behaviour"]["tables"]["text manipulation"]
+    assert done.out.count("only judgements can tell") == 1
+    assert "weigh as often as they were asked" in open("shaketable-audit/report.html").read()
+
+
+def test_rank_and_probe_take_the_files(shaketable, files, tmp_path):
+    assert shaketable("rank", *files, "--ranker", "bm25", "--out", "a.run").code == 0
+    assert len({line.split()[0] for line in (tmp_path / "a.run").open()}) == 8
+    done = shaketable("probe", *files, "--ranker", "bm25", "--test", "shuffle-words", "--depth", "20")
+    assert done.code == 0, done.err
+    assert "Shuffle words" in done.out
+    assert "needs queries" in shaketable("audit", *files[2:], "--ranker", "bm25").complaint()
+    assert "there is no such file" in shaketable("audit", "--queries", "gone.csv", *files[2:]).complaint()
+
+
+def test_parity_has_a_verdict_and_gates(shaketable, files):
+    same = ("parity", *files, "--ranker", "a=bm25", "--ranker", "b=bm25", "--depth", "20")
+    done = shaketable(*same, "--fail-under", "parity<=0", "--fail-under", "b.overlap@10>=1")
+    assert done.code == 0, done.err
+    assert "b against a: equal within noise." in " ".join(done.out.split())
+    other = ("parity", *files, "--ranker", "a=bm25", "--ranker", "b=bm25(b=0.1)", "--json", "p.json", "--depth", "20")
+    done = shaketable(*other, "--fail-under", "parity<=1")
+    assert done.code == 1
+    assert "FAILED: b.parity = 3.0000" in done.err
+    (result,) = json.load(open("p.json"))["results"]
+    assert {f["name"] for f in result["findings"]} >= {"largest difference", "noise floor", "tied %", "Kendall tau"}
+    assert "two rankers or more" in shaketable("parity", "--ranker", "bm25").complaint()
+    assert "cannot read the rule" in shaketable(*same, "--fail-under", "parity=0").complaint()
+
+
+def test_a_plan_is_printed_and_nothing_is_written(shaketable, files, tmp_path):
+    endpoint = "srv=http://127.0.0.1:9/rerank?model=m"
+    words = ("audit", *files, "--ranker", endpoint, "--task", "query_attack(draws=1)", "--plan", "--price-per-1k", "2")
+    done = shaketable(*words, "--json", "plan.json")
+    assert done.code == 0, done.err
+    assert "Nothing was sent." in " ".join(done.out.split())
+    (line,) = [line for line in done.out.splitlines() if line.startswith("in all: ")]
+    total = json.load(open("plan.json"))["total"]
+    assert f"{total['requests']:,} requests" in line
+    assert total["money"] == pytest.approx(total["requests"] * 2 / 1000)
+    assert not (tmp_path / "shaketable-audit").exists()
+    assert "cannot read the rule" in shaketable(*words, "--fail-under", "nonsense").complaint()
+    assert "no task" in shaketable("audit", "--plan", "--task", "risc").complaint()

@@ -1,0 +1,99 @@
+"""A plan says what an audit then asks: pair for pair, request for request, and sends nothing itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+import shaketable as st
+from shaketable.door.plan import plan
+from shaketable.errors import RankerFailed, UnknownName
+from shaketable.rankers.remote import HTTP
+from shaketable.score.sending import nothing_sent
+from shaketable.types import Scores, Slate
+from tests.servers import Server, cohere, running
+
+TASKS = ("agreement", "query_attack(draws=2)", "query_variation(depths=(10,))", "behaviour(documents=20)")
+
+
+@dataclass
+class Counting:
+    """Scores by letters, and counts the pairs that it is asked for."""
+
+    pointwise: bool = True
+    name: str = "counting"
+    fingerprint: str = "counting 1"
+    asked: int = 0
+    lists: int = 0
+    seen: set = field(default_factory=set)
+
+    def score(self, slates: Sequence[Slate]) -> list[Scores]:
+        self.asked += sum(len(slate.docs) for slate in slates)
+        self.lists += len(slates)
+        self.seen |= {(slate.query, doc.text) for slate in slates for doc in slate.docs}
+        return [np.array([len(set(slate.query) & set(doc.text)) / 30 for doc in slate.docs]) for slate in slates]
+
+
+@pytest.mark.parametrize("pointwise", [True, False])
+def test_what_is_planned_is_what_is_asked(pointwise):
+    options = {"limit": 6, "depth": 20}
+    planned = Counting(pointwise)
+    told = plan("sample", {"counting": planned}, TASKS, **options)
+    assert planned.asked == 0, "nothing is asked, and so nothing is paid for"
+    real = Counting(pointwise)
+    st.audit("sample", {"counting": real}, TASKS, **options)
+    assert told.pairs == real.asked > 1000
+    assert {row.task for row in told.rows} == {"agreement", "query_attack(draws=2)", *TASKS[2:]}
+    assert all(row.exact and row.requests == 0 and np.isnan(row.seconds) for row in told.rows)
+    again = plan("sample", {"counting": Counting(pointwise)}, TASKS, **options)
+    assert again.pairs == 0, "all of it is kept now"
+
+
+def test_nothing_that_was_made_up_is_kept():
+    plan("sample", {"counting": Counting(fingerprint="counting 2")}, ["agreement"], limit=5, depth=20)
+    real = Counting(fingerprint="counting 2")
+    run = st.audit("sample", {"counting": real}, ["agreement"], limit=5, depth=20).runs["counting"]
+    assert real.asked > 0
+    assert {score for scores in run.values() for score in scores.values()} <= {i / 30 for i in range(31)}
+
+
+def test_requests_to_an_endpoint_are_those_that_it_then_gets():
+    with running(Server(cohere)) as server:
+        model = HTTP(server.url, model="m", batch=8)
+        told = plan("sample", {"srv": model}, TASKS[:2], limit=6, depth=20, price_per_1k=4, seconds_per_request=0.5)
+        assert not server.bodies and not server.asked, "nothing was sent"
+        st.audit("sample", {"srv": model}, TASKS[:2], limit=6, depth=20)
+        assert told.requests == len(server.lists) > 50
+        assert told.pairs == sum(len(body["documents"]) for body in server.lists)
+    assert told.money == pytest.approx(told.requests * 4 / 1000)
+    assert told.minutes == pytest.approx(told.requests * 0.5 / model.concurrency / 60)
+    assert "4 for 1,000 requests" in " ".join(told.notes)
+    assert json.loads(json.dumps(told.json(), allow_nan=False))["total"]["requests"] == told.requests
+
+
+def test_whoever_sends_in_a_plan_is_refused():
+    with running(Server(cohere)) as server:
+        with nothing_sent(), pytest.raises(RankerFailed, match="a plan sends nothing"):
+            _ = HTTP(server.url, model="m").open(st.load("sample")).fingerprint
+        mixed = f"fusion(rankers=('bm25', \"http('{server.url}', model='m')\"))"
+        told = plan("sample", {"mixed": mixed, "bm25": "bm25"}, ["agreement"], limit=4, depth=20)
+        assert not server.bodies and not server.asked
+    assert {row.ranker for row in told.rows} >= {"mixed"}
+
+
+def test_attacks_are_estimates_and_trainings_are_not_planned():
+    told = plan("sample", {"counting": Counting(fingerprint="3")}, ["substitution", "defence"], limit=4, depth=30)
+    assert not any(row.exact for row in told.rows if row.task == "substitution")
+    assert any("estimate" in note for note in told.notes)
+    assert "defence" in told.skipped
+    assert "estimate" in told.table()[""].tolist()
+
+
+def test_a_mistyped_name_is_found_before_anything():
+    with pytest.raises(UnknownName, match="risc"):
+        plan("sample", "bm25", ["risc"])
+    assert "minutes" in str(plan("sample", "bm25", ["agreement"], limit=3))
