@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +26,7 @@ def files(tmp_path):
 def test_queries_and_documents_are_enough_for_a_verdict_on_stability(shaketable, files):
     done = shaketable("audit", *files, "--ranker", "bm25", "--ranker", "ql", "--json", "a.json", "--depth", "30")
     assert done.code == 0, done.err
-    results = {result["task"]: result for result in json.load(open("a.json"))["results"]}
+    results = {result["task"]: result for result in json.loads(Path("a.json").read_text())["results"]}
     assert {*results} >= {"agreement", "query-attack", "query-variation", "fusion", "behaviour", "substitution"}
     for task, names in {
         "agreement": {"overlap(k=10)", "rbo(p=0.9)", "top_change", "kendall"},
@@ -40,12 +41,12 @@ def test_queries_and_documents_are_enough_for_a_verdict_on_stability(shaketable,
             assert found[name]["low"] <= found[name]["value"] <= found[name]["high"], (task, name)
     assert results["behaviour"]["tables"]["text manipulation"]
     assert done.out.count("only judgements can tell") == 1
-    assert "weigh as often as they were asked" in open("shaketable-audit/report.html").read()
+    assert "weigh as often as they were asked" in Path("shaketable-audit/report.html").read_text()
 
 
 def test_rank_and_probe_take_the_files(shaketable, files, tmp_path):
     assert shaketable("rank", *files, "--ranker", "bm25", "--out", "a.run").code == 0
-    assert len({line.split()[0] for line in (tmp_path / "a.run").open()}) == 8
+    assert len({line.split()[0] for line in (tmp_path / "a.run").read_text().splitlines()}) == 8
     done = shaketable("probe", *files, "--ranker", "bm25", "--test", "shuffle-words", "--depth", "20")
     assert done.code == 0, done.err
     assert "Shuffle words" in done.out
@@ -62,7 +63,7 @@ def test_parity_has_a_verdict_and_gates(shaketable, files):
     done = shaketable(*other, "--fail-under", "parity<=1")
     assert done.code == 1
     assert "FAILED: b.parity = 3.0000" in done.err
-    (result,) = json.load(open("p.json"))["results"]
+    (result,) = json.loads(Path("p.json").read_text())["results"]
     assert {f["name"] for f in result["findings"]} >= {"largest difference", "noise floor", "tied %", "Kendall tau"}
     assert "two rankers or more" in shaketable("parity", "--ranker", "bm25").complaint()
     assert "cannot read the rule" in shaketable(*same, "--fail-under", "parity=0").complaint()
@@ -75,7 +76,7 @@ def test_a_plan_is_printed_and_nothing_is_written(shaketable, files, tmp_path):
     assert done.code == 0, done.err
     assert "Nothing was sent." in " ".join(done.out.split())
     (line,) = [line for line in done.out.splitlines() if line.startswith("in all: ")]
-    total = json.load(open("plan.json"))["total"]
+    total = json.loads(Path("plan.json").read_text())["total"]
     assert f"{total['requests']:,} requests" in line
     assert total["money"] == pytest.approx(total["requests"] * 2 / 1000)
     assert not (tmp_path / "shaketable-audit").exists()

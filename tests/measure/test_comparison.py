@@ -147,34 +147,32 @@ class TestMovement:
         assert all(np.isnan(value) for value in mean_movement([], []).values())
 
 
-class TestWeights:
-    values = {f"q{i}": float(v) for i, v in enumerate(np.random.default_rng(3).random(12))}
-    others = {f"q{i}": float(v) for i, v in enumerate(np.random.default_rng(4).random(12))}
+FIRST, SECOND = ({f"q{i}": float(v) for i, v in enumerate(np.random.default_rng(seed).random(12))} for seed in (3, 4))
 
+
+class TestWeights:
     def test_equal_weights_change_nothing(self):
-        plain = compare(self.values, self.others)
-        weighed = compare(self.values, self.others, weights=dict.fromkeys(self.values, 7.0))
+        plain = compare(FIRST, SECOND)
+        weighed = compare(FIRST, SECOND, weights=dict.fromkeys(FIRST, 7.0))
         for name in ("n", "before", "after", "change", "low", "high", "p", "effect"):
             assert getattr(weighed, name) == pytest.approx(getattr(plain, name)), name
 
     def test_a_whole_weight_is_as_many_copies_for_the_means(self):
-        weights = {qid: float(1 + i % 4) for i, qid in enumerate(self.values)}
+        weights = {qid: float(1 + i % 4) for i, qid in enumerate(FIRST)}
         copies = [(qid, k) for qid, w in weights.items() for k in range(int(w))]
-        weighed = compare(self.values, self.others, weights=weights)
-        assert weighed.before == pytest.approx(np.mean([self.values[qid] for qid, _ in copies]))
-        assert weighed.change == pytest.approx(np.mean([self.others[q] - self.values[q] for q, _ in copies]))
-        repeated = compare(
-            {f"{q}-{k}": self.values[q] for q, k in copies}, {f"{q}-{k}": self.others[q] for q, k in copies}
-        )
+        weighed = compare(FIRST, SECOND, weights=weights)
+        assert weighed.before == pytest.approx(np.mean([FIRST[qid] for qid, _ in copies]))
+        assert weighed.change == pytest.approx(np.mean([SECOND[q] - FIRST[q] for q, _ in copies]))
+        repeated = compare({f"{q}-{k}": FIRST[q] for q, k in copies}, {f"{q}-{k}": SECOND[q] for q, k in copies})
         assert weighed.p > repeated.p, "a query that was asked twice is no second query"
         assert weighed.high - weighed.low > repeated.high - repeated.low
 
     def test_a_query_of_almost_all_weight_decides_and_is_no_evidence(self):
-        weights = dict.fromkeys(self.values, 1e-6) | {"q0": 1.0}
-        found = compare(self.values, self.others, weights=weights)
-        assert found.change == pytest.approx(self.others["q0"] - self.values["q0"], abs=1e-4)
-        mean = weighted_mean(self.values, weights=weights)
-        assert mean.value == pytest.approx(self.values["q0"], abs=1e-4)
+        weights = dict.fromkeys(FIRST, 1e-6) | {"q0": 1.0}
+        found = compare(FIRST, SECOND, weights=weights)
+        assert found.change == pytest.approx(SECOND["q0"] - FIRST["q0"], abs=1e-4)
+        mean = weighted_mean(FIRST, weights=weights)
+        assert mean.value == pytest.approx(FIRST["q0"], abs=1e-4)
         assert mean.low <= mean.value <= mean.high
 
     def test_movement_is_weighed(self):

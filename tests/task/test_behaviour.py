@@ -235,15 +235,20 @@ def test_crossed_pairs_must_be_right_both_ways(sample):
     assert (table["chance"] == 0.25).all()
 
 
-def test_without_judgements_what_needs_them_is_skipped_with_the_reason(sample):
+def test_without_judgements_lists_take_their_place_where_relevance_plays_no_part(sample):
     from dataclasses import replace
 
     bare = replace(sample, qrels={}, source="")
-    result = Behaviour(tests=("tf-given-length", "shuffle-words", "fluency")).run(bench(bare, bm25="bm25"))
+    tests = ("relevance-given-length", "tf-given-length", "shuffle-words", "fluency")
+    table = bench(bare, bm25="bm25")
+    result = Behaviour(tests=tests, documents=0).run(table)
     left = result.tables["left out"].set_index("test")["reason"]
-    assert left["tf-given-length"] == "the collection has no judgements of these queries"
-    assert "shuffle-words" in left.index
-    assert set(result.tables["details"]["name"]) == {"fluency"}
+    assert left["relevance-given-length"] == "the collection has no judgements of these queries"
+    details = result.tables["details"].set_index("name")
+    assert set(details.index) == {"tf-given-length", "shuffle-words", "fluency"}
+    first_ten = sum(min(10, len(scores)) for scores in table.candidates.values())
+    assert details.loc["shuffle-words", "samples"] == first_ten, "the first ten documents of each list"
+    assert details.loc["tf-given-length", "s"] > 0.9, "BM25 counts words"
 
 
 def test_what_cannot_be():

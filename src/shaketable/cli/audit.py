@@ -42,28 +42,13 @@ def audit(
 
     rules = judge(fail_under or [])  # a mistyped rule, or a folder that cannot be written to, must not cost an audit
     check_writable(out)
+    given: Any = (chosen_data(data or "sample", queries, docs, qrels), ranker or (), task or ())
     where: Any = {"split": split, "cut": cut, "candidates": candidates, "first_stage": first_stage, "depth": depth}
-    how: Any = {"kinds": kinds, "limit": limit, "seed": seed, "keep_going": keep_going}
-    given = chosen_data(data or "sample", queries, docs, qrels)
+    where |= {"kinds": kinds, "limit": limit, "seed": seed, "watch": progress, "say": say}
     if plan:
-        show_plan(
-            planned(
-                given,
-                ranker or (),
-                task or (),
-                **where,
-                kinds=kinds,
-                limit=limit,
-                seed=seed,
-                price_per_1k=price_per_1k,
-                seconds_per_request=seconds_per_request,
-                watch=progress,
-                say=say,
-            ),
-            json_to,
-        )
-        return
-    done = run(given, ranker or (), task or (), **where, **how, watch=progress, say=say)
+        cost = planned(*given, **where, price_per_1k=price_per_1k, seconds_per_request=seconds_per_request)
+        return show_plan(cost, json_to)
+    done = run(*given, **where, keep_going=keep_going)
     done.save(out)
     if json_to:
         emit_json(done.json(), json_to)

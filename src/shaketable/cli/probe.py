@@ -45,17 +45,8 @@ def probe(
     check_writable(out)
     what: Any = {"pairs": pairs, "delta": delta, "documents": documents, "language": language, "stopwords": stopwords}
     where: Any = {"split": split, "candidates": candidates, "first_stage": first_stage, "depth": depth, "limit": limit}
-    how: Any = {"correction": correction, "seed": seed, "keep_going": keep_going}
-    done = run(
-        chosen_data(data, queries, docs, qrels),
-        ranker or (),
-        test or (),
-        **what,
-        **where,
-        **how,
-        watch=progress,
-        say=say,
-    )
+    how: Any = {"correction": correction, "seed": seed, "keep_going": keep_going, "watch": progress, "say": say}
+    done = run(chosen_data(data, queries, docs, qrels), ranker or (), test or (), **what, **where, **how)
     done.save(out)
     if json_to:
         emit_json(done.json(), json_to)
