@@ -47,7 +47,8 @@ def audit(
     where |= {"kinds": kinds, "limit": limit, "seed": seed, "watch": progress, "say": say}
     if plan:
         cost = planned(*given, **where, price_per_1k=price_per_1k, seconds_per_request=seconds_per_request)
-        return show_plan(cost, json_to)
+        show_plan(cost, json_to)
+        return
     done = run(*given, **where, keep_going=keep_going)
     done.save(out)
     if json_to:
