@@ -139,3 +139,35 @@ def test_gates_look_at_headline_numbers(bench):
     (one,) = verdicts([Gate.parse("bm25.VNAP<0")], results)
     assert not one.held
     assert str(one).startswith("FAILED: bm25.VNAP")
+
+
+def test_queries_weigh_as_often_as_they_were_asked(collection, bench):
+    weights = {qid: float(1 + i % 5) for i, qid in enumerate(collection.queries)}
+    asked = {qid: replace(query, weight=weights[qid]) for qid, query in collection.queries.items()}
+    heavy = Bench(replace(collection, queries=asked), bench.models)
+    assert heavy.collection.fingerprint == collection.fingerprint, "no ranker sees how often a query was asked"
+    table = score_table("nDCG@10", heavy.qrels, heavy.runs())
+    result = TASKS.build("effectiveness").run(heavy)
+    rows = result.tables["nDCG@10"].set_index("ranker")
+    each = [weights[qid] for qid in table.topics]
+    for name in table.systems:
+        assert rows.loc[name, "mean"] == pytest.approx(np.average(table.row(name), weights=each))
+        assert rows.loc[name, "low"] <= rows.loc[name, "mean"] <= rows.loc[name, "high"]
+    assert rows.loc["ql", "difference"] == pytest.approx(np.average(table.row("ql") - table.row("bm25"), weights=each))
+    assert any("weigh as often as they were asked" in note for note in result.notes)
+    agreed = Agreement().run(heavy)
+    per_query = agreed.tables["per query"]
+    some = per_query[(per_query["ranker"] == "bm25") & (per_query["other"] == "ql")]
+    expected = np.average(some["rbo(p=0.9)"], weights=[weights[qid] for qid in some["query"]])
+    assert agreed.tables["agreement"]["rbo(p=0.9)"][0] == pytest.approx(expected)
+    plain = TASKS.build("effectiveness").run(bench).tables["nDCG@10"].set_index("ranker")
+    assert plain.loc["bm25", "mean"] == pytest.approx(table.row("bm25").mean())
+
+
+def test_without_judgements_fusion_is_held_against_the_list_of_the_original(collection, bench):
+    unjudged = Bench(replace(collection, qrels={}), {"bm25": bench.models["bm25"]})
+    task = TASKS.build("fusion(edits=('char_attack', 'char_attack(edits=2)', 'word_attack'), invalid=True)")
+    (row,) = [r for r in task.run(unjudged).tables["steadiness"].to_dict("records") if r["lists of"] == "all"]
+    assert row["gain"] == pytest.approx(row["fused"] - row["one variation"])
+    assert 0 < row["one variation"] < 1
+    assert row["low"] <= row["gain"] <= row["high"]

@@ -191,10 +191,16 @@ class Reader:
         """How many questions these lists take; as many as it would be if every answer left the order as it is."""
         if self.pointwise:
             return sum(len(slate.docs) for slate in slates)
-        asked: list[int] = []
+        asked = 0
+
+        def as_it_is(shown: tuple[int, ...]) -> tuple[int, ...]:
+            nonlocal asked
+            asked += 1
+            return tuple(range(len(shown)))
+
         for slate in slates:
-            led(self.asking(len(slate.docs)), lambda some: (asked.append(1), tuple(range(len(some))))[1])  # type: ignore[func-returns-value]
-        return len(asked)
+            led(self.asking(len(slate.docs)), as_it_is)
+        return asked
 
     def asking(self, count: int) -> Asking:
         """Which documents of a list of so many are shown together, one question after the other."""
