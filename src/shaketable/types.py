@@ -543,7 +543,9 @@ class Finding:
     `low` and `high` are its 95 % interval over `n` queries and `p` is of the comparison that it stands for, already
     corrected for the number of comparisons; NaN where there is none. `task` is the text form of the task, so that two
     settings of one task keep their numbers apart; `against` names what the ranker was compared with; `where` is the
-    slice of the queries, and empty for all of them.
+    slice of the queries, and empty for all of them. `facet` is the side of robustness that the number speaks for in the
+    answer of an audit, such as "query typos", and empty for numbers that are in the tables only. `values` has what each
+    query adds, where the number is a mean over queries or a function of one: what a comparison of two audits pairs.
     """
 
     ranker: str
@@ -557,6 +559,8 @@ class Finding:
     task: str = ""
     against: str = ""
     where: str = ""
+    facet: str = ""
+    values: Mapping[str, float] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

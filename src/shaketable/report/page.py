@@ -133,7 +133,7 @@ def _sections(results: Sequence[Result], drawings: Sequence[list[_Drawing]], row
     for position, (result, drawn) in enumerate(zip(results, drawings, strict=True)):
         tables = [_table(name, frame, rows, names[position, name]) for name, frame in result.tables.items()]
         findings = pd.DataFrame(map(asdict, result.findings), columns=[f.name for f in fields(Finding)])
-        findings = findings.drop(columns="task").dropna(axis="columns", how="all")
+        findings = findings.drop(columns=["task", "facet", "values"]).dropna(axis="columns", how="all")
         examples = pd.DataFrame(map(asdict, result.examples), columns=[f.name for f in fields(Example)])
         examples = examples.dropna(axis="columns", how="all")
         failures = pd.DataFrame(map(asdict, result.failures), columns=["ranker", "query", "reason"])
