@@ -6,6 +6,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from shaketable.errors import BadInput, UnknownName
 from shaketable.types import Finding, Result
@@ -16,6 +17,19 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What became of a rule for one ranker, in words: `said` is one sentence."""
+
+    rule: str
+    ranker: str
+    status: Literal["held", "failed", "warned"]
+    said: str
+
+    def __str__(self) -> str:
+        return f"{self.status}: {self.rule}: {self.said}"
 
 
 @dataclass(frozen=True)
