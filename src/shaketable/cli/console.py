@@ -61,15 +61,16 @@ def show_plan(plan: Plan, json_target: str | None) -> None:
 
 def judge(rules: list[str]) -> Callable[[Audit], bool]:
     """Read the rules now; what is returned says later of an audit whether they hold, each on a line of its own."""
-    from shaketable.report.gates import Gate, verdicts
+    from shaketable.report.gates import all_held
+    from shaketable.report.rules import gates_of
 
-    gates = [Gate.parse(rule) for rule in rules]
+    gates = gates_of(rules)
 
     def held(done: Audit) -> bool:
-        found = verdicts(gates, done.results)
-        for verdict in found:
-            say(str(verdict))
-        return all(verdict.held for verdict in found)
+        found = done.rulings(*gates)
+        for ruling in found:
+            say(str(ruling))
+        return all_held(found)
 
     return held
 

@@ -19,10 +19,12 @@ from shaketable.errors import BadInput, UnknownName
 from shaketable.extras import has
 from shaketable.files import home
 from shaketable.registry import LEXICAL, TASKS
+from shaketable.report.answer import answer
 from shaketable.report.files import audit_json, file_names, safe_name, write_results
 from shaketable.report.folder import replace_files
-from shaketable.report.gates import Gate, Verdict, verdicts
+from shaketable.report.gates import Gate, Ruling, Seen, all_held, rulings
 from shaketable.report.page import page, write_page
+from shaketable.report.rules import gates_of
 from shaketable.score.executor import Executor, Here
 from shaketable.score.road import Road
 from shaketable.score.store import Store
@@ -63,13 +65,21 @@ class Audit:
         """The numbers of all tasks."""
         return tuple(finding for result in self.results for finding in result.findings)
 
-    def verdicts(self, *rules: str) -> list[Verdict]:
-        """What becomes of rules such as "bm25.nDCG@10>=0.4"; without a ranker, a rule is about all of them."""
-        return verdicts([Gate.parse(rule) for rule in rules], self.results)
+    @property
+    def seen(self) -> Seen:
+        """What gates look at."""
+        return Seen.of(self.results, answer(self.results, self.provenance).standings)
 
-    def check(self, *rules: str) -> bool:
-        """Do all of the rules hold?"""
-        return all(verdict.held for verdict in self.verdicts(*rules))
+    def rulings(self, *rules: str | Path | Gate) -> list[Ruling]:
+        """What becomes of rules: texts such as "bm25.nDCG@10>=0.4", files of rules, or gates.
+
+        A rule without a ranker is about all that are under test.
+        """
+        return rulings(gates_of(rules), self.seen)
+
+    def check(self, *rules: str | Path | Gate) -> bool:
+        """Do all of the rules hold? A warning is no failure."""
+        return all_held(self.rulings(*rules))
 
     def json(self) -> dict[str, Any]:
         """All of it as plain values that strict JSON can hold."""
