@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from shaketable.door.audit import Audit
     from shaketable.door.plan import Plan
     from shaketable.door.train import TrainedWriter, Training
+    from shaketable.report.comparison import AuditComparison
+    from shaketable.report.gates import Ruling
 
 
 def stdout(json_target: str | None = None) -> Console:
@@ -75,6 +77,38 @@ def judge(rules: list[str]) -> Callable[[Audit], bool]:
     return held
 
 
+def show_comparison(found: AuditComparison, target: str | None) -> None:
+    """Print what became of a ranker between two audits: the answer, what became worse or better, on which queries."""
+    from shaketable.report.comparison import EXPLAINED
+    from shaketable.report.terminal import show_table
+
+    console = stdout(target)
+    console.print(cell(found.answer), markup=False, style="bold")
+    changed = found.findings("worse", "better")
+    if len(changed):
+        show_table(console, "what became worse or better", changed, [EXPLAINED])
+    if len(queries := found.queries()):
+        show_table(console, "queries that lost most", queries)
+    for failure in found.failures:
+        console.print(cell(f"new failure: {failure.ranker} on {failure.query!r}: {failure.reason}"), markup=False)
+    for line in (*(f"a worse word: {turn}" for turn in found.turns), *found.remarks):
+        console.print(cell(line), markup=False)
+
+
+def emit_rulings(
+    done: Audit, found: Sequence[Ruling], junit_to: Path | None, markdown_to: str | None, badge_to: Path | None
+) -> None:
+    """What became of gates, for build servers, pull requests and badges, as far as these were asked for."""
+    from shaketable.report.ci import badge, junit, summary
+
+    if junit_to:
+        emit_text(junit(found, done.title), str(junit_to))
+    if markdown_to:
+        emit_text(summary(done.title, done.answer(), found), markdown_to)
+    if badge_to:
+        emit_json(badge(found), str(badge_to))
+
+
 def show_training(done: Training | TrainedWriter, json_target: str | None, page: Path | None) -> None:
     """Print the course of a training and what the model looks at; write the page and the JSON that were asked for."""
     from shaketable.report.page import write_page
@@ -93,12 +127,16 @@ def show_training(done: Training | TrainedWriter, json_target: str | None, page:
 
 def emit_json(data: Mapping[str, Any], target: str) -> None:
     """Strict JSON to a file, whole or not at all, or to stdout."""
-    text = escaped(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False))
+    emit_text(escaped(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)) + "\n", target)
+
+
+def emit_text(text: str, target: str) -> None:
+    """A text to a file, whole or not at all, or to stdout."""
     if target == "-":
-        print(text)
+        print(text, end="")
         return
     with written_whole(Path(target)) as out:
-        out.write(text + "\n")
+        out.write(text)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ from shaketable.data.load import load
 from shaketable.data.splits import TEST, TRAIN
 from shaketable.data.trec import write_run
 from shaketable.door.names import named_models, several
+from shaketable.door.settings import SETTINGS, settings_of, write_settings
 from shaketable.errors import BadInput, UnknownName
 from shaketable.extras import has
 from shaketable.files import home
 from shaketable.registry import LEXICAL, TASKS
-from shaketable.report.answer import answer
-from shaketable.report.files import audit_json, file_names, safe_name, write_results
-from shaketable.report.folder import replace_files
+from shaketable.report.answer import Answer, answer
+from shaketable.report.files import audit_json, file_names, read_document, safe_name, write_results
+from shaketable.report.folder import replace_files, replace_one
 from shaketable.report.gates import Gate, Ruling, Seen, all_held, rulings
 from shaketable.report.page import page, write_page
 from shaketable.report.rules import gates_of
@@ -33,6 +35,9 @@ from shaketable.types import Collection, Finding, Model, Result, Run, Task, Watc
 
 Say = Callable[[str], None]
 
+SECONDS = "seconds"
+"""The fact that no two audits have in common."""
+
 SMALL = "knrm(teacher='dense', sentences=400, steps=200)"
 """A small ranker that learns the margins of `dense`, on the train queries and on sentences of the passages."""
 FEW = 5_000
@@ -43,7 +48,8 @@ FEW = 5_000
 class Audit:
     """What an audit, or an evaluation of runs, came to.
 
-    `audit["risk"]` is the result of a task, `audit.findings` are the numbers of all of them.
+    `audit["risk"]` is the result of a task, `audit.findings` are the numbers of all of them. `queries` has the texts of
+    the queries, and `settings` the flags of a command that makes the same audit; none where something was in memory only.
     """
 
     title: str
@@ -53,6 +59,8 @@ class Audit:
     runs: Mapping[str, Run] = field(default_factory=dict, repr=False)
     skipped: Mapping[str, str] = field(default_factory=dict)
     remarks: Mapping[str, str] = field(default_factory=dict)
+    queries: Mapping[str, str] = field(default_factory=dict, repr=False)
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, task: str) -> Result:
         known = {result.task: result for result in self.results}
@@ -65,10 +73,10 @@ class Audit:
         """The numbers of all tasks."""
         return tuple(finding for result in self.results for finding in result.findings)
 
-    @property
+    @cached_property
     def seen(self) -> Seen:
         """What gates look at."""
-        return Seen.of(self.results, answer(self.results, self.provenance).standings)
+        return Seen.of(self.results, self.answer().standings)
 
     def rulings(self, *rules: str | Path | Gate) -> list[Ruling]:
         """What becomes of rules: texts such as "bm25.nDCG@10>=0.4", files of rules, or gates.
@@ -81,9 +89,19 @@ class Audit:
         """Do all of the rules hold? A warning is no failure."""
         return all_held(self.rulings(*rules))
 
+    def answer(self, rulings: Sequence[Ruling] = ()) -> Answer:
+        """What it comes to: a word for each ranker and facet, the worst findings, and the default gate."""
+        return answer(self.results, self.provenance, rulings)
+
     def json(self) -> dict[str, Any]:
         """All of it as plain values that strict JSON can hold."""
-        return audit_json(self.results, self.provenance)
+        return audit_json(self.results, self.provenance, self._beside())
+
+    def _beside(self) -> dict[str, Any]:
+        """What a page and a comparison need beside the results, and nothing that depends on the time it took."""
+        facts = {name: fact for name, fact in self.facts.items() if name != SECONDS}
+        about = {"title": self.title, "facts": facts, "skipped": self.skipped, "remarks": self.remarks}
+        return {"about": about, "queries": self.queries}
 
     def report(self) -> str:
         """The page, as HTML that needs nothing else."""
@@ -93,7 +111,9 @@ class Audit:
         """Write report.html, results.json, a CSV file for each table, and the runs; see `report.folder`."""
 
         def fill(staging: Path) -> None:
-            write_results(staging, self.results, self.provenance)
+            write_results(staging, self.results, self.provenance, self._beside())
+            if self.settings:
+                write_settings(staging / SETTINGS, self.settings)
             for (name, run), file in zip(self.runs.items(), file_names(self.runs, ".run"), strict=True):
                 write_run(run, staging / "runs" / file, tag=safe_name(name))
             write_page(
@@ -138,6 +158,16 @@ def audit(
     )
     if not models and any(getattr(task, "needs_rankers", True) for task in chosen):
         bench = replace(bench, models=default_models(bench, say))
+    settings = settings_of(
+        first,
+        rankers,
+        bench.models,
+        chosen,
+        {
+            **{"split": split, "cut": cut, "kinds": kinds, "candidates": candidates, "first-stage": first_stage},
+            **{"depth": depth, "limit": limit, "seed": seed, "keep-going": keep_going},
+        },
+    )
     count = f"{len(bench.collection.docs):,} documents, {len(bench.queries):,} queries"
     kinds_told = told(bench.queries) if kinds or any(query.kind for query in bench.queries.values()) else ""
     if kinds:
@@ -145,7 +175,7 @@ def audit(
     say(f"{bench.collection.name}: {count}" + (f"; {', '.join(bench.models)}" if bench.models else ""))
     results, skipped = run_tasks(bench, chosen)
     lists = {name: bench.run(name) for name in bench.models} if runs else {}
-    seconds = {"seconds": f"{time.perf_counter() - started:.1f}"}
+    seconds = {SECONDS: f"{time.perf_counter() - started:.1f}"}
     provenance = bench.provenance() | {"tasks": [TASKS.spec(task) for task in chosen], "command": sys.argv[1:]}
     return Audit(
         f"Robustness of {f'{len(bench.models)} ' if bench.models else ''}rankers on {bench.collection.name}",
@@ -155,7 +185,26 @@ def audit(
         lists,
         skipped,
         bench.remarks() | ({} if bench.qrels else {"without judgements": UNJUDGED}),
+        dict(bench.texts),
+        settings,
     )
+
+
+def read_audit(path: str | Path) -> Audit:
+    """The audit that was saved in a folder, or that a results.json holds; without its runs, which stay where they are."""
+    document = read_document(Path(path))
+    about, queries = document.get("about"), document.get("queries")
+    if not (isinstance(queries, dict) and isinstance(about, dict) and isinstance(about.get("title"), str)):
+        raise BadInput("is not a whole audit (it does not say what it is about); run the audit again", path)
+    said = (about.get(name) for name in ("facts", "skipped", "remarks"))
+    facts, skipped, remarks = ({str(k): str(v) for k, v in dict(part or {}).items()} for part in said)
+    results = tuple(document["results"])
+    return Audit(about["title"], facts, results, document["provenance"], {}, skipped, remarks, queries)
+
+
+def renew_page(folder: str | Path, audit: Audit) -> None:
+    """Write the page of an audit into its folder, in the place of the one that is there."""
+    replace_one(Path(folder), "report.html", audit.report())
 
 
 def set_up(data: Any, rankers: Any, tasks: Any) -> tuple[dict[str, Model], list[Task], str | Path | Collection]:

@@ -26,8 +26,6 @@ Severity: TypeAlias = Literal["failed", "warned"]
 
 PARTS = ("low", "high", "p", "n")
 """What a rule may ask of a finding instead of its value: nDCG@10.low is the lower end of the interval."""
-WORDS = ("steady", "shaken", "breaks", "unclear")
-"""What an answer may say of a facet."""
 
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,

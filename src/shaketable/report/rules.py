@@ -27,9 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from shaketable.errors import BadInput, UnknownName, quoted
+from shaketable.measure.facets import FACETS, WORST_FIRST
 from shaketable.report.answer import answer
 from shaketable.report.files import read_results
-from shaketable.report.gates import WORDS, Bound, Gate, NoLoss, Seen, Severity, Worded, matches, split_part
+from shaketable.report.gates import Bound, Gate, NoLoss, Seen, Severity, Worded, matches, split_part
 from shaketable.report.toml import read_toml
 
 KINDS: Mapping[str, Severity] = {"fail_if": "failed", "warn_if": "warned"}
@@ -91,7 +92,11 @@ def _gate(where: str, rule: Mapping[str, Any], broken: Severity, earlier: str) -
     ranker = _text(where, "ranker", rule.get("ranker", ""))
     if "facet" in rule:
         _only(where, rule, "facet", "ranker", "called")
-        return Worded(_text(where, "facet", rule["facet"]), _words(where, rule.get("called")), ranker, broken)
+        facet = _text(where, "facet", rule["facet"])
+        known = [one.name for one in FACETS]
+        if not any(matches(facet, name) for name in known):
+            raise BadInput(f"{where}: {UnknownName('facet', facet, known)}")
+        return Worded(facet, _words(where, rule.get("called")), ranker, broken)
     name, part = split_part(_text(where, "finding", rule["finding"]))
     asked = [key for key in ("below", "above", "worse_by") if key in rule]
     if len(asked) != 1:
@@ -130,8 +135,8 @@ def _words(where: str, value: Any) -> tuple[str, ...]:
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
         raise BadInput(f"{where} should say what the facet must not be called: called = \"breaks\"")
     for word in words:
-        if word not in WORDS:
-            raise BadInput(f"{where}: {UnknownName('word of a facet', word, WORDS)}")
+        if word not in WORST_FIRST:
+            raise BadInput(f"{where}: {UnknownName('word of a facet', word, WORST_FIRST)}")
     return tuple(words)
 
 
