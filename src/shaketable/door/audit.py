@@ -19,9 +19,10 @@ from shaketable.errors import BadInput, UnknownName
 from shaketable.extras import has
 from shaketable.files import home
 from shaketable.registry import LEXICAL, TASKS
+from shaketable.report.answer import Answer, answer
 from shaketable.report.files import audit_json, file_names, safe_name, write_results
 from shaketable.report.folder import replace_files
-from shaketable.report.gates import Gate, Verdict, verdicts
+from shaketable.report.gates import Gate, Ruling, Verdict, verdicts
 from shaketable.report.page import page, write_page
 from shaketable.score.executor import Executor, Here
 from shaketable.score.road import Road
@@ -70,6 +71,10 @@ class Audit:
     def check(self, *rules: str) -> bool:
         """Do all of the rules hold?"""
         return all(verdict.held for verdict in self.verdicts(*rules))
+
+    def answer(self, rulings: Sequence[Ruling] = ()) -> Answer:
+        """What it comes to: a word for each ranker and facet, the worst findings, and the default gate."""
+        return answer(self.results, self.provenance, rulings)
 
     def json(self) -> dict[str, Any]:
         """All of it as plain values that strict JSON can hold."""
