@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from benchmarks.regression import FALSE_ALARMS, PAIRS, false_alarms, found
+
 from shaketable.chance import rng_for
 from shaketable.measure.regression import can_differ, correct, drift_of, drifts
 from shaketable.types import Finding
@@ -54,7 +54,9 @@ def test_what_cannot_be_tested_is_not():
 def test_a_number_that_is_no_mean_has_no_interval_but_a_test():
     values = np.linspace(0, 1, 40)
     old, new = finding("drop", values), finding("drop", values - 0.2)
-    ratio = drift_of(Finding(old.ranker, "drop", -5.0, values=old.values), Finding(new.ranker, "drop", -25.0, values=new.values))
+    ratio = drift_of(
+        Finding(old.ranker, "drop", -5.0, values=old.values), Finding(new.ranker, "drop", -25.0, values=new.values)
+    )
     assert ratio.status == "worse"
     assert np.isnan([ratio.low, ratio.high]).all()
     assert ratio.loss == 20
@@ -74,7 +76,9 @@ def test_findings_that_cannot_differ_do_not_dull_the_others():
 
 def test_holm_over_all_that_can_differ():
     p = np.array([0.01, 0.04, np.nan, 0.03])
-    assert correct(p, np.array([True, True, False, True])).tolist() == pytest.approx([0.03, 0.06, np.nan, 0.06], nan_ok=True)
+    assert correct(p, np.array([True, True, False, True])).tolist() == pytest.approx(
+        [0.03, 0.06, np.nan, 0.06], nan_ok=True
+    )
     assert can_differ(np.ones((1, 6))).tolist() == [True]
 
 

@@ -70,9 +70,9 @@ def test_what_names_nothing_is_an_error():
     for rule in ("nDCG@1>=0", "min.nDCG@10>=0", "drop[*]>0", "nDCG@10.lo>=0"):
         with pytest.raises(UnknownName, match="no finding is called"):
             statuses(rule)
-    with pytest.raises(UnknownName, match="no ranker is called 'min'; did you mean mine?"):
+    with pytest.raises(UnknownName, match="no ranker is called 'min'; did you mean mine"):
         Bound("nDCG@10", ">=", 0.1, ranker="min").rulings(SEEN)
-    with pytest.raises(UnknownName, match="no measured facet is called 'query typo'; did you mean query typos?"):
+    with pytest.raises(UnknownName, match="no measured facet is called 'query typo'; did you mean query typos"):
         Worded("query typo").rulings(SEEN)
 
 
@@ -141,7 +141,9 @@ ranker = "mine"
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     frame = pd.DataFrame({"ranker": ["mine"]})
-    write_results(tmp_path / "main", [Result("t", "?", {"a": frame}, findings=(finding("mine", "drop(1-char)", -2.0),))], {})
+    write_results(
+        tmp_path / "main", [Result("t", "?", {"a": frame}, findings=(finding("mine", "drop(1-char)", -2.0),))], {}
+    )
     return tmp_path
 
 
@@ -168,7 +170,10 @@ def test_a_file_of_rules(place):
         ("a = ", "is not a TOML file"),
         ("[[fail]]\nfinding='a'", "no part of a file of rules is called 'fail'; did you mean fail_if?"),
         ("[fail_if]\nfinding='a'", "fail_if should be written [[fail_if]]"),
-        ("[[fail_if]]\nfindng='a'\nbelow=1", "rule 1 of [[fail_if]]: no key of a rule is called 'findng'; did you mean finding?"),
+        (
+            "[[fail_if]]\nfindng='a'\nbelow=1",
+            "rule 1 of [[fail_if]]: no key of a rule is called 'findng'; did you mean finding?",
+        ),
         ("[[fail_if]]\nbelow=1", "should be about a finding or about a facet"),
         ("[[fail_if]]\nfinding='a'\nfacet='b'", "should be about a finding or about a facet"),
         ("[[fail_if]]\nfinding='a'", "should say one of below, above and worse_by"),
@@ -179,15 +184,24 @@ def test_a_file_of_rules(place):
         ("[[fail_if]]\nfinding=1\nbelow=1", "finding should be a text, not 1"),
         ("[[fail_if]]\nfinding='a'\nbelow=1\nsignificant=true", "significant does not go with finding and below"),
         ("[[fail_if]]\nfinding='a'\nworse_by=0.1", "needs the folder of an earlier audit"),
-        ("[[fail_if]]\nfinding='drop(1-char)'\nbaseline='main'\nworse_by='much'", 'or a share such as "5 %", not \'much\''),
+        (
+            "[[fail_if]]\nfinding='drop(1-char)'\nbaseline='main'\nworse_by='much'",
+            "or a share such as \"5 %\", not 'much'",
+        ),
         ("[[fail_if]]\nfinding='drop(1-char)'\nbaseline='main'\nworse_by=-1", "worse_by should be 0 or more"),
-        ("[[fail_if]]\nfinding='drop(1-char)'\nbaseline='main'\nworse_by=1\nsignificant=1", "should be true or false, not 1"),
+        (
+            "[[fail_if]]\nfinding='drop(1-char)'\nbaseline='main'\nworse_by=1\nsignificant=1",
+            "should be true or false, not 1",
+        ),
         ("[[fail_if]]\nfinding='a.low'\nbaseline='main'\nworse_by=1", "write finding = 'a'"),
         ("[[fail_if]]\nfinding='AP'\nbaseline='main'\nworse_by=1", "no finding is called 'AP'"),
         ("[[fail_if]]\nfinding='AP'\nbaseline='absent'\nworse_by=1", "absent: there is no such file"),
         ("[[warn_if]]\nfacet='attack'", 'called = "breaks"'),
-        ("[[warn_if]]\nfacet='attack'\ncalled='broken'", "no word of a facet is called 'broken'; did you mean),
-        ("[[warn_if]]\nfacet='query typo'\ncalled='breaks'", "no facet is called 'query typo'; did you mean query typos"),
+        ("[[warn_if]]\nfacet='attack'\ncalled='broken'", "no word of a facet is called 'broken'"),
+        (
+            "[[warn_if]]\nfacet='query typo'\ncalled='breaks'",
+            "no facet is called 'query typo'; did you mean query typos",
+        ),
         ("[[warn_if]]\nfacet='attack'\ncalled='breaks'\nbelow=1", "below does not go with facet"),
     ],
 )
@@ -206,7 +220,7 @@ HOSTILE = [
 
 
 def test_junit_holds_whatever_texts_there_are():
-    root = ElementTree.fromstring(junit(HOSTILE, "an <audit>"))  # noqa: S314
+    root = ElementTree.fromstring(junit(HOSTILE, "an <audit>"))
     assert root.attrib == {"name": "an <audit>", "tests": "3", "failures": "1", "errors": "0"}
     assert [case.find("failure") is not None for case in root] == [True, False, False]
     assert root[0].find("failure").attrib["message"] == HOSTILE[0].said
@@ -214,7 +228,12 @@ def test_junit_holds_whatever_texts_there_are():
 
 
 def test_a_badge():
-    assert badge(HOSTILE) == {"schemaVersion": 1, "label": "robustness", "message": "1 of 3 gates failed", "color": "red"}
+    assert badge(HOSTILE) == {
+        "schemaVersion": 1,
+        "label": "robustness",
+        "message": "1 of 3 gates failed",
+        "color": "red",
+    }
     assert badge(HOSTILE[1:])["color"] == "yellow"
     assert badge(HOSTILE[1:2])["message"] == "passed"
     assert json.loads(json.dumps(badge(HOSTILE)))

@@ -302,7 +302,9 @@ Html = Annotated[Path | None, typer.Option("--html", help="Write a page with tab
 Summary = Annotated[
     str | None, typer.Option("--markdown", help="Write a summary as Markdown to this file, or '-' for standard output.")
 ]
-Junit = Annotated[Path | None, typer.Option("--junit", help="Write what became of the gates as JUnit XML to this file.")]
+Junit = Annotated[
+    Path | None, typer.Option("--junit", help="Write what became of the gates as JUnit XML to this file.")
+]
 Badge = Annotated[
     Path | None, typer.Option("--badge", help="Write a badge for shields.io's endpoint, as JSON, to this file.")
 ]

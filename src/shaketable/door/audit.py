@@ -49,7 +49,7 @@ class Audit:
     """What an audit, or an evaluation of runs, came to.
 
     `audit["risk"]` is the result of a task, `audit.findings` are the numbers of all of them. `queries` has the texts of
-    the queries, and `settings` the flags of a command that makes the same audit; none where something was in memory only.
+    the queries, and `settings` the flags that make the same audit; none where something of it is in memory only.
     """
 
     title: str
@@ -164,8 +164,15 @@ def audit(
         bench.models,
         chosen,
         {
-            **{"split": split, "cut": cut, "kinds": kinds, "candidates": candidates, "first-stage": first_stage},
-            **{"depth": depth, "limit": limit, "seed": seed, "keep-going": keep_going},
+            "split": split,
+            "cut": cut,
+            "kinds": kinds,
+            "candidates": candidates,
+            "first-stage": first_stage,
+            "depth": depth,
+            "limit": limit,
+            "seed": seed,
+            "keep-going": keep_going,
         },
     )
     count = f"{len(bench.collection.docs):,} documents, {len(bench.queries):,} queries"
@@ -191,7 +198,7 @@ def audit(
 
 
 def read_audit(path: str | Path) -> Audit:
-    """The audit that was saved in a folder, or that a results.json holds; without its runs, which stay where they are."""
+    """The audit that was saved in a folder, or that a results.json holds; without its runs, which stay there."""
     document = read_document(Path(path))
     about, queries = document.get("about"), document.get("queries")
     if not (isinstance(queries, dict) and isinstance(about, dict) and isinstance(about.get("title"), str)):

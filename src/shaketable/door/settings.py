@@ -45,7 +45,9 @@ def read_settings(path: Path, flags: Mapping[str, Flag]) -> dict[str, Any]:
         if not all(_is_a(flag.kind, one) for one in values):
             wanted = f"{flag.kind}, or a list of such" if flag.several else flag.kind
             raise BadInput(f"{name} should be {wanted}, not {quoted(value)}", path)
-    return {name: [value] if flags[name].several and not isinstance(value, list) else value for name, value in given.items()}
+    return {
+        name: [value] if flags[name].several and not isinstance(value, list) else value for name, value in given.items()
+    }
 
 
 def write_settings(path: Path, settings: Mapping[str, Any]) -> None:
@@ -56,7 +58,11 @@ def write_settings(path: Path, settings: Mapping[str, Any]) -> None:
 
 
 def settings_of(
-    data: str | Path | Collection, rankers: Any, models: Mapping[str, Model], tasks: Iterable[Task], others: Mapping[str, Any]
+    data: str | Path | Collection,
+    rankers: Any,
+    models: Mapping[str, Model],
+    tasks: Iterable[Task],
+    others: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The flags that make an audit again; none if something of it is in memory only, and no text can say it.
 

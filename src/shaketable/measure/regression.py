@@ -119,8 +119,7 @@ def drifts(pairs: Iterable[tuple[Finding, Finding]], seed: int = 0) -> list[Drif
             found[place] = replace(found[place], low=ends[0], high=ends[1], effect=float(effect[i]))
     corrected = correct(p_values, counts)
     return [
-        replace(drift, p=float(p), corrected=float(c))
-        for drift, p, c in zip(found, p_values, corrected, strict=True)
+        replace(drift, p=float(p), corrected=float(c)) for drift, p, c in zip(found, p_values, corrected, strict=True)
     ]
 
 

@@ -59,13 +59,13 @@ def summary(title: str, found: Answer, rulings: Sequence[Ruling]) -> str:
         columns=["gate", "ranker", "rule", "what was found"],
     )
     card = pd.DataFrame(
-        [
-            (one.ranker, *(_mark(one.marks.get(facet)) for facet in found.facets))
-            for one in found.standings
-        ],
+        [(one.ranker, *(_mark(one.marks.get(facet)) for facet in found.facets)) for one in found.standings],
         columns=["ranker", *found.facets],
     )
-    parts = [f"### {escaped_markdown(cell(title))}: {badge(rulings)['message']}", escaped_markdown(cell(found.headline))]
+    parts = [
+        f"### {escaped_markdown(cell(title))}: {badge(rulings)['message']}",
+        escaped_markdown(cell(found.headline)),
+    ]
     parts += [markdown(gates)] if len(gates) else []
     parts += [markdown(card)] if found.facets else []
     parts += ["\n".join(f"- {escaped_markdown(cell(blow.sentence))}" for blow in found.worst)] if found.worst else []

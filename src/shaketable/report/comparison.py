@@ -27,8 +27,8 @@ MOST_FINDINGS = 3
 EFFECTIVENESS = "effectiveness"
 
 EXPLAINED = (
-    "before, after: the finding in the earlier and in the new audit; change: after minus before, with the 95 % interval "
-    "of its mean over queries (low, high); p: Fisher's randomisation test over the queries that both audits have, "
+    "before, after: the finding in the earlier and in the new audit; change: after minus before; low, high: its 95 % "
+    "interval, where the finding is a mean over queries; p: Fisher's randomisation test over the queries that both audits have, "
     f"corrected by Holm for all findings; a finding is worse or better where p is below {LEVEL} and there are "
     f"{FEWEST_QUERIES} queries or more; effect size: the mean loss in standard deviations (above 0: worse)."
 )
@@ -65,7 +65,7 @@ class AuditComparison:
     remarks: tuple[str, ...] = ()
 
     def of(self, status: str) -> list[Drift]:
-        """The findings that became "worse" or "better", the largest effect first; also "no difference", "not tested"."""
+        """The findings that became "worse" or "better", the largest effect first, or of another status."""
         some = [drift for drift in self.drifts if drift.status == status]
         return sorted(some, key=lambda drift: -abs(drift.effect)) if status in ORDER[:2] else some
 
@@ -114,8 +114,8 @@ class AuditComparison:
         if first is None:
             return ""
         return (
-            f" Of {first.new.name}, a loss of more than {number(max(first.high, 0.0))} is unlikely, by the 95 % interval "
-            f"over {first.n} queries."
+            f" Of {first.new.name}, a loss of more than {number(max(first.high, 0.0))} is unlikely: the 95 % interval "
+            f"over {first.n} queries ends there."
         )
 
     def findings(self, *statuses: str) -> pd.DataFrame:

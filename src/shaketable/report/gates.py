@@ -113,8 +113,9 @@ class Bound:
     def parse(cls, rule: str) -> Bound:
         """Read a rule; the finding's name may have that of a ranker before it.
 
-        >>> Bound.parse("nDCG@10.low >= 0.4")
-        Bound(finding='nDCG@10', sign='>=', bound=0.4, part='low', ranker='', broken='failed', text='nDCG@10.low >= 0.4')
+        >>> gate = Bound.parse("nDCG@10.low >= 0.4")
+        >>> gate.finding, gate.part, gate.sign, gate.bound
+        ('nDCG@10', 'low', '>=', 0.4)
         """
         match = re.fullmatch(r"(.+?)\s*(>=|<=|>|<)\s*([-+.0-9eE]+)", rule.strip()) if len(rule) < 500 else None
         try:
@@ -150,8 +151,8 @@ class NoLoss:
     """A number is not worse than in an earlier audit, by more than `by` (of the old value, if `relative`).
 
     With `significant`, only a loss that chance could hardly have made breaks the rule: by the paired test over queries,
-    corrected for the number of findings that the rule names (`measure.regression`). A ranker is compared with the one of its name in the earlier audit, or with
-    the only one that was under test there.
+    corrected for the number of findings that the rule names (`measure.regression`). A ranker is compared with the one
+    of its name in the earlier audit, or with the only one that was under test there.
     """
 
     finding: str
@@ -165,7 +166,9 @@ class NoLoss:
 
     def __str__(self) -> str:
         whose = f"{self.ranker}.{self.finding}" if self.ranker else self.finding
-        size = f" by more than {100 * self.by:g} %" if self.relative else f" by more than {self.by:g}" if self.by else ""
+        size = (
+            f" by more than {100 * self.by:g} %" if self.relative else f" by more than {self.by:g}" if self.by else ""
+        )
         return f"{whose} not {'significantly ' if self.significant else ''}worse than in {self.folder}{size}"
 
     def rulings(self, seen: Seen) -> list[Ruling]:

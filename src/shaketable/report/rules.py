@@ -115,7 +115,7 @@ def _no_loss(where: str, rule: Mapping[str, Any], broken: Severity, earlier: str
         raise BadInput(f"{where}: a loss is of a value; write finding = {quoted(split_part(name)[0])}")
     folder = _text(where, "baseline", rule.get("baseline", earlier))
     if not folder:
-        raise BadInput(f"{where} needs the folder of an earlier audit: baseline = \"FOLDER\"")
+        raise BadInput(f'{where} needs the folder of an earlier audit: baseline = "FOLDER"')
     significant = rule.get("significant", False)
     if not isinstance(significant, bool):
         raise BadInput(f"{where}: significant should be true or false, not {quoted(significant)}")
@@ -133,7 +133,7 @@ def _only(where: str, rule: Mapping[str, Any], *keys: str) -> None:
 def _words(where: str, value: Any) -> tuple[str, ...]:
     words = [value] if isinstance(value, str) else value
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
-        raise BadInput(f"{where} should say what the facet must not be called: called = \"breaks\"")
+        raise BadInput(f'{where} should say what the facet must not be called: called = "breaks"')
     for word in words:
         if word not in WORST_FIRST:
             raise BadInput(f"{where}: {UnknownName('word of a facet', word, WORST_FIRST)}")
