@@ -84,11 +84,14 @@ def show_comparison(found: AuditComparison, target: str | None) -> None:
 
     console = stdout(target)
     console.print(cell(found.answer), markup=False, style="bold")
-    changed = found.findings("worse", "better")
-    if len(changed):
-        show_table(console, "what became worse or better", changed, [EXPLAINED])
-    if len(queries := found.queries()):
-        show_table(console, "queries that lost most", queries)
+    changed = {status: found.brief(status) for status in ("worse", "better")}
+    for status, table in changed.items():
+        if len(table):
+            show_table(console, f"what became {status}", table)
+    if any(map(len, changed.values())):
+        console.print(cell(EXPLAINED), markup=False, style="dim")
+    for title, table in found.worst_queries().items():
+        show_table(console, title, table)
     for failure in found.failures:
         console.print(cell(f"new failure: {failure.ranker} on {failure.query!r}: {failure.reason}"), markup=False)
     for line in (*(f"a worse word: {turn}" for turn in found.turns), *found.remarks):

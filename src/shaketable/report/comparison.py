@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 SCHEMA = "shaketable.comparison/1"
 Verdict: TypeAlias = Literal["worse", "not worse", "cannot be told"]
 ORDER = ("worse", "better", "no difference", "not tested")
-MOST_QUERIES = 10
+MOST_QUERIES = 5
 """Queries that are named of each finding."""
 MOST_FINDINGS = 3
 """Findings of which queries are named."""
 EFFECTIVENESS = "effectiveness"
 
 EXPLAINED = (
-    "before, after: the finding in the earlier and in the new audit; change: after minus before; low, high: its 95 % "
-    "interval, where the finding is a mean over queries; p: Fisher's randomisation test over the queries that both audits have, "
-    f"corrected by Holm for all findings; a finding is worse or better where p is below {LEVEL} and there are "
-    f"{FEWEST_QUERIES} queries or more; effect size: the mean loss in standard deviations (above 0: worse)."
+    "before, after: the finding in the earlier and in the new audit; change: after minus before, with its 95 % "
+    "interval where the finding is a mean over queries; p (Holm): Fisher's randomisation test over the queries that "
+    "both audits have, corrected for all findings; a finding is worse or better where p is below "
+    f"{LEVEL} and there are {FEWEST_QUERIES} queries or more; lost by: on how many of the queries it became worse."
 )
 
 
@@ -84,6 +84,8 @@ class AuditComparison:
         if self.verdict == "worse":
             return f"{names} became worse: {'; '.join(self._reasons(len(tested)))}."
         if self.verdict == "not worse":
+            if not any(loss for drift in tested for loss in drift.losses.values()):
+                return f"{names} is the same as before: no query has another value in any of {len(tested)} findings."
             gained = f", and {len(better)} became better" if (better := self.of("better")) else ""
             held = f"None of the {len(tested)} findings of {names} became significantly worse{gained}."
             return f"{held}{self._ruled_out()}"
@@ -113,6 +115,8 @@ class AuditComparison:
         first = next((drift for drift in known if drift.new.facet == EFFECTIVENESS), known[0] if known else None)
         if first is None:
             return ""
+        if not any(first.losses.values()):
+            return f" {first.new.name} is the same on all {first.n} queries."
         return (
             f" Of {first.new.name}, a loss of more than {number(max(first.high, 0.0))} is unlikely: the 95 % interval "
             f"over {first.n} queries ends there."
@@ -125,23 +129,49 @@ class AuditComparison:
         rows = [_row(drift) for status in statuses or ORDER for drift in self.of(status)]
         return pd.DataFrame(rows, columns=list(_COLUMNS))
 
-    def queries(self) -> pd.DataFrame:
-        """The queries that lost most by the worst findings; by the first finding where none became worse."""
+    def brief(self, *statuses: str) -> pd.DataFrame:
+        """The same for a reader: no column for what all rows have in common, and interval and number in one text."""
         import pandas as pd
 
         rows = []
+        for row in self.findings(*statuses).to_dict("records"):
+            ends = "" if math.isnan(row["low"]) else f" [{row['low']:+.3f}, {row['high']:+.3f}]"
+            rows.append(
+                {
+                    "ranker": row["ranker"],
+                    "finding": row["finding"],
+                    "became": row["became"],
+                    "before": row["before"],
+                    "after": row["after"],
+                    "change": f"{row['change']:+.4f}{ends}",
+                    "p (Holm)": row["p (Holm)"],
+                    "lost by": f"{row['lost by']} of {row['queries']}",
+                }
+            )
+        known = {"ranker": len(self.rankers) == 1, "became": len(statuses) == 1}
+        return pd.DataFrame(rows).drop(columns=[name for name, one in known.items() if one and rows])
+
+    def worst_queries(self) -> dict[str, pd.DataFrame]:
+        """Of the worst findings, or of the first one where none became worse: the queries that lost most, by title."""
+        import pandas as pd
+
+        tables = {}
         for drift in (self.of("worse") or list(self.drifts[:1]))[:MOST_FINDINGS]:
-            for qid in drift.worst(MOST_QUERIES):
-                before, after = drift.old.values[qid], drift.new.values[qid]
-                about = {"ranker": drift.new.ranker, "finding": drift.new.name, "query": qid}
-                numbers = {"before": before, "after": after, "change": after - before}
-                rows.append(about | {"text": self.texts.get(qid, "")} | numbers)
-        return pd.DataFrame(rows, columns=["ranker", "finding", "query", "text", "before", "after", "change"])
+            old, new = drift.old.values, drift.new.values
+            rows = [
+                (qid, self.texts.get(qid, ""), old[qid], new[qid], new[qid] - old[qid])
+                for qid in drift.worst(MOST_QUERIES)
+            ]
+            if rows:
+                title = f"queries that lost most by {_called(drift)} of {drift.new.ranker}"
+                tables[title] = pd.DataFrame(rows, columns=["query", "text", "before", "after", "change"])
+        return tables
 
     def markdown(self) -> str:
         """A comment for a pull request: the answer, what became worse and on which queries; the rest folded."""
         parts = [f"### Robustness: {self.verdict}", escaped_markdown(cell(self.answer))]
-        if len(worse := self.findings("worse")):
+        worse = self.brief("worse")
+        if len(worse):
             parts += ["**What became worse**", markdown(worse)]
         if len(failures := self.failures):
             lines = [f"{one.ranker}: {one.query!r}: {one.reason}" for one in failures[:MOST_QUERIES]]
@@ -149,11 +179,12 @@ class AuditComparison:
         if self.turns:
             said = "\n".join(f"- {escaped_markdown(cell(str(turn)))}" for turn in self.turns)
             parts += ["**Facets with a worse word**", said]
-        if len(worse) and len(queries := self.queries()):
-            parts += [_folded("Queries that lost most", markdown(queries))]
-        if len(better := self.findings("better")):
+        if len(worse):
+            tables = self.worst_queries().items()
+            parts += [_folded(escaped_markdown(title.capitalize()), markdown(table)) for title, table in tables]
+        if len(better := self.brief("better")):
             parts += [_folded(f"What became better ({len(better)})", markdown(better))]
-        if len(rest := self.findings(*ORDER[2:])):
+        if len(rest := self.brief(*ORDER[2:])):
             parts += [_folded(f"No significant difference, or not tested ({len(rest)})", markdown(rest))]
         parts += [escaped_markdown(cell(remark)) for remark in self.remarks]
         return "\n\n".join([*parts, f"<sub>{escaped_markdown(EXPLAINED)}</sub>"]) + "\n"
@@ -174,7 +205,7 @@ class AuditComparison:
             ],
             "new failures": [vars(failure) for failure in self.failures],
             "words": [vars(turn) for turn in self.turns],
-            "queries": self.queries().to_dict("records"),
+            "worst queries": {title: table.to_dict("records") for title, table in self.worst_queries().items()},
             "remarks": list(self.remarks),
         }
         return {key: plain(value) for key, value in whole.items()}
@@ -189,15 +220,18 @@ _COLUMNS = (
 
 def _row(drift: Drift) -> dict[str, Any]:
     new = drift.new
-    where = f" ({new.where})" if new.where else ""
     rise = new.better == "lower"  # a loss is a rise
     ends = (drift.low, drift.high) if rise else (-drift.high, -drift.low)
     lost: Sequence[float] = [loss for loss in drift.losses.values() if loss > 0]
     values = (
-        *(new.ranker, f"{new.name}{where}", drift.status, drift.before, drift.after, drift.after - drift.before),
+        *(new.ranker, _called(drift), drift.status, drift.before, drift.after, drift.after - drift.before),
         *(*ends, drift.corrected, drift.effect, drift.n, len(lost)),
     )
     return dict(zip(_COLUMNS, values, strict=True))
+
+
+def _called(drift: Drift) -> str:
+    return f"{drift.new.name} ({drift.new.where})" if drift.new.where else drift.new.name
 
 
 def _folded(title: str, inside: str) -> str:
