@@ -29,6 +29,7 @@ from shaketable.probes.ground import Ground
 from shaketable.rankers.python import adapt
 from shaketable.registry import RANKERS, Catalogue
 from shaketable.report.gates import Gate
+from shaketable.report.rules import gates_of
 from shaketable.score.road import ask
 from shaketable.types import (
     Attack,
@@ -190,8 +191,9 @@ def assert_robust(
 
     Rules are texts, files of rules or gates; without any it is the default gate. The options are those of `audit`.
     """
-    done = audit(data, ranker, tasks, rules=several(rules), runs=False, **options)
-    found = done.ruled if rules else done.answer().rulings
+    gates = gates_of(several(rules))
+    done = audit(data, ranker, tasks, runs=False, gated=not gates, **options)
+    found = done.rulings(*gates) if gates else list(done.answer().rulings)
     broken = [str(ruling) for ruling in found if ruling.status == "failed"]
     require(not broken, f"{len(broken)} of {len(found)} rules are broken:\n" + "\n".join(broken))
 

@@ -34,7 +34,7 @@ def say(message: str) -> None:
 
 
 def show(done: Audit, json_target: str | None) -> None:
-    """Print an audit: its results, what was skipped and why, and what rankers remark."""
+    """Print all tables of an audit, what was skipped and why, and what rankers remark."""
     from shaketable.report.terminal import show_result
 
     console = stdout(json_target)
@@ -44,6 +44,21 @@ def show(done: Audit, json_target: str | None) -> None:
         console.print(cell(f"{task} was skipped: {reason}"), markup=False)
     for name, remark in done.remarks.items():
         console.print(cell(f"{name}: {remark}"), markup=False)
+
+
+def show_verdict(done: Audit, json_target: str | None, tables: bool = False, table: list[str] | None = None) -> None:
+    """Print what an audit comes to; before it all tables, or those that were named."""
+    from shaketable.report.terminal import show_table
+    from shaketable.report.verdict import show_answer
+
+    found = done.answer()
+    console = stdout(json_target)
+    named = [done.table(name) for name in table or ()]
+    if tables or not (named or found.facets):
+        show(done, json_target)
+    for name, frame in named:
+        show_table(console, name, frame)
+    show_answer(console, found)
 
 
 def show_plan(plan: Plan, json_target: str | None) -> None:
@@ -100,9 +115,10 @@ def show_comparison(found: AuditComparison, target: str | None) -> None:
 
 def emit_rulings(
     done: Audit, found: Sequence[Ruling], junit_to: Path | None, markdown_to: str | None, badge_to: Path | None
-) -> None:
-    """What became of gates, for build servers, pull requests and badges, as far as these were asked for."""
+) -> bool:
+    """What became of gates, for build servers, pull requests and badges as far as asked for; and whether all held."""
     from shaketable.report.ci import badge, junit, summary
+    from shaketable.report.gates import all_held
 
     if junit_to:
         emit_text(junit(found, done.title), str(junit_to))
@@ -110,6 +126,7 @@ def emit_rulings(
         emit_text(summary(done.title, done.answer(), found), markdown_to)
     if badge_to:
         emit_json(badge(found), str(badge_to))
+    return all_held(found)
 
 
 def show_training(done: Training | TrainedWriter, json_target: str | None, page: Path | None) -> None:

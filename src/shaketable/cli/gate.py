@@ -18,7 +18,6 @@ def gate(
     """Hold an audit against rules; without any, against the default gate. The exit code is 1 if a rule fails."""
     from shaketable.cli.console import emit_rulings, say
     from shaketable.door.audit import read_audit
-    from shaketable.report.gates import all_held
     from shaketable.report.rules import gates_of
 
     gates = gates_of([*(rules or []), *(fail_under or [])])
@@ -26,6 +25,5 @@ def gate(
     found = done.rulings(*gates) if gates else list(done.answer().rulings)
     for ruling in found:
         say(str(ruling))
-    emit_rulings(done, found, junit_to, markdown_to, badge_to)
-    if not all_held(found):
+    if not emit_rulings(done, found, junit_to, markdown_to, badge_to):
         raise typer.Exit(1)

@@ -6,9 +6,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shaketable.bench import Bench
 from shaketable.data.kinds import told
@@ -19,19 +20,23 @@ from shaketable.door.names import named_models, several
 from shaketable.door.settings import SETTINGS, settings_of, write_settings
 from shaketable.errors import BadInput, UnknownName
 from shaketable.extras import has
-from shaketable.files import home
+from shaketable.files import home, written_whole
 from shaketable.registry import LEXICAL, TASKS
-from shaketable.report.answer import Answer, answer
+from shaketable.report.answer import DEFAULT_GATE, Answer, answer
 from shaketable.report.files import audit_json, file_names, read_document, safe_name, write_results
 from shaketable.report.folder import replace_files, replace_one
 from shaketable.report.gates import Gate, Ruling, Seen, all_held, rulings
-from shaketable.report.page import page, write_page
-from shaketable.report.rules import gates_of
+from shaketable.report.page import page
+from shaketable.report.rules import check_rankers, gates_of
 from shaketable.score.executor import Executor, Here
 from shaketable.score.road import Road
 from shaketable.score.store import Store
 from shaketable.task.audit import UNJUDGED, run_tasks, usual_tasks
+from shaketable.task.first_stage import FirstStage
 from shaketable.types import Collection, Finding, Model, Result, Run, Task, Watch, unwatched
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Say = Callable[[str], None]
 
@@ -61,12 +66,24 @@ class Audit:
     remarks: Mapping[str, str] = field(default_factory=dict)
     queries: Mapping[str, str] = field(default_factory=dict, repr=False)
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    ruled: tuple[Ruling, ...] = ()
+    """What became of the gates that somebody set; the default gate's rulings are the answer's."""
 
     def __getitem__(self, task: str) -> Result:
         known = {result.task: result for result in self.results}
         if (name := task.replace("_", "-")) not in known:
             raise UnknownName("result", task, known)
         return known[name]
+
+    def table(self, name: str) -> tuple[str, pd.DataFrame]:
+        """The table of a name, such as "risk"; the task may stand before it, as in "risk: per query"."""
+        full = {f"{result.task}: {title}": frame for result in self.results for title, frame in result.tables.items()}
+        found = [(title, frame) for title, frame in full.items() if name in (title, title.partition(": ")[2])]
+        if not found:
+            plain = {title.partition(": ")[2] for title in full}
+            shown = {f"{result.task}: {title}" for result in self.results for title in (result.brief or result.tables)}
+            raise UnknownName("table", name, [*full, *plain] if get_close_matches(name, [*full, *plain]) else shown)
+        return found[0]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -89,13 +106,13 @@ class Audit:
         """Do all of the rules hold? A warning is no failure."""
         return all_held(self.rulings(*rules))
 
-    def answer(self, rulings: Sequence[Ruling] = ()) -> Answer:
-        """What it comes to: a word for each ranker and facet, the worst findings, and the default gate."""
-        return answer(self.results, self.provenance, rulings)
+    def answer(self) -> Answer:
+        """What it comes to: a word for each ranker and facet, the worst findings, and what became of gates."""
+        return answer(self.results, self.provenance, self.ruled)
 
     def json(self) -> dict[str, Any]:
         """All of it as plain values that strict JSON can hold."""
-        return audit_json(self.results, self.provenance, self._beside())
+        return audit_json(self.results, self.provenance, self.ruled, self._beside())
 
     def _beside(self) -> dict[str, Any]:
         """What a page and a comparison need beside the results, and nothing that depends on the time it took."""
@@ -105,20 +122,20 @@ class Audit:
 
     def report(self) -> str:
         """The page, as HTML that needs nothing else."""
-        return page(self.title, {**self.facts, **self.remarks}, self.results, self.provenance)
+        facts = {**self.facts, **self.remarks}
+        return page(self.title, facts, self.results, self.provenance, self.answer())
 
     def save(self, folder: str | Path) -> None:
         """Write report.html, results.json, a CSV file for each table, and the runs; see `report.folder`."""
 
         def fill(staging: Path) -> None:
-            write_results(staging, self.results, self.provenance, self._beside())
+            write_results(staging, self.results, self.provenance, self.ruled, self._beside())
             if self.settings:
                 write_settings(staging / SETTINGS, self.settings)
             for (name, run), file in zip(self.runs.items(), file_names(self.runs, ".run"), strict=True):
                 write_run(run, staging / "runs" / file, tag=safe_name(name))
-            write_page(
-                staging / "report.html", self.title, {**self.facts, **self.remarks}, self.results, self.provenance
-            )
+            with written_whole(staging / "report.html") as out:
+                out.write(self.report())
 
         replace_files(Path(folder), fill)
 
@@ -141,6 +158,7 @@ def audit(
     say: Say = lambda message: None,
     executor: Executor | None = None,
     runs: bool = True,
+    gated: bool = False,
 ) -> Audit:
     """Put rankers on the table: every task that applies, or those that are named.
 
@@ -149,10 +167,13 @@ def audit(
     what kind each query is of: "rules", a file, or the folder of a model that `train_kinds` wrote. Without rankers
     there are default ones, and `say` is told which. The lists of all queries are part of the result, unless `runs` is
     False: then rankers are asked for nothing but what the tasks want. Of several collections the first is what rankers
-    are put on; the others are for the task corpus-shift.
+    are put on; the others are for the task corpus-shift. `gated` adds to tasks that are named the one that the default
+    gate needs, a comparison with the first stage.
     """
     started = time.perf_counter()
     models, chosen, first = set_up(data, rankers, tasks)
+    if gated and not any(isinstance(task, FirstStage) for task in chosen):
+        chosen = [FirstStage(), *chosen]
     bench = open_bench(
         first, models, split, candidates, cut, depth, limit, seed, first_stage, keep_going, watch, executor, kinds
     )
@@ -206,7 +227,30 @@ def read_audit(path: str | Path) -> Audit:
     said = (about.get(name) for name in ("facts", "skipped", "remarks"))
     facts, skipped, remarks = ({str(k): str(v) for k, v in dict(part or {}).items()} for part in said)
     results = tuple(document["results"])
-    return Audit(about["title"], facts, results, document["provenance"], {}, skipped, remarks, queries)
+    ruled = tuple(Ruling(**gate) for gate in document["gates"] if gate["rule"] not in DEFAULT_GATE)
+    return Audit(about["title"], facts, results, document["provenance"], {}, skipped, remarks, queries, {}, ruled)
+
+
+def read_gates(rules: Iterable[str | Path | Gate], rankers: Any = ()) -> list[Gate]:
+    """The gates of rules, for an audit of these rankers: what is wrong with one should be known before it begins."""
+    gates = gates_of(rules)
+    if models := named_models(rankers):
+        check_rankers(gates, models)
+    return gates
+
+
+def save_ruled(audit: Audit, folder: Path, gates: Sequence[Gate], flags: Mapping[str, Any]) -> Audit:
+    """Save an audit with what becomes of gates, and with the flags that set them.
+
+    A gate that names nothing is an error; but the audit is saved before anybody hears of it.
+    """
+    settings = {**audit.settings, **{name: flag for name, flag in flags.items() if flag}} if audit.settings else {}
+    audit = replace(audit, settings=settings)
+    try:
+        audit = replace(audit, ruled=tuple(audit.rulings(*gates)))
+    finally:
+        audit.save(folder)
+    return audit
 
 
 def renew_page(folder: str | Path, audit: Audit) -> None:

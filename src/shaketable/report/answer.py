@@ -39,7 +39,7 @@ DEFAULT_GATE = (RANKS, NOT_BELOW, NOTHING_BREAKS)
 OWN_AT_LEAST = 5.0
 """In fewer lists than these, in per cent, an order of its own is an accident."""
 YARDSTICK = "the others are compared with it"
-LITTLE_TO_LOSE = "it has little to lose"
+LITTLE_TO_LOSE, NOT_ITS_OWN = "it has little to lose", "the order is not its own"
 MOST_BLOWS = 3
 MOST_TEXT = 60
 """Characters of a query that a sentence shows."""
@@ -148,8 +148,8 @@ def answer(results: Sequence[Result], provenance: Mapping[str, Any], rulings: Se
         all(ruling.status != "failed" for ruling in every) if every else None,
         tuple(facets),
         standings,
-        tuple(_blows(cards, first, results)),
-        _worst_slice(findings, rankers or [first]),
+        tuple(_blows({name: card for name, card in cards.items() if not _does_nothing(own.get(name))}, first, results)),
+        _worst_slice(findings, [name for name in rankers or [first] if not _does_nothing(own.get(name))]),
         every,
         tuple(_cautions(results, provenance, findings)),
     )
@@ -172,13 +172,16 @@ class _Cell:
 def _card(findings: Sequence[Finding], *, yardstick: bool = False) -> dict[str, _Cell]:
     """facet -> what stands for it: the worst of the findings that are marked with it."""
     marked = [one for one in findings if one.facet and isfinite(one.value)]
-    card = {name: _cell(name, [one for one in marked if one.facet == name]) for name in {one.facet for one in marked}}
+    names = _ordered(list({one.facet for one in marked}))
+    card = {name: _cell(name, [one for one in marked if one.facet == name]) for name in names}
     if yardstick:
         return {name: _as_yardstick(one) if facet_of(name).compared else one for name, one in card.items()}
     own = next((one for one in findings if one.name == OWN_ORDER), None)
     worth = card.get(EFFECTIVENESS)
-    if _does_nothing(own) or (worth and worth.mark.word == BREAKS):
-        return {name: _with_little_to_lose(name, one) for name, one in card.items()}
+    if _does_nothing(own):
+        return {name: _doubted(one, NOT_ITS_OWN) for name, one in card.items()}
+    if worth and worth.mark.word == BREAKS:
+        return {name: _doubted(one, LITTLE_TO_LOSE) for name, one in card.items()}
     return card
 
 
@@ -207,10 +210,11 @@ def _as_yardstick(one: _Cell) -> _Cell:
     return _Cell(replace(one.mark, word=STEADY, remark=YARDSTICK), replace(one.judged, word=STEADY))
 
 
-def _with_little_to_lose(facet: str, one: _Cell) -> _Cell:
-    if facet_of(facet).compared or one.mark.word != STEADY:
+def _doubted(one: _Cell, remark: str) -> _Cell:
+    """What would be called steady of a ranker that cannot be."""
+    if one.mark.word != STEADY:
         return one
-    return _Cell(replace(one.mark, word=UNCLEAR, remark=LITTLE_TO_LOSE), replace(one.judged, word=UNCLEAR))
+    return _Cell(replace(one.mark, word=UNCLEAR, remark=remark), replace(one.judged, word=UNCLEAR))
 
 
 def _value(facet: str, finding: Finding) -> str:
@@ -323,7 +327,7 @@ def _blows(cards: Mapping[str, Mapping[str, _Cell]], first: str, results: Sequen
         (name == first, one.judged.order, name, facet, one)
         for name, card in cards.items()
         for facet, one in card.items()
-        if one.mark.word in (BREAKS, SHAKEN)
+        if one.mark.word in (BREAKS, SHAKEN) and (facet == EFFECTIVENESS or not _useless(card))
     ]
     bad.sort(key=lambda entry: entry[:2])
     seen: set[str] = set()
@@ -334,6 +338,11 @@ def _blows(cards: Mapping[str, Mapping[str, _Cell]], first: str, results: Sequen
         said = _loss(name, facet, one.judged.finding)
         sentence = f"{said}: {_case(example)}." if example else f"{said}."
         yield Blow(sentence, one.mark, name, example, facet_of(facet).advice)
+
+
+def _useless(card: Mapping[str, _Cell]) -> bool:
+    """Is a ranker so bad that nothing else is worth a word?"""
+    return EFFECTIVENESS in card and card[EFFECTIVENESS].mark.word == BREAKS
 
 
 def _loss(name: str, facet: str, finding: Finding) -> str:
@@ -361,8 +370,7 @@ def _example(name: str, finding: Finding, results: Sequence[Result]) -> Example 
 
 def _case(example: Example) -> str:
     """An example in words."""
-    changed = example.before != example.after
-    query = cell(example.after if changed and len(example.after) <= 4 * MOST_TEXT else example.query, MOST_TEXT)
+    query = cell(example.after if len(example.after) <= 4 * MOST_TEXT else example.query, MOST_TEXT)
     parts = [f"'{query}'"]
     if isfinite(example.value_before) and isfinite(example.value_after):
         parts.append(f"goes from {example.value_before:.2f} to {example.value_after:.2f}")
