@@ -46,7 +46,7 @@ Config = Annotated[
 
 def _flag(option: Any) -> str:
     """The name of an option as it is written, without dashes."""
-    return max(option.opts, key=len).lstrip("-")
+    return str(max(option.opts, key=len)).lstrip("-")
 
 
 def _kind(option: Any) -> Flag:

@@ -164,12 +164,6 @@ class NoLoss:
     folder: str = ""
     broken: Severity = "failed"
 
-    @property
-    def said(self) -> str:
-        """The number and its bound, in words."""
-        one = self.finding
-        return f"{one.ranker}.{one.name} is {one.value:.4f}, and should be {self.gate.sign} {self.gate.bound:g}"
-
     def __str__(self) -> str:
         whose = f"{self.ranker}.{self.finding}" if self.ranker else self.finding
         size = (
