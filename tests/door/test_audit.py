@@ -201,7 +201,7 @@ class TestFindings:
     def test_a_rule_looks_at_both_settings_of_a_task(self, folder):
         tasks = ["risk(baseline='bm25', alphas=(1.0,))", "risk(baseline='ql', alphas=(1.0,))"]
         done = st.audit(folder, ["bm25", "ql", longest], tasks)
-        found = [one for one in done.seen.named("longest.URisk@1")]
+        found = done.seen.named("longest.URisk@1")
         assert {one.against for one in found} == {"bm25", "ql"}
         assert {one.task for one in found} == set(tasks)
         assert [ruling.status for ruling in done.rulings("longest.URisk@1>-9")] == ["held", "held"]

@@ -170,10 +170,13 @@ def _common(
     old: _Side, new: _Side, was: str, name: str, pairs: Mapping[str, str], wanted: Sequence[str]
 ) -> list[tuple[Finding, Finding]]:
     """The findings that two rankers have in common, each number once."""
-    earlier = {_key(one, pairs): one for one in old.audit.findings if one.ranker == was}
+    earlier: dict[tuple[str, ...], list[Finding]] = {}
+    for one in old.audit.findings:
+        if one.ranker == was:
+            earlier.setdefault(_key(one), []).append(one)
     found: dict[tuple[Any, ...], tuple[Finding, Finding]] = {}
     for one in new.audit.findings:
-        match = earlier.get(_key(one, {})) if one.ranker == name else None
+        match = _same(one, earlier.get(_key(one), ()), pairs) if one.ranker == name else None
         if match and (not wanted or any(matches(text, one.name) for text in wanted)):
             numbers = (match.value, one.value, *match.values.values(), *one.values.values())
             found.setdefault((one.name, one.where, numbers), (match, one))
@@ -184,9 +187,15 @@ def _common(
     return list(found.values())
 
 
-def _key(one: Finding, renamed: Mapping[str, str]) -> tuple[str, ...]:
-    """What a finding is the same by in two audits: what it is compared with goes by the new name."""
-    return one.task, one.name, one.where, renamed.get(one.against, one.against)
+def _key(one: Finding) -> tuple[str, ...]:
+    return one.task, one.name, one.where
+
+
+def _same(one: Finding, alike: Sequence[Finding], renamed: Mapping[str, str]) -> Finding | None:
+    """Which of the earlier findings of its name it is: the only one, or the one that is against the same ranker."""
+    if len(alike) == 1:
+        return alike[0]
+    return next((old for old in alike if renamed.get(old.against, old.against) == one.against), None)
 
 
 def _new_failures(old: _Side, new: _Side, was: str, name: str) -> list[Failure]:
