@@ -161,8 +161,9 @@ class TestTasks:
         about = json.loads((out / "results.json").read_text())
         skipped = about["provenance"]["skipped"]
         assert skipped.keys() == {
-            *("query_attack", "query_variation", "fusion", "behaviour", "substitution", "competition")
+            *("query_attack", "query_variation", "fusion", "behaviour", "substitution", "competition", "first_stage")
         }
+        assert "run files come without their first stage" in skipped.pop("first_stage")
         assert all("a run file has none to give" in reason for reason in skipped.values())
         assert [r["task"] for r in about["results"]] == ["effectiveness", "variance", "risk", "agreement"]
 

@@ -390,7 +390,7 @@ def _worst_slice(findings: Sequence[Finding], rankers: Sequence[str]) -> str:
     if not slices:
         return ""
     worst = min(slices, key=lambda one: one.p)
-    what = worst.name.removeprefix("worst slice of ")
+    what = cell(worst.name.removeprefix("worst slice of "))
     return (
         f"{cell(worst.ranker)} serves the queries of {cell(worst.where)} worst: the mean {what} is "
         f"{number(worst.value, 3)} [{number(worst.low, 3)}, {number(worst.high, 3)}] over {worst.n} queries."
@@ -411,8 +411,12 @@ def _cautions(results: Sequence[Result], provenance: Mapping[str, Any], findings
         yield "There are no judgements: the words say how far rankings move, and nothing says how good they are."
     if failures := sum(len(result.failures) for result in results):
         yield f"{failures} times a ranker failed on a query; those cases are not counted."
-    if skipped := provenance.get("skipped"):
-        yield f"Not measured: {', '.join(cell(task, 40) for task in skipped)}; the report says why."
+    skipped: Mapping[str, str] = provenance.get("skipped") or {}
+    for why in dict.fromkeys(skipped.values()):
+        tasks = [cell(task, MOST_TEXT) for task, reason in skipped.items() if reason == why]
+        yield f"Not measured, {cell(why).removesuffix('.')}: {', '.join(tasks)}."
+    for name, remark in (provenance.get("remarks") or {}).items():
+        yield f"{cell(name)}: {cell(remark).removesuffix('.')}."
 
 
 def _ordered(facets: Sequence[str]) -> list[str]:

@@ -45,9 +45,13 @@ def lines(answer: Answer, width: int) -> list[Line]:
         whole = [*head, *_card(answer.standings, facets, width, rows), *worst, *tail]
         if len(whole) <= most:
             return whole
-    shown = answer.standings[: max(1, len(answer.standings) - (len(whole) - most) - 1)]
-    more = Text(f"… and {len(answer.standings) - len(shown)} more rankers, in the report", style="dim")
-    return [*head, *_card(shown, facets, width, 1), more, *worst, *tail]
+    tail = [*_cautions(answer, untold, width)][:1]
+    for count in range(len(answer.standings) - 1, 0, -1):
+        more = Text(f"… and {len(answer.standings) - count} more rankers, in the report", style="dim")
+        whole = [*head, *_card(answer.standings[:count], facets, width, 1), more, *worst, *tail]
+        if len(whole) <= most:
+            break
+    return whole
 
 
 def _columns(answer: Answer) -> tuple[list[str], list[str]]:

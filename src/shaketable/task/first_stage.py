@@ -38,6 +38,8 @@ class FirstStage:
     def run(self, bench: Bench) -> Result:
         import pandas as pd
 
+        if not bench.baseline and not bench.scoring and not bench.collection.candidates:
+            raise NotApplicable("run files come without their first stage; name it as a ranker, or as --candidates")
         first = bench.run(bench.baseline) if bench.baseline else bench.candidates
         if not any(_has_order(scores) for scores in first.values()):
             raise NotApplicable("the candidates came in no order, so there is no first stage to compare with")
