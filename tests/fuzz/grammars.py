@@ -351,14 +351,12 @@ def rules(draws: Draws) -> bytes:
     words = ("steady", "shaken", "breaks", "unclear")
 
     def rule() -> str:
-        about = draws.choice(
-            [
-                f"finding = {json.dumps(name(draws), ensure_ascii=False)}\n{draws.choice(['below', 'above'])} = "
-                f"{draws.below(100) / 10 - 3}",
-                f"facet = {json.dumps(draws.choice(['*', 'query typos', 'attack']))}\ncalled = "
-                f"{json.dumps(draws.choice([draws.choice(words), list(words[:2])]))}",
-            ]
-        )
+        if draws.below(2):
+            about = f"finding = {json.dumps(name(draws), ensure_ascii=False)}\n"
+            about += f"{draws.choice(['below', 'above'])} = {draws.below(100) / 10 - 3}"
+        else:
+            about = f"facet = {json.dumps(draws.choice(['*', 'query typos', 'attack']))}\n"
+            about += f"called = {json.dumps(draws.choice([draws.choice(words), list(words[:2])]))}"
         return f"[[{draws.choice(['fail_if', 'warn_if'])}]]\n{about}" + ("\nranker = 'a'" if draws.below(2) else "")
 
     return text_of(some(draws, 1, 5, rule), draws)
