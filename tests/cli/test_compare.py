@@ -136,7 +136,7 @@ def test_what_is_not_comparable(shaketable, audits):
     ended = shaketable("compare", audits / "whole", audits / "other")
     assert ended.code == 3
     (line,) = ended.err.splitlines()
-    assert "differ in data (queries: 50 and 30) and in seed (seed: 0 and 1)" in line
+    assert "differ in data (limit: None and 30) and in seed (seed: 0 and 1)" in line
     assert "--despite data --despite seed" in line
     ended = shaketable("compare", audits / "whole", audits / "other", "--despite", "data", "--despite", "seed")
     assert ended.code == 0, ended.err

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shaketable.errors import BadInput, ShaketableError, UnknownName
+from shaketable.errors import BadInput, NotComparable, ShaketableError, UnknownName
 from shaketable.report.ci import badge, junit
 from shaketable.report.files import write_results
 from shaketable.report.gates import Bound, NoLoss, Ruling, Seen, Worded, all_held, rulings
@@ -107,6 +107,12 @@ def test_no_loss():
     several = Seen((finding("old", "nDCG@10", 0.52), finding("older", "nDCG@10", 0.52)), ("old", "older"))
     with pytest.raises(BadInput, match="has no ranker to compare mine with"):
         NoLoss("nDCG@10", several, folder="main").rulings(SEEN)
+
+
+def test_a_loss_against_other_data_says_nothing():
+    base = Seen((finding("mine", "nDCG@10", 0.52),), ("mine",), provenance={"seed": 1})
+    with pytest.raises(NotComparable, match=r"main and this audit differ in seed \(seed: 1 and None\)"):
+        NoLoss("nDCG@10", base, folder="main").rulings(SEEN)
 
 
 def test_a_loss_that_may_be_chance_is_none():
