@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -167,6 +168,13 @@ def test_a_file_of_rules(place):
     check_rankers(gates, ["bm25", "mine"])
     with pytest.raises(UnknownName, match="no ranker is called 'mine'"):
         check_rankers(gates, ["bm25"])
+
+
+def test_the_rules_that_the_documentation_shows_are_rules(place):
+    page = (Path(__file__).parents[2] / "docs" / "gates.md").read_text()
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (place / "rules.toml").write_text(example.replace("audit-main", "main"))
+    assert [type(gate) for gate in read_rules(Path("rules.toml"))] == [Bound, Bound, NoLoss, Worded]
 
 
 @pytest.mark.parametrize(

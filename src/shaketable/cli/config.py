@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
@@ -11,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from shaketable.door.settings import Flag
 
-KINDS = {int: "a whole number", float: "a number", bool: "true or false"}
+KINDS: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false"}
 """What values of a type are called; those of all others are texts."""
 
 
