@@ -10,9 +10,10 @@ import numpy as np
 
 from shaketable.errors import NotApplicable
 from shaketable.measure.change import Overlap
-from shaketable.measure.comparison import Comparison, compare, starred, weighted_mean
+from shaketable.measure.comparison import Comparison, Weights, compare, starred, weighted_mean
 from shaketable.measure.effectiveness import score_tables
 from shaketable.measure.facets import EFFECTIVENESS, GAIN, GAIN_AT_DOUBLE, MORE_UNSERVED, OWN_ORDER, RISK, VARIANCE
+from shaketable.task.changed import drops
 from shaketable.types import Example, Figure, Finding, Result, Run, ranking
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class FirstStage:
             differences[name] = {OWN_ORDER: own}
             if bench.qrels:
                 values = self._values(bench, first, bench.run(name))
-                differences[name] |= _differences(*values)
+                differences[name] |= _differences(*values, bench.weights)
                 row |= _row(*values, bench)
                 examples += self._lost(bench, name, first, *values[:2])
             rows.append(row | {"queries": len(bench.queries)})
@@ -133,11 +134,14 @@ def _overlap(run: Run, first: Run) -> float:
 
 
 def _differences(
-    before: Mapping[str, float], after: Mapping[str, float], failed: Mapping[str, float], fails: Mapping[str, float]
+    before: Mapping[str, float],
+    after: Mapping[str, float],
+    failed: Mapping[str, float],
+    fails: Mapping[str, float],
+    weights: Weights,
 ) -> dict[str, dict[str, float]]:
-    """What each query adds to each number."""
-    start = float(np.mean(list(before.values()))) or float("nan")
-    change = {qid: 100 * (after[qid] - before[qid]) / start for qid in before}
+    """What each query adds to each number; nothing to gains where the first stage finds nothing at all."""
+    change = drops(before, after, weights)
     return {
         GAIN: change,
         MORE_UNSERVED: {qid: fails[qid] - failed[qid] for qid in failed},
@@ -158,7 +162,7 @@ def _row(
     start = worth.before or float("nan")
     row |= {GAIN: worth.drop, f"{GAIN} low": 100 * worth.low / start, f"{GAIN} high": 100 * worth.high / start}
     row["p"] = worth.p
-    for heading, values in _differences(before, after, failed, fails).items():
+    for heading, values in _differences(before, after, failed, fails, bench.weights).items():
         if heading != GAIN:
             mean = weighted_mean(values, bench.seed, bench.weights)
             row |= {heading: mean.value, f"{heading} low": mean.low, f"{heading} high": mean.high}
