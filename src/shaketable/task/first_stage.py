@@ -52,7 +52,8 @@ class FirstStage:
         for name in (name for name in bench.models if name != bench.baseline):
             own = _own_order(bench.run(name), bench.candidates)
             mean = weighted_mean(own, bench.seed, bench.weights)
-            row = {"ranker": name, OWN_ORDER: mean.value, "overlap@10": _overlap(bench.run(name), first)}
+            row = {"ranker": name, OWN_ORDER: mean.value, f"{OWN_ORDER} low": mean.low, f"{OWN_ORDER} high": mean.high}
+            row["overlap@10"] = _overlap(bench.run(name), first)
             differences[name] = {OWN_ORDER: own}
             if bench.qrels:
                 values = self._values(bench, first, bench.run(name))
