@@ -134,7 +134,7 @@ def answer(results: Sequence[Result], provenance: Mapping[str, Any], rulings: Se
         Standing(
             name,
             FIRST_STAGE if name == first else UNDER_TEST,
-            _sentence(name, marks, own.get(name), name == first),
+            _sentence(name, marks, own.get(name), name == first, len(cards) == 1),
             {facet: mark.mark for facet, mark in marks.items()},
         )
         for name, marks in cards.items()
@@ -237,14 +237,15 @@ def _does_nothing(own: Finding | None) -> bool:
     return own is not None and own.value < OWN_AT_LEAST
 
 
-def _sentence(name: str, card: Mapping[str, _Cell], own: Finding | None, first: bool) -> str:
+def _sentence(name: str, card: Mapping[str, _Cell], own: Finding | None, first: bool, alone: bool) -> str:
     """Good or bad, and what shakes it."""
     name = cell(name)
     if _does_nothing(own) and not first:
         return f"{name} has no order of its own: it adds nothing to the first stage, whatever else is said of it."
     worth = card.get(EFFECTIVENESS)
     if first:
-        start = f"{name} is the first stage, which the others are compared with"
+        compared = "so that there is nothing to compare it with" if alone else "which the others are compared with"
+        start = f"{name} is the first stage, {compared}"
     elif worth is None:
         start = f"{name} was not judged, so that nothing is known of how good it is"
     else:
