@@ -245,9 +245,13 @@ def _but_for_seconds(page: str) -> str:
     return re.sub(r"\s*<div><dt>seconds</dt><dd>[\d.]+</dd></div>", "", page)
 
 
-def test_an_audit_that_is_read_is_the_one_that_was_saved(audits):
-    read = st.read_audit(audits / "base")
-    assert read.json() == json.loads((audits / "base" / "results.json").read_text())
+def test_an_audit_that_is_read_is_the_one_that_was_saved(audits, tmp_path):
+    whole = json.loads((audits / "base" / "results.json").read_text())
+    assert st.read_audit(audits / "base").json() == whole
+    for part, damaged in (("about", {}), ("gates", [3]), ("queries", None), ("gates", [{"rule": "a"}])):
+        (tmp_path / "results.json").write_text(json.dumps({**whole, part: damaged}))
+        with pytest.raises(BadInput, match="is not a whole audit"):
+            st.read_audit(tmp_path)
 
 
 def test_robustness_as_a_test_of_pytest(audits):

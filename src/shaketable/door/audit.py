@@ -221,14 +221,14 @@ def audit(
 def read_audit(path: str | Path) -> Audit:
     """The audit that was saved in a folder, or that a results.json holds; without its runs, which stay there."""
     document = read_document(Path(path))
-    about, queries = document.get("about"), document.get("queries")
-    if not (isinstance(queries, dict) and isinstance(about, dict) and isinstance(about.get("title"), str)):
-        raise BadInput("is not a whole audit (it does not say what it is about); run the audit again", path)
-    said = (about.get(name) for name in ("facts", "skipped", "remarks"))
-    facts, skipped, remarks = ({str(k): str(v) for k, v in dict(part or {}).items()} for part in said)
-    results = tuple(document["results"])
-    ruled = tuple(Ruling(**gate) for gate in document["gates"] if gate["rule"] not in DEFAULT_GATE)
-    return Audit(about["title"], facts, results, document["provenance"], {}, skipped, remarks, queries, {}, ruled)
+    try:
+        about = document["about"]
+        facts, skipped, remarks = ({**about[part]} for part in ("facts", "skipped", "remarks"))
+        ruled = tuple(Ruling(**gate) for gate in document["gates"] if gate["rule"] not in DEFAULT_GATE)
+        results, queries = tuple(document["results"]), {**document["queries"]}
+        return Audit(about["title"], facts, results, document["provenance"], {}, skipped, remarks, queries, ruled=ruled)
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"is not a whole audit ({type(error).__name__}: {error}); run the audit again", path) from error
 
 
 def read_gates(rules: Iterable[str | Path | Gate], rankers: Any = ()) -> list[Gate]:
