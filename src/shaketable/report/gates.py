@@ -6,6 +6,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from shaketable.errors import BadInput, UnknownName
 from shaketable.types import Finding, Result
@@ -16,6 +17,19 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What became of a rule for one ranker, in words: `said` is one sentence."""
+
+    rule: str
+    ranker: str
+    status: Literal["held", "failed", "warned"]
+    said: str
+
+    def __str__(self) -> str:
+        return f"{self.status}: {self.rule}: {self.said}"
 
 
 @dataclass(frozen=True)
@@ -55,6 +69,12 @@ class Verdict:
     @property
     def held(self) -> bool:
         return _COMPARE[self.gate.sign](self.finding.value, self.gate.bound)
+
+    @property
+    def said(self) -> str:
+        """The number and its bound, in words."""
+        one = self.finding
+        return f"{one.ranker}.{one.name} is {one.value:.4f}, and should be {self.gate.sign} {self.gate.bound:g}"
 
     def __str__(self) -> str:
         word = "held" if self.held else "FAILED"

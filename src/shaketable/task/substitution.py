@@ -24,6 +24,7 @@ from shaketable.errors import BadInput, NotApplicable, check, quoted
 from shaketable.measure.change import LMD, LSD, RLSD, Kendall, TopChange
 from shaketable.measure.comparison import compare
 from shaketable.measure.effectiveness import score_tables
+from shaketable.measure.facets import ATTACK
 from shaketable.measure.promotion import Attempts, by_range, by_trials, promotion_row
 from shaketable.measure.ranking_error import RankingError, ranking_error
 from shaketable.measure.significance import FEWEST_QUERIES
@@ -67,6 +68,8 @@ if TYPE_CHECKING:
 QUICK = "greedy(words=3)"
 """What an audit attacks with: no net is trained for it."""
 EXAMPLES = 3
+TOP = 10
+INTO = f"into top {TOP} %"
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,9 @@ class Substitution:
     recipes      the recipes to attack with; `shaketable list recipes` shows them all
     goal         promote, demote, or top(k=10)
     targets      documents attacked in each list, one from each of so many ranges of places from 11 on; paper 003 has
-                 nine, an audit has fewer, because an encoder reads some fifty texts for each
-    queries      queries whose lists are attacked, drawn at random; 0 is all of them
+                 nine, an audit has one, because an encoder reads some fifty texts for each
+    queries      queries whose lists are attacked, drawn at random; 0 is all of them. A word needs twenty, and some
+                 lists end before the eleventh place
     group        one text for so many queries at once: then documents from outside are added to the lists
     budget       texts that a ranker is asked about for all targets together; None is as many as a recipe wants
     attacked     a file of documents as others left them: they are tried as they are, nothing is searched for
@@ -88,8 +92,8 @@ class Substitution:
 
     recipes: tuple[str, ...] = (QUICK,)
     goal: str = "promote"
-    targets: int = 3
-    queries: int = 5
+    targets: int = 1
+    queries: int = 25
     group: int = 1
     budget: int | None = None
     attacked: str = ""
@@ -337,6 +341,11 @@ class Substitution:
             + (f", of {len(bench.queries)} in all" if count < len(bench.queries) and not self.attacked else "")
             + (f"; a budget of {self.budget} trials for each recipe and ranker." if self.budget else ".")
         )
+        if self.recipes == (QUICK,) and not self.attacked:
+            yield (
+                f"This is a quick setting, {QUICK}, which trains nothing. 'shaketable attack' has recipes that find "
+                "more, so a ranker that is steady here may still be bought."
+            )
         better = {"promote": "strictly higher", "demote": "strictly lower"}.get(self.goal, "better for the goal")
         yield (
             ("" if self.attacked else "A recipe sees places only, never scores. ")
@@ -546,10 +555,22 @@ def _findings(tables: Mapping[str, pd.DataFrame], goal: Goal) -> Iterator[Findin
             ends = {"low": row[f"{heading} low"], "high": row[f"{heading} high"]}
             better: Any = "lower" if lower else "higher"
             yield Finding(name=name, value=row[heading], better=better, **ends, **about)
+        if climbing:
+            ends = {"low": row[f"{INTO} low"], "high": row[f"{INTO} high"]}
+            more: Any = {"against": row["recipe"], "facet": ATTACK, "values": _arrived(tables["targets"], row)}
+            yield Finding(name="into the first ten %", value=row[INTO], better="lower", **ends, **about, **more)
     for row in tables["damage in full"].to_dict("records"):
         about = {"ranker": row["ranker"], "n": int(row["queries"]), "where": row["recipe"] if recipes > 1 else ""}
         for heading in [str(column) for column in row if f"{str(column).removeprefix('robust ')} p" in row]:
             yield Finding(name=heading, value=row[heading], p=row[f"{heading.removeprefix('robust ')} p"], **about)
+
+
+def _arrived(targets: pd.DataFrame, row: Mapping[str, Any]) -> dict[str, float]:
+    """Of each query: the share of its targets from outside the first ten that came among them, in per cent."""
+    mine = targets[(targets["recipe"] == row["recipe"]) & (targets["ranker"] == row["ranker"])]
+    mine = mine[mine["before"] > TOP]
+    shares = (100.0 * (mine["after"] <= TOP)).groupby(mine["query"], sort=False).mean()
+    return {str(qid): float(share) for qid, share in shares.items()}
 
 
 def _examples(attempts: Sequence[Attempt], goal: Goal) -> Iterator[Example]:
