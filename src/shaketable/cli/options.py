@@ -74,7 +74,12 @@ OneRanker = Annotated[
 Tasks = Annotated[list[str] | None, _several("--task", "Run only this task, for example risk(baseline='ql').")]
 Rules = Annotated[
     list[str] | None,
-    _several("--fail-under", "End with exit code 1 unless this holds: 'bm25.nDCG@10>=0.4'."),
+    _several("--fail-under", "End with exit code 1 unless this holds: 'nDCG@10>=0.4' of the rankers under test, "
+             "'bm25.nDCG@10>=0.4' of one, 'nDCG@10.low>=0.35' of the lower end of the interval (also .high, .p, .n)."),
+]  # fmt: skip
+RuleFiles = Annotated[
+    list[Path] | None,
+    _several("--rules", "A TOML file of rules, [[fail_if]] and [[warn_if]]; see docs/gates.md."),
 ]
 DefaultGate = Annotated[
     bool,
@@ -150,6 +155,26 @@ Repeats = Annotated[
 ]
 Measure = Annotated[
     str, typer.Option("--measure", help="What a list is worth, where there are judgements, by its ir_measures name.")
+]
+
+BaseAudit = Annotated[str, typer.Argument(help="The earlier audit: its folder, or its results.json.")]
+NewAudit = Annotated[str, typer.Argument(help="The new audit: its folder, or its results.json.")]
+AuditFolder = Annotated[Path, typer.Argument(help="The folder of an audit.")]
+BaseRanker = Annotated[
+    str, typer.Option("--base-ranker", help="The ranker of the earlier audit; by default those of the same name.")
+]
+NewRanker = Annotated[str, typer.Option("--new-ranker", help="The ranker of the new audit that took its place.")]
+Findings = Annotated[
+    list[str] | None,
+    _several("--finding", "Compare only findings of this name or pattern, such as nDCG@10 or 'drop(*)'. Fewer of "
+             "them are tested more sharply."),
+]  # fmt: skip
+Despite = Annotated[
+    list[str] | None,
+    _several("--despite", "Compare although the audits differ in this: data, lists, tasks or seed."),
+]
+FailOnRegression = Annotated[
+    bool, typer.Option("--fail-on-regression", help="End with exit code 1 if the new version is worse.")
 ]
 
 # what is attacked
@@ -286,3 +311,12 @@ PerQuery = Annotated[
     Path | None, typer.Option("--per-query", help="Write the values of each query, as trec_eval -q, into this folder.")
 ]
 Html = Annotated[Path | None, typer.Option("--html", help="Write a page with tables and plots to this file.")]
+Summary = Annotated[
+    str | None, typer.Option("--markdown", help="Write a summary as Markdown to this file, or '-' for standard output.")
+]
+Junit = Annotated[
+    Path | None, typer.Option("--junit", help="Write what became of the gates as JUnit XML to this file.")
+]
+Badge = Annotated[
+    Path | None, typer.Option("--badge", help="Write a badge for shields.io's endpoint, as JSON, to this file.")
+]
