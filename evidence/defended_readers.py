@@ -6,13 +6,13 @@ make evidence PAGE=defended-readers        (an hour on one core; models and scor
 from __future__ import annotations
 
 from evidence import need_data, prose, table, write_page
-from evidence.defence import HEAD, by_examples, piat, rows, task
+from evidence.defence import HEAD, by_examples, ground, piat, rows, task
 from evidence.neural import open_rag24
 from evidence.substitution import white
 
 COURSE = "max_length=128, lists=2, size=4, steps=100, every=100, last=True"
 READERS = {"bert": f"bert({COURSE})", "prop": f"prop({COURSE}, pretrain=100, adapt=50)"}
-QUERIES, TARGETS = 10, 3
+QUERIES, TARGETS, DEPTH = 10, 3, 40
 OWN = white(20, 0.5, 40).removesuffix(")") + ", rivals=20)"
 """With the gradients of the net itself, against the first 20 of a list."""
 PAPER = {
@@ -36,7 +36,8 @@ def defended() -> list[list[str]]:
     known = {"ST": "st", "AT": f"at({few})", "PIAT-ListNet": piat("listnet", f"{few}, size=4, attacked=2")}
     lines = []
     for name, learner in READERS.items():
-        found = task(list(known.values()), learner=learner, recipe=OWN, queries=QUERIES, targets=TARGETS)
+        short = ground().cut(DEPTH)
+        found = task(known.values(), short, learner=learner, recipe=OWN, queries=QUERIES, targets=TARGETS)
         lines += [[name, *cells] for cells in rows(found, known)]
     return lines
 
@@ -56,8 +57,8 @@ def main() -> None:
             prose(f"""rag24: nets on MiniLM read 128 word pieces of query and passage and learn from the train queries
             for 100 steps of two lists of four texts, the last weights being kept; prop is first pre-trained for 100
             steps on the passages. Adversarial examples: 40 train queries with five documents each. {QUERIES} test
-            queries are attacked, {TARGETS} targets in each list, one seed. The attack has the gradients of the net
-            itself (a surrogate for each of six nets would take hours here), and what resists it resists more than the
+            queries are attacked, {TARGETS} targets in each list of {DEPTH}, one seed. The attack has the gradients of
+            the net itself (a surrogate for each of six nets would take hours here), and what resists it resists more than the
             paper's attack. PIAT's lists have four texts, two of them attacked. Columns as in defence.md. With so few
             queries nothing is marked as significant, and differences of some per cent are chance."""),
             table(("ranker", *HEAD), found),
