@@ -58,9 +58,10 @@ def main() -> None:
             for 100 steps of two lists of four texts, the last weights being kept; prop is first pre-trained for 100
             steps on the passages. Adversarial examples: 40 train queries with five documents each. {QUERIES} test
             queries are attacked, {TARGETS} targets in each list of {DEPTH}, one seed. The attack has the gradients of
-            the net itself (a surrogate for each of six nets would take hours here), and what resists it resists more than the
-            paper's attack. PIAT's lists have four texts, two of them attacked. Columns as in defence.md. With so few
-            queries nothing is marked as significant, and differences of some per cent are chance."""),
+            the net itself (a surrogate for each of six nets would take hours here), and what resists it
+            resists more than the paper's attack. PIAT's lists have four texts, two of them attacked. Columns as in
+            defence.md. With so few queries nothing is marked as significant, and differences of some per cent are
+            chance."""),
             table(("ranker", *HEAD), found),
             prose("BM25 before any attack, on all test queries: clean RR@10 " + first_stage() + "."),
             "## The same rows in paper 003",
