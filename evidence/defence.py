@@ -193,8 +193,12 @@ def transfer() -> tuple[list[list[str]], list[list[str]], list[list[str]]]:
 
 def dropped(bench: Bench) -> list[list[str]]:
     """The drop of each ranker under each attack on queries."""
-    found = QueryAttack().run(bench).tables["query attack"]
-    lines = []
+    return drop_rows(QueryAttack().run(bench))
+
+
+def drop_rows(result: Result) -> list[list[str]]:
+    """The rows of a query attack."""
+    found, lines = result.tables["query attack"], []
     for attack, part in found.groupby("attack", sort=False):
         for row in part.to_dict("records"):
             ends = f"[{row['drop % low']:+.1f}, {row['drop % high']:+.1f}]"
