@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from evidence import line, need_data, prose, table, write_page
-from evidence.defence import drop_rows, dropped
+from evidence.defence import drop_rows, dropped, interval
 from evidence.neural import VECTORS, open_rag24
-from shaketable.measure.significance import bootstrap_interval
 from shaketable.registry import LEARNERS
 from shaketable.task.defending import defended
 from shaketable.task.query_attack import QueryAttack
@@ -57,15 +54,11 @@ def gained(draws: pd.DataFrame, models: Sequence[str]) -> list[list[str]]:
         standard = means.loc[attack, models[0]]
         for model in models[1:]:
             differences = means.loc[attack, model] - standard
-            cells = [interval(differences[column].to_numpy()) for column in ("before", "after", "change")]
-            lines.append([model, str(attack), *cells])
+            found = [interval(differences[column].to_numpy()) for column in ("before", "after", "change")]
+            lines.append(
+                [model, str(attack), *(f"{value:+.4f} [{low:+.4f}, {high:+.4f}]" for value, low, high in found)]
+            )
     return lines
-
-
-def interval(differences: NDArray[np.float64]) -> str:
-    """The mean of paired differences, with a 95 % bootstrap interval over queries."""
-    low, high = bootstrap_interval(differences)
-    return f"{differences.mean():+.4f} [{float(low):+.4f}, {float(high):+.4f}]"
 
 
 def main() -> None:
@@ -87,7 +80,7 @@ def main() -> None:
             "## Is it more than chance?",
             prose("""Differences of nDCG@10 to the same ranker with standard training, query by query, with 95 %
             intervals: on the queries as they are, on the attacked ones, and of what the attack takes away. A training
-            helps against slips where the last interval lies above 0; it costs something where the first lies below."""),
+            helps against slips where the last interval lies above 0, and it costs where the first lies below."""),
             table(("ranker", "attack", "as they are", "attacked", "less lost"), gains),
         ],
     )
