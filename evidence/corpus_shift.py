@@ -57,7 +57,8 @@ def main() -> None:
             collection is its own model out of five folds, on the same queries. nDCG@10 of BM25's first 100, or of a
             search where a ranker searches. Formulas are tuned on the training collection; LambdaMART, RankSVM and PRank
             learn from features that all six have; knrm is on GloVe's vectors, so that no corpus has words that it does
-            not know. All models learn from as many relevant pairs, those of the smallest collection. In brackets: 95 % intervals over queries. One seed of each training."""),
+            not know. All models learn from as many relevant pairs, those of the smallest collection. In
+            brackets: 95 % intervals over queries. One seed of each training."""),
             "## The collections",
             table(list(tables["collections"].columns), numbers(tables["collections"])),
             "## Mean drop on other corpora, in per cent",
