@@ -6,7 +6,7 @@ make evidence PAGE=families        (at once: it reads what the other pages have)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -84,11 +84,7 @@ def estimates(where: Where) -> dict[str, Estimate]:
     found: dict[str, Estimate] = {}
     rows = {row["ranker"]: row[where.column] for row in read_table(where.page, where.heading)}
     for family, members in FAMILIES.items():
-        known = []
-        for name in members:
-            if match := ESTIMATE.match(rows.get(name, "")):
-                value, low, high = map(float, match.groups())
-                known.append(Estimate(name, value, low, high, f"{name} {rows[name]}"))
+        known = [estimate(name, rows[name]) for name in members if name in rows]
         if known:
             found[family] = (max if where.more else min)(known, key=lambda one: one.value)
     return found
@@ -131,6 +127,50 @@ def verdicts() -> list[list[str]]:
     return lines
 
 
+def estimate(name: str, cell: str) -> Estimate:
+    """A cell with its interval, read."""
+    match = ESTIMATE.match(cell)
+    assert match, f"{cell!r} has no interval"
+    value, low, high = map(float, match.groups())
+    return Estimate(name, value, low, high, f"{name} {cell}")
+
+
+def above(pairs: Sequence[tuple[Estimate, Estimate]]) -> str:
+    """Whether the first of each pair lies above the second."""
+    clear, against = sum(a.low > b.high for a, b in pairs), sum(a.high < b.low for a, b in pairs)
+    said = "holds" if clear == len(pairs) else "does not hold" if against else "cannot be told"
+    return f"{said}: told apart for it {clear}, against it {against}, of {len(pairs)}"
+
+
+def shift_claims() -> list[list[str]]:
+    """What 4.4 and 4.5 say of kinds and corpora, beyond families."""
+    rows_ = read_table("corpus-shift", "Mean drop on other corpora, in per cent")
+    corpora = {row["ranker"]: estimate(row["ranker"], row["mean drop %"]) for row in rows_}
+    counts = read_table("corpus-shift", "Cells that fall and rise")
+    cells, falls = (sum(int(row[name]) for row in counts) for name in ("cells", "fall"))
+    kinds = read_table("query-type-shift", "Mean drop, in per cent")
+    single, union, cut = (
+        [estimate(row["ranker"], row[column]) for row in kinds] for column in ("another kind", "ALL*", "ALL* cut")
+    )
+    lost = [one.ranker for one in single if one.high < 0]
+    fared = [one.ranker for one in corpora.values() if one.high < 0]
+    others = [one for name, one in corpora.items() if name != "knrm"]
+    return [
+        ["rankers lose on other kinds of queries",
+         f"beyond chance {len(lost)} of {len(single)}: {', '.join(lost) or 'none'}; of the others it cannot be told"],
+        ["four other kinds teach more than one", above(list(zip(union, single, strict=True)))],
+        ["and so do as few queries of four kinds", above(list(zip(cut, single, strict=True)))],
+        ["rankers lose on other corpora",
+         f"beyond chance {len(fared)} of {len(corpora)}: {', '.join(fared)}; of the others it cannot be told"],
+        ["nearly all cells of corpora fall (162 of 176 in the paper)",
+         f"{'holds' if falls >= 0.9 * cells else 'does not hold'}: {falls} of {cells}"],
+        ["QL loses less than BM25 on other corpora", above([(corpora["ql"], corpora["bm25"])])],
+        ["PRank loses less than RankSVM and LambdaMART",
+         above([(corpora["prank"], corpora[name]) for name in ("ranksvm", "lambdamart")])],
+        ["nets (here knrm) lose more than all others", above([(one, corpora["knrm"]) for one in others])],
+    ]  # fmt: skip
+
+
 def both_shifts() -> list[list[str]]:
     """The mean drop on other kinds of queries and on other corpora, for the rankers that both pages have (4.5.1)."""
     kinds = {row["ranker"]: row["another kind"] for row in read_table("query-type-shift", "Mean drop, in per cent")}
@@ -138,8 +178,8 @@ def both_shifts() -> list[list[str]]:
     lines = []
     for row in corpora:
         cells = kinds[row["ranker"]], row["mean drop %"]
-        (_, low, high), (_, lower, upper) = (map(float, ESTIMATE.match(cell).groups()) for cell in cells)  # type: ignore[union-attr]
-        said = "corpora" if upper < low else "kinds" if high < lower else "not to be told"
+        kind, corpus = (estimate(row["ranker"], cell) for cell in cells)
+        said = "corpora" if corpus.high < kind.low else "kinds" if kind.high < corpus.low else "not to be told"
         lines.append([row["ranker"], *cells, said])
     return lines
 
@@ -163,6 +203,9 @@ def main() -> None:
             prose("""A claim holds if the family that it names wins alone, it does not hold if that family's best is
             told apart from a better one, and else it cannot be told here."""),
             table(("claim", "measure", "here"), verdicts()),
+            "## What it says of shifts",
+            prose("""Sections 4.4 and 4.5, by the intervals of query-type-shift.md and corpus-shift.md."""),
+            table(("claim", "here"), shift_claims()),
             "## Kinds of queries and corpora, side by side",
             prose("""Paper 000, 4.5.1: another corpus costs more than another kind of query. Mean drops in per cent; the
             measures are RR@100 and nDCG@10, so that only relative drops can be set side by side."""),
