@@ -14,7 +14,8 @@ from markupsafe import Markup
 from shaketable.errors import MissingExtra
 from shaketable.files import written_whole
 from shaketable.report import cell, clean, is_numeric
-from shaketable.report.charts import ON_DARK, draw, page_colors
+from shaketable.report.charts import draw, page_colors
+from shaketable.report.colours import ON_DARK
 from shaketable.report.diff import marked
 from shaketable.report.files import csv_names
 from shaketable.types import Example, Figure, Finding, Result
