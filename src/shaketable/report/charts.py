@@ -159,10 +159,13 @@ def draw(figure: Figure, table: pd.DataFrame, colors: Colors | None = None, keys
     names = {role: cell(getattr(figure, role)) for role in ("color", "x", "y") if getattr(figure, role)}
     own = {} if "color" in kind.numbers else _colored([_distinct(frame, "color")])
     roles = {getattr(figure, role): role for role in names}
-    chart = kind.make(Plot(frame, names, {**own, **(colors or {})}, tuple(roles[key] for key in keys)))
-    if notes:
-        chart = alt.concat(chart, title=alt.TitleParams(notes, orient="bottom", offset=10, fontStyle="italic"))
-    svg = vl_convert.vegalite_to_svg(chart.to_dict(), config=_CONFIG, allowed_base_urls=[])
+    plot = Plot(frame, names, {**own, **(colors or {})}, tuple(roles[key] for key in keys))
+    with alt.utils.schemapi.debug_mode(False):  # what is drawn here is known to be right, and checking takes as long
+        chart = kind.make(plot)
+        if notes:
+            chart = alt.concat(chart, title=alt.TitleParams(notes, orient="bottom", offset=10, fontStyle="italic"))
+        described = chart.to_dict(validate=False)
+    svg = vl_convert.vegalite_to_svg(described, config=_CONFIG, allowed_base_urls=[])
     return harmless_svg(svg, cell(figure.title))
 
 
@@ -269,7 +272,7 @@ def _distribution(plot: Plot) -> Any:
     import numpy as np
 
     roles = ["x", *(["color"] if plot.series else [])]
-    levels = {"p5": 0.05, "low": 0.25, "y": 0.5, "high": 0.75, "p95": 0.95}
+    levels = {"p5": 0.05, "q1": 0.25, "y": 0.5, "q3": 0.75, "p95": 0.95}
     groups = plot.frame.groupby(roles, sort=False)["y"]
     frame = (
         groups.quantile(np.array(list(levels.values()))).unstack().set_axis(list(levels), axis="columns").reset_index()
@@ -282,8 +285,8 @@ def _distribution(plot: Plot) -> Any:
     chart = plot.chart(frame)
     boxes = chart.mark_bar(opacity=0.75).encode(
         y=y,
-        x=alt.X("low:Q", title=title, axis=axis),
-        x2="high:Q",
+        x=alt.X("q1:Q", title=title, axis=axis),
+        x2="q3:Q",
         color=plot.color(alt.Legend(offset=8) if offset else None),
         **offset,
     )
@@ -473,17 +476,17 @@ def _diverging(plot: Plot) -> Any:
         right, middle, left = (shares.get(name, 0.0) for name in (*plot.series, "", "")[:3])
         ends = ((middle / 2, middle / 2 + right), (-middle / 2, middle / 2), (-middle / 2 - left, -middle / 2))
         rows += [
-            {"x": category, "color": name, "y": shares.get(name, 0.0), "low": low, "high": high}
+            {"x": category, "color": name, "y": shares.get(name, 0.0), "left": low, "right": high}
             for name, (low, high) in zip(plot.series, ends, strict=False)
         ]
     frame = pd.DataFrame(rows)
     categories = _distinct(frame, "x")
     y = alt.Y("x:N", sort=categories, title=None, axis=alt.Axis(domain=False), scale=alt.Scale(padding=0.22))
     scale = alt.Scale(domain=[-1, 1])
-    x = alt.X("low:Q", title=plot.names["y"], scale=scale, axis=alt.Axis(grid=True, domain=False, tickCount=5))
+    x = alt.X("left:Q", title=plot.names["y"], scale=scale, axis=alt.Axis(grid=True, domain=False, tickCount=5))
     fills = alt.Scale(domain=plot.series, range=[GAIN, NEITHER, LOSS][: len(plot.series)])
     color = alt.Color("color:N", scale=fills, legend=alt.Legend(offset=8), title=None)
-    bars = plot.chart(frame).mark_bar().encode(y=y, x=x, x2="high:Q", color=color)
+    bars = plot.chart(frame).mark_bar().encode(y=y, x=x, x2="right:Q", color=color)
     zero = _chart([{"y": 0}]).mark_rule(color="currentColor", opacity=0.5, aria=False).encode(x="y:Q")
     return alt.layer(_hinted(bars), zero).properties(width=WIDTH - 100, height=len(categories) * 22)
 

@@ -21,6 +21,10 @@ _ATTRIBUTES = {
     "stroke-opacity", "stroke-width", "text-anchor", "transform", "viewBox", "width", "x", "x1", "x2", "y", "y1", "y2",
 }  # fmt: skip
 
+_INHERITED = ("fill", "font-size", "font-weight", "stroke", "stroke-opacity", "stroke-width", "text-anchor")
+_IDLE = {("opacity", "1"), ("transform", "translate(0,0)")}
+"""What changes nothing."""
+
 
 def harmless_svg(svg: str, title: str) -> str:
     """The SVG rebuilt from what is known to be harmless; ids are its own, so that drawings can share a page."""
@@ -43,7 +47,7 @@ def _kept(node: ElementTree.Element, scope: str, hints: bool) -> ElementTree.Ele
             kept.set("id", scope + value)
         elif name == "clip-path" and (local := re.fullmatch(r"url\(#([\w-]+)\)", value)):
             kept.set(name, f"url(#{scope}{local.group(1)})")
-        elif name in _ATTRIBUTES and "url" not in value.lower():
+        elif (name, value) not in _IDLE and name in _ATTRIBUTES and "url" not in value.lower():
             kept.set(name, _short(value) if name in ("d", "transform") else value)
     if hints and kept.tag == "path" and "aria-label" in node.attrib:
         said, whose = json.loads(node.attrib["aria-label"])
@@ -54,7 +58,21 @@ def _kept(node: ElementTree.Element, scope: str, hints: bool) -> ElementTree.Ele
         bare = child.get("class") == "background" and not (child.get("fill") or child.get("stroke"))
         if child.tag.removeprefix(_SVG) in _ELEMENTS and child.get("display") != "none" and not bare:
             kept.append(_kept(child, scope, hints))
+    _hoist(kept)
     return kept
+
+
+def _hoist(group: ElementTree.Element) -> None:
+    """What all children of a group have alike and would inherit is said once, by the group: a page has many drawings."""
+    children = [child for child in group if child.tag in ("text", "line", "path")]
+    if len(children) < 2 or len(children) < len(group):
+        return
+    for name in _INHERITED:
+        values = {child.get(name) for child in children}
+        if len(values) == 1 and None not in values and group.get(name) is None:
+            group.set(name, values.pop() or "")
+            for child in children:
+                del child.attrib[name]
 
 
 def _short(path: str) -> str:
