@@ -514,7 +514,8 @@ class Figure:
 
     `join` is a column: points that are the same there are joined by a line. `mark` is one too: what is written there
     stands in the place of the point. `label` is a column that names points whose colour says something else. All three
-    are for kinds that draw points. A figure that is `folded` is for readers who ask for it, below the others.
+    are for kinds that draw points. A figure that is `folded` is for readers who ask for it, below the others. `source`
+    is where the literature has one like it: "Wu et al. 2022, Fig. 2".
     """
 
     kind: str
@@ -528,6 +529,7 @@ class Figure:
     mark: str = ""
     label: str = ""
     folded: bool = False
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -590,8 +592,8 @@ class Result:
     """What a task found: tidy tables, figures that draw them, remarks, findings for gates, and examples.
 
     `brief` names the tables for a screen; without it all short ones are shown. Files and pages have every table.
-    `attacked` are documents as attacks left them, for a file of their own. `sources` says where a table, by its name,
-    or a figure, by its title, stands in the literature: "Wu et al. 2022, Fig. 2".
+    `attacked` are documents as attacks left them, for a file of their own. `sources` says where in the literature a
+    table like ours stands, by its name.
     """
 
     task: str

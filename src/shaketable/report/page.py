@@ -82,7 +82,6 @@ class _Drawing:
     figure: Figure
     svg: Markup
     rests_on: str = ""
-    source: str = ""
     detail: str = ""
     by: tuple[str, ...] = ()
 
@@ -257,7 +256,7 @@ def _drawing(result: Result, figure: Figure, colors: Mapping[str, str]) -> _Draw
     detail, by = _detail(figure.table, table[roles], result)
     # `draw` has rebuilt the SVG from a list of harmless parts: it is the one thing not escaped here
     svg = Markup(draw(figure, table, colors, by))
-    return _Drawing(figure, svg, _rests_on(table), result.sources.get(figure.title, ""), detail, by)
+    return _Drawing(figure, svg, _rests_on(table), detail, by)
 
 
 def _rests_on(table: pd.DataFrame) -> str:
