@@ -260,7 +260,9 @@ def _bars(plot: Plot) -> Any:
     zero = _chart([{"y": 0}]).mark_rule(color="currentColor", opacity=0.5, aria=False).encode(x="y:Q")
     layers = [_hinted(bars), zero]
     if "low" in frame:
-        rule = _chart(frame.dropna(subset=["low", "high"]).to_dict("records")).mark_rule(color="currentColor", strokeWidth=1.3, aria=False)
+        rule = _chart(frame.dropna(subset=["low", "high"]).to_dict("records")).mark_rule(
+            color="currentColor", strokeWidth=1.3, aria=False
+        )
         layers.append(rule.encode(y=y, x="low:Q", x2="high:Q", **offset))
     high = len(categories) * (10 * len(plot.series) + 8 if grouped else 22)
     return alt.layer(*layers).properties(width=WIDTH - 100, height=high)
@@ -567,5 +569,3 @@ def _hinted(chart: Any) -> Any:
     import altair as alt
 
     return chart.encode(description=alt.Description("hint:N"))
-
-

@@ -38,20 +38,20 @@ TERMS = (
          "see how far the mean moves. The 95 % interval leaves out the lowest and the highest 2.5 % of the draws.",
          ("95 % interval", "95 % intervals")),
     Term("Bonferroni", "A correction for many comparisons: each p is multiplied by their number."),
-    Term("candidates", "The documents that a ranker is given to order for a query: found by the first stage, or brought "
-         "by the data."),
+    Term("candidates", "The documents that a ranker is given to order for a query: found by the first stage, or "
+         "brought by the data."),
     Term("Cohen's d", "The effect size: the mean difference, divided by the standard deviation of the differences. 0.2 "
          "is small, 0.5 is medium, 0.8 is large.", ("effect size",)),
     Term("CombSUM", "Fusion by adding up the scores of a document in all lists, after they are brought to one scale. "
          "CombMNZ also multiplies the sum by the number of lists that have the document.", ("CombMNZ",)),
-    Term("CRQ", "Certified ranking at K: the share of queries for which no attack of a stated kind can bring a document "
-         "from below place K among the first K. It is proved, not tried."),
+    Term("CRQ", "Certified ranking at K: the share of queries for which no attack of a stated kind can bring a "
+         "document from below place K among the first K. It is proved, not tried."),
     Term("CSR", "Conditional success rate: the attack success rate, counted only over queries whose list is certified "
          "(or over all, for comparison)."),
     Term("delta", "The difference in score from which a behaviour test counts a preference: the median gap between "
          "neighbours in the ranker's own first ten documents."),
-    Term("DR_OOD", "The drop rate out of distribution: how much a ranker loses, in per cent, on queries or a corpus that "
-         "it was not trained on, against the same ranker trained there. Below 0 is a loss.", ("DR OOD",)),
+    Term("DR_OOD", "The drop rate out of distribution: how much a ranker loses, in per cent, on queries or a corpus "
+         "that it was not trained on, against the same ranker trained there. Below 0 is a loss.", ("DR OOD",)),
     Term("first stage", "What finds the candidates that a re-ranker re-orders; most often BM25."),
     Term("G²", "How far all rankers' scores, query by query, are from what their means let one expect; 0 is exactly as "
          "expected."),
@@ -65,8 +65,8 @@ TERMS = (
          "same, 1 if one is the other turned round.", ("Kendall", "KT")),
     Term("LSD", "The mean square of the places by which documents moved when a list was attacked. RLSD is its share of "
          "the largest possible; LMD is the mean of the places themselves.", ("RLSD", "LMD")),
-    Term("nDCG", "Normalised discounted cumulative gain: relevant documents count by their grade, and less the lower they "
-         "stand; 1 is the best possible order. nDCG@10 looks at the first ten documents."),
+    Term("nDCG", "Normalised discounted cumulative gain: relevant documents count by their grade, and less the lower "
+         "they stand; 1 is the best possible order. nDCG@10 looks at the first ten documents."),
     Term("overlap", "The share of the first documents, ten as a rule, that two rankings have in common."),
     Term("p", "The probability that chance alone makes a difference as large as this one. A star marks p below 0.05, "
          "after correction, on 20 queries or more.", ("p-value",)),
@@ -80,21 +80,21 @@ TERMS = (
          "share of all."),
     Term("RR", "Reciprocal rank: 1 divided by the place of the first relevant document. MRR is its mean over queries.",
          ("MRR",)),
-    Term("RRF", "Reciprocal rank fusion: several lists become one; a document's score is the sum of 1 / (60 + its place) "
-         "over the lists."),
-    Term("t-SNE", "A drawing of points with many coordinates in the plane: what is alike stands together. The axes have "
-         "no meaning of their own."),
+    Term("RRF", "Reciprocal rank fusion: several lists become one; a document's score is the sum of 1 / (60 + its "
+         "place) over the lists."),
+    Term("t-SNE", "A drawing of points with many coordinates in the plane: what is alike stands together. The axes "
+         "have no meaning of their own."),
     Term("TC", "Top change: how often another document (or author) comes first than before.", ("top change",)),
     Term("TRisk", "URisk divided by its standard error, as in a t-test: below -2 the risk is more than chance. T*Risk "
          "has the mean of all rankers as the baseline.", ("T*Risk",)),
-    Term("URisk", "The mean gain over the baseline minus the mean loss, the loss counted 1 + α times. Below 0: the losses "
-         "outweigh the gains."),
+    Term("URisk", "The mean gain over the baseline minus the mean loss, the loss counted 1 + α times. Below 0: the "
+         "losses outweigh the gains."),
     Term("VNAP", "The variance of average precision over queries, divided by the square of its mean: how unevenly a "
          "ranker serves its queries. Lower is more even."),
     Term("W/L", "Wins divided by losses: queries on which the ranker is better than the baseline, and worse."),
-    Term("ZRisk", "How far a ranker is above or below what its own mean and each query's difficulty let one expect, the "
-         "shortfalls counted 1 + α times. Higher is less risky."),
-    Term("%no", "The share of queries without one relevant document among the first ten, in per cent. Lower is better."),
+    Term("ZRisk", "How far a ranker is above or below what its own mean and each query's difficulty let one expect, "
+         "the shortfalls counted 1 + α times. Higher is less risky."),
+    Term("%no", "The share of queries without a relevant document among the first ten, in per cent. Lower is better."),
     Term("<Init", "The share of queries that a ranker makes worse than the initial ranking, in per cent."),
 )  # fmt: skip
 """All terms, in the order of the alphabet but for signs."""

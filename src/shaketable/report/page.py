@@ -218,9 +218,7 @@ def _environment() -> jinja2.Environment:
 def _linked(text: str) -> Markup:
     """A text with a link to the glossary at the first place of each term."""
     link = Markup('<a class="term" href="#{anchor}" title="{meaning}">{word}</a>')
-    return _with_terms(
-        text, lambda word: link.format(anchor=term(word).anchor, meaning=term(word).meaning, word=word)
-    )
+    return _with_terms(text, lambda word: link.format(anchor=term(word).anchor, meaning=term(word).meaning, word=word))
 
 
 def _heading(text: str) -> Markup:
@@ -285,7 +283,12 @@ def _detail(name: str, frame: pd.DataFrame, result: Result) -> tuple[str, tuple[
 def _shared(frame: pd.DataFrame, rows: pd.DataFrame) -> Iterator[str]:
     """The columns of texts that two tables share."""
     for column in map(str, frame.columns):
-        if column.strip() and column in rows and not is_numeric(rows[column]) and set(frame[column]) & set(rows[column]):
+        if (
+            column.strip()
+            and column in rows
+            and not is_numeric(rows[column])
+            and set(frame[column]) & set(rows[column])
+        ):
             yield column
 
 

@@ -63,7 +63,7 @@ def _kept(node: ElementTree.Element, scope: str, hints: bool) -> ElementTree.Ele
 
 
 def _hoist(group: ElementTree.Element) -> None:
-    """What all children of a group have alike and would inherit is said once, by the group: a page has many drawings."""
+    """Let a group say once what all its children have alike and would inherit: a page has many drawings."""
     children = [child for child in group if child.tag in ("text", "line", "path")]
     if len(children) < 2 or len(children) < len(group):
         return
