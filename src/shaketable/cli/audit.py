@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ def audit(
     limit: o.Limit = None,
     seed: o.Seed = 0,
     fail_under: o.Rules = None,
+    gate: o.DefaultGate = False,
+    tables: o.AllTables = False,
+    table: o.TableNames = None,
     keep_going: o.KeepGoing = False,
     json_to: o.Json = None,
     plan: o.PlanOnly = False,
@@ -34,13 +38,13 @@ def audit(
     seconds_per_request: o.Latency = 0.2,
 ) -> None:
     """Put rankers on the table: every task that applies, on the bundled sample unless you bring data."""
-    from shaketable.cli.console import emit_json, judge, progress, say, show, show_plan
+    from shaketable.cli.console import emit_json, progress, ruling, say, show_plan, show_verdict
     from shaketable.data.load import chosen_data
     from shaketable.door.audit import audit as run
     from shaketable.door.plan import plan as planned
     from shaketable.report.folder import check_writable
 
-    rules = judge(fail_under or [])  # a mistyped rule, or a folder that cannot be written to, must not cost an audit
+    rules = ruling(fail_under or [])  # a mistyped rule, or a folder that cannot be written to, must not cost an audit
     check_writable(out)
     given: Any = (chosen_data(data or "sample", queries, docs, qrels), ranker or (), task or ())
     where: Any = {"split": split, "cut": cut, "candidates": candidates, "first_stage": first_stage, "depth": depth}
@@ -49,11 +53,13 @@ def audit(
         cost = planned(*given, **where, price_per_1k=price_per_1k, seconds_per_request=seconds_per_request)
         show_plan(cost, json_to)
         return
-    done = run(*given, **where, keep_going=keep_going)
+    done = run(*given, **where, keep_going=keep_going, gated=gate)
+    done = replace(done, ruled=tuple(rules(done)))
     done.save(out)
     if json_to:
         emit_json(done.json(), json_to)
-    show(done, json_to)
+    show_verdict(done, json_to, tables, table)
     say(f"report: {out / 'report.html'}   tables and runs: {out}")
-    if not rules(done):
+    deciding = done.answer().rulings if gate else done.ruled
+    if any(one.status == "failed" for one in deciding):
         raise typer.Exit(1)

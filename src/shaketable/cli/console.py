@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from shaketable.door.audit import Audit
     from shaketable.door.plan import Plan
     from shaketable.door.train import TrainedWriter, Training
+    from shaketable.report.gates import Ruling
 
 
 def stdout(json_target: str | None = None) -> Console:
@@ -32,7 +33,7 @@ def say(message: str) -> None:
 
 
 def show(done: Audit, json_target: str | None) -> None:
-    """Print an audit: its results, what was skipped and why, and what rankers remark."""
+    """Print all tables of an audit, what was skipped and why, and what rankers remark."""
     from shaketable.report.terminal import show_result
 
     console = stdout(json_target)
@@ -42,6 +43,21 @@ def show(done: Audit, json_target: str | None) -> None:
         console.print(cell(f"{task} was skipped: {reason}"), markup=False)
     for name, remark in done.remarks.items():
         console.print(cell(f"{name}: {remark}"), markup=False)
+
+
+def show_verdict(done: Audit, json_target: str | None, tables: bool = False, table: list[str] | None = None) -> None:
+    """Print what an audit comes to; before it all tables, or those that were named."""
+    from shaketable.report.terminal import show_table
+    from shaketable.report.verdict import show_answer
+
+    found = done.answer()
+    console = stdout(json_target)
+    named = [done.table(name) for name in table or ()]
+    if tables or not (named or found.facets):
+        show(done, json_target)
+    for name, frame in named:
+        show_table(console, name, frame)
+    show_answer(console, found)
 
 
 def show_plan(plan: Plan, json_target: str | None) -> None:
@@ -61,17 +77,24 @@ def show_plan(plan: Plan, json_target: str | None) -> None:
 
 def judge(rules: list[str]) -> Callable[[Audit], bool]:
     """Read the rules now; what is returned says later of an audit whether they hold, each on a line of its own."""
-    from shaketable.report.gates import Gate, verdicts
-
-    gates = [Gate.parse(rule) for rule in rules]
+    ruled = ruling(rules)
 
     def held(done: Audit) -> bool:
-        found = verdicts(gates, done.results)
-        for verdict in found:
-            say(str(verdict))
-        return all(verdict.held for verdict in found)
+        found = ruled(done)
+        for one in found:
+            say(str(one))
+        return all(one.status != "failed" for one in found)
 
     return held
+
+
+def ruling(rules: list[str]) -> Callable[[Audit], list[Ruling]]:
+    """Read the rules now; what is returned says later of an audit what becomes of them."""
+    from shaketable.report.gates import Gate
+
+    for rule in rules:
+        Gate.parse(rule)
+    return lambda done: done.rulings(*rules)
 
 
 def show_training(done: Training | TrainedWriter, json_target: str | None, page: Path | None) -> None:

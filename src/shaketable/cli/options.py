@@ -76,6 +76,11 @@ Rules = Annotated[
     list[str] | None,
     _several("--fail-under", "End with exit code 1 unless this holds: 'bm25.nDCG@10>=0.4'."),
 ]
+DefaultGate = Annotated[
+    bool,
+    typer.Option("--gate", help="End with exit code 1 if a ranker under test fails the default gate: it has an order "
+                 "of its own, is not significantly below the first stage, and breaks in no facet (docs/answer.md)."),
+]  # fmt: skip
 Measures = Annotated[list[str] | None, _several("--measure", "A measure by its ir_measures name, such as nDCG@10.")]
 Alphas = Annotated[list[float] | None, _several("--alpha", "How much more a loss weighs than a gain.")]
 Test = Annotated[str, typer.Option("--test", help="The paired test: t_test, wilcoxon or randomisation.")]
@@ -256,6 +261,13 @@ Number = Annotated[
     typer.Option("-n", min=1, help="Make at most so many distinct variations of each query by each method."),
 ]
 KeepCase = Annotated[bool, typer.Option("--keep-case", help="Do not turn the queries into lower case first.")]
+
+# what is shown
+AllTables = Annotated[bool, typer.Option("--tables", help="Show all tables before the answer, not the answer alone.")]
+TableNames = Annotated[
+    list[str] | None,
+    _several("--table", "Show this table before the answer, such as 'effectiveness' or 'risk: per query'."),
+]
 
 # where it goes
 Out = Annotated[Path, typer.Option("--out", help="The folder for the report, the tables and the runs.")]

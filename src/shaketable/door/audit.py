@@ -6,8 +6,9 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shaketable.bench import Bench
 from shaketable.data.kinds import told
@@ -17,17 +18,22 @@ from shaketable.data.trec import write_run
 from shaketable.door.names import named_models, several
 from shaketable.errors import BadInput, UnknownName
 from shaketable.extras import has
-from shaketable.files import home
+from shaketable.files import home, written_whole
 from shaketable.registry import LEXICAL, TASKS
+from shaketable.report.answer import Answer, answer
 from shaketable.report.files import audit_json, file_names, safe_name, write_results
 from shaketable.report.folder import replace_files
-from shaketable.report.gates import Gate, Verdict, verdicts
-from shaketable.report.page import page, write_page
+from shaketable.report.gates import Gate, Ruling, Verdict, verdicts
+from shaketable.report.page import page
 from shaketable.score.executor import Executor, Here
 from shaketable.score.road import Road
 from shaketable.score.store import Store
 from shaketable.task.audit import UNJUDGED, run_tasks, usual_tasks
+from shaketable.task.first_stage import FirstStage
 from shaketable.types import Collection, Finding, Model, Result, Run, Task, Watch, unwatched
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Say = Callable[[str], None]
 
@@ -51,6 +57,8 @@ class Audit:
     runs: Mapping[str, Run] = field(default_factory=dict, repr=False)
     skipped: Mapping[str, str] = field(default_factory=dict)
     remarks: Mapping[str, str] = field(default_factory=dict)
+    ruled: tuple[Ruling, ...] = ()
+    """What became of the gates that somebody set; the default gate's rulings are the answer's."""
 
     def __getitem__(self, task: str) -> Result:
         known = {result.task: result for result in self.results}
@@ -58,10 +66,25 @@ class Audit:
             raise UnknownName("result", task, known)
         return known[name]
 
+    def table(self, name: str) -> tuple[str, pd.DataFrame]:
+        """The table of a name, such as "risk"; the task may stand before it, as in "risk: per query"."""
+        full = {f"{result.task}: {title}": frame for result in self.results for title, frame in result.tables.items()}
+        found = [(title, frame) for title, frame in full.items() if name in (title, title.partition(": ")[2])]
+        if not found:
+            plain = {title.partition(": ")[2] for title in full}
+            shown = {f"{result.task}: {title}" for result in self.results for title in (result.brief or result.tables)}
+            raise UnknownName("table", name, [*full, *plain] if get_close_matches(name, [*full, *plain]) else shown)
+        return found[0]
+
     @property
     def findings(self) -> tuple[Finding, ...]:
         """The numbers of all tasks."""
         return tuple(finding for result in self.results for finding in result.findings)
+
+    def rulings(self, *rules: str) -> list[Ruling]:
+        """What becomes of rules, in words."""
+        gates = [(rule, verdict) for rule in rules for verdict in self.verdicts(rule)]
+        return [Ruling(rule, v.finding.ranker, "held" if v.held else "failed", v.said) for rule, v in gates]
 
     def verdicts(self, *rules: str) -> list[Verdict]:
         """What becomes of rules such as "bm25.nDCG@10>=0.4"; without a ranker, a rule is about all of them."""
@@ -71,24 +94,28 @@ class Audit:
         """Do all of the rules hold?"""
         return all(verdict.held for verdict in self.verdicts(*rules))
 
+    def answer(self) -> Answer:
+        """What it comes to: a word for each ranker and facet, the worst findings, and what became of gates."""
+        return answer(self.results, self.provenance, self.ruled)
+
     def json(self) -> dict[str, Any]:
         """All of it as plain values that strict JSON can hold."""
-        return audit_json(self.results, self.provenance)
+        return audit_json(self.results, self.provenance, self.ruled)
 
     def report(self) -> str:
         """The page, as HTML that needs nothing else."""
-        return page(self.title, {**self.facts, **self.remarks}, self.results, self.provenance)
+        facts = {**self.facts, **self.remarks}
+        return page(self.title, facts, self.results, self.provenance, self.answer())
 
     def save(self, folder: str | Path) -> None:
         """Write report.html, results.json, a CSV file for each table, and the runs; see `report.folder`."""
 
         def fill(staging: Path) -> None:
-            write_results(staging, self.results, self.provenance)
+            write_results(staging, self.results, self.provenance, self.ruled)
             for (name, run), file in zip(self.runs.items(), file_names(self.runs, ".run"), strict=True):
                 write_run(run, staging / "runs" / file, tag=safe_name(name))
-            write_page(
-                staging / "report.html", self.title, {**self.facts, **self.remarks}, self.results, self.provenance
-            )
+            with written_whole(staging / "report.html") as out:
+                out.write(self.report())
 
         replace_files(Path(folder), fill)
 
@@ -111,6 +138,7 @@ def audit(
     say: Say = lambda message: None,
     executor: Executor | None = None,
     runs: bool = True,
+    gated: bool = False,
 ) -> Audit:
     """Put rankers on the table: every task that applies, or those that are named.
 
@@ -119,10 +147,13 @@ def audit(
     what kind each query is of: "rules", a file, or the folder of a model that `train_kinds` wrote. Without rankers
     there are default ones, and `say` is told which. The lists of all queries are part of the result, unless `runs` is
     False: then rankers are asked for nothing but what the tasks want. Of several collections the first is what rankers
-    are put on; the others are for the task corpus-shift.
+    are put on; the others are for the task corpus-shift. `gated` adds to tasks that are named the one that the default
+    gate needs, a comparison with the first stage.
     """
     started = time.perf_counter()
     models, chosen, first = set_up(data, rankers, tasks)
+    if gated and not any(isinstance(task, FirstStage) for task in chosen):
+        chosen = [FirstStage(), *chosen]
     bench = open_bench(
         first, models, split, candidates, cut, depth, limit, seed, first_stage, keep_going, watch, executor, kinds
     )

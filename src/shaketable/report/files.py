@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 from shaketable.errors import BadInput
 from shaketable.files import open_binary, written_whole
 from shaketable.report import harmless, missing
+from shaketable.report.answer import answer
+from shaketable.report.gates import Ruling
 from shaketable.report.tables import FORMS
 from shaketable.types import Example, Failure, Figure, Finding, Result
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA = "shaketable.audit/2"
+SCHEMA = "shaketable.audit/3"
 NAME = "results.json"
 
 
@@ -39,16 +41,22 @@ def result_json(result: Result) -> dict[str, Any]:
     }
 
 
-def audit_json(results: Sequence[Result], provenance: Mapping[str, object]) -> dict[str, Any]:
-    """A whole audit as plain values: what results.json holds."""
-    return {"schema": SCHEMA, "provenance": plain(provenance), "results": [result_json(r) for r in results]}
+def audit_json(
+    results: Sequence[Result], provenance: Mapping[str, object], rulings: Sequence[Ruling] = ()
+) -> dict[str, Any]:
+    """A whole audit as plain values: what results.json holds. The answer is first, and its gates before it."""
+    found = plain(answer(results, provenance, rulings).json())
+    told = {"gates": found.pop("rulings"), "answer": found, "provenance": plain(provenance)}
+    return {"schema": SCHEMA, **told, "results": [result_json(r) for r in results]}
 
 
-def write_results(folder: Path, results: Sequence[Result], provenance: Mapping[str, object]) -> None:
+def write_results(
+    folder: Path, results: Sequence[Result], provenance: Mapping[str, object], rulings: Sequence[Ruling] = ()
+) -> None:
     """Write results.json and the CSV files; the JSON comes last, so where it stands everything does."""
     write_tables(folder, results)
     with written_whole(folder / NAME) as out:
-        json.dump(audit_json(results, provenance), out, allow_nan=False, indent=1)
+        json.dump(audit_json(results, provenance, rulings), out, allow_nan=False, indent=1)
         out.write("\n")
 
 

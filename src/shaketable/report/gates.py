@@ -70,6 +70,12 @@ class Verdict:
     def held(self) -> bool:
         return _COMPARE[self.gate.sign](self.finding.value, self.gate.bound)
 
+    @property
+    def said(self) -> str:
+        """The number and its bound, in words."""
+        one = self.finding
+        return f"{one.ranker}.{one.name} is {one.value:.4f}, and should be {self.gate.sign} {self.gate.bound:g}"
+
     def __str__(self) -> str:
         word = "held" if self.held else "FAILED"
         one = self.finding
