@@ -358,7 +358,7 @@ def _marks(answer: Answer | None) -> Iterator[tuple[Any, Mark]]:
 def _asked(ranker: str, mark: Mark, sections: Sequence[_Section], data: _Data) -> tuple[str, str]:
     """Take in what is behind a mark, worst query first; what the scorecard calls it by."""
     finding = mark.finding
-    place = next((i for i, one in enumerate(sections) if any(f is finding for f in one.result.findings)), 0)
+    place = next((i for i, one in enumerate(sections) if any(_same(f, finding) for f in one.result.findings)), 0)
     tables = sections[place].result.tables if sections else {}
     sign = 1 if finding.better == "higher" else -1
     data.marks.append(
@@ -375,6 +375,10 @@ def _asked(ranker: str, mark: Mark, sections: Sequence[_Section], data: _Data) -
         }
     )
     return ranker, mark.facet
+
+
+def _same(one: Finding, other: Finding) -> bool:
+    return (one.task, one.ranker, one.name, one.where) == (other.task, other.ranker, other.name, other.where)
 
 
 def _case(blow: Any) -> _Case:

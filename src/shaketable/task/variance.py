@@ -171,7 +171,15 @@ def _result(tables: list[ScoreTable], ap: ScoreTable, frames: dict[str, pd.DataF
         rankers = summary["VNAP"].count()
         notes.append(f"Pearson correlation of mean {ap.measure} and VNAP over {rankers} rankers: {correlation:.3f}.")
     figures = (
-        Figure("bars", "variance", "Unevenness over queries (VNAP, lower is better)", x="ranker", y="VNAP"),
+        Figure(
+            "bars",
+            "variance",
+            "Unevenness over queries (VNAP, lower is better)",
+            x="ranker",
+            y="VNAP",
+            folded=True,
+            source="Wu et al. 2022, Fig. 2",
+        ),
         Figure(
             "scatter",
             "variance",
@@ -180,6 +188,8 @@ def _result(tables: list[ScoreTable], ap: ScoreTable, frames: dict[str, pd.DataF
             y="gMAP",
             color="ranker",
             caption="Up and right is better: gMAP weighs a failed query as much as many that shine.",
+            folded=True,
+            source="Wu et al. 2022, Fig. 3",
         ),
         Figure(
             "scatter",
@@ -189,8 +199,18 @@ def _result(tables: list[ScoreTable], ap: ScoreTable, frames: dict[str, pd.DataF
             y="%no@10",
             color="ranker",
             caption="Down and right is better.",
+            folded=True,
+            source="Wu et al. 2022, Fig. 3",
         ),
-        Figure("profile", "per query", f"{first.measure} of each query", x="query", y=first.measure, color="ranker"),
+        Figure(
+            "profile",
+            "per query",
+            f"{first.measure} of each query",
+            x="query",
+            y=first.measure,
+            color="ranker",
+            source="Dinçer et al. 2016, Fig. 1",
+        ),
     )
     findings = [
         Finding(
