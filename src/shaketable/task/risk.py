@@ -23,8 +23,6 @@ from shaketable.measure.risk import (
     z_scores,
 )
 from shaketable.measure.significance import (
-    (,
-)
     FEWEST_QUERIES,
     adjust,
     all_pairs,
