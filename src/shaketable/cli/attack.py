@@ -34,8 +34,9 @@ def attack(
     keep_going: o.KeepGoing = False,
     json_to: o.Json = None,
 ) -> None:
-    """Attack documents so that they climb in a ranker's lists: synonyms, stuffing, insertions, triggers, glyphs."""
-    from shaketable.cli.console import emit_json, judge, progress, say, show
+    """Attack a ranker: change documents, by recipes such as synonyms or stuffed keywords, until they stand higher."""
+    from shaketable.cli.console import emit_json, judge, say, show
+    from shaketable.cli.progress import progress
     from shaketable.door.attack import attack as run
     from shaketable.door.attack import written
     from shaketable.report.folder import check_writable

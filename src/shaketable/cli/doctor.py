@@ -19,13 +19,17 @@ def doctor(
     path: Annotated[
         str | None,
         typer.Argument(
-            help="A collection ('sample', a folder, irds:ID), a run file, or an endpoint (a URL); none: this machine."
+            help="What to examine: a collection ('sample', a folder, or irds:ID), a TREC run file, or the URL of an "
+            "endpoint. Without it, this installation is examined."
         ),
     ] = None,
-    qrels: Annotated[Path | None, typer.Option("--qrels", help="Judgements to hold a run against.")] = None,
+    qrels: Annotated[
+        Path | None,
+        typer.Option("--qrels", metavar="FILE", help="With a run file: the judgements to compare its ids with."),
+    ] = None,
     json_to: Json = None,
 ) -> None:
-    """Examine a collection, a run, an endpoint or the installation; the exit code is 2 if it cannot be used."""
+    """Look for mistakes in a collection, a run, an endpoint or this installation. Exit code 2: one is fatal."""
     from shaketable.cli.console import emit_json, stdout
     from shaketable.report.files import plain
 

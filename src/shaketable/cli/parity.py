@@ -30,8 +30,9 @@ def parity(
     keep_going: o.KeepGoing = False,
     json_to: o.Json = None,
 ) -> None:
-    """Compare rankers that should be the same: largest score difference, noise, lists that change; a verdict."""
-    from shaketable.cli.console import emit_json, judge, progress, say, show
+    """Compare rankers that should give the same scores, for example one model in two servers, and say if they do."""
+    from shaketable.cli.console import emit_json, judge, say, show
+    from shaketable.cli.progress import progress
     from shaketable.data.load import chosen_data
     from shaketable.door.parity import parity as run
     from shaketable.report.folder import check_writable

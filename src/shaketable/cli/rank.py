@@ -22,8 +22,9 @@ def rank(
     keep_going: o.KeepGoing = False,
     json_to: o.Json = None,
 ) -> None:
-    """Rank a collection's queries: a retriever searches it, any other ranker re-ranks what the first stage finds."""
-    from shaketable.cli.console import emit_json, progress, say
+    """Rank documents for every query of a collection, and write the lists to a TREC run file."""
+    from shaketable.cli.console import emit_json, say
+    from shaketable.cli.progress import progress
     from shaketable.data.load import chosen_data
     from shaketable.door.rank import ranked, write_ranked
 

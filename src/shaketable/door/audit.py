@@ -33,6 +33,7 @@ Say = Callable[[str], None]
 
 SMALL = "knrm(teacher='dense', sentences=400, steps=200)"
 """A small ranker that learns the margins of `dense`, on the train queries and on sentences of the passages."""
+TRAINING = "That takes a minute or two on two cores"
 FEW = 5_000
 """Documents that an encoder reads in a few minutes without a GPU. Of more than these nobody asked it to."""
 
@@ -212,8 +213,12 @@ def default_models(
         say("neural rankers: dense; and no small one, for there is no split train to teach it with")
         models |= named_models(["dense"])
     else:
-        say(f"neural rankers: dense, and {SMALL}, which is trained on first use (about a minute) and then kept")
         # candidates that came with the data may be those of other queries; the first stage finds some for all
         searched = bench.on(replace(bench.collection, candidates={}))
+        kept = searched.is_fitted(SMALL)
+        say(
+            f"neural rankers: dense, and a small one, {SMALL}, which "
+            + ("was trained before" if kept else f"is trained now. {TRAINING}, once: the model is kept")
+        )
         models |= named_models(["dense"]) | {"knrm": teach(searched)}
     return models
