@@ -53,7 +53,7 @@ def attack(
     if json_to:
         emit_json(done.json(), json_to)
     show(done, json_to)
-    say(f"report: {report / 'report.html'}   tables: {report}")
+    say(f"The report is {report / 'report.html'}; the tables are in {report}.")
     if out:
         say(written(done, out))
     if not rules(done):

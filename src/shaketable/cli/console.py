@@ -79,7 +79,7 @@ def show(done: Audit, json_target: str | None) -> None:
     for result in done.results:
         show_result(console, result)
     for task, reason in done.skipped.items():
-        console.print(cell(f"{task} was skipped: {reason}"), markup=False)
+        console.print(cell(f"The task {task} was skipped: {reason}."), markup=False)
     for name, remark in done.remarks.items():
         console.print(cell(f"{name}: {remark}"), markup=False)
 
@@ -93,7 +93,7 @@ def show_plan(plan: Plan, json_target: str | None) -> None:
     for note in plan.notes:
         console.print(cell(note), markup=False)
     for task, reason in plan.skipped.items():
-        console.print(cell(f"{task} is not planned: {reason}"), markup=False)
+        console.print(cell(f"The task {task} cannot be planned: {reason}."), markup=False)
     console.print(cell(str(plan)), markup=False)
     if json_target:
         emit_json(plan.json(), json_target)

@@ -47,6 +47,6 @@ def parity(
     if json_to:
         emit_json(done.json(), json_to)
     show(done, json_to)
-    say(f"report: {out / 'report.html'}   tables: {out}")
+    say(f"The report is {out / 'report.html'}; the tables are in {out}.")
     if not rules(done):
         raise typer.Exit(1)

@@ -52,8 +52,8 @@ def probe(
     if json_to:
         emit_json(done.json(), json_to)
     show(done, json_to)
-    say(f"report: {out / 'report.html'}   tables: {out}")
+    say(f"The report is {out / 'report.html'}; the tables are in {out}.")
     if failed := failed_pairs(done):
-        say(f"your own pairs: {failed} did not come out as expected", always=True)
+        say(f"{failed} of your own pairs did not come out as expected.", always=True)
     if failed or not rules(done):
         raise typer.Exit(1)

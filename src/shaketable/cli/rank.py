@@ -43,4 +43,7 @@ def rank(
         emit_json({"schema": "shaketable.rank/1", "run": str(out), "queries": len(run), "spent": spent}, json_to)
     for who, remark in bench.remarks().items():
         say(f"{who}: {remark}")
-    say(f"{out}: {len(run)} of {len(bench.queries)} queries, {sum(map(len, run.values()))} documents, by {name}")
+    say(
+        f"{name} ranked {sum(map(len, run.values())):,} documents for {len(run):,} of {len(bench.queries):,} queries: "
+        f"{out}"
+    )
