@@ -260,6 +260,12 @@ class Bench:
         """The rankers that can score new texts; a run file cannot."""
         return [name for name in self.models if not isinstance(self.ranker(name), Recorded)]
 
+    @cached_property
+    def baseline(self) -> str:
+        """The name of the ranker that is the first stage; "" if none of them is."""
+        spec = RANKERS.spec(RANKERS.build(self.first_stage))
+        return next((name for name, model in self.models.items() if RANKERS.spec(model) == spec), "")
+
     def first_stage_finds(self, texts: Mapping[str, str]) -> Run:
         """What the first stage finds for query texts of any origin."""
         return self._search(self._finder, texts)
@@ -458,6 +464,7 @@ class Bench:
             "rankers": {name: RANKERS.spec(self._model(name)) for name in self.models},
             "fingerprints": {name: Traits.of(rankers[name]).fingerprint for name in self.models if name in rankers},
             "first stage": self.first_stage,
+            "baseline": self.baseline,
             "ranked": self.pool,
             "depth": self.depth,
             "limit": self.limit,

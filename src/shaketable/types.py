@@ -313,7 +313,8 @@ class Probe(Protocol):
     """A behaviour test: a frozen dataclass that draws contrasts from a ground (`probes.ground.Ground`).
 
     `strategy` is how it comes by them: matching, manipulation, transfer or minimal pair. `symmetric` is True where
-    neither text should be preferred, so that only the size of the difference counts. `lacking` says why a ground has
+    neither text should be preferred, so that only the size of the difference counts; a probe whose first text is the
+    second one, spoiled for whoever reads it, says so by `spoils = True`. `lacking` says why a ground has
     nothing for it, in words; "" if it has.
     """
 
@@ -515,6 +516,10 @@ class ScoreTable:
         """The scores of one system over the topics."""
         row: NDArray[np.float64] = self.values[self.systems.index(system)]
         return row
+
+    def by_topic(self, system: str) -> dict[str, float]:
+        """The same scores, by topic."""
+        return dict(zip(self.topics, self.row(system).tolist(), strict=True))
 
 
 @dataclass(frozen=True)

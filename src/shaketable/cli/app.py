@@ -13,12 +13,15 @@ from typer.core import TyperGroup
 from shaketable.cli.attack import attack
 from shaketable.cli.audit import audit
 from shaketable.cli.catalogue import list_
+from shaketable.cli.compare import compare
 from shaketable.cli.doctor import doctor
 from shaketable.cli.evaluate import evaluate
+from shaketable.cli.gate import gate
 from shaketable.cli.options import Quiet, Verbose
 from shaketable.cli.parity import parity
 from shaketable.cli.probe import probe
 from shaketable.cli.rank import rank
+from shaketable.cli.report import report
 from shaketable.cli.train import train
 from shaketable.cli.train_kinds import train_kinds
 from shaketable.cli.vary import vary
@@ -71,6 +74,9 @@ app = App(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(audit)
+app.command()(compare)
+app.command()(gate)
+app.command()(report)
 app.command()(evaluate)
 app.command()(probe)
 app.command()(parity)

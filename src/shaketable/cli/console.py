@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from shaketable.door.audit import Audit
     from shaketable.door.plan import Plan
     from shaketable.door.train import TrainedWriter, Training
+    from shaketable.report.comparison import AuditComparison
+    from shaketable.report.gates import Ruling
 
 
 def stdout(json_target: str | None = None) -> Console:
@@ -72,7 +74,7 @@ def say(message: str, *, always: bool = False) -> None:
 
 
 def show(done: Audit, json_target: str | None) -> None:
-    """Print an audit: its results, what was skipped and why, and what rankers remark."""
+    """Print all tables of an audit, what was skipped and why, and what rankers remark."""
     from shaketable.report.terminal import show_result
 
     console = stdout(json_target)
@@ -82,6 +84,21 @@ def show(done: Audit, json_target: str | None) -> None:
         console.print(cell(f"The task {task} was skipped: {reason}."), markup=False)
     for name, remark in done.remarks.items():
         console.print(cell(f"{name}: {remark}"), markup=False)
+
+
+def show_verdict(done: Audit, json_target: str | None, tables: bool = False, table: list[str] | None = None) -> None:
+    """Print what an audit comes to; before it all tables, or those that were named."""
+    from shaketable.report.terminal import show_table
+    from shaketable.report.verdict import show_answer
+
+    found = done.answer()
+    console = stdout(json_target)
+    named = [done.table(name) for name in table or ()]
+    if tables or not (named or found.facets):
+        show(done, json_target)
+    for name, frame in named:
+        show_table(console, name, frame)
+    show_answer(console, found)
 
 
 def show_plan(plan: Plan, json_target: str | None) -> None:
@@ -101,17 +118,55 @@ def show_plan(plan: Plan, json_target: str | None) -> None:
 
 def judge(rules: list[str]) -> Callable[[Audit], bool]:
     """Read the rules now; what is returned says later of an audit whether they hold, each on a line of its own."""
-    from shaketable.report.gates import Gate, verdicts
+    from shaketable.report.gates import all_held
+    from shaketable.report.rules import gates_of
 
-    gates = [Gate.parse(rule) for rule in rules]
+    gates = gates_of(rules)
 
     def held(done: Audit) -> bool:
-        found = verdicts(gates, done.results)
-        for verdict in found:
-            say(str(verdict), always=True)
-        return all(verdict.held for verdict in found)
+        found = done.rulings(*gates)
+        for ruling in found:
+            say(str(ruling), always=True)
+        return all_held(found)
 
     return held
+
+
+def show_comparison(found: AuditComparison, target: str | None) -> None:
+    """Print what became of a ranker between two audits: the answer, what became worse or better, on which queries."""
+    from shaketable.report.comparison import EXPLAINED
+    from shaketable.report.terminal import show_table
+
+    console = stdout(target)
+    console.print(cell(found.answer), markup=False, style="bold")
+    changed = {status: found.brief(status) for status in ("worse", "better")}
+    for status, table in changed.items():
+        if len(table):
+            show_table(console, f"what became {status}", table)
+    if any(map(len, changed.values())):
+        console.print(cell(EXPLAINED), markup=False, style="dim")
+    for title, table in found.worst_queries().items():
+        show_table(console, title, table)
+    for failure in found.failures:
+        console.print(cell(f"new failure: {failure.ranker} on {failure.query!r}: {failure.reason}"), markup=False)
+    for line in (*(f"a worse word: {turn}" for turn in found.turns), *found.remarks):
+        console.print(cell(line), markup=False)
+
+
+def emit_rulings(
+    done: Audit, found: Sequence[Ruling], junit_to: Path | None, markdown_to: str | None, badge_to: Path | None
+) -> bool:
+    """What became of gates, for build servers, pull requests and badges as far as asked for; and whether all held."""
+    from shaketable.report.ci import badge, junit, summary
+    from shaketable.report.gates import all_held
+
+    if junit_to:
+        emit_text(junit(found, done.title), str(junit_to))
+    if markdown_to:
+        emit_text(summary(done.title, done.answer(), found), markdown_to)
+    if badge_to:
+        emit_json(badge(found), str(badge_to))
+    return all_held(found)
 
 
 def show_training(done: Training | TrainedWriter, json_target: str | None, page: Path | None) -> None:
@@ -132,9 +187,13 @@ def show_training(done: Training | TrainedWriter, json_target: str | None, page:
 
 def emit_json(data: Mapping[str, Any], target: str) -> None:
     """Strict JSON to a file, whole or not at all, or to stdout."""
-    text = escaped(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False))
+    emit_text(escaped(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)) + "\n", target)
+
+
+def emit_text(text: str, target: str) -> None:
+    """A text to a file, whole or not at all, or to stdout."""
     if target == "-":
-        print(text)
+        print(text, end="")
         return
     with written_whole(Path(target)) as out:
-        out.write(text + "\n")
+        out.write(text)

@@ -105,8 +105,20 @@ Tasks = Annotated[
 Rules = Annotated[
     list[str] | None,
     _several("--fail-under", "A gate: end with exit code 1 unless this holds. Write the name of a number, one of >=, "
-             "<=, > and <, and a bound, for example 'nDCG@10>=0.4'; 'bm25.nDCG@10>=0.4' is about one ranker.",
-             metavar="GATE"),
+             "<=, > and <, and a bound: 'nDCG@10>=0.4' is about the rankers under test, 'bm25.nDCG@10>=0.4' about one "
+             "ranker, and 'nDCG@10.low>=0.35' about the lower end of the interval (.high, .p and .n can be asked for "
+             "too).", metavar="GATE"),
+]  # fmt: skip
+RuleFiles = Annotated[
+    list[Path] | None,
+    _several("--rules", "A TOML file of gates, which are tables called [[fail_if]] and [[warn_if]]; docs/gates.md has "
+             "examples.", metavar="FILE"),
+]  # fmt: skip
+DefaultGate = Annotated[
+    bool,
+    typer.Option("--gate", help="End with exit code 1 if a ranker under test fails the default gate: its order must "
+                 "not be that of the first stage, it must not be significantly worse than the first stage, and no "
+                 "facet may break. docs/answer.md says more."),
 ]  # fmt: skip
 Measures = Annotated[
     list[str] | None,
@@ -219,6 +231,37 @@ Measure = Annotated[
     typer.Option("--measure", metavar="MEASURE", autocompletion=complete.measures, help="The measure of effectiveness "
                  "where there are judgements, by the name that ir_measures gives it."),
 ]  # fmt: skip
+
+BaseAudit = Annotated[
+    str, typer.Argument(metavar="BASE", help="The earlier audit: the path of its folder, or of its results.json.")
+]
+NewAudit = Annotated[
+    str, typer.Argument(metavar="NEW", help="The new audit: the path of its folder, or of its results.json.")
+]
+AuditFolder = Annotated[Path, typer.Argument(metavar="AUDIT", help="The folder that 'shaketable audit' wrote.")]
+BaseRanker = Annotated[
+    str,
+    typer.Option("--base-ranker", metavar="NAME", help="The ranker of the earlier audit to compare with. By default, "
+                 "rankers of the same name are compared."),
+]  # fmt: skip
+NewRanker = Annotated[
+    str,
+    typer.Option("--new-ranker", metavar="NAME", help="The ranker of the new audit that took the place of "
+                 "--base-ranker."),
+]  # fmt: skip
+Findings = Annotated[
+    list[str] | None,
+    _several("--finding", "Compare only the findings of this name or pattern, for example nDCG@10 or 'drop(*)'. If "
+             "fewer are compared, a smaller difference is significant.", metavar="NAME"),
+]  # fmt: skip
+Despite = Annotated[
+    list[str] | None,
+    _several("--despite", "Compare although the two audits differ in this: data, lists, tasks or seed.",
+             metavar="WHAT"),
+]  # fmt: skip
+FailOnRegression = Annotated[
+    bool, typer.Option("--fail-on-regression", help="End with exit code 1 if the new version is significantly worse.")
+]
 
 # what is attacked
 Recipes = Annotated[
@@ -392,6 +435,13 @@ Verbose = Annotated[
                  "task takes."),
 ]  # fmt: skip
 
+AllTables = Annotated[bool, typer.Option("--tables", help="Show all tables before the answer.")]
+TableNames = Annotated[
+    list[str] | None,
+    _several("--table", "Show this table before the answer, for example effectiveness or 'risk: per query'.",
+             metavar="NAME"),
+]  # fmt: skip
+
 # where it goes
 Out = Annotated[
     Path, typer.Option("--out", metavar="FOLDER", help="The folder to write the report, the tables and the runs to.")
@@ -430,6 +480,20 @@ PerQuery = Annotated[
     typer.Option("--per-query", metavar="FOLDER", help="Write the value of every measure for every query into this "
                  "folder, in the form that 'trec_eval -q' prints."),
 ]  # fmt: skip
+Summary = Annotated[
+    str | None,
+    typer.Option("--markdown", metavar="FILE", help="Write a summary for a pull request, as Markdown, to this file; "
+                 "'-' is standard output."),
+]  # fmt: skip
+Junit = Annotated[
+    Path | None,
+    typer.Option("--junit", metavar="FILE", help="Write what became of the gates to this file, as JUnit XML, which "
+                 "build servers show."),
+]  # fmt: skip
+Badge = Annotated[
+    Path | None,
+    typer.Option("--badge", metavar="FILE", help="Write a badge to this file, as the JSON that shields.io shows."),
+]
 Html = Annotated[
     Path | None,
     typer.Option("--html", metavar="FILE", help="Write an HTML page with the tables and the plots to this file."),

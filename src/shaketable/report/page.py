@@ -22,6 +22,8 @@ from shaketable.types import Example, Figure, Finding, Result
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shaketable.report.answer import Answer
+
 MOST_BYTES = 2_000_000
 ROWS = (200, 60, 15)
 """How many rows of a table are shown: the first of these with which the page is small enough."""
@@ -75,13 +77,20 @@ def write_page(
     summary: Mapping[str, str],
     results: Sequence[Result],
     provenance: Mapping[str, object],
+    answer: Answer | None = None,
 ) -> None:
     """Write the page to a file."""
     with written_whole(path) as out:
-        out.write(page(title, summary, results, provenance))
+        out.write(page(title, summary, results, provenance, answer))
 
 
-def page(title: str, summary: Mapping[str, str], results: Sequence[Result], provenance: Mapping[str, object]) -> str:
+def page(
+    title: str,
+    summary: Mapping[str, str],
+    results: Sequence[Result],
+    provenance: Mapping[str, object],
+    answer: Answer | None = None,
+) -> str:
     """The page; without the libraries that draw, it has everything but the plots and says so."""
     drawings, no_plots = _drawings(results)
     template = _environment().from_string(resources.files(__package__).joinpath("page.html").read_text("utf-8"))

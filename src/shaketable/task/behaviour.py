@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.errors import BadInput
+from shaketable.measure.comparison import weighted_mean
+from shaketable.measure.facets import BEHAVIOUR
 from shaketable.measure.preference import FEWEST_SAMPLES, LEVEL, Preference, both_right, preference, typical_gap
 from shaketable.measure.significance import adjust
 from shaketable.probes.drawn import Drawn, Units, draw
@@ -123,9 +125,12 @@ class Behaviour:
         slices: list[dict[str, Any]] = []
         deltas: dict[str, float] = {}
         measured = gauge(bench, self.gauge)
+        spoiling = [key for key, probe in probes.items() if getattr(probe, "spoils", False) and len(drawn[key])]
+        fooled: list[Finding] = []
         for ranker in bench.scoring:
             deltas[ranker] = measured.delta(ranker) if self.delta is None else self.delta
             differences = scored(bench, ranker, drawn, units)
+            fooled += _fooled(bench, ranker, spoiling, drawn, differences, deltas[ranker])
             for key, probe in probes.items():
                 for part, at in parts[key].items():
                     row = self._cell(bench, drawn[key], differences[key], at, probe, deltas[ranker])
@@ -146,6 +151,7 @@ class Behaviour:
             tables = {STRONGEST: strong, **tables}
         if slices:
             tables[SLICED] = pd.DataFrame(slices)
+        spoilt = {title(probes[key]) for key in spoiling}
         drawings = _drawn_tables(details)
         tables |= drawings | {"details": details, "left out": _left_out(drawn, skipped, probes)}
         return Result(
@@ -154,8 +160,8 @@ class Behaviour:
             {key: table for key, table in tables.items() if len(table)},
             tuple(_figures(tables)),
             tuple(self._notes(measured, ground, deltas, probes, skipped)),
-            tuple(_findings(details, directions)),
-            tuple(examples),
+            (*_findings(details, directions), *fooled),
+            tuple(sorted(examples, key=lambda one: one.shake not in spoilt or one.value_after <= 0)),
             brief=tuple(
                 key for key in (STRONGEST, *TABLES.values(), SYMMETRIC, "both directions right", OWN) if key in tables
             ),
@@ -469,6 +475,34 @@ def _findings(details: pd.DataFrame, directions: Sequence[Mapping[str, Any]]) ->
             yield Finding(row["ranker"], key, row["s"], row["low"], row["high"], n, p, where=where)
     for one in (one for one in directions if 2 * one["pairs"] >= FEWEST_SAMPLES):
         yield Finding(one["ranker"], f"{one['test']}.both right".lower(), one["both right"], n=one["pairs"])
+
+
+def _fooled(
+    bench: Bench,
+    ranker: str,
+    spoiling: Sequence[str],
+    drawn: Mapping[str, Drawn],
+    differences: Mapping[str, Differences],
+    delta: float,
+) -> Iterator[Finding]:
+    """How often the ranker prefers a text that was spoiled, in per cent: each query counts alike, each test within it.
+
+    A coin does it in half of the cases.
+    """
+    by_test: dict[str, list[float]] = {}
+    for key in spoiling:
+        d, of = differences[key], drawn[key]
+        known = ~np.isnan(d)
+        count = np.bincount(of.query[known], minlength=len(of.qids))
+        won = np.bincount(of.query[known], d[known] > delta, len(of.qids))
+        for qid, n, preferred in zip(of.qids, count.tolist(), won.tolist(), strict=True):
+            if n:
+                by_test.setdefault(qid, []).append(100 * preferred / n)
+    if by_test:
+        values = {qid: float(np.mean(shares)) for qid, shares in by_test.items()}
+        mean = weighted_mean(values, bench.seed)
+        ends = mean.low, mean.high, mean.n
+        yield Finding(ranker, "fooled %", mean.value, *ends, better="lower", facet=BEHAVIOUR, values=values)
 
 
 def _drawn_tables(details: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -20,6 +20,7 @@ from shaketable.errors import NotApplicable, RankerFailed
 from shaketable.measure.change import Kendall, TopChange
 from shaketable.measure.comparison import compare, query_means
 from shaketable.measure.effectiveness import score_tables
+from shaketable.measure.facets import COMPETITION
 from shaketable.measure.significance import FEWEST_QUERIES, bootstrap_interval
 from shaketable.types import Competition, Doc, Example, Figure, Finding, Result, Slate, ranking
 
@@ -424,6 +425,7 @@ def _findings(summary: pd.DataFrame, orders: pd.DataFrame, names: Sequence[str])
             float(row[f"{key} high"]),
             n=int(row["queries"]),
             better="lower" if key in CHANGES else "higher",
+            facet=COMPETITION if key == "KT" else "",
         )
         for _, row in summary.iterrows()
         for key in names

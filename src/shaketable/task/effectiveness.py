@@ -10,6 +10,7 @@ import numpy as np
 
 from shaketable.errors import UnknownName, check
 from shaketable.measure.effectiveness import score_tables
+from shaketable.measure.facets import EFFECTIVENESS
 from shaketable.measure.significance import (
     CORRECTIONS,
     FEWEST_QUERIES,
@@ -132,7 +133,7 @@ def of_tables(
             ),
         ),
         tuple(said),
-        tuple(_findings(summary, len(first.topics), baseline)),
+        tuple(_findings(summary, tables, baseline)),
         brief=("effectiveness",),
     )
 
@@ -192,8 +193,21 @@ def _compared(
     return summary, pairs
 
 
-def _findings(summary: pd.DataFrame, n: int, baseline: str) -> list[Finding]:
+def _findings(summary: pd.DataFrame, tables: Sequence[ScoreTable], baseline: str) -> list[Finding]:
+    """The means; that of the first measure speaks for effectiveness."""
+    known = {table.measure: table for table in tables}
     return [
-        Finding(row["ranker"], row["measure"], row["mean"], row["low"], row["high"], n, row["p"], against=baseline)
+        Finding(
+            row["ranker"],
+            row["measure"],
+            row["mean"],
+            row["low"],
+            row["high"],
+            len(known[row["measure"]].topics),
+            row["p"],
+            against=baseline,
+            facet=EFFECTIVENESS if row["measure"] == tables[0].measure else "",
+            values=known[row["measure"]].by_topic(row["ranker"]),
+        )
         for _, row in summary.iterrows()
     ]

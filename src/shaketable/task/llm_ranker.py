@@ -22,6 +22,7 @@ from shaketable.errors import BadInput, NotApplicable, ShaketableError, check
 from shaketable.measure.change import Kendall
 from shaketable.measure.comparison import COLUMNS, Comparison, compare, mean_movement, movement
 from shaketable.measure.effectiveness import score_tables
+from shaketable.measure.facets import ORDER
 from shaketable.measure.ordering import central_ranking, position_curve, position_sums, position_weight, spread
 from shaketable.measure.preference import ratio_interval
 from shaketable.measure.promotion import estimate
@@ -520,7 +521,13 @@ def _findings(tables: Mapping[str, pd.DataFrame]) -> Iterator[Finding]:
     for row in tables["order"].to_dict("records"):
         about: Any = {"ranker": row["ranker"], "n": int(row["queries"])}
         yield Finding(
-            name="order sensitivity", value=row[KENDALL], low=row["low"], high=row["high"], better="lower", **about
+            name="order sensitivity",
+            value=row[KENDALL],
+            low=row["low"],
+            high=row["high"],
+            better="lower",
+            facet=ORDER,
+            **about,
         )
         ends = {"low": row["weight low"], "high": row["weight high"]}
         yield Finding(name="position weight", value=row["position weight"], better="lower", **ends, **about)

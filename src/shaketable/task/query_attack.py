@@ -6,6 +6,7 @@ Wu, Zhang, Guo, Fan, Cheng. Are neural ranking models robust? TOIS 2022, section
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,9 +16,10 @@ from shaketable.edit.vary import chance_of, refuse_documents_edit
 from shaketable.errors import check_within
 from shaketable.measure.change import drop_rate
 from shaketable.measure.comparison import EXPLAINED, compare, mean_movement, query_means, starred
+from shaketable.measure.facets import TYPOS, WORDING
 from shaketable.measure.significance import FEWEST_QUERIES
 from shaketable.registry import EDITS
-from shaketable.task.changed import RERANKER, Shaken, Trial, shake, stability_findings, stability_rows
+from shaketable.task.changed import RERANKER, Added, Shaken, Trial, shake, stability_findings, stability_rows
 from shaketable.task.sliced import sliced
 from shaketable.types import Context, Example, Figure, Finding, Result
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
     from shaketable.bench import Bench
 
+FACETS = {"1-char": TYPOS, "word": WORDING}
+"""What one slip, and one changed word, speak for. Two slips in a query are few people's."""
 NAMES = {"char_attack": "1-char", "char_attack(edits=2)": "2-char", "word_attack": "word"}
 EXAMPLES = 3
 
@@ -68,6 +72,8 @@ class QueryAttack:
         stability: list[dict[str, Any]] = []
         details: list[dict[str, Any]] = []
         examples: list[Example] = []
+        lost: dict[tuple[str, str], Mapping[str, float]] = {}
+        stay: dict[tuple[str, str], Mapping[str, float]] = {}
         for name in bench.scoring:
             for attack, attacked in applicable.items():
                 shaken = shake(bench, name, [a.trial for a in attacked], self.measure, RERANKER)
@@ -75,6 +81,7 @@ class QueryAttack:
                 stability += stability_rows(
                     bench, {"attack": attack, "ranker": name}, [a.trial.qid for a in attacked], shaken.movements
                 )
+                lost[attack, name], stay[attack, name] = shaken.drops(weights=bench.weights), shaken.overlaps()
                 details += _details(attack, name, attacked, shaken)
                 examples += _worst(name, attack, shaken)
         summary = pd.DataFrame(rows)
@@ -90,8 +97,8 @@ class QueryAttack:
             _figures(bool(bench.qrels)) if len(summary) else (),
             tuple(self._notes(bench, attacks)),
             (
-                *_findings(summary, bool(bench.qrels)),
-                *stability_findings(stability, "attack"),
+                *(self._findings(summary, lost) if bench.qrels else ()),
+                *stability_findings(stability, "attack", stay, {} if bench.qrels else FACETS),
                 *worst_slices,
             ),
             tuple(examples),
@@ -142,6 +149,23 @@ class QueryAttack:
             "effect size": compared.effect,
             "queries": compared.n,
         } | moved
+
+    def _findings(self, summary: pd.DataFrame, lost: Added) -> list[Finding]:
+        return [
+            Finding(
+                row["ranker"],
+                f"drop({row['attack']})",
+                row["drop %"],
+                row["drop % low"],
+                row["drop % high"],
+                int(row["queries"]),
+                row["p (Holm)"],
+                against=f"its own {self.measure}",
+                facet=FACETS.get(row["attack"], ""),
+                values=lost[row["attack"], row["ranker"]],
+            )
+            for _, row in summary.iterrows()
+        ]
 
     def _slices(self, bench: Bench, details: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], list[Finding]]:
         """The change of value, or without judgements the overlap, by slices of the queries."""
@@ -209,16 +233,6 @@ def _shares(attacks: dict[str, list[Attacked]]) -> pd.DataFrame:
             for kind, n in sorted(counts.items())
         ]
     return pd.DataFrame(rows, columns=["attack", "edit", "share %", "edits"])
-
-
-def _findings(summary: pd.DataFrame, judged: bool) -> list[Finding]:
-    findings = []
-    for _, row in summary.iterrows():
-        about = {"ranker": row["ranker"], "n": int(row["queries"])}
-        if judged:
-            ends = {"low": row["drop % low"], "high": row["drop % high"], "p": row["p (Holm)"]}
-            findings.append(Finding(name=f"drop({row['attack']})", value=row["drop %"], **ends, **about))
-    return findings
 
 
 def _figures(judged: bool) -> tuple[Figure, ...]:

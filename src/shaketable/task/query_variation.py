@@ -15,17 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.edit.published import read_variations
-from shaketable.edit.taxonomy import KEEPING
+from shaketable.edit.taxonomy import KEEPING, MISSPELLING
 from shaketable.edit.vary import HUMAN, Variation
 from shaketable.errors import BadInput, check, check_within
 from shaketable.measure.comparison import EXPLAINED, Comparison, compare, mean_movement, query_means, starred
 from shaketable.measure.effectiveness import Evaluator, judged_share, parse
+from shaketable.measure.facets import TYPOS, WORDING
 from shaketable.measure.plane import tsne
 from shaketable.measure.significance import FEWEST_QUERIES
 from shaketable.rankers.similarity import judge_for
 from shaketable.task.changed import (
     PIPELINE,
     SETTINGS,
+    Added,
     Shaken,
     Trial,
     originals,
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from shaketable.bench import Bench
 
 EXAMPLES = 2
+FACETS = {category: TYPOS if category == MISSPELLING else WORDING for category in KEEPING}
+"""What each category that keeps the meaning speaks for."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,8 @@ class QueryVariation:
         details: list[dict[str, Any]] = []
         examples: list[Example] = []
         deltas: dict[str, NDArray[np.float64]] = {}
+        lost: dict[tuple[str, str], Mapping[str, float]] = {}
+        stay: dict[tuple[str, str], Mapping[str, float]] = {}
         for setting in settings(bench):
             for name in bench.scoring:
                 shaken = shake(bench, name, trials, self.measure, setting)
@@ -91,6 +97,9 @@ class QueryVariation:
                 if setting == first:
                     stability += _stability(bench, name, variations, shaken)
                     deltas[name] = _change(shaken)
+                    for category, places in _by_category(variations).items():
+                        lost[category, name] = shaken.drops(places, bench.weights)
+                        stay[category, name] = shaken.overlaps(places)
                     details += _details(name, variations, shaken)
                     examples += _examples(name, variations, shaken, deltas[name])
         by_method = _starred(pd.DataFrame([row for row in rows if row["method"] != "all"]))
@@ -121,13 +130,26 @@ class QueryVariation:
             tuple(figure for figure in _figures(first, change) if figure.table in tables),
             tuple(self._notes(bench, variations, lacking)),
             (
-                *(_findings(by_category[by_category["setting"] == first]) if bench.qrels else ()),
-                *stability_findings(stability, "category"),
+                *(self._findings(by_category[by_category["setting"] == first], lost) if bench.qrels else ()),
+                *stability_findings(stability, "category", stay, {} if bench.qrels else FACETS),
                 *worst_slices,
             ),
             tuple(examples),
             brief=("change by category",) if bench.qrels else ("change by category", "stability"),
         )
+
+    def _findings(self, by_category: pd.DataFrame, lost: Added) -> Iterator[Finding]:
+        """The change of each category, as it is and in per cent, which speaks for a facet where the meaning is kept."""
+        for row in by_category.to_dict("records"):
+            category, ranker, start = row["category"], row["ranker"], row["before"]
+            about: Any = {"ranker": ranker, "n": int(row["queries"]), "p": row["p (Holm)"]}
+            ends = row["change"], row["low"], row["high"]
+            change = dict(zip(("value", "low", "high"), ends, strict=True))
+            yield Finding(name=f"change({category})", **change, **about)
+            if start:
+                drop = {name: 100 * value / start for name, value in change.items()}
+                about |= {"against": f"its own {self.measure}", "facet": FACETS.get(category, "")}
+                yield Finding(name=f"drop({category})", **drop, **about, values=lost[category, ranker])
 
     def _rows(
         self,
@@ -389,19 +411,16 @@ def _classes(bench: Bench, by_category: pd.DataFrame, change: str) -> pd.DataFra
     return means.agg(**{change: (change, "mean"), "rankers": ("ranker", "nunique")}).reset_index()
 
 
-def _findings(by_category: pd.DataFrame) -> list[Finding]:
-    findings = []
-    for _, row in by_category.iterrows():
-        about = {"ranker": row["ranker"], "n": int(row["queries"])}
-        ends = {"low": row["low"], "high": row["high"], "p": row["p (Holm)"]}
-        findings.append(Finding(name=f"change({row['category']})", value=row["change"], **ends, **about))
-    return findings
+def _by_category(variations: Sequence[Variation]) -> dict[str, list[int]]:
+    places: dict[str, list[int]] = {}
+    for i, v in enumerate(variations):
+        places.setdefault(v.category, []).append(i)
+    return places
 
 
 def _stability(bench: Bench, name: str, variations: Sequence[Variation], shaken: Shaken) -> Iterator[dict[str, Any]]:
     """How far each category moves the lists of a ranker."""
-    for category in dict.fromkeys(v.category for v in variations):
-        members = [i for i, v in enumerate(variations) if v.category == category]
+    for category, members in _by_category(variations).items():
         moved = [shaken.movements[i] for i in members]
         about = {"category": category, "ranker": name}
         yield from stability_rows(bench, about, [variations[i].qid for i in members], moved)

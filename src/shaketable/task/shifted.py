@@ -25,6 +25,7 @@ from shaketable.learners.fit import FeatureLearner
 from shaketable.learners.lexical import LexicalLearner
 from shaketable.measure.comparison import starred
 from shaketable.measure.effectiveness import Evaluator, parse
+from shaketable.measure.facets import SHIFT
 from shaketable.measure.shift import Cells, drops, mean_drop_interval, mean_drop_of
 from shaketable.measure.significance import FEWEST_QUERIES
 from shaketable.rankers import folder
@@ -300,7 +301,7 @@ def findings_of(means: pd.DataFrame) -> Iterator[Finding]:
     """The mean drop of each ranker, for each group of cells."""
     for row in means.to_dict("records"):
         name = f"drop({row[TRAINED]})"
-        yield Finding(row["ranker"], name, row[MEAN], row["low"], row["high"], int(row["queries"]))
+        yield Finding(row["ranker"], name, row[MEAN], row["low"], row["high"], int(row["queries"]), facet=SHIFT)
 
 
 def notes_of(measure: str, noun: str, tables: Mapping[str, pd.DataFrame], learners: Mapping[str, Learner]) -> list[str]:

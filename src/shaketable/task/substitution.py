@@ -24,6 +24,7 @@ from shaketable.errors import BadInput, NotApplicable, check, quoted
 from shaketable.measure.change import LMD, LSD, RLSD, Kendall, TopChange
 from shaketable.measure.comparison import compare
 from shaketable.measure.effectiveness import score_tables
+from shaketable.measure.facets import ATTACK
 from shaketable.measure.promotion import Attempts, by_range, by_trials, promotion_row
 from shaketable.measure.ranking_error import RankingError, ranking_error
 from shaketable.measure.significance import FEWEST_QUERIES
@@ -67,6 +68,8 @@ if TYPE_CHECKING:
 QUICK = "greedy(words=3)"
 """What an audit attacks with: no net is trained for it."""
 EXAMPLES = 3
+TOP = 10
+INTO = f"into top {TOP} %"
 
 
 @dataclass(frozen=True)
@@ -557,10 +560,22 @@ def _findings(tables: Mapping[str, pd.DataFrame], goal: Goal) -> Iterator[Findin
             ends = {"low": row[f"{heading} low"], "high": row[f"{heading} high"]}
             better: Any = "lower" if lower else "higher"
             yield Finding(name=name, value=row[heading], better=better, **ends, **about)
+        if climbing:
+            ends = {"low": row[f"{INTO} low"], "high": row[f"{INTO} high"]}
+            more: Any = {"against": row["recipe"], "facet": ATTACK, "values": _arrived(tables["targets"], row)}
+            yield Finding(name="into the first ten %", value=row[INTO], better="lower", **ends, **about, **more)
     for row in tables["damage in full"].to_dict("records"):
         about = {"ranker": row["ranker"], "n": int(row["queries"]), "where": row["recipe"] if recipes > 1 else ""}
         for heading in [str(column) for column in row if f"{str(column).removeprefix('robust ')} p" in row]:
             yield Finding(name=heading, value=row[heading], p=row[f"{heading.removeprefix('robust ')} p"], **about)
+
+
+def _arrived(targets: pd.DataFrame, row: Mapping[str, Any]) -> dict[str, float]:
+    """Of each query: the share of its targets from outside the first ten that came among them, in per cent."""
+    mine = targets[(targets["recipe"] == row["recipe"]) & (targets["ranker"] == row["ranker"])]
+    mine = mine[mine["before"] > TOP]
+    shares = (100.0 * (mine["after"] <= TOP)).groupby(mine["query"], sort=False).mean()
+    return {str(qid): float(share) for qid, share in shares.items()}
 
 
 def _examples(attempts: Sequence[Attempt], goal: Goal) -> Iterator[Example]:

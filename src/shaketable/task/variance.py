@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from shaketable.measure.comparison import weighted_mean
 from shaketable.measure.effectiveness import name, parse, score_tables, tie_rate
+from shaketable.measure.facets import VARIANCE
 from shaketable.measure.significance import FEWEST_QUERIES, bootstrap_interval
 from shaketable.measure.variance import (
     GMAP,
@@ -121,7 +123,19 @@ def of_tables(
                 f"{system} gives all documents of a list the same score in {constant:.0%} of its lists, which ranks "
                 "nothing."
             )
-    return _result(wanted, ap, frames, notes)
+    result = _result(wanted, ap, frames, notes)
+    return replace(result, findings=(*result.findings, *_unserved(success, seed)))
+
+
+def _unserved(success: ScoreTable, seed: int) -> list[Finding]:
+    """How many queries have no relevant document in the first ten, in per cent: what speaks for variance."""
+    findings = []
+    for system in success.systems:
+        values = {qid: 100.0 * (value == 0) for qid, value in success.by_topic(system).items()}
+        mean = weighted_mean(values, seed)
+        ends = mean.low, mean.high, mean.n
+        findings.append(Finding(system, "%no@10", mean.value, *ends, better="lower", facet=VARIANCE, values=values))
+    return findings
 
 
 def of_scores(table: ScoreTable, seed: int) -> Result:
