@@ -119,6 +119,7 @@ def test_verbose_tells_what_is_opened_looked_up_and_how_long_a_task_took(shaketa
         ("shaketable attack --recipe key", {"keyword_stuffing"}),
         ("shaketable probe --test shuffle-s", {"shuffle-sentences", "shuffle-sentence-words", "shuffle-some-words"}),
         ("shaketable evaluate --measure nD", {"nDCG@10"}),
+        ("shaketable vary --category mis", {"misspelling"}),
         ("shaketable train lamb", {"lambdamart"}),
         ("shaketable list recipes hom", {"homoglyphs"}),
     ],

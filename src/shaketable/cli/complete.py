@@ -31,9 +31,9 @@ def _of(catalogue: str) -> Complete:
 
 
 def _measures() -> Iterable[str]:
-    from shaketable.measure.effectiveness import EXAMPLES
+    from shaketable.door.catalogue import listed as rows
 
-    return EXAMPLES
+    return rows("measures")
 
 
 def _categories() -> Iterable[str]:
