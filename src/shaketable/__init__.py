@@ -15,6 +15,8 @@ _PLACES = {
     "load": "shaketable.data.load",
     "audit": "shaketable.door.audit",
     "Audit": "shaketable.door.audit",
+    "read_audit": "shaketable.door.audit",
+    "compare": "shaketable.door.compare",
     "evaluate": "shaketable.door.evaluate",
     "probe": "shaketable.door.probe",
     "attack": "shaketable.door.attack",
@@ -57,7 +59,8 @@ if TYPE_CHECKING:
     from shaketable.bench import Bench
     from shaketable.data.load import load
     from shaketable.door.attack import attack
-    from shaketable.door.audit import Audit, audit
+    from shaketable.door.audit import Audit, audit, read_audit
+    from shaketable.door.compare import compare
     from shaketable.door.evaluate import evaluate
     from shaketable.door.parity import parity
     from shaketable.door.probe import probe

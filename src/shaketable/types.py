@@ -206,16 +206,25 @@ class Model(Protocol):
     def open(self, collection: Collection) -> Ranker: ...
 
 
-Watch: TypeAlias = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
-"""Opens a progress display for (what, how many) and hands back what advances it.
+class Watch(Protocol):
+    """Opens a progress display for (what, how many, of what: "queries") and hands back what advances it.
 
-That may have a method `beside(say)`: `say()` is a text to show beside the bar, asked for whenever the bar is drawn.
-"""
+    One that is opened while another is open is a part of the other. What advances it may have a method `beside(say)`:
+    `say()` is a text to show beside the bar, asked for whenever the bar is drawn.
+    """
+
+    def __call__(self, what: str, total: int, unit: str, /) -> AbstractContextManager[Callable[[int], None]]: ...
 
 
-def unwatched(what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
+def unwatched(what: str, total: int, unit: str) -> AbstractContextManager[Callable[[int], None]]:
     """Progress that nobody looks at."""
     return nullcontext(lambda done: None)
+
+
+def beside(advance: Callable[[int], None], say: Callable[[], str]) -> None:
+    """Let a progress display that can (see `Watch`) show what `say` says beside its bar."""
+    if callable(show := getattr(advance, "beside", None)):
+        show(say)
 
 
 class Learner(Protocol):

@@ -42,21 +42,31 @@ def result_json(result: Result) -> dict[str, Any]:
 
 
 def audit_json(
-    results: Sequence[Result], provenance: Mapping[str, object], rulings: Sequence[Ruling] = ()
+    results: Sequence[Result],
+    provenance: Mapping[str, object],
+    rulings: Sequence[Ruling] = (),
+    beside: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
-    """A whole audit as plain values: what results.json holds. The answer is first, and its gates before it."""
+    """A whole audit as plain values: what results.json holds. The answer is first, and its gates before it.
+
+    `beside` has what else is needed to make the page again, and to compare the audit with another.
+    """
     found = plain(answer(results, provenance, rulings).json())
-    told = {"gates": found.pop("rulings"), "answer": found, "provenance": plain(provenance)}
+    told = {"gates": found.pop("rulings"), "answer": found, **plain(beside or {}), "provenance": plain(provenance)}
     return {"schema": SCHEMA, **told, "results": [result_json(r) for r in results]}
 
 
 def write_results(
-    folder: Path, results: Sequence[Result], provenance: Mapping[str, object], rulings: Sequence[Ruling] = ()
+    folder: Path,
+    results: Sequence[Result],
+    provenance: Mapping[str, object],
+    rulings: Sequence[Ruling] = (),
+    beside: Mapping[str, object] | None = None,
 ) -> None:
     """Write results.json and the CSV files; the JSON comes last, so where it stands everything does."""
     write_tables(folder, results)
     with written_whole(folder / NAME) as out:
-        json.dump(audit_json(results, provenance, rulings), out, allow_nan=False, indent=1)
+        json.dump(audit_json(results, provenance, rulings, beside), out, allow_nan=False, indent=1)
         out.write("\n")
 
 
@@ -86,8 +96,8 @@ def write_per_query(folder: Path, result: Result) -> None:
             out.writelines(f"{m:<22}\tall\t{rows[m].mean():.4f}\n" for m in measures)
 
 
-def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:
-    """The Results and the provenance that `write_results` wrote; a folder stands for the results.json in it."""
+def read_document(path: Path) -> dict[str, Any]:
+    """What a results.json holds, its results as Results; a folder stands for the results.json in it."""
     path = path / NAME if path.is_dir() else path
     with open_binary(path) as raw:
         text = raw.read()
@@ -99,9 +109,16 @@ def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:
     if schema != SCHEMA:
         raise BadInput(f"is not an audit that this version can read (schema {schema!r}, expected {SCHEMA!r})", path)
     try:
-        return [_result(entry) for entry in document["results"]], dict(document["provenance"])
+        results = [_result(entry) for entry in document["results"]]
+        return {**document, "results": results, "provenance": dict(document["provenance"])}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadInput(f"is not a whole audit ({type(error).__name__}: {error}); run the audit again", path) from error
+
+
+def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:
+    """The Results and the provenance that `write_results` wrote."""
+    document = read_document(path)
+    return document["results"], document["provenance"]
 
 
 def csv_names(results: Sequence[Result]) -> dict[tuple[int, str], str]:

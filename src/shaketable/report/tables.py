@@ -35,10 +35,19 @@ def markdown(frame: pd.DataFrame) -> str:
     |:--|--:|
     | a\\|b | 0.5000 |
     """
-    names, rows = _texts(frame, lambda text: re.sub(r"([|\\`*_<>\[\]])", r"\\\1", text))
+    names, rows = _texts(frame, escaped_markdown)
     rule = [("--:" if numeric else ":--") for numeric in _numeric(frame)]
     lines = [f"| {' | '.join(names)} |", f"|{'|'.join(rule)}|", *(f"| {' | '.join(row)} |" for row in rows)]
     return "\n".join(lines)
+
+
+def escaped_markdown(text: str) -> str:
+    """A text that Markdown shows as it is.
+
+    >>> print(escaped_markdown("a_b <c>"))
+    a\\_b \\<c\\>
+    """
+    return re.sub(r"([|\\`*_<>\[\]])", r"\\\1", text)
 
 
 def latex(frame: pd.DataFrame) -> str:

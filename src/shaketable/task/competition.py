@@ -38,10 +38,11 @@ DIGITS = 12
 """Of a difference of means; what lies behind is rounding, and must not decide on which side of 0 it is."""
 
 EXPLAINED = (
-    "TC: how often another author stands first in the next round, as a share of all pairs of consecutive rounds.",
+    "'TC' (top change) is the share of pairs of consecutive rounds after which another author stands first.",
     (
-        "KT: the share of pairs of authors that change their order in the next round; documents with one score share a "
-        "place, and a pair that shares a place on either side has not changed its order. Lower is steadier."
+        "'KT' (Kendall's tau distance) is the share of pairs of authors that change their order in the next round. "
+        "Documents with the same score share a place, and a pair that shares a place before or after has not changed "
+        "its order. Lower is steadier."
     ),
     (
         "A ranker that is blind to what authors write is perfectly steady (TC = KT = 0), so read both beside its "
@@ -384,33 +385,35 @@ def _notes(
     authors = {author for _, _, docs in lists for author in docs}
     notes = [
         (
-            f"The competition {competition.name}: {len(qids)} queries, {sum(len(docs) for *_, docs in lists)} "
-            f"documents of {len(authors)} authors in {len({turn for turn, *_ in lists})} rounds. Rankers score them as "
-            f"they were opened on {bench.collection.name}: word statistics come from there, never from the competition."
+            f"The competition {competition.name} has {len(qids)} queries, and {sum(len(docs) for *_, docs in lists)} "
+            f"documents that {len(authors)} authors wrote in {len({turn for turn, *_ in lists})} rounds. The "
+            f"statistics of words that rankers use come from {bench.collection.name}, and not from the competition."
         ),
         *EXPLAINED,
     ]
     if alone := sum(len(own.get(qid, ())) == 1 for own in competition.rounds.values() for qid in qids):
-        notes.append(f"{alone} documents were alone in their round, as examples are; they are left out.")
+        notes.append(f"{alone} documents were alone in their round, as examples are, and are left out.")
     if judged:
         blank = sum(not any(g > 0 for g in competition.grades.get(t, {}).get(q, {}).values()) for t, q, _ in lists)
-        none = f" In {blank} of {len(lists)} no document is relevant, or none is judged." if blank else ""
-        notes.append(f"MAP, nDCG@5: means over all rounds, each judged round of each query a topic of its own.{none}")
+        none = f" In {blank} of {len(lists)} lists no document is relevant, or none is judged." if blank else ""
+        notes.append(f"'MAP' and 'nDCG@5' are means over all judged rounds of all queries.{none}")
     notes.append(
-        "low, high: 95 % bootstrap interval over queries; a query's value is the mean over its pairs of rounds, for "
-        "these depend on each other."
+        "'low' and 'high' are the ends of a 95 % interval over queries. The value of a query is the mean over its "
+        "pairs of rounds, because these depend on each other."
     )
     if several:
         few = len(qids) < FEWEST_QUERIES
         claim = (
             f"With fewer than {FEWEST_QUERIES} queries no order is claimed."
             if few
-            else ("An order is claimed where this interval leaves out 0; it is not corrected for the number of pairs.")
+            else "An order is claimed where this interval leaves out 0; it is not corrected for the number of pairs."
         )
-        notes.append(f"pairs of rankers: the difference of the first and the other, over the same queries. {claim}")
+        notes.append(
+            f"The table of pairs has the difference of two rankers over the same queries, with its interval. {claim}"
+        )
     notes.append(
-        "places won: by how many places documents rose from a round to the next, negative where they fell; rose %, "
-        "fell %: how many of them did."
+        "'places won' is by how many places documents rose from a round to the next, and negative where they fell; "
+        "'rose %' and 'fell %' are the percentages of documents that did."
     )
     missing = {name: sum(max(0, len(own) - 1) for own in matches.values()) - len(steps[name]) for name in steps}
     notes += [f"{name}: {n} pairs of rounds could not be compared." for name, n in missing.items() if n]
@@ -457,7 +460,7 @@ def _figures(rounds: pd.DataFrame, judged: bool) -> tuple[Figure, ...]:
         x="ranker",
         y="share",
         color="measure",
-        caption="TC: another author is first. KT: share of pairs of authors that change their order. 95 % intervals.",
+        caption="TC: another author is first. KT: the share of pairs of authors that change order. Whiskers: 95 %.",
         source="Wu et al. 2022, Fig. 7",
     )
     worth = Figure(

