@@ -8,6 +8,7 @@ kept, named by all that it depends on, and never learned twice.
 
 from __future__ import annotations
 
+import logging
 import platform
 import sys
 import time
@@ -56,6 +57,8 @@ from shaketable.types import (
     fingerprint,
     ranking,
 )
+
+LOG = logging.getLogger(__name__)
 
 LIBRARIES = ("numpy", "scipy", "pandas", "ir-measures", "torch", "transformers", "lightgbm")
 """Whose versions numbers may depend on, as far as they are loaded."""
@@ -223,8 +226,10 @@ class Bench:
         if name not in self._memory.rankers:
             model = self._model(name)
             ours = type(model).__module__.startswith("shaketable.")  # then an error is ours too
+            started = time.perf_counter()
             with nullcontext() if ours else users_code(f"ranker {name} cannot be opened"):
                 self._memory.rankers[name] = model.open(self.collection)
+            LOG.info("The ranker %s was opened in %.1f seconds.", name, time.perf_counter() - started)
         return self._memory.rankers[name]
 
     def run(self, name: str) -> Run:
@@ -313,13 +318,22 @@ class Bench:
         qids, judges = self.parts(train, valid)
         place = Path(folder) if folder is not None else self._place(how, qids, judges, plan)
         if folder is None and self._is_kept(place):
+            LOG.info("%s was trained before; its model is in %s.", LEARNERS.spec(how), place)
             return Saved(str(place))
+        started = time.perf_counter()
         candidates = self.candidates_of([*qids, *judges])
         arguments = (how, qids, judges, self.seed, plan, candidates, place, self.depth, self.road.watch, overwrite)
         origin = Origin(self.collection.source) if self.collection.source else None
         ((_, model),) = completed(self.road.executor, [(0, Job(_fitted, self.collection, arguments, origin))])
         saved: Saved = model
+        seconds = time.perf_counter() - started
+        LOG.info("%s was trained in %.1f seconds; its model is in %s.", LEARNERS.spec(how), seconds, place)
         return saved
+
+    def is_fitted(self, learner: str) -> bool:
+        """Was what `fit` makes of the split train kept before, so that nothing has to be trained?"""
+        how: Learner = LEARNERS.build(learner)
+        return self._is_kept(self._place(how, *self.parts(TRAIN, None), None))
 
     def fit_folds(
         self,
@@ -372,7 +386,7 @@ class Bench:
             )
         trials = []
         points = list(product(*grid.values()))
-        with self.road.watch(f"tuning {LEARNERS.spec(how)}", len(points)) as advance:
+        with self.road.watch(f"tuning {LEARNERS.spec(how)}", len(points), "trials") as advance:
             for point in points:
                 settings = dict(zip(grid, point, strict=True))
                 model = self.fit(replace(how, **settings), qids, valid=judges, plan=plan)  # type: ignore[type-var]

@@ -581,7 +581,7 @@ class TestTextsOfOthers:
         assert row["after"] == 1, "no document has a higher number"
         assert row["before"] > 1, "an empty text has none"
         assert any("1 of the 2 documents of" in note and "no list" in note for note in result.notes)
-        assert any("is compared with an empty one" in note for note in result.notes)
+        assert any("is compared with an empty text" in note for note in result.notes)
         assert "clean RR@10" not in result.tables["damage in full"]
 
     def test_a_file_for_other_data(self, numbers, file):

@@ -34,8 +34,9 @@ def attack(
     keep_going: o.KeepGoing = False,
     json_to: o.Json = None,
 ) -> None:
-    """Attack documents so that they climb in a ranker's lists: synonyms, stuffing, insertions, triggers, glyphs."""
-    from shaketable.cli.console import emit_json, judge, progress, say, show
+    """Attack a ranker: change documents, by recipes such as synonyms or stuffed keywords, until they stand higher."""
+    from shaketable.cli.console import emit_json, judge, say, show
+    from shaketable.cli.progress import progress
     from shaketable.door.attack import attack as run
     from shaketable.door.attack import written
     from shaketable.report.folder import check_writable
@@ -52,7 +53,7 @@ def attack(
     if json_to:
         emit_json(done.json(), json_to)
     show(done, json_to)
-    say(f"report: {report / 'report.html'}   tables: {report}")
+    say(f"The report is {report / 'report.html'}; the tables are in {report}.")
     if out:
         say(written(done, out))
     if not rules(done):

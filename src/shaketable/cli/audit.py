@@ -42,8 +42,9 @@ def audit(
     price_per_1k: o.Price = None,
     seconds_per_request: o.Latency = 0.2,
 ) -> None:
-    """Put rankers on the table: every task that applies, on the bundled sample unless you bring data."""
-    from shaketable.cli.console import emit_json, emit_rulings, progress, say, show_plan, show_verdict
+    """Audit rankers: run every robustness task that applies to them and to the data, and write a report."""
+    from shaketable.cli.console import emit_json, emit_rulings, say, show_plan, show_verdict
+    from shaketable.cli.progress import progress
     from shaketable.data.load import chosen_data
     from shaketable.door.audit import audit as run
     from shaketable.door.audit import read_gates, save_ruled

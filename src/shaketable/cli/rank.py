@@ -22,8 +22,9 @@ def rank(
     keep_going: o.KeepGoing = False,
     json_to: o.Json = None,
 ) -> None:
-    """Rank a collection's queries: a retriever searches it, any other ranker re-ranks what the first stage finds."""
-    from shaketable.cli.console import emit_json, progress, say
+    """Rank documents for every query of a collection, and write the lists to a TREC run file."""
+    from shaketable.cli.console import emit_json, say
+    from shaketable.cli.progress import progress
     from shaketable.data.load import chosen_data
     from shaketable.door.rank import ranked, write_ranked
 
@@ -42,4 +43,7 @@ def rank(
         emit_json({"schema": "shaketable.rank/1", "run": str(out), "queries": len(run), "spent": spent}, json_to)
     for who, remark in bench.remarks().items():
         say(f"{who}: {remark}")
-    say(f"{out}: {len(run)} of {len(bench.queries)} queries, {sum(map(len, run.values()))} documents, by {name}")
+    say(
+        f"{name} ranked {sum(map(len, run.values())):,} documents for {len(run):,} of {len(bench.queries):,} queries: "
+        f"{out}"
+    )

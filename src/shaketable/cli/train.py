@@ -32,8 +32,9 @@ def train(
     html_to: o.Html = None,
     json_to: o.Json = None,
 ) -> None:
-    """Train a ranker, from feature files or a collection, for --ranker FOLDER; or a model that writes, from pairs."""
-    from shaketable.cli.console import progress, say, show_training
+    """Train a ranker on a collection or on files of features, or a model that writes texts; write it to a folder."""
+    from shaketable.cli.console import say, show_training
+    from shaketable.cli.progress import progress
     from shaketable.door.train import train as run
 
     files: Any = {"letor": letor, "letor_valid": valid, "letor_test": test, "pairs": pairs, "attacked": attacked}

@@ -45,6 +45,7 @@ SECONDS = "seconds"
 
 SMALL = "knrm(teacher='dense', sentences=400, steps=200)"
 """A small ranker that learns the margins of `dense`, on the train queries and on sentences of the passages."""
+TRAINING = "That takes a minute or two on two cores"
 FEW = 5_000
 """Documents that an encoder reads in a few minutes without a GPU. Of more than these nobody asked it to."""
 
@@ -199,12 +200,16 @@ def audit(
     count = f"{len(bench.collection.docs):,} documents, {len(bench.queries):,} queries"
     kinds_told = told(bench.queries) if kinds or any(query.kind for query in bench.queries.values()) else ""
     if kinds:
-        say(f"kinds of queries by {kinds}: {kinds_told}")
-    say(f"{bench.collection.name}: {count}" + (f"; {', '.join(bench.models)}" if bench.models else ""))
+        say(f"The kinds of queries by {kinds}: {kinds_told}.")
+    say(
+        f"The collection {bench.collection.name} has {count}."
+        + (f" The rankers are {', '.join(bench.models)}." if bench.models else "")
+    )
     results, skipped = run_tasks(bench, chosen)
     lists = {name: bench.run(name) for name in bench.models} if runs else {}
     seconds = {SECONDS: f"{time.perf_counter() - started:.1f}"}
     provenance = bench.provenance() | {"tasks": [TASKS.spec(task) for task in chosen], "command": sys.argv[1:]}
+    provenance |= {"queries": dict(bench.texts)}
     return Audit(
         f"Robustness of {f'{len(bench.models)} ' if bench.models else ''}rankers on {bench.collection.name}",
         bench.summary() | ({"kinds of queries": kinds_told} if kinds_told else {}) | seconds,
@@ -315,15 +320,19 @@ def default_models(
     models = named_models([*LEXICAL, "rm3"])
     size = len(bench.collection.docs)
     if not has("neural"):
-        say("no neural rankers: pip install 'shaketable[neural]' adds dense, and a small one trained on the collection")
+        say("There are no neural rankers here: pip install 'shaketable[neural]' adds dense, and a small one to train.")
     elif size > FEW:
-        say(f"no neural rankers: they would take a while to read {size:,} documents; --ranker dense is one")
+        say(f"Neural rankers are left out: reading {size:,} documents takes them long. --ranker dense asks for one.")
     elif TRAIN not in bench.collection.splits:
-        say("neural rankers: dense; and no small one, for there is no split train to teach it with")
+        say("Neural rankers: dense. A small one is not trained, because there is no split train to learn from.")
         models |= named_models(["dense"])
     else:
-        say(f"neural rankers: dense, and {SMALL}, which is trained on first use (about a minute) and then kept")
         # candidates that came with the data may be those of other queries; the first stage finds some for all
         searched = bench.on(replace(bench.collection, candidates={}))
+        kept = searched.is_fitted(SMALL)
+        say(
+            f"Neural rankers: dense, and a small one, {SMALL}, which "
+            + ("was trained before." if kept else f"is trained now. {TRAINING}; the model is kept for next time.")
+        )
         models |= named_models(["dense"]) | {"knrm": teach(searched)}
     return models

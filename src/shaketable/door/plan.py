@@ -125,7 +125,7 @@ class Plan:
 
     def __str__(self) -> str:
         unknown = sorted({row.ranker for row in self.rows if np.isnan(row.seconds)})
-        beside = f", and what {', '.join(unknown)} takes, which nobody can know" if unknown else ""
+        beside = f", and the time of {', '.join(unknown)}, which nobody can know" if unknown else ""
         money = "" if np.isnan(self.money) else f", {self.money:,.2f} of money"
         return f"in all: {self.pairs:,} pairs, {self.requests:,} requests, {self.minutes:,.1f} minutes{money}{beside}"
 
@@ -404,22 +404,23 @@ def _notes(
     price: float | None,
 ) -> Iterable[str]:
     yield (
-        "pairs: a query and a document that a ranker would be asked about, each once; what is kept already, and what "
-        "an earlier task has asked, is not counted. Nothing was sent."
+        "'pairs' are pairs of a query and a document that a ranker would be asked about, each once; what is kept "
+        "already, and what an earlier task has asked, is not counted. Nothing was sent."
     )
     remote = [name for name in counts if getattr(bench.ranker(name), "remote", False)]
     if remote:
         yield (
-            f"requests: to {', '.join(remote)}. minutes: {latency:g} seconds a request (--seconds-per-request), "
-            "divided by those under way at once; retries and rate limits come on top."
+            f"'requests' would go to {', '.join(remote)}. 'minutes' takes {latency:g} seconds for each request "
+            "(--seconds-per-request), divided by the number that are under way at once; retries and rate limits come "
+            "on top."
         )
         yield (
-            "Whether the scores of an endpoint that are kept are still its own only the endpoint can say, so none is "
-            "taken off where its name depends on its answers; and an endpoint is taken to score text by text unless "
+            "Only the endpoint can say whether scores of it that are kept are still its own, so they are counted again "
+            "where its identity depends on its answers. An endpoint is taken to score text by text, unless "
             "pointwise=False says otherwise."
         )
         if price is not None:
-            yield f"money: {price:g} for 1,000 requests."
+            yield f"'money' takes a price of {price:g} for 1,000 requests."
     if not all(row.exact for row in rows):
-        yield "estimate: what an attack asks depends on the answers, and the plan made these up."
-    yield f"All that is not the rankers' own work took {seconds / 60:.1f} minutes here, and will take as long again."
+        yield "An 'estimate' is of an attack: what it asks depends on the answers, and the plan made these up."
+    yield f"All work but that of the rankers took {seconds / 60:.1f} minutes now, and will take as long again."

@@ -8,6 +8,7 @@ one was.
 
 from __future__ import annotations
 
+import logging
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +23,9 @@ import numpy as np
 from shaketable.errors import BadInput, RankerFailed, ShaketableError, users_code
 from shaketable.score.executor import Executor, Here, Job, Origin, Threads, completed
 from shaketable.score.store import Store
-from shaketable.types import Doc, Failure, Ranker, Retriever, Scores, Slate, Watch, ranking, unwatched
+from shaketable.types import Doc, Failure, Ranker, Retriever, Scores, Slate, Watch, beside, ranking, unwatched
+
+LOG = logging.getLogger(__name__)
 
 Unit = TypeVar("Unit")
 Answer = Any
@@ -30,6 +33,8 @@ Answer = Any
 
 LARGEST = float(np.finfo(np.float32).max)
 """Beyond it a score is infinite to `types.ranking`, which sorts by float32."""
+PAIRS = "query-document pairs"
+"""What is counted while a ranker scores."""
 DIGESTS = 500_000
 """Documents whose digests are remembered."""
 
@@ -181,8 +186,9 @@ class Road:
         jobs = ((part, asked.job(way, [units[i] for i in part], self.go_on)) for part in parts)
         what = f"{way.verb} with {asked.traits.name}"
         finished: list[int] = []
-        with self.watch(what, sum(weights)) as advance, self._interrupted(what, finished, todo, on_disk):
-            show_beside(advance, asked.ranker)
+        before = spent.seconds
+        with self.watch(what, sum(weights), way.unit) as advance, self._interrupted(what, finished, todo, on_disk):
+            beside(advance, lambda: str(getattr(asked.ranker, "status", "")))
             for part, (answers, seconds) in completed(self._executor(asked.traits), jobs):
                 for i, answer in zip(part, self._answered(asked, units, part, way, answers), strict=True):
                     values[i] = answer
@@ -193,6 +199,10 @@ class Road:
                     self._keep(way, [(keys[i], values[i]) for i in part if values[i] is not None], on_disk)
                 finished += part
                 advance(sum(way.weight(units[i]) for i in part))
+        if units:
+            new, count = sum(weights), sum(map(way.weight, units))
+            took = f"{new:,} were asked for and took {spent.seconds - before:.1f} seconds"
+            LOG.info("%s: of %s %s, %s were known and %s.", what, f"{count:,}", way.unit, f"{count - new:,}", took)
         spent.queries += len(places)
         spent.failed += sum(any(values[i] is None for i in place) for place in places)
         spent.asked += (
@@ -480,17 +490,13 @@ def chunks(items: list[int], weights: list[int], size: int, groups: Sequence[str
         yield part
 
 
-def show_beside(advance: Any, ranker: Any) -> None:
-    """Let a progress display that can (see `types.Watch`) show what a ranker waits for."""
-    if callable(beside := getattr(advance, "beside", None)):
-        beside(lambda: str(getattr(ranker, "status", "")))
-
-
 class Way(Protocol[Unit]):
     """What is asked for at a time, how it is named, how it is put to a ranker, and how answers are kept."""
 
     @property
     def verb(self) -> str: ...
+    @property
+    def unit(self) -> str: ...
     def units(self, wanted: Any) -> list[Unit]: ...
     def keys(self, seed: bytes, wanted: Any) -> list[bytes]: ...
     def weight(self, unit: Unit) -> int: ...
@@ -511,6 +517,7 @@ class Pairs:
     digest_of: Callable[[Doc], bytes]
     _queries: dict[tuple[bytes, str], bytes] = field(default_factory=dict, repr=False)
     verb = "scoring"
+    unit = PAIRS
 
     def units(self, wanted: Slate) -> list[tuple[str, Doc]]:
         return [(wanted.query, doc) for doc in wanted.docs]
@@ -556,6 +563,7 @@ class Slates:
 
     digest_of: Callable[[Doc], bytes]
     verb = "scoring"
+    unit = PAIRS
 
     def units(self, wanted: Slate) -> list[Slate]:
         return [wanted]
@@ -636,6 +644,7 @@ class Searches:
 
     k: int
     verb = "searching"
+    unit = "queries"
 
     def __post_init__(self) -> None:
         if self.k < 1:
