@@ -527,7 +527,9 @@ class Figure:
     """A drawing of one table, as data: what goes where. `report` knows how to draw each kind.
 
     `join` is a column: points that are the same there are joined by a line. `mark` is one too: what is written there
-    stands in the place of the point. Both are for kinds that draw points.
+    stands in the place of the point. `label` is a column that names points whose colour says something else. All three
+    are for kinds that draw points. A figure that is `folded` is for readers who ask for it, below the others. `source`
+    is where the literature has one like it: "Wu et al. 2022, Fig. 2".
     """
 
     kind: str
@@ -539,6 +541,9 @@ class Figure:
     caption: str = ""
     join: str = ""
     mark: str = ""
+    label: str = ""
+    folded: bool = False
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -601,7 +606,8 @@ class Result:
     """What a task found: tidy tables, figures that draw them, remarks, findings for gates, and examples.
 
     `brief` names the tables for a screen; without it all short ones are shown. Files and pages have every table.
-    `attacked` are documents as attacks left them, for a file of their own.
+    `attacked` are documents as attacks left them, for a file of their own. `sources` says where in the literature a
+    table like ours stands, by its name.
     """
 
     task: str
@@ -614,6 +620,7 @@ class Result:
     failures: tuple[Failure, ...] = ()
     brief: tuple[str, ...] = ()
     attacked: tuple[Attacked, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 class Task(Protocol):

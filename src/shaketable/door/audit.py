@@ -209,6 +209,7 @@ def audit(
     lists = {name: bench.run(name) for name in bench.models} if runs else {}
     seconds = {SECONDS: f"{time.perf_counter() - started:.1f}"}
     provenance = bench.provenance() | {"tasks": [TASKS.spec(task) for task in chosen], "command": sys.argv[1:]}
+    provenance |= {"queries": dict(bench.texts)}
     return Audit(
         f"Robustness of {f'{len(bench.models)} ' if bench.models else ''}rankers on {bench.collection.name}",
         bench.summary() | ({"kinds of queries": kinds_told} if kinds_told else {}) | seconds,

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shaketable.report import cell, is_numeric
+from shaketable.report import cell, cells, is_numeric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +76,7 @@ def show_table(console: Console, title: str, frame: pd.DataFrame, notes: Sequenc
 
 
 def _column(values: pd.Series[Any]) -> _Column:
-    return _Column(Text(cell(values.name)), tuple(Text(cell(v)) for v in values), is_numeric(values))
+    return _Column(Text(cell(values.name)), tuple(map(Text, cells(values))), is_numeric(values))
 
 
 def _parts(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:

@@ -41,6 +41,8 @@ TABLES = {
     "own": "your own pairs",
 }
 """strategy -> its table."""
+PRINTED = ("measure and match", "text manipulation", "data set transfer")
+"""Tables 1 to 3 of the paper."""
 OWN, STRONGEST = "your pairs, one by one", "the strongest preferences"
 SYMMETRIC, SLICED = "tests without a direction", "by slice"
 SIGNS = ("positive", "neutral", "negative")
@@ -165,6 +167,7 @@ class Behaviour:
             brief=tuple(
                 key for key in (STRONGEST, *TABLES.values(), SYMMETRIC, "both directions right", OWN) if key in tables
             ),
+            sources={name: f"MacAvaney et al. 2022, Table {number}" for number, name in enumerate(PRINTED, 1)},
         )
 
     def _ground(self, bench: Bench) -> Ground:
@@ -540,4 +543,5 @@ def _figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
             title = f"What each ranker prefers: {key.removeprefix(MAP)}"
             yield Figure("heatmap", key, title, x="ranker", y="test", color="s", caption=caption)
         elif key.startswith(SHARES):
-            yield Figure("diverging", key, key.removeprefix(SHARES), x="ranker", y="share", color="preference")
+            title = key.removeprefix(SHARES)
+            yield Figure("diverging", key, title, x="ranker", y="share", color="preference", folded=True)

@@ -84,9 +84,6 @@ class RankCompetition:
         }
         summary = pd.DataFrame([_row(name, values[name], len(steps[name]), bench.seed) for name in ranked])
         rounds = _by_round(steps, judged, bench.seed)
-        intervals = summary.melt(["ranker", "queries"], list(CHANGES), "measure", "share")
-        for end in ("low", "high"):
-            intervals[end] = summary.melt("ranker", [f"{key} {end}" for key in CHANGES])["value"]
         orders = _orders(values, names, bench.seed)
         tables = {
             "competition": summary,
@@ -94,15 +91,16 @@ class RankCompetition:
             "rewritten documents": _rewritten(steps, competition, bench.seed),
             "by round": rounds,
             "authors": _authors(ranked, competition),
-            "TC and KT": intervals,
+            "TC and KT": _long(summary, list(CHANGES), "share"),
+            "MAP and nDCG@5": _long(summary, list(judged), "mean"),
             "per query": pd.DataFrame([{"ranker": n} | step.row for n, own in steps.items() for step in own]),
         }
         several = len(ranked) > 1
         return Result(
             "competition",
             "How steady is the ranking while authors rewrite their documents to win it?",
-            {name: frame for name, frame in tables.items() if several or name != "pairs of rankers"},
-            _figures(rounds),
+            {name: frame for name, frame in tables.items() if len(frame) and (several or name != "pairs of rankers")},
+            _figures(rounds, bool(judged)),
             tuple(_notes(bench, competition, qids, steps, judged, several)),
             tuple(_findings(summary, orders, names)),
             tuple(example for name in ranked for example in _winners(name, steps[name], competition)),
@@ -230,6 +228,14 @@ def _mean(values: Sequence[float], seed: int) -> tuple[float, float, float]:
     """Mean and the ends of its 95 % interval over queries."""
     low, high = bootstrap_interval(values, seed)
     return float(np.mean(values)), float(low), float(high)
+
+
+def _long(summary: pd.DataFrame, keys: list[str], value: str) -> pd.DataFrame:
+    """Some measures under each other, each with its interval: what bars are drawn of."""
+    frame = summary.melt(["ranker", "queries"], keys, "measure", value)
+    for end in ("low", "high"):
+        frame[end] = summary.melt("ranker", [f"{key} {end}" for key in keys])["value"]
+    return frame
 
 
 def _orders(values: Mapping[str, Mapping[str, Mapping[str, float]]], names: Sequence[str], seed: int) -> pd.DataFrame:
@@ -446,8 +452,8 @@ def _findings(summary: pd.DataFrame, orders: pd.DataFrame, names: Sequence[str])
     return findings
 
 
-def _figures(rounds: pd.DataFrame) -> tuple[Figure, ...]:
-    bars = Figure(
+def _figures(rounds: pd.DataFrame, judged: bool) -> tuple[Figure, ...]:
+    changes = Figure(
         "bars",
         "TC and KT",
         "How much of the ranking changes from a round to the next (lower is steadier)",
@@ -455,11 +461,23 @@ def _figures(rounds: pd.DataFrame) -> tuple[Figure, ...]:
         y="share",
         color="measure",
         caption="TC: another author is first. KT: the share of pairs of authors that change order. Whiskers: 95 %.",
+        source="Wu et al. 2022, Fig. 7",
     )
+    worth = Figure(
+        "bars",
+        "MAP and nDCG@5",
+        "How good the rankings of the competition are",
+        x="ranker",
+        y="mean",
+        color="measure",
+        caption="Means over rounds and queries, with 95 % intervals over queries.",
+        source="Wu et al. 2022, Fig. 6",
+    )
+    bars = (changes, worth) if judged else (changes,)
     if rounds["round"].nunique() < 2:
-        return (bars,)
+        return bars
     by_round = (
         Figure("lines", "by round", "Another author is first, by round", x="round", y="TC", color="ranker"),
         Figure("lines", "by round", "Pairs of authors that change order, by round", x="round", y="KT", color="ranker"),
     )
-    return bars, *by_round
+    return *bars, *by_round

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,7 +17,7 @@ from shaketable.index.inverted import open_index
 from shaketable.learners.fit import FeatureLearner
 from shaketable.learners.neural import WordLearner
 from shaketable.measure.distance import known_words, mmd, shared_words
-from shaketable.measure.shift import Cells
+from shaketable.measure.shift import Cells, drops
 from shaketable.measure.significance import bootstrap_interval
 from shaketable.rankers.features import FIELDS
 from shaketable.rankers.similarity import encoder
@@ -29,6 +29,7 @@ from shaketable.task.shifted import (
     RANKERS,
     TESTED,
     TRAINED,
+    WU,
     Cell,
     Training,
     check_settings,
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OTHER = "another corpus"
+PRINTED = ("AP", "nDCG@10", "P@10", "RR@10")
+"""The measures that the paper shows drops by: MAP, NDCG, P and MRR."""
+BY_MEASURE, SHIFTED = "drop by ", "trained → tested"
 SAMPLE = 200
 """Documents and queries of each corpus whose vectors are compared."""
 LOOKED_AT = 2000
@@ -116,23 +120,24 @@ class CorpusShift:
             name: _restricted(learner, common) for name, learner in named_learners(self.rankers, self.measure).items()
         }
         notes: list[str] = []
-        found, tuned = values_of(bench, learners, cells, self.measure, notes)
-        drops = tables_of(found, cells, self.measure, bench.seed)
+        measured, tuned = values_of(bench, learners, cells, list(dict.fromkeys((self.measure, *PRINTED))), notes)
+        found = measured[self.measure]
+        dropped = tables_of(found, cells, self.measure, bench.seed)
         zero_shot = self._zero_shot(bench, corpora, qids)
         tables = {
             "collections": _statistics(corpora, qids, own, whole, parts),
-            **drops,
-            "corpora": _distances(bench, corpora, qids, drops["drop"], found),
+            **dropped,
+            "corpora": _distances(bench, corpora, qids, dropped["drop"], found),
             "zero-shot": zero_shot,
             "tuned": tuned,
-        }
+        } | {f"{BY_MEASURE}{name}": _by_measure(measured[name], bench.seed) for name in PRINTED}
         tables = {name: table for name, table in tables.items() if len(table)}
         brief = ("collections", "mean drop", "effectiveness", "corpora", "zero-shot")
         return Result(
             CORPUS_SHIFT,
             "How does a ranker fare on a corpus that it was not trained on?",
             tables,
-            (*figures_of(found, "corpora"), *_zero_shot_figures(zero_shot)),
+            (*figures_of(found, "corpora", ""), *_zero_shot_figures(zero_shot), *_figures_by_measure(tables)),
             (
                 *notes,
                 *self._notes(bench, own, whole, learners, common, parts, tables),
@@ -294,7 +299,7 @@ def _distances(
     bench: Bench,
     corpora: Mapping[str, Collection],
     qids: Mapping[str, Sequence[str]],
-    drops: pd.DataFrame,
+    dropped: pd.DataFrame,
     found: Mapping[str, Cells],
 ) -> pd.DataFrame:
     """A row for each pair of corpora: how far apart they are, and what each ranker loses."""
@@ -309,7 +314,7 @@ def _distances(
             docnos = shuffled(list(corpus.docs), bench.seed, "vectors")[:SAMPLE]
             texts = [corpus.queries[qid].text for qid in shuffled(qids[name], bench.seed, "vectors")[:SAMPLE]]
             vectors[name] = encode([corpus.docs[docno].text for docno in docnos]), encode(texts)
-    lost = {(row["ranker"], row[TRAINED], row[TESTED]): float(row[DROP]) for row in drops.to_dict("records")}
+    lost = {(row["ranker"], row[TRAINED], row[TESTED]): float(row[DROP]) for row in dropped.to_dict("records")}
     rows = []
     for train in corpora:
         for test in corpora:
@@ -327,6 +332,35 @@ def _distances(
             row[MEAN] = float(np.mean(known)) if known else float("nan")
             rows.append(row | {f"{ranker} {DROP}": drop for ranker, drop in each.items()})
     return pd.DataFrame(rows)
+
+
+def _by_measure(found: Mapping[str, Cells], seed: int) -> pd.DataFrame:
+    """The drops of all rankers by one measure: a row for each ranker and shift."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        [
+            {"ranker": ranker, SHIFTED: f"{one.train} → {one.test}", DROP: one.drop, "low": one.low, "high": one.high}
+            | {"queries": one.compared.n}
+            for ranker, values in found.items()
+            for one in drops(values, seed)
+        ]
+    )
+
+
+def _figures_by_measure(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
+    for name in tables:
+        if name.startswith(BY_MEASURE):
+            yield Figure(
+                "heatmap",
+                name,
+                f"{DROP} by {name.removeprefix(BY_MEASURE)}, from the corpus trained on to the one tested on",
+                x="ranker",
+                y=SHIFTED,
+                color=DROP,
+                caption="Orange loses, blue gains: DR_OOD, against the same ranker trained where it is tested.",
+                source=f"{WU}, Fig. 5",
+            )
 
 
 def _zero_shot_figures(table: pd.DataFrame) -> list[Figure]:

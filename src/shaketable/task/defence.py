@@ -183,6 +183,7 @@ class Defence:
             tuple(_findings(tables["defence"])),
             failures=tuple(failure for one in measured for failure in one.result.failures),
             brief=("defence", "trade-off"),
+            sources={"defence": "Liu et al. 2024, Table 1"},
             attacked=tuple(doc for one in measured for doc in one.result.attacked),
         )
 
@@ -457,7 +458,8 @@ def _figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
         ("How good clean lists are, and how good they are under attack", "robust RR@10", "Top right is best."),
         ("How good clean lists are, and how often attacks succeed", SUCCESS, "Bottom right is best."),
     ):
-        yield Figure("scatter", name, title, "clean RR@10", y, color, caption + swept, join=color if swept else "")
+        join, source = (color, "Liu et al. 2024, Fig. 1") if swept else ("", "")
+        yield Figure("scatter", name, title, "clean RR@10", y, color, caption + swept, join=join, source=source)
     for name in tables:
         if name.startswith("map of "):
             yield Figure(
@@ -471,6 +473,7 @@ def _figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
                 "A line joins a document and what the attack made of it; a star is a relevant document.",
                 join="pair",
                 mark="relevant",
+                source="Liu et al. 2024, Fig. 2",
             )
 
 

@@ -20,10 +20,13 @@ from shaketable.measure.comparison import compare, starred
 from shaketable.measure.effectiveness import Evaluator, parse
 from shaketable.rankers.fusion import METHODS, fuse
 from shaketable.task.changed import Trial, originals, runs_of, settings, values_of
+from shaketable.task.layouts import LAYOUT, PENHA, across
 from shaketable.task.query_variation import varied
 from shaketable.types import Figure, Finding, Result, Run, ranking
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from shaketable.bench import Bench
 
 Lists = Mapping[str, Run]
@@ -65,12 +68,12 @@ class Fusion:
             return self._steadiness(bench, plain, kept, setting)
         rows = [row for name in bench.scoring for row in self._rows(bench, name, plain, kept, setting)]
         summary = starred(pd.DataFrame(rows))
-        columns = ["lists of", "ranker", "before", "after", "change", "p (Holm)", "", "lists", "queries with lists"]
+        columns = ["lists of", "ranker", "before", "after", "change", "low", "high", "p (Holm)", "", "lists", "queries"]
         shown = summary[summary["fusion"].isin(["rrf", "oracle"]) & summary["with original"]][columns]
         return Result(
             "fusion",
             "What does fusing the variations of a query repair?",
-            {"fusion": summary, "rrf with the original": shown},
+            {"fusion": summary, "rrf with the original": shown, "means of fused lists": _layout(summary)},
             (
                 Figure(
                     "bars",
@@ -100,6 +103,7 @@ class Fusion:
                     "'lists' is the number of lists that a query costs on average; the original query alone costs one. "
                     "Where a query has no variation, the list of the original stands in."
                 ),
+                f"means of fused lists: by RRF, of the variations alone. {LAYOUT}",
             ),
             tuple(
                 Finding(
@@ -114,6 +118,7 @@ class Fusion:
                 for _, r in summary[summary["with original"] & (summary["fusion"] == "rrf")].iterrows()
             ),
             brief=("rrf with the original",),
+            sources={"means of fused lists": f"{PENHA}, Table 7"},
         )
 
     def _steadiness(
@@ -267,6 +272,12 @@ def _groups(lists: Sequence[tuple[str, str, str, Mapping[str, float]]]) -> dict[
         for what in (category, "all"):
             groups.setdefault(what, {}).setdefault(key, {})[qid] = scores
     return {what: dict(runs) for what, runs in groups.items()}
+
+
+def _layout(summary: pd.DataFrame) -> pd.DataFrame:
+    """The means of the lists fused by RRF without the original query, and of the best query."""
+    ways = (summary["fusion"] == "rrf") & ~summary["with original"] | (summary["fusion"] == "oracle")
+    return across(summary[ways].to_dict("records"), ("lists of",), "after", "")
 
 
 def _missing(original: Run, lists: Lists) -> Run:

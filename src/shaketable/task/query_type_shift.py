@@ -13,6 +13,7 @@ from shaketable.errors import BadInput, NotApplicable, UnknownName, check, quote
 from shaketable.task.shifted import (
     KIND_SHIFT,
     RANKERS,
+    WU,
     Cell,
     Training,
     check_settings,
@@ -92,7 +93,8 @@ class QueryTypeShift:
         cells, trainings = self._cells(bench, kinds)
         learners = named_learners(self.rankers, self.measure)
         notes: list[str] = []
-        found, tuned = values_of(bench, learners, cells, self.measure, notes)
+        measured, tuned = values_of(bench, learners, cells, [self.measure], notes)
+        found = measured[self.measure]
         tables = {"kinds": _statistics(bench, kinds, trainings)} | tables_of(found, cells, self.measure, bench.seed)
         if len(tuned):
             tables["tuned"] = tuned
@@ -100,7 +102,7 @@ class QueryTypeShift:
             KIND_SHIFT,
             "How does a ranker fare on kinds of queries that it was not trained on?",
             tables,
-            tuple(figures_of(found, "kinds of queries")),
+            tuple(figures_of(found, "kinds of queries", f"{WU}, Fig. 4")),
             (*notes, *self._notes(kinds, trainings), *notes_of(self.measure, "kind", tables, learners)),
             tuple(findings_of(tables["mean drop"])),
             brief=("kinds", "mean drop", "effectiveness"),

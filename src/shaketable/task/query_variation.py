@@ -38,6 +38,7 @@ from shaketable.task.changed import (
     stability_rows,
     values_of,
 )
+from shaketable.task.layouts import LAYOUT, MORE_FIGURES, PENHA, REPLACED, SOURCES, across
 from shaketable.task.sliced import sliced
 from shaketable.types import Example, Figure, Finding, Result
 
@@ -113,13 +114,17 @@ class QueryVariation:
             "stability": pd.DataFrame(stability),
             "by method": by_method,
             "by class of ranker": _classes(bench, by_category, change),
-            "depth": self._depths(bench, variations),
+            **self._depths(bench, variations),
             "what the first stage finds": self._recall(bench, variations),
             "correlation of changes": _correlations(variations, deltas),
-            "map of rankers": _map(deltas),
+            "map of rankers": _map(bench, deltas),
             "change by method": shown[["category", "method", "ranker", change, "queries"]],
             "variations per query": per_query,
         }
+        if bench.qrels:
+            better = by_category[by_category["setting"] == first]
+            tables["means by method"] = across(shown.to_dict("records"), ("category", "method"), *REPLACED)
+            tables["better than the original"] = better[["category", "ranker", "better %", "worse %", "queries"]]
         kept = per_query[per_query["valid"] & per_query["category"].isin(KEEPING)]
         slices, worst_slices = sliced(bench, kept, change, "change under query variation") if len(kept) else ({}, [])
         tables = {name: table for name, table in (tables | slices).items() if len(table)}
@@ -127,8 +132,8 @@ class QueryVariation:
             "query-variation",
             "Which other ways of asking break a ranker?",
             tables,
-            tuple(figure for figure in _figures(first, change) if figure.table in tables),
-            tuple(self._notes(bench, variations, lacking)),
+            tuple(figure for figure in (*_figures(first, change), *MORE_FIGURES) if figure.table in tables),
+            (*self._notes(bench, variations, lacking), *([f"means by method: {LAYOUT}"] if bench.qrels else [])),
             (
                 *(self._findings(by_category[by_category["setting"] == first], lost) if bench.qrels else ()),
                 *stability_findings(stability, "category", stay, {} if bench.qrels else FACETS),
@@ -136,6 +141,7 @@ class QueryVariation:
             ),
             tuple(examples),
             brief=("change by category",) if bench.qrels else ("change by category", "stability"),
+            sources=SOURCES,
         )
 
     def _findings(self, by_category: pd.DataFrame, lost: Added) -> Iterator[Finding]:
@@ -217,13 +223,14 @@ class QueryVariation:
         values = values_of(bench, self.measure, whole, runs_of(bench, name, whole, setting))
         return {trial.qid: float(value) for trial, value in zip(whole, values, strict=True)}
 
-    def _depths(self, bench: Bench, variations: Sequence[Variation]) -> pd.DataFrame:
-        """The pipeline with every ranker as a re-ranker of lists cut at several depths, pair by pair."""
+    def _depths(self, bench: Bench, variations: Sequence[Variation]) -> dict[str, pd.DataFrame]:
+        """The pipeline with every ranker as a re-ranker of lists cut at several depths: means, and query by query."""
         import pandas as pd
 
         rows: list[dict[str, Any]] = []
+        changes: list[dict[str, Any]] = []
         if PIPELINE not in settings(bench) or not bench.qrels:
-            return pd.DataFrame(rows)
+            return {}
         kept = [v for v in variations if v.category in KEEPING]
         qids = [v.qid for v in kept]
         trials = [Trial(v.qid, v.text, v.original) for v in kept]
@@ -239,7 +246,11 @@ class QueryVariation:
                     ends.append(query_means(qids, values_of(bench, self.measure, some, run)))
                 compared = compare(ends[0], ends[1], bench.seed, bench.weights)
                 rows.append({"ranker": name, "depth": depth, **_ends(compared)})
-        return starred(pd.DataFrame(rows))
+                changes += [
+                    {"ranker": name, "depth": depth, "query": qid, "change": ends[1][qid] - ends[0][qid]}
+                    for qid in ends[0]
+                ]
+        return {"depth": starred(pd.DataFrame(rows)), "depth per query": pd.DataFrame(changes)} if rows else {}
 
     def _recall(self, bench: Bench, variations: Sequence[Variation]) -> pd.DataFrame:
         """The share of the relevant documents that the first stage finds, by category and depth."""
@@ -403,7 +414,7 @@ def _overview(by_category: pd.DataFrame, change: str) -> pd.DataFrame:
 
 def _classes(bench: Bench, by_category: pd.DataFrame, change: str) -> pd.DataFrame:
     """Means over the rankers of a class: traditional, neural, transformer (paper 004, section 5.1)."""
-    families = {name: str(getattr(bench.ranker(name), "family", "other")) for name in bench.scoring}
+    families = {name: _class(bench, name) for name in bench.scoring}
     if len(set(families.values())) < 2:
         return by_category.iloc[:0]
     classes = by_category.assign(**{"class": by_category["ranker"].map(families)})
@@ -447,14 +458,19 @@ def _pearson(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     return float(np.corrcoef(x, y)[0, 1]) if varies else float("nan")
 
 
-def _map(deltas: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
+def _map(bench: Bench, deltas: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
     """Rankers in the plane by their changes (t-SNE): those that break alike stand together."""
     import pandas as pd
 
     if len(deltas) < 3:
         return pd.DataFrame()
     places = tsne(np.array(list(deltas.values())))
-    return pd.DataFrame({"ranker": list(deltas), "x": places[:, 0], "y": places[:, 1]})
+    classes = [_class(bench, name) for name in deltas]
+    return pd.DataFrame({"ranker": list(deltas), "class": classes, "x": places[:, 0], "y": places[:, 1]})
+
+
+def _class(bench: Bench, name: str) -> str:
+    return str(getattr(bench.ranker(name), "family", "other"))
 
 
 def _figures(setting: str, change: str) -> tuple[Figure, ...]:
@@ -469,6 +485,7 @@ def _figures(setting: str, change: str) -> tuple[Figure, ...]:
             caption=(
                 f"Each box holds the middle half of the changes, and its line is their median (setting: {setting})."
             ),
+            source=f"{PENHA}, Fig. 2",
         ),
         Figure(
             "heatmap", "change by method", f"Mean {change} by method and ranker", x="ranker", y="method", color=change
@@ -480,6 +497,7 @@ def _figures(setting: str, change: str) -> tuple[Figure, ...]:
             x="ranker",
             y="other",
             color="all",
+            folded=True,
         ),
         Figure(
             "scatter",
@@ -487,7 +505,10 @@ def _figures(setting: str, change: str) -> tuple[Figure, ...]:
             "Rankers that the same variations break stand together",
             x="x",
             y="y",
-            color="ranker",
+            color="class",
             caption="Only nearness has a meaning here; the axes have none (t-SNE of the changes).",
+            label="ranker",
+            folded=True,
+            source=f"{PENHA}, Fig. 3",
         ),
     )

@@ -22,7 +22,15 @@ from shaketable.measure.risk import (
     risk_table,
     z_scores,
 )
-from shaketable.measure.significance import FEWEST_QUERIES, adjust, bootstrap_interval, effect_size, mark, t_test
+from shaketable.measure.significance import (
+    FEWEST_QUERIES,
+    adjust,
+    all_pairs,
+    bootstrap_interval,
+    effect_size,
+    mark,
+    t_test,
+)
 from shaketable.types import Figure, Finding, Result, ScoreTable
 
 if TYPE_CHECKING:
@@ -31,6 +39,9 @@ if TYPE_CHECKING:
     from shaketable.bench import Bench
 
 ALPHAS = (0.0, 1.0, 5.0, 10.0)
+PAPER = "Dinçer et al. 2016"
+SAME = "same mean"
+"""The column of letters: risk is read between two rankers that share one, and no others (section 5 of the paper)."""
 QUESTION = "What does each ranker risk on the queries where others do better?"
 
 
@@ -115,20 +126,36 @@ def of_scores(table: ScoreTable, baselines: Sequence[str], alphas: Sequence[floa
         ),
         (
             "Do not read a difference in risk between rankers whose means differ significantly (section 5 of the "
-            f"paper); G² of all rankers is {g_squared(table.values):.3f}."
+            f"paper): '{SAME}' has letters, and only two rankers that share one may be compared (paired t-test, Holm). "
+            f"G² of all rankers is {g_squared(table.values):.3f}."
         ),
     ]
     if len(table.topics) < FEWEST_QUERIES:
         notes.append(f"There are fewer than {FEWEST_QUERIES} queries: no difference is marked as significant.")
     figures = [
         Figure(
-            "lines", "GeoRisk by alpha", "GeoRisk, as losses weigh more (alpha)", x="alpha", y="GeoRisk", color="ranker"
+            "lines",
+            "GeoRisk by alpha",
+            "GeoRisk, as losses weigh more (alpha)",
+            x="alpha",
+            y="GeoRisk",
+            color="ranker",
+            folded=True,
+            source=f"{PAPER}, Figs. 2 and 3",
         ),
     ]
     if set(table.systems) - {baseline}:
         against = f"against {baseline}"
         figures += [
-            Figure("scatter", against, f"Reward and risk against {baseline}", x="risk", y="reward", color="ranker"),
+            Figure(
+                "scatter",
+                against,
+                f"Reward and risk against {baseline}",
+                x="risk",
+                y="reward",
+                color="ranker",
+                folded=True,
+            ),
             Figure(
                 "waterfall",
                 "per query",
@@ -148,6 +175,7 @@ def of_scores(table: ScoreTable, baselines: Sequence[str], alphas: Sequence[floa
                 y="z",
                 color="ranker",
                 caption="Above 0, a ranker does better than its own level and the query's difficulty let one expect.",
+                folded=True,
             )
         )
     findings = [
@@ -156,7 +184,10 @@ def of_scores(table: ScoreTable, baselines: Sequence[str], alphas: Sequence[floa
         for column, against in (("URisk", baseline), ("GeoRisk", "all rankers"))
         if not np.isnan(row[column])
     ]
-    return Result("risk", QUESTION, frames, tuple(figures), tuple(notes), tuple(findings))
+    sources = {"risk": f"{PAPER}, Table 6"} | {
+        name: f"{PAPER}, Table 7" for name in frames if name.startswith("against ")
+    }
+    return Result("risk", QUESTION, frames, tuple(figures), tuple(notes), tuple(findings), sources=sources)
 
 
 def _by_alpha(table: ScoreTable, base: np.ndarray, baseline: str, alphas: Sequence[float], seed: int) -> pd.DataFrame:
@@ -165,9 +196,10 @@ def _by_alpha(table: ScoreTable, base: np.ndarray, baseline: str, alphas: Sequen
 
     found = risk_table(table.values, base, alphas, seed)
     is_baseline = np.array([name == baseline for name in table.systems])
+    same = all_pairs(table.values, "t_test", "holm", seed=seed).letters
     parts = []
     for i, alpha in enumerate(found.alphas):
-        part = pd.DataFrame({"ranker": table.systems, "alpha": f"{alpha:g}", table.measure: found.mean})
+        part = pd.DataFrame({"ranker": table.systems, "alpha": f"{alpha:g}", table.measure: found.mean, SAME: same})
         for column, values in (("URisk", found.u), ("TRisk", found.t)):
             # the baseline has no risk against itself; 0 would place it in the middle
             part[column] = np.where(is_baseline, np.nan, values[:, i])

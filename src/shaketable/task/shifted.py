@@ -136,17 +136,17 @@ def check_settings(task: str, rankers: Sequence[str], measure: str, folds_: int,
 
 
 def values_of(
-    bench: Bench, learners: Mapping[str, Learner], cells: Sequence[Cell], measure: str, notes: list[str]
-) -> tuple[dict[str, Cells], pd.DataFrame]:
-    """ranker -> (trained on, tested on) -> query -> value; and to what the formulas were tuned.
+    bench: Bench, learners: Mapping[str, Learner], cells: Sequence[Cell], measures: Sequence[str], notes: list[str]
+) -> tuple[dict[str, dict[str, Cells]], pd.DataFrame]:
+    """measure -> ranker -> (trained on, tested on) -> query -> value; and to what the formulas were tuned.
 
-    A ranker that cannot be trained is left out, with a note.
+    They were tuned by the first of the measures. A ranker that cannot be trained is left out, with a note.
     """
     import pandas as pd
 
     trainings = list(dict.fromkeys(training for cell in cells for training, _ in cell.parts))
     schools: dict[str, Bench] = {}
-    found: dict[str, Cells] = {}
+    found: dict[str, dict[str, Cells]] = {measure: {} for measure in measures}
     tuned: list[dict[str, Any]] = []
     for ranker, learner in learners.items():
         models: dict[Training, tuple[str, Saved]] = {}
@@ -158,14 +158,15 @@ def values_of(
         except BadInput as error:
             notes.append(f"{ranker} is left out: {error}.")
             continue
-        found[ranker] = _measured(bench, models, cells, measure)
+        for measure, own in _measured(bench, models, cells, measures).items():
+            found[measure][ranker] = own
         if isinstance(learner, LexicalLearner):
             tuned += [
                 {"ranker": ranker, TRAINED: training.name, "queries": len(training.train) + len(training.valid)}
-                | {"tuned to": folder.read(model.path).about["ranker"], measure: model.card()["value"]}
+                | {"tuned to": folder.read(model.path).about["ranker"], measures[0]: model.card()["value"]}
                 for training, (_, model) in models.items()
             ]
-    if not found:
+    if not found[measures[0]]:
         raise NotApplicable(f"no ranker can be trained; {notes[-1].removesuffix('.')}")
     return found, pd.DataFrame(tuned)
 
@@ -182,31 +183,35 @@ def _fitted(bench: Bench, schools: dict[str, Bench], training: Training, learner
         raise BadInput(f"it cannot be trained on {training.name} ({error})") from error
 
 
-def _measured(bench: Bench, models: Mapping[Training, tuple[str, Saved]], cells: Sequence[Cell], measure: str) -> Cells:
-    """The value of each cell's queries, each ranked by the model of its part."""
+def _measured(
+    bench: Bench, models: Mapping[Training, tuple[str, Saved]], cells: Sequence[Cell], measures: Sequence[str]
+) -> dict[str, Cells]:
+    """measure -> the value of each cell's queries, each ranked by the model of its part."""
     named = dict(models.values())
     tables: dict[str, Bench] = {}
-    found: dict[tuple[str, str], dict[str, float]] = {}
+    found: dict[str, dict[tuple[str, str], dict[str, float]]] = {measure: {} for measure in measures}
     for cell in cells:
         place = cell.collection.fingerprint
         table = tables.setdefault(place, replace(bench.on(cell.collection), models=named, limit=None))
-        values: dict[str, float] = {}
+        for measure in measures:
+            found[measure][cell.train, cell.test] = {}
         for training, qids in cell.parts:
-            values |= _ranked(table, models[training][0], qids, measure)
-        found[cell.train, cell.test] = {qid: values[qid] for _, qids in cell.parts for qid in qids}
-    return found
+            for measure, values in _ranked(table, models[training][0], qids, measures).items():
+                found[measure][cell.train, cell.test] |= {qid: values[qid] for qid in qids}
+    return dict(found)
 
 
-def _ranked(table: Bench, name: str, qids: Sequence[str], measure: str) -> dict[str, float]:
-    """A measure's value for these queries, as `Bench.run` would rank them."""
+def _ranked(table: Bench, name: str, qids: Sequence[str], measures: Sequence[str]) -> dict[str, dict[str, float]]:
+    """measure -> its value for these queries, as `Bench.run` would rank them."""
     texts = {qid: table.collection.queries[qid].text for qid in qids}
     if isinstance(table.ranker(name), Retriever) and not table.collection.candidates:
         run = table.answer(name, texts)
     else:
         run = table.rerank(name, texts, table.candidates)
-    wanted = parse(measure)
+    wanted = {measure: parse(measure) for measure in measures}
     judgements = {qid: table.collection.qrels[qid] for qid in qids}
-    return dict(Evaluator((wanted,), judgements).per_query(run)[wanted])
+    values = Evaluator(tuple(wanted.values()), judgements).per_query(run)
+    return {measure: dict(values[parsed]) for measure, parsed in wanted.items()}
 
 
 def tables_of(found: Mapping[str, Cells], cells: Sequence[Cell], measure: str, seed: int) -> dict[str, pd.DataFrame]:
@@ -274,7 +279,7 @@ def _matrix(found: Mapping[str, Cells]) -> pd.DataFrame:
     return pd.DataFrame(list(rows.values()))
 
 
-def figures_of(found: Mapping[str, Cells], noun: str) -> Iterator[Figure]:
+def figures_of(found: Mapping[str, Cells], noun: str, source: str) -> Iterator[Figure]:
     """The mean drop of each ranker, and a map of its drops: trained on x tested on."""
     yield Figure(
         "bars",
@@ -294,6 +299,7 @@ def figures_of(found: Mapping[str, Cells], noun: str) -> Iterator[Figure]:
             y=TESTED,
             color=DROP,
             caption="Orange is a loss, blue a gain. Point at a cell to see its interval and its number of queries.",
+            source=source,
         )
 
 
@@ -396,6 +402,7 @@ def compared(results: Sequence[Result]) -> list[Result]:
     return [*results[:last], added, *results[last + 1 :]]
 
 
+WU = "Wu et al. 2022"
 KIND_SHIFT, CORPUS_SHIFT = "query-type-shift", "corpus-shift"
 BESIDE = (
     "The table 'kinds and corpora' has the mean drop of each ranker on kinds of queries and on corpora that it was not "

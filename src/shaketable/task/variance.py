@@ -204,6 +204,8 @@ def _result(tables: list[ScoreTable], ap: ScoreTable, frames: dict[str, pd.DataF
             "How unevenly each ranker serves its queries (VNAP, lower is better)",
             x="ranker",
             y="VNAP",
+            folded=True,
+            source="Wu et al. 2022, Fig. 2",
         ),
         Figure(
             "scatter",
@@ -213,6 +215,8 @@ def _result(tables: list[ScoreTable], ap: ScoreTable, frames: dict[str, pd.DataF
             y="gMAP",
             color="ranker",
             caption="Up and right is better: in gMAP a query that fails weighs as much as many that do well.",
+            folded=True,
+            source="Wu et al. 2022, Fig. 3",
         ),
         Figure(
             "scatter",
@@ -222,8 +226,18 @@ def _result(tables: list[ScoreTable], ap: ScoreTable, frames: dict[str, pd.DataF
             y="%no@10",
             color="ranker",
             caption="Down and right is better.",
+            folded=True,
+            source="Wu et al. 2022, Fig. 3",
         ),
-        Figure("profile", "per query", f"{first.measure} of each query", x="query", y=first.measure, color="ranker"),
+        Figure(
+            "profile",
+            "per query",
+            f"{first.measure} of each query",
+            x="query",
+            y=first.measure,
+            color="ranker",
+            source="Dinçer et al. 2016, Fig. 1",
+        ),
     )
     findings = [
         Finding(
