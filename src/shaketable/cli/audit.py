@@ -29,14 +29,21 @@ def audit(
     fail_under: o.Rules = None,
     keep_going: o.KeepGoing = False,
     json_to: o.Json = None,
+    jobs: o.Jobs = None,
+    ray: o.Ray = None,
+    worker_cpus: o.WorkerCpus = None,
+    worker_gpus: o.WorkerGpus = None,
+    device: o.Device = "auto",
+    dtype: o.Dtype = None,
+    batch_tokens: o.BatchTokens = None,
     plan: o.PlanOnly = False,
     price_per_1k: o.Price = None,
     seconds_per_request: o.Latency = 0.2,
 ) -> None:
     """Put rankers on the table: every task that applies, on the bundled sample unless you bring data."""
+    import shaketable as st
     from shaketable.cli.console import emit_json, judge, progress, say, show, show_plan
     from shaketable.data.load import chosen_data
-    from shaketable.door.audit import audit as run
     from shaketable.door.plan import plan as planned
     from shaketable.report.folder import check_writable
 
@@ -46,10 +53,10 @@ def audit(
     where: Any = {"split": split, "cut": cut, "candidates": candidates, "first_stage": first_stage, "depth": depth}
     where |= {"kinds": kinds, "limit": limit, "seed": seed, "watch": progress, "say": say}
     if plan:
-        cost = planned(*given, **where, price_per_1k=price_per_1k, seconds_per_request=seconds_per_request)
-        show_plan(cost, json_to)
+        show_plan(planned(*given, **where, price_per_1k=price_per_1k, seconds_per_request=seconds_per_request), json_to)
         return
-    done = run(*given, **where, keep_going=keep_going)
+    hands = st.workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
+    done = st.audit(*given, **where, keep_going=keep_going, executor=hands)
     done.save(out)
     if json_to:
         emit_json(done.json(), json_to)

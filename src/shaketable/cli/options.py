@@ -70,6 +70,39 @@ OneRanker = Annotated[
     str, typer.Option("--ranker", help="The ranker, or NAME=RANKER; 'shaketable list rankers' shows them all.")
 ]
 
+# who does the work
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, help="Hand scoring, training and attacks to so many processes of this machine; each "
+                 "opens the rankers for itself. By default one process does all; searches and nets use all cores."),
+]  # fmt: skip
+Ray = Annotated[
+    str | None,
+    typer.Option("--ray", help="Hand the work to a Ray cluster: auto for the one that this machine is in, local to "
+                 "start one here (of --jobs workers), or HOST:PORT."),
+]  # fmt: skip
+WorkerCpus = Annotated[
+    float | None,
+    typer.Option("--worker-cpus", min=0.01, help="With --ray: the cores that a job takes; by default one."),
+]
+WorkerGpus = Annotated[
+    float | None,
+    typer.Option("--worker-gpus", min=0.0, help="With --ray: the GPUs that a job takes; by default none, or one where "
+                 "nets compute on a GPU here."),
+]  # fmt: skip
+Device = Annotated[
+    str, typer.Option("--device", help="What nets compute on: auto (a GPU where there is one), cpu or cuda.")
+]
+Dtype = Annotated[
+    str | None,
+    typer.Option("--dtype", help="How exactly nets compute: float32, bfloat16 or float16; by default as each says."),
+]
+BatchTokens = Annotated[
+    int | None,
+    typer.Option("--batch-tokens", min=1, help="The tokens that a net reads at a time, padding included; where memory "
+                 "is too small for them, fewer."),
+]  # fmt: skip
+
 # what is measured
 Tasks = Annotated[list[str] | None, _several("--task", "Run only this task, for example risk(baseline='ql').")]
 Rules = Annotated[

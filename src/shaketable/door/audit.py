@@ -15,6 +15,7 @@ from shaketable.data.load import load
 from shaketable.data.splits import TEST, TRAIN
 from shaketable.data.trec import write_run
 from shaketable.door.names import named_models, several
+from shaketable.door.workers import refuse_homebound
 from shaketable.errors import BadInput, UnknownName
 from shaketable.extras import has
 from shaketable.files import home
@@ -119,7 +120,7 @@ def audit(
     what kind each query is of: "rules", a file, or the folder of a model that `train_kinds` wrote. Without rankers
     there are default ones, and `say` is told which. The lists of all queries are part of the result, unless `runs` is
     False: then rankers are asked for nothing but what the tasks want. Of several collections the first is what rankers
-    are put on; the others are for the task corpus-shift.
+    are put on; the others are for the task corpus-shift. The `executor` does the work; `st.workers` makes one.
     """
     started = time.perf_counter()
     models, chosen, first = set_up(data, rankers, tasks)
@@ -195,7 +196,9 @@ def open_bench(
     part = (TEST if TEST in whole.splits else None) if split is None else None if split == "all" else split
     store = Store(home() / "scores.sqlite")
     road = Road(store, watch=watch, go_on=keep_going, executor=executor or Here())
-    return Bench(whole, models, road, seed, depth, limit, first_stage, part)
+    bench = Bench(whole, models, road, seed, depth, limit, first_stage, part)
+    refuse_homebound(bench)
+    return bench
 
 
 def default_models(
