@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +31,10 @@ LOCAL, AUTO = "local", "auto"
 """A cluster that is started on this machine for as long as this process lives; and the one that this machine is in."""
 PATIENCE = 5.0  # seconds for an address to answer
 PORT = 6379
+QUIET = {"RAY_BACKEND_LOG_LEVEL": "fatal", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+"""What Ray reads when it is imported: it says nothing by itself, warns of no later version, and reports to nobody."""
+IMPATIENT = {"RAY_NUM_REDIS_GET_RETRIES": "3"}
+"""Seconds that it asks an address again that answers, and is no Ray cluster."""
 
 
 @dataclass
@@ -144,13 +149,14 @@ def unseen(paths: Sequence[str]) -> list[str]:
 
 def connected(address: str, workers: int | None = None) -> Any:
     """Ray, speaking to a cluster; its own words go nowhere."""
+    for name, value in {**QUIET, **({} if address == LOCAL else IMPATIENT)}.items():
+        os.environ.setdefault(name, value)
     try:
         import ray
         import ray.util.scheduling_strategies
     except ImportError as error:
         raise MissingExtra("cluster", "--ray") from error
     logging.getLogger("ray").setLevel(logging.CRITICAL)
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else it warns of its own future
     if ray.is_initialized():
         return ray
     quiet: Any = {"log_to_driver": False, "logging_level": logging.CRITICAL, "configure_logging": False}
@@ -160,7 +166,8 @@ def connected(address: str, workers: int | None = None) -> Any:
     if address != AUTO:
         _refuse_silent(address)
     try:
-        ray.init(address=address, **quiet)
+        with _hushed():
+            ray.init(address=address, **quiet)
     except (ConnectionError, ValueError, RuntimeError, OSError) as error:
         where = "around this machine" if address == AUTO else f"at {address}"
         raise BadInput(f"there is no Ray cluster {where} ({_first(error)}); --ray local starts one here") from error
@@ -177,6 +184,19 @@ def _refuse_silent(address: str) -> None:
         raise BadInput(
             f"no Ray cluster answers at {address} ({error}); --ray is auto, local, or HOST:PORT of a head node"
         ) from error
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """What libraries in C++ write to stderr by themselves goes nowhere: the sentence that follows says it."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _first(error: BaseException) -> str:
