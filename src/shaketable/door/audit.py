@@ -18,6 +18,7 @@ from shaketable.data.splits import TEST, TRAIN
 from shaketable.data.trec import write_run
 from shaketable.door.names import named_models, several
 from shaketable.door.settings import SETTINGS, settings_of, write_settings
+from shaketable.door.workers import refuse_homebound
 from shaketable.errors import BadInput, UnknownName
 from shaketable.extras import has
 from shaketable.files import home, written_whole
@@ -169,7 +170,7 @@ def audit(
     there are default ones, and `say` is told which. The lists of all queries are part of the result, unless `runs` is
     False: then rankers are asked for nothing but what the tasks want. Of several collections the first is what rankers
     are put on; the others are for the task corpus-shift. `gated` adds to tasks that are named the one that the default
-    gate needs, a comparison with the first stage.
+    gate needs, a comparison with the first stage. The `executor` does the work; `st.workers` makes one.
     """
     started = time.perf_counter()
     models, chosen, first = set_up(data, rankers, tasks)
@@ -310,7 +311,9 @@ def open_bench(
     part = (TEST if TEST in whole.splits else None) if split is None else None if split == "all" else split
     store = Store(home() / "scores.sqlite")
     road = Road(store, watch=watch, go_on=keep_going, executor=executor or Here())
-    return Bench(whole, models, road, seed, depth, limit, first_stage, part)
+    bench = Bench(whole, models, road, seed, depth, limit, first_stage, part)
+    refuse_homebound(bench)
+    return bench
 
 
 def default_models(
