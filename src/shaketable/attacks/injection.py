@@ -61,8 +61,8 @@ class Instruction:
     The instructions are `texts`, those of a JSONL file with a field "text" on each line, or both; without either they
     are ours, eight of them in several styles. "{query}" in a text becomes the query. Each is tried at the start of the
     body and then at the end, which a ranker that cuts texts off never sees; their order is drawn for each document, so
-    that a budget for few of them is spent on all of them over many documents. Three of ours name the query, which lifts a document for rankers that obey nobody, too: texts
-    without it tell obedience from matching.
+    that a budget for few of them is spent on all of them over many documents. Three of ours name the query, which lifts
+    a document for rankers that obey nobody, too: texts without it tell obedience from matching.
 
     Greshake, Abdelnabi, Mishra, Endres, Holz, Fritz. Not what you've signed up for: compromising real-world
     LLM-integrated applications with indirect prompt injection. AISec 2023.
