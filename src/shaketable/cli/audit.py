@@ -55,14 +55,17 @@ def audit(
     from shaketable.cli.progress import progress
     from shaketable.data.load import chosen_data
     from shaketable.door.audit import read_gates, save_ruled
+    from shaketable.door.plan import check_names
     from shaketable.door.plan import plan as planned
     from shaketable.report.folder import check_writable
+    from shaketable.report.gates import finding_names
 
     gates = read_gates([*(rules or []), *(fail_under or [])], ranker or ())  # a mistake in one must not cost an audit
     check_writable(out)
     given: Any = (chosen_data(data or "sample", queries, docs, qrels), ranker or (), task or ())
     where: Any = {"split": split, "cut": cut, "candidates": candidates, "first_stage": first_stage, "depth": depth}
     where |= {"kinds": kinds, "limit": limit, "seed": seed, "watch": progress, "say": say}
+    check_names(finding_names(gates), *given, **where)
     if plan:
         cost = planned(*given, **where, price_per_1k=price_per_1k, seconds_per_request=seconds_per_request)
         return show_plan(cost, json_to)
