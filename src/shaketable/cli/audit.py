@@ -75,8 +75,7 @@ def audit(
     if json_to:
         emit_json(done.json(), json_to)
     show_verdict(done, "-" if "-" in (json_to, markdown_to) else None, tables, table)
-    say(f"report: {out / 'report.html'}   tables and runs: {out}")
-    deciding = done.answer().rulings if gate else done.ruled
-    if not emit_rulings(done, deciding, junit_to, markdown_to, badge_to):
+    say(f"The report is {out / 'report.html'}; the tables and the runs are in {out}.")
+    if not emit_rulings(done, done.answer().rulings if gate else done.ruled, junit_to, markdown_to, badge_to):
         raise typer.Exit(1)
     return None

@@ -7,7 +7,6 @@ depend on scores is exact, and what does, as an attack, is an estimate.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
