@@ -581,7 +581,7 @@ class TestTextsOfOthers:
         assert row["after"] == 1, "no document has a higher number"
         assert row["before"] > 1, "an empty text has none"
         assert any("1 of the 2 documents of" in note and "no list" in note for note in result.notes)
-        assert any("is compared with an empty one" in note for note in result.notes)
+        assert any("is compared with an empty text" in note for note in result.notes)
         assert "clean RR@10" not in result.tables["damage in full"]
 
     def test_a_file_for_other_data(self, numbers, file):
@@ -648,3 +648,4 @@ def test_similarities_where_an_encoder_is_installed(numbers, monkeypatch, tmp_pa
     assert targets["similarity"].between(0, 1).all()
     assert (targets["similarity"] < 1).all()
     assert result.tables["attack"]["similarity"].iloc[0] == pytest.approx(targets["similarity"].mean())
+    assert "similarity" not in attack(bench(numbers), queries=1, targets=2, similarity=False).tables["attack"]

@@ -1,17 +1,18 @@
-"""Where words go: results to stdout, everything else to stderr; progress only where somebody watches."""
+"""Where words go, and how many: results to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from shaketable.errors import BadInput
 from shaketable.files import written_whole
 from shaketable.report import cell, clean, escaped
 
@@ -28,9 +29,48 @@ def stdout(json_target: str | None = None) -> Console:
     return Console(stderr=json_target == "-", highlight=False)
 
 
-def say(message: str) -> None:
-    """A remark on stderr, on one line, without what a terminal would obey: attackers write some of the texts."""
-    print(" ".join(clean(message).splitlines()), file=sys.stderr)
+_quiet = False
+
+
+def is_quiet() -> bool:
+    """Are results and errors all that somebody wants to hear?"""
+    return _quiet
+
+
+@contextmanager
+def loudness(quiet: bool, verbose: bool) -> Iterator[None]:
+    """Say results and errors alone, or also what the package logs (`logging`) of its work."""
+    global _quiet
+    if quiet and verbose:
+        raise BadInput("--quiet and --verbose contradict each other; give one of them")
+    log, teller = logging.getLogger("shaketable"), _Teller(logging.INFO)
+    before, _quiet = _quiet, quiet
+    level = log.level
+    if verbose:
+        log.setLevel(logging.INFO)
+        log.addHandler(teller)
+    try:
+        yield
+    finally:
+        _quiet = before
+        log.removeHandler(teller)
+        log.setLevel(level)
+
+
+class _Teller(logging.Handler):
+    """What is logged, said."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(record.getMessage())
+
+
+def say(message: str, *, always: bool = False) -> None:
+    """A remark on stderr, on one line, without what a terminal would obey: attackers write some of the texts.
+
+    Whoever is `always` said is a part of the result: --quiet does not silence it.
+    """
+    if always or not _quiet:
+        print(" ".join(clean(message).splitlines()), file=sys.stderr)
 
 
 def show(done: Audit, json_target: str | None) -> None:
@@ -41,7 +81,7 @@ def show(done: Audit, json_target: str | None) -> None:
     for result in done.results:
         show_result(console, result)
     for task, reason in done.skipped.items():
-        console.print(cell(f"{task} was skipped: {reason}"), markup=False)
+        console.print(cell(f"The task {task} was skipped: {reason}."), markup=False)
     for name, remark in done.remarks.items():
         console.print(cell(f"{name}: {remark}"), markup=False)
 
@@ -70,7 +110,7 @@ def show_plan(plan: Plan, json_target: str | None) -> None:
     for note in plan.notes:
         console.print(cell(note), markup=False)
     for task, reason in plan.skipped.items():
-        console.print(cell(f"{task} is not planned: {reason}"), markup=False)
+        console.print(cell(f"The task {task} cannot be planned: {reason}."), markup=False)
     console.print(cell(str(plan)), markup=False)
     if json_target:
         emit_json(plan.json(), json_target)
@@ -86,7 +126,7 @@ def judge(rules: list[str]) -> Callable[[Audit], bool]:
     def held(done: Audit) -> bool:
         found = done.rulings(*gates)
         for ruling in found:
-            say(str(ruling))
+            say(str(ruling), always=True)
         return all_held(found)
 
     return held
@@ -157,49 +197,3 @@ def emit_text(text: str, target: str) -> None:
         return
     with written_whole(Path(target)) as out:
         out.write(text)
-
-
-@contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, nothing elsewhere or where there is nothing to do."""
-    if total == 0 or not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeRemainingColumn
-    from rich.text import Text
-
-    class Words(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            return Text(bar.text())
-
-    bar = Bar(what, lambda done: bars.advance(task, done))
-    columns = (Words(), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("", total=total)
-        yield bar
-
-
-@dataclass
-class Bar:
-    """What advances a progress bar, and has the words for it: what `beside` is given is asked whenever it is drawn."""
-
-    what: str
-    advance: Callable[[int], None]
-    say: Callable[[], str] = str
-
-    def text(self) -> str:
-        """What is being done and, where something is out of the ordinary, what it waits for.
-
-        >>> bar = Bar("scoring with mine", print)
-        >>> bar.beside(lambda: "3 tried again")
-        >>> bar.text()
-        'scoring with mine (3 tried again)'
-        """
-        said = self.say()
-        return cell(f"{self.what} ({said})" if said else self.what)
-
-    def beside(self, say: Callable[[], str]) -> None:
-        self.say = say
-
-    def __call__(self, done: int) -> None:
-        self.advance(done)

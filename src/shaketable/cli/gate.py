@@ -24,6 +24,6 @@ def gate(
     done = read_audit(audit)
     found = done.rulings(*gates) if gates else list(done.answer().rulings)
     for ruling in found:
-        say(str(ruling))
+        say(str(ruling), always=True)
     if not emit_rulings(done, found, junit_to, markdown_to, badge_to):
         raise typer.Exit(1)

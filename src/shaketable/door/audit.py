@@ -18,6 +18,7 @@ from shaketable.data.splits import TEST, TRAIN
 from shaketable.data.trec import write_run
 from shaketable.door.names import named_models, several
 from shaketable.door.settings import SETTINGS, settings_of, write_settings
+from shaketable.door.workers import refuse_homebound
 from shaketable.errors import BadInput, UnknownName
 from shaketable.extras import has
 from shaketable.files import home, written_whole
@@ -45,6 +46,7 @@ SECONDS = "seconds"
 
 SMALL = "knrm(teacher='dense', sentences=400, steps=200)"
 """A small ranker that learns the margins of `dense`, on the train queries and on sentences of the passages."""
+TRAINING = "That takes a minute or two on two cores"
 FEW = 5_000
 """Documents that an encoder reads in a few minutes without a GPU. Of more than these nobody asked it to."""
 
@@ -168,7 +170,7 @@ def audit(
     there are default ones, and `say` is told which. The lists of all queries are part of the result, unless `runs` is
     False: then rankers are asked for nothing but what the tasks want. Of several collections the first is what rankers
     are put on; the others are for the task corpus-shift. `gated` adds to tasks that are named the one that the default
-    gate needs, a comparison with the first stage.
+    gate needs, a comparison with the first stage. The `executor` does the work; `st.workers` makes one.
     """
     started = time.perf_counter()
     models, chosen, first = set_up(data, rankers, tasks)
@@ -199,12 +201,16 @@ def audit(
     count = f"{len(bench.collection.docs):,} documents, {len(bench.queries):,} queries"
     kinds_told = told(bench.queries) if kinds or any(query.kind for query in bench.queries.values()) else ""
     if kinds:
-        say(f"kinds of queries by {kinds}: {kinds_told}")
-    say(f"{bench.collection.name}: {count}" + (f"; {', '.join(bench.models)}" if bench.models else ""))
+        say(f"The kinds of queries by {kinds}: {kinds_told}.")
+    say(
+        f"The collection {bench.collection.name} has {count}."
+        + (f" The rankers are {', '.join(bench.models)}." if bench.models else "")
+    )
     results, skipped = run_tasks(bench, chosen)
     lists = {name: bench.run(name) for name in bench.models} if runs else {}
     seconds = {SECONDS: f"{time.perf_counter() - started:.1f}"}
     provenance = bench.provenance() | {"tasks": [TASKS.spec(task) for task in chosen], "command": sys.argv[1:]}
+    provenance |= {"queries": dict(bench.texts)}
     return Audit(
         f"Robustness of {f'{len(bench.models)} ' if bench.models else ''}rankers on {bench.collection.name}",
         bench.summary() | ({"kinds of queries": kinds_told} if kinds_told else {}) | seconds,
@@ -305,7 +311,9 @@ def open_bench(
     part = (TEST if TEST in whole.splits else None) if split is None else None if split == "all" else split
     store = Store(home() / "scores.sqlite")
     road = Road(store, watch=watch, go_on=keep_going, executor=executor or Here())
-    return Bench(whole, models, road, seed, depth, limit, first_stage, part)
+    bench = Bench(whole, models, road, seed, depth, limit, first_stage, part)
+    refuse_homebound(bench)
+    return bench
 
 
 def default_models(
@@ -315,15 +323,19 @@ def default_models(
     models = named_models([*LEXICAL, "rm3"])
     size = len(bench.collection.docs)
     if not has("neural"):
-        say("no neural rankers: pip install 'shaketable[neural]' adds dense, and a small one trained on the collection")
+        say("There are no neural rankers here: pip install 'shaketable[neural]' adds dense, and a small one to train.")
     elif size > FEW:
-        say(f"no neural rankers: they would take a while to read {size:,} documents; --ranker dense is one")
+        say(f"Neural rankers are left out: reading {size:,} documents takes them long. --ranker dense asks for one.")
     elif TRAIN not in bench.collection.splits:
-        say("neural rankers: dense; and no small one, for there is no split train to teach it with")
+        say("Neural rankers: dense. A small one is not trained, because there is no split train to learn from.")
         models |= named_models(["dense"])
     else:
-        say(f"neural rankers: dense, and {SMALL}, which is trained on first use (about a minute) and then kept")
         # candidates that came with the data may be those of other queries; the first stage finds some for all
         searched = bench.on(replace(bench.collection, candidates={}))
+        kept = searched.is_fitted(SMALL)
+        say(
+            f"Neural rankers: dense, and a small one, {SMALL}, which "
+            + ("was trained before." if kept else f"is trained now. {TRAINING}; the model is kept for next time.")
+        )
         models |= named_models(["dense"]) | {"knrm": teach(searched)}
     return models

@@ -37,6 +37,7 @@ def result_json(result: Result) -> dict[str, Any]:
         "examples": [plain(asdict(example)) for example in result.examples],
         "failures": [asdict(failure) for failure in result.failures],
         "brief": list(result.brief),
+        "sources": dict(result.sources),
     }
 
 
@@ -194,16 +195,22 @@ def _result(entry: Mapping[str, Any]) -> Result:
         task=str(entry["task"]),
         question=str(entry["question"]),
         tables={name: _frame(table) for name, table in entry["tables"].items()},
-        figures=tuple(Figure(**_texts(figure)) for figure in entry["figures"]),
+        figures=tuple(_figure(figure) for figure in entry["figures"]),
         notes=tuple(map(str, entry["notes"])),
         findings=tuple(_made(Finding, finding) for finding in entry["findings"]),
         examples=tuple(_made(Example, example) for example in entry["examples"]),
         failures=tuple(Failure(**_texts(failure)) for failure in entry["failures"]),
         brief=tuple(map(str, entry["brief"])),
+        sources=_texts(entry.get("sources", {})),
     )
     if absent := [figure.table for figure in result.figures if figure.table not in result.tables]:
         raise ValueError(f"a figure of {absent[0]!r}, which is not there")
     return result
+
+
+def _figure(entry: Mapping[str, Any]) -> Figure:
+    texts = _texts({name: value for name, value in entry.items() if name != "folded"})
+    return Figure(**texts, folded=bool(entry.get("folded", False)))
 
 
 def _made(kind: type[Any], entry: Mapping[str, Any]) -> Any:

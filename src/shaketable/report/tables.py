@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from shaketable.report import cell, is_numeric
+from shaketable.report import cell, cells, is_numeric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +79,7 @@ FORMS: Mapping[str, tuple[str, Callable[[pd.DataFrame], str]]] = {
 
 def _texts(frame: pd.DataFrame, escape: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
     names = [escape(cell(name)) for name in frame.columns]
-    columns = [[escape(cell(value)) for value in frame.iloc[:, i]] for i in range(frame.shape[1])]
+    columns = [[escape(text) for text in cells(frame.iloc[:, i])] for i in range(frame.shape[1])]
     return names, [list(row) for row in zip(*columns, strict=True)]
 
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 PIPELINE = "pipeline"
 RERANKER = "re-ranker"
 SETTINGS = (
-    "pipeline: the first stage and the ranker both see the changed query; "
-    "re-ranker: the candidates stay those of the original query, and only the ranker sees the changed one."
+    "In the setting 'pipeline' the first stage and the ranker both see the changed query; in the setting 're-ranker' "
+    "the candidates stay those of the original query, and only the ranker sees the changed one."
 )
 
 

@@ -174,22 +174,28 @@ class QueryAttack:
         return sliced(bench, details, "change" if bench.qrels else "overlap@10", "change under query attack")
 
     def _notes(self, bench: Bench, attacks: dict[str, list[Attacked]]) -> list[str]:
-        notes = [f"Ranked are the candidates of the original query: {bench.pool}."]
+        notes = [f"Each ranker ranks {bench.pool}. The candidates are those of the original query."]
         if bench.qrels:
             notes += [
                 (
-                    f"before, after: {self.measure} of the original and of the attacked queries, means over "
-                    f"{self.draws} draws for each query; drop %: the difference in per cent, negative where it hurts."
+                    f"'before' and 'after' are {self.measure} of the original and of the attacked queries, with "
+                    f"{self.draws} attacks on each query, drawn at random; 'drop %' is the difference in per cent of "
+                    "'before', negative where the attack hurts. For example, 1-char changes one letter."
                 ),
-                "low, high: 95 % bootstrap interval of the drop over queries.",
+                (
+                    "'low' and 'high' are the ends of the 95 % interval of the drop over queries; 'p (Holm)' is by a "
+                    "paired t-test, corrected for all rows, and a star marks p below 0.05. 'sd over draws' is the "
+                    "standard deviation of the drop from draw to draw, and 'effect size' is Cohen's d: the mean "
+                    "change, divided by the standard deviation of the changes."
+                ),
             ]
         notes.append(EXPLAINED)
         if len(bench.queries) < FEWEST_QUERIES:
-            notes.append(f"There are fewer than {FEWEST_QUERIES} queries: no drop is marked as significant.")
+            notes.append(f"There are fewer than {FEWEST_QUERIES} queries, so no drop is marked as significant.")
         wanted = len(bench.queries) * self.draws
         for name, attacked in attacks.items():
             if missing := wanted - len(attacked):
-                notes.append(f"{name} did not apply to {missing} of {wanted} queries and draws.")
+                notes.append(f"The attack {name} could not be made in {missing} of {wanted} cases.")
         return notes
 
 
@@ -231,9 +237,23 @@ def _shares(attacks: dict[str, list[Attacked]]) -> pd.DataFrame:
 
 def _figures(judged: bool) -> tuple[Figure, ...]:
     if not judged:
-        title = "Share of the first ten documents that stay"
+        title = "The share of the first ten documents that stay among the first ten"
         return (Figure("bars", "query attack", title, x="ranker", y="overlap@10", color="attack"),)
     return (
-        Figure("bars", "query attack", "Drop of the mean, in per cent", x="ranker", y="drop %", color="attack"),
-        Figure("heatmap", "query attack", "Drop %, attack by ranker", x="ranker", y="attack", color="drop %"),
+        Figure(
+            "bars",
+            "query attack",
+            "What each attack costs, in per cent of the mean",
+            x="ranker",
+            y="drop %",
+            color="attack",
+        ),
+        Figure(
+            "heatmap",
+            "query attack",
+            "What each attack costs each ranker, in per cent of the mean",
+            x="ranker",
+            y="attack",
+            color="drop %",
+        ),
     )
