@@ -18,13 +18,13 @@ from shaketable.data.trec import write_run
 from shaketable.door.names import named_models, several
 from shaketable.errors import BadInput, UnknownName
 from shaketable.extras import has
-from shaketable.files import home, written_whole
+from shaketable.files import home
 from shaketable.registry import LEXICAL, TASKS
 from shaketable.report.answer import Answer, answer
 from shaketable.report.files import audit_json, file_names, safe_name, write_results
 from shaketable.report.folder import replace_files
 from shaketable.report.gates import Gate, Ruling, Verdict, verdicts
-from shaketable.report.page import page
+from shaketable.report.page import page, write_page
 from shaketable.score.executor import Executor, Here
 from shaketable.score.road import Road
 from shaketable.score.store import Store
@@ -114,8 +114,8 @@ class Audit:
             write_results(staging, self.results, self.provenance, self.ruled)
             for (name, run), file in zip(self.runs.items(), file_names(self.runs, ".run"), strict=True):
                 write_run(run, staging / "runs" / file, tag=safe_name(name))
-            with written_whole(staging / "report.html") as out:
-                out.write(self.report())
+            facts = {**self.facts, **self.remarks}
+            write_page(staging / "report.html", self.title, facts, self.results, self.provenance, self.answer())
 
         replace_files(Path(folder), fill)
 
