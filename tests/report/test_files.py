@@ -125,7 +125,7 @@ def test_csv_names_are_safe_and_differ() -> None:
         ('{"schema": NaN}', "NaN is not JSON"),
         ("[" * 100_000, "is not a JSON file"),
         ("[]", "is not an audit that this version can read"),
-        ('{"schema": "shaketable.audit/2"}', "'shaketable.audit/2', expected 'shaketable.audit/3'"),
+        ('{"schema": "shaketable.audit/4"}', "'shaketable.audit/4', expected 'shaketable.audit/3'"),
         ('{"schema": "shaketable.audit/3"}', "is not a whole audit"),
         ('{"schema": "shaketable.audit/3", "provenance": {}, "results": [3]}', "is not a whole audit"),
         ('{"schema": "shaketable.audit/3", "provenance": {}, "results": [{"task": "t"}]}', "KeyError: 'question'"),
