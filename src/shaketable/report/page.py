@@ -180,7 +180,7 @@ def page(
         "terms": TERMS,
         "style": Markup(_resource("page.css")),
         "script": Markup(_resource("page.js")),
-        "policy": policy(),
+        "policy": Markup(policy()),
     }
     template = _environment().from_string(_resource("page.html"))
     text = ""
