@@ -444,6 +444,7 @@ def _waterfall(plot: Plot) -> Any:
     import altair as alt
 
     facets = list(plot.frame.groupby("color", sort=False)) if plot.series else [("", plot.frame)]
+    facets = [(facet, part) for facet, part in facets if (part["y"] != 0).any()] or facets  # nobody against itself
     width, height = (WIDTH + 80, 240) if len(facets) == 1 else (WIDTH // 2, 130)
     low, high = padded(plot.frame["y"])
     domain = [min(low, 0), max(high, 0)]

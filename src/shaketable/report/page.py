@@ -117,11 +117,11 @@ class _Data:
         self.columns: list[list[list[str]]] = []
         self.marks: list[dict[str, Any]] = []
 
-    def add(self, name: str, frame: pd.DataFrame) -> int:
-        """Take a table in; its number."""
+    def add(self, name: str, frame: pd.DataFrame, file: str, most: int = 0) -> int:
+        """Take a table in, its texts cut to `most` characters if that is given; its number."""
         columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
-        self.columns.append([cells(column) for column in columns])
-        self.tables.append({"file": name, "numeric": [is_numeric(column) for column in columns]})
+        self.columns.append([cells(column, most) for column in columns])
+        self.tables.append({"name": cell(name), "file": file, "numeric": [is_numeric(column) for column in columns]})
         self.tables[-1]["columns"] = [cell(column) for column in frame.columns]
         return len(self.tables) - 1
 
@@ -301,7 +301,9 @@ def _sections(results: Sequence[Result], drawings: Sequence[list[_Drawing]], dat
         tables = []
         for name, frame in result.tables.items():
             file = names[position, name]
-            table = _table(name, frame, data.add(file, frame), file, bool(result.brief) and name not in result.brief)
+            table = _table(
+                name, frame, data.add(name, frame, file), file, bool(result.brief) and name not in result.brief
+            )
             detail, by = _detail(name, frame, result)
             tables.append(replace(table, source=result.sources.get(name, ""), detail=detail, by=by))
         findings = pd.DataFrame(map(asdict, result.findings), columns=[f.name for f in fields(Finding)])
@@ -311,7 +313,12 @@ def _sections(results: Sequence[Result], drawings: Sequence[list[_Drawing]], dat
         failures = pd.DataFrame(map(asdict, result.failures), columns=["ranker", "query", "reason"])
         extra = {"findings": findings, "examples": examples, "failures": failures}
         beside = [
-            _table(name, frame, data.add(f"{safe_name(result.task)}-{name}.csv", frame), folded=name != "failures")
+            _table(
+                name,
+                frame,
+                data.add(name, frame, f"{safe_name(result.task)}-{name}.csv", MOST_TEXT),
+                folded=name != "failures",
+            )
             for name, frame in extra.items()
         ]
         beside[1] = _compared(beside[1], result.examples)
