@@ -11,7 +11,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -29,7 +29,7 @@ from shaketable.report.diff import marked
 from shaketable.report.files import csv_names, safe_name
 from shaketable.report.glossary import TERMS, pattern, term
 from shaketable.report.tables import LATEX
-from shaketable.types import Example, Figure, Finding, Result
+from shaketable.types import Example, Failure, Figure, Finding, Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -293,8 +293,6 @@ def _shared(frame: pd.DataFrame, rows: pd.DataFrame) -> Iterator[str]:
 
 
 def _sections(results: Sequence[Result], drawings: Sequence[list[_Drawing]], data: _Data) -> list[_Section]:
-    import pandas as pd
-
     names = csv_names(results)
     sections = []
     for position, (result, drawn) in enumerate(zip(results, drawings, strict=True)):
@@ -306,11 +304,9 @@ def _sections(results: Sequence[Result], drawings: Sequence[list[_Drawing]], dat
             )
             detail, by = _detail(name, frame, result)
             tables.append(replace(table, source=result.sources.get(name, ""), detail=detail, by=by))
-        findings = pd.DataFrame(map(asdict, result.findings), columns=[f.name for f in fields(Finding)])
-        findings = findings.drop(columns=["task", "facet", "values"]).dropna(axis="columns", how="all")
-        examples = pd.DataFrame(map(asdict, result.examples), columns=[f.name for f in fields(Example)])
-        examples = examples.dropna(axis="columns", how="all")
-        failures = pd.DataFrame(map(asdict, result.failures), columns=["ranker", "query", "reason"])
+        findings = _frame(result.findings, Finding).drop(columns=["task", "facet", "values"], errors="ignore")
+        examples = _frame(result.examples, Example)
+        failures = _frame(result.failures, Failure)
         extra = {"findings": findings, "examples": examples, "failures": failures}
         beside = [
             _table(
@@ -325,6 +321,15 @@ def _sections(results: Sequence[Result], drawings: Sequence[list[_Drawing]], dat
         numbers = {table.name: table.number for table in tables}
         sections.append(_Section(result, numbers, drawn, tables, *beside))
     return sections
+
+
+def _frame(things: Sequence[Any], kind: type[Any]) -> pd.DataFrame:
+    """Findings, examples or failures as a table; columns that hold nothing are left out."""
+    import pandas as pd
+
+    names = [field.name for field in fields(kind)]
+    rows = [[getattr(thing, name) for name in names] for thing in things]
+    return pd.DataFrame(rows, columns=names).dropna(axis="columns", how="all")
 
 
 def _table(name: str, frame: pd.DataFrame, number: int, csv: str = "", folded: bool = False) -> _Table:
