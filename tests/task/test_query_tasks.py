@@ -11,7 +11,7 @@ from shaketable.bench import Bench
 from shaketable.errors import BadInput
 from shaketable.measure.effectiveness import parse, per_query
 from shaketable.registry import RANKERS
-from shaketable.task.changed import PIPELINE, RERANKER, Trial, originals, runs_of, values_of
+from shaketable.task.changed import PIPELINE, RERANKER, Shaken, Trial, originals, runs_of, values_of
 from shaketable.task.fusion import Fusion
 from shaketable.task.query_attack import QueryAttack
 from shaketable.task.query_variation import QueryVariation
@@ -67,6 +67,19 @@ class TestQueryAttack:
         merged = few.merge(many, on=key, suffixes=("", " again"))
         assert len(merged) == len(few)
         assert (merged["text"] == merged["text again"]).all()
+
+    def test_an_example_names_the_relevant_document_that_fell(self):
+        old = {"0": {"a": 3.0, "b": 2.0, "c": 1.0}, "1": {"a": 2.0, "b": 1.0}}
+        new = {"0": {"a": 3.0, "c": 2.0, "b": 1.0}, "1": {"a": 2.0}}
+        trials = [Trial("q", "rotuer", "router"), Trial("q", "roter", "router")]
+        qrels = {"q": {"b": 2, "c": 0}}
+        shaken = Shaken(trials, old, new, np.array([0.6, 0.6]), np.array([0.5, 0.0]), qrels)
+        examples = [shaken.example("it", place, "1-char") for place in (0, 1)]
+        assert [(e.document, e.place_before, e.place_after) for e in examples] == [("b", 2, 3), ("b", 2, 0)]
+        unjudged = Shaken(trials, old, new, None, None).example("it", 0, "1-char")
+        assert (unjudged.document, unjudged.place_before, unjudged.place_after) == ("a", 1, 1)
+        risen = Shaken(trials[:1], new, old, np.array([0.5]), np.array([0.6]), qrels).example("it", 0, "1-char")
+        assert (risen.document, risen.place_before, risen.place_after) == ("b", 3, 2)
 
 
 class TestQueryVariation:
