@@ -259,6 +259,8 @@ def _drawing(result: Result, figure: Figure, colors: Mapping[str, str]) -> _Draw
 
 def _rests_on(table: pd.DataFrame) -> str:
     """How many queries the numbers of a table rest on, in a sentence."""
+    if QUERY in table:
+        return f"It shows {table[QUERY].nunique()} queries."
     counts = table[TEXTS].dropna() if TEXTS in table else ()
     if not len(counts):
         return ""
@@ -417,7 +419,7 @@ def _moved(example: Example) -> str:
 
 def _counts(answer: Answer | None) -> dict[str, int]:
     statuses = [ruling.status for ruling in answer.rulings] if answer else []
-    return {status: statuses.count(status) for status in ("failed", "warned", "held")}  # type: ignore[arg-type]
+    return {status: statuses.count(status) for status in ("failed", "warned", "held")}
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
