@@ -75,6 +75,22 @@ class TestQueryVariation:
         assert not {"depth", "what the first stage finds"} & tables.keys()
         assert "by method" in tables
 
+    def test_the_tables_of_the_paper(self, bench):
+        result = QueryVariation(edits=("drop_letter", "random_order_swap"), depths=(5, 10)).run(bench)
+        printed = result.tables["means by method"].set_index("method")
+        rows = result.tables["by method"]
+        rows = rows[rows["setting"] == "pipeline"]
+        for _, row in rows.iterrows():
+            shown = printed.loc[row["method"], row["ranker"]]
+            assert shown.rstrip("↓↑") == f"{row['invalid replaced']:.4f}"
+            assert shown.endswith(("↓", "↑")) == (row["  "] == "*")
+            assert printed.loc["original query", row["ranker"]] == f"{row['before']:.4f}"
+        depths = result.tables["depth per query"].groupby(["ranker", "depth"])["change"].mean()
+        for _, row in result.tables["depth"].iterrows():
+            assert depths[row["ranker"], row["depth"]] == pytest.approx(row["change"])
+        assert set(result.tables["map of rankers"]["class"]) == {"traditional"}
+        assert {figure.source for figure in result.figures} >= {f"Penha et al. 2022, Fig. {n}" for n in (1, 2, 3, 4)}
+
     def test_ordering_changes_nothing_for_bags_of_words(self, bench):
         result = QueryVariation(edits=("random_order_swap",)).run(bench)
         details = result.tables["variations per query"]
@@ -146,6 +162,15 @@ class TestFusion:
             table[(table["lists of"] == "all") & (table["fusion"] == "rrf")].groupby("with original")["lists"].first()
         )
         assert cost[True] == cost[False] + 1
+
+    def test_the_table_of_the_paper(self, bench):
+        tables = Fusion(edits=("drop_letter", "double_letter")).run(bench).tables
+        printed = tables["means of fused lists"].set_index("lists of")
+        assert list(printed.index) == ["original query", "all", "misspelling", "best query"]
+        rows = tables["fusion"]
+        fused = rows[(rows["fusion"] == "rrf") & ~rows["with original"]].set_index(["lists of", "ranker"])["after"]
+        for (what, ranker), value in fused.items():
+            assert printed.loc[what, ranker].rstrip("↓↑") == f"{value:.4f}"
 
 
 class Given:

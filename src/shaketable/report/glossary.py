@@ -67,7 +67,7 @@ TERMS = (
          "the largest possible; LMD is the mean of the places themselves.", ("RLSD", "LMD")),
     Term("nDCG", "Normalised discounted cumulative gain: relevant documents count by their grade, and less the lower "
          "they stand; 1 is the best possible order. nDCG@10 looks at the first ten documents."),
-    Term("overlap", "The share of the first documents, ten as a rule, that two rankings have in common."),
+    Term("overlap@10", "The share of the first ten documents that two rankings have in common."),
     Term("p", "The probability that chance alone makes a difference as large as this one. A star marks p below 0.05, "
          "after correction, on 20 queries or more.", ("p-value",)),
     Term("PIAT", "Perturbation-invariant adversarial training: the ranker learns to give a list the same order before "

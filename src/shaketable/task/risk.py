@@ -126,7 +126,7 @@ def of_scores(table: ScoreTable, baselines: Sequence[str], alphas: Sequence[floa
         ),
         (
             "Do not read a difference in risk between rankers whose means differ significantly (section 5 of the "
-            f"paper): '{SAME}' has letters, and only two rankers that share one may be compared (paired t-test, Holm). "
+            f"paper): '{SAME}' has letters, and only rankers that share one may be compared (paired t-test, Holm). "
             f"G² of all rankers is {g_squared(table.values):.3f}."
         ),
     ]
