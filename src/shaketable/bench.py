@@ -265,7 +265,12 @@ class Bench:
     @cached_property
     def baseline(self) -> str:
         """The name of the ranker that is the first stage; "" if none of them is."""
-        spec = RANKERS.spec(RANKERS.build(self.first_stage))
+        if self._finder in self.models:
+            return self._finder
+        try:
+            spec = RANKERS.spec(RANKERS.build(self.first_stage))
+        except ShaketableError:  # whoever needs the first stage is told
+            return ""
         return next((name for name, model in self.models.items() if RANKERS.spec(model) == spec), "")
 
     def first_stage_finds(self, texts: Mapping[str, str]) -> Run:

@@ -95,7 +95,7 @@ class Audit:
     @cached_property
     def seen(self) -> Seen:
         """What gates look at."""
-        return Seen.of(self.results, self.answer().standings)
+        return Seen.of(self.results, self.answer().standings, self.provenance)
 
     def rulings(self, *rules: str | Path | Gate) -> list[Ruling]:
         """What becomes of rules: texts such as "bm25.nDCG@10>=0.4", files of rules, or gates.
