@@ -26,7 +26,7 @@ PAGES = {"production": 6, "search-engineer": 10, "researcher": 9, "model-builder
 PART = re.compile(
     r"^```(?P<language>\w+)\n(?P<code>.*?)^```|^    (?P<command>shaketable [^\n]+)$", re.MULTILINE | re.DOTALL
 )
-QUERIES = 8
+QUERIES = 5
 
 RERANKER = """
 def score(query, texts):

@@ -36,13 +36,7 @@ def rank(
     from shaketable.door.rank import ranked, write_ranked
     from shaketable.door.workers import workers
 
-    how: Any = {
-        "split": split,
-        "candidates": candidates,
-        "first_stage": first_stage,
-        "depth": depth,
-        "limit": limit,
-    }
+    how: Any = {"split": split, "candidates": candidates, "first_stage": first_stage, "depth": depth, "limit": limit}
     how["executor"] = workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
     bench = ranked(chosen_data(data, queries, docs), ranker, **how, keep_going=keep_going, watch=progress)
     run = write_ranked(bench, out, tag)
