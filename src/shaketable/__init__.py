@@ -25,6 +25,7 @@ _PLACES = {
     "vary": "shaketable.door.vary",
     "train": "shaketable.door.train",
     "train_kinds": "shaketable.door.train_kinds",
+    "workers": "shaketable.door.workers",
     "Bench": "shaketable.bench",
     "Collection": "shaketable.types",
     "Doc": "shaketable.types",
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from shaketable.door.train import train
     from shaketable.door.train_kinds import train_kinds
     from shaketable.door.vary import vary
+    from shaketable.door.workers import workers
     from shaketable.errors import ShaketableError
     from shaketable.registry import ATTACKS, EDITS, LEARNERS, MEASURES, PROBES, RANKERS, TASKS
     from shaketable.types import Collection, Doc, Finding, Query, Result, Slate

@@ -96,8 +96,9 @@ class Collection:
     """Documents, queries, and what is known of them.
 
     `splits` names sets of queries; `candidates` is a first stage's run and `variants` are queries as people wrote them,
-    where the data has them. `source` is the text that `data.load` reads the collection from, for another process to
-    open it by; a collection that was made in memory has none, and stays in this process.
+    where the data has them. `source` is the text that `data.load` reads the documents from, and all of the collection
+    unless a part was made of it, for another process to open them by; what was made in memory has none, and stays in
+    this process.
     """
 
     name: str
@@ -161,8 +162,8 @@ class Competition:
 class Ranker(Protocol):
     """Scores slates: one array for each, one number for each document, higher is better.
 
-    These attributes are optional (`score.road.Traits` reads all but the last four, of which `Road.remark` reads two,
-    a progress display one, and tables of means by class the other):
+    These attributes are optional (`score.road.Traits` reads all but the last five, of which `Road.remark` reads two,
+    a progress display, tables of means by class, and executors one each):
       pointwise    True if a text's score depends on (query, text) alone. A wrong True corrupts results, a wrong
                    False only costs time, so absent means False.
       fingerprint  names everything the scores depend on; absent means scores are never kept on disk.
@@ -174,7 +175,11 @@ class Ranker(Protocol):
       chunk        pairs that it is asked for at once; each chunk is kept when it is answered.
       noise        how far a score may lie from itself when it is asked for in other company, as a share of its size
                    (which is 1 at least); documents that lie no further apart tie. Absent means 0.
+      threaded     True if it uses the cores of a machine by itself; absent means that one core is busy with it.
+      num_cpus     what it takes of a machine, as Ray counts it, and so
+      num_gpus     how many of it work at the same time there; absent means one core, and no GPU.
       status       what it is waiting for just now, such as a server that is busy, for whoever looks on; "" if nothing.
+      counted      a Counter of what it met while it worked; counts of workers are added to it.
       family       the class of ranker, such as traditional, neural or transformer.
       remark       what a reader of the scores should know by now, in a sentence; "" if nothing. Kept with the scores.
       notice       what is to be known of this process alone, such as an index that could not be kept; "" if nothing.

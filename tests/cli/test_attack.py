@@ -68,7 +68,7 @@ def test_gates_decide_the_exit_code(shaketable):
     assert shaketable(*STUFFING, "--fail-under", "attack success %<=100").code == 0
     done = shaketable(*STUFFING, "--fail-under", "bm25.attack success %<=1")
     assert done.code == 1
-    assert ": bm25.attack success % is " in done.err
+    assert "failed: bm25.attack success %<=1: bm25.attack success % is " in done.err
     assert "no finding is called" in shaketable(*STUFFING, "--fail-under", "attack succes<=1").complaint()
 
 

@@ -91,9 +91,8 @@ class TestRankers:
         watched: list[str] = []
 
         @contextmanager
-        def watch(what, total, unit):
-            if unit != "tasks":
-                watched.append(what)
+        def watch(what, total):
+            watched.append(what)
             yield lambda done: None
 
         rankers = {"fussy one": Fussy(), "q": "ql"}
@@ -162,8 +161,9 @@ class TestTasks:
         about = json.loads((out / "results.json").read_text())
         skipped = about["provenance"]["skipped"]
         assert skipped.keys() == {
-            *("query_attack", "query_variation", "fusion", "behaviour", "substitution", "competition")
+            *("query_attack", "query_variation", "fusion", "behaviour", "substitution", "competition", "first_stage")
         }
+        assert "run files come without their first stage" in skipped.pop("first_stage")
         assert all("a run file has none to give" in reason for reason in skipped.values())
         assert [r["task"] for r in about["results"]] == ["effectiveness", "variance", "risk", "agreement"]
 
@@ -202,7 +202,7 @@ class TestFindings:
     def test_a_rule_looks_at_both_settings_of_a_task(self, folder):
         tasks = ["risk(baseline='bm25', alphas=(1.0,))", "risk(baseline='ql', alphas=(1.0,))"]
         done = st.audit(folder, ["bm25", "ql", longest], tasks)
-        found = list(done.seen.named("longest.URisk@1"))
+        found = done.seen.named("longest.URisk@1")
         assert {one.against for one in found} == {"bm25", "ql"}
         assert {one.task for one in found} == set(tasks)
         assert [ruling.status for ruling in done.rulings("longest.URisk@1>-9")] == ["held", "held"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shaketable.errors import BadInput, ShaketableError, UnknownName
+from shaketable.errors import BadInput, NotComparable, ShaketableError, UnknownName
 from shaketable.report.ci import badge, junit
 from shaketable.report.files import write_results
 from shaketable.report.gates import Bound, NoLoss, Ruling, Seen, Worded, all_held, rulings
@@ -109,6 +110,12 @@ def test_no_loss():
         NoLoss("nDCG@10", several, folder="main").rulings(SEEN)
 
 
+def test_a_loss_against_other_data_says_nothing():
+    base = Seen((finding("mine", "nDCG@10", 0.52),), ("mine",), provenance={"seed": 1})
+    with pytest.raises(NotComparable, match=r"main and this audit differ in seed \(seed: 1 and None\)"):
+        NoLoss("nDCG@10", base, folder="main").rulings(SEEN)
+
+
 def test_a_loss_that_may_be_chance_is_none():
     values = {f"q{i}": 0.5 + (-1) ** i * 0.2 for i in range(40)}
     turned = {f"q{i}": 0.49 - (-1) ** i * 0.2 for i in range(40)}
@@ -161,6 +168,13 @@ def test_a_file_of_rules(place):
     check_rankers(gates, ["bm25", "mine"])
     with pytest.raises(UnknownName, match="no ranker is called 'mine'"):
         check_rankers(gates, ["bm25"])
+
+
+def test_the_rules_that_the_documentation_shows_are_rules(place):
+    page = (Path(__file__).parents[2] / "docs" / "gates.md").read_text()
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (place / "rules.toml").write_text(example.replace("audit-main", "main"))
+    assert [type(gate) for gate in read_rules(Path("rules.toml"))] == [Bound, Bound, NoLoss, Worded]
 
 
 @pytest.mark.parametrize(

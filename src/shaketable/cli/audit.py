@@ -38,15 +38,22 @@ def audit(
     markdown_to: o.Summary = None,
     badge_to: o.Badge = None,
     config: Config = None,
+    jobs: o.Jobs = None,
+    ray: o.Ray = None,
+    worker_cpus: o.WorkerCpus = None,
+    worker_gpus: o.WorkerGpus = None,
+    device: o.Device = "auto",
+    dtype: o.Dtype = None,
+    batch_tokens: o.BatchTokens = None,
     plan: o.PlanOnly = False,
     price_per_1k: o.Price = None,
     seconds_per_request: o.Latency = 0.2,
 ) -> None:
     """Audit rankers: run every robustness task that applies to them and to the data, and write a report."""
-    from shaketable.cli.console import emit_json, emit_rulings, say, show_plan, show_verdict
+    import shaketable as st
+    from shaketable.cli.console import conclude, say, show_plan
     from shaketable.cli.progress import progress
     from shaketable.data.load import chosen_data
-    from shaketable.door.audit import audit as run
     from shaketable.door.audit import read_gates, save_ruled
     from shaketable.door.plan import plan as planned
     from shaketable.report.folder import check_writable
@@ -59,13 +66,9 @@ def audit(
     if plan:
         cost = planned(*given, **where, price_per_1k=price_per_1k, seconds_per_request=seconds_per_request)
         return show_plan(cost, json_to)
-    done = run(*given, **where, keep_going=keep_going, gated=gate)
+    hands = st.workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
+    done = st.audit(*given, **where, keep_going=keep_going, executor=hands, gated=gate)
     done = save_ruled(done, out, gates, {"fail-under": fail_under, "rules": rules, "gate": gate})
-    if json_to:
-        emit_json(done.json(), json_to)
-    show_verdict(done, "-" if "-" in (json_to, markdown_to) else None, tables, table)
-    say(f"report: {out / 'report.html'}   tables and runs: {out}")
-    deciding = done.answer().rulings if gate else done.ruled
-    if not emit_rulings(done, deciding, junit_to, markdown_to, badge_to):
+    if not conclude(done, out, gate, tables, table, json_to, junit_to, markdown_to, badge_to):
         raise typer.Exit(1)
     return None

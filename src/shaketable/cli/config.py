@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
 if TYPE_CHECKING:
     from shaketable.door.settings import Flag
 
-KINDS = {
-    "integer": "a whole number",
-    "integer range": "a whole number",
-    "float": "a number",
-    "float range": "a number",
-    "boolean": "true or false",
-}
-"""What the values of typer's types are; of all others, texts."""
+KINDS: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false"}
+"""What values of a type are called; those of all others are texts."""
 
 
 def take(ctx: typer.Context, path: Path | None) -> Path | None:
-    """Read the file that is named, or the one in this folder, before any other flag is looked at."""
+    """Read the file that is named, or the one in this folder, before any other flag of an audit is looked at."""
     from shaketable.door.settings import SETTINGS, read_settings
 
     if ctx.resilient_parsing or (path is None and not Path(SETTINGS).is_file()):
         return path
+    from shaketable.cli.audit import audit
     from shaketable.cli.console import say
 
     found = path or Path(SETTINGS)
-    options = {_flag(option): option for option in ctx.command.params if option.name not in ("config", "help")}
-    given = read_settings(found, {name: _kind(option) for name, option in options.items()})
-    ctx.default_map = {str(options[name].name): value for name, value in given.items()}
-    say(f"settings: {found}")
+    hints = get_type_hints(audit)
+    options = {_flag(one): str(one.name) for one in ctx.command.params if one.name in hints and one.name != "config"}
+    given = read_settings(found, {flag: _kind(hints[name]) for flag, name in options.items()})
+    ctx.default_map = {options[flag]: value for flag, value in given.items()}
+    say(f"The settings are those of {found}.")
     return found
 
 
@@ -49,7 +47,10 @@ def _flag(option: Any) -> str:
     return str(max(option.opts, key=len)).lstrip("-")
 
 
-def _kind(option: Any) -> Flag:
+def _kind(hint: Any) -> Flag:
+    """What values a flag of such a type takes: of `list[str] | None`, several texts."""
     from shaketable.door.settings import Flag
 
-    return Flag(KINDS.get(option.type.name, "a text"), option.multiple)
+    one = next((part for part in get_args(hint) if part is not type(None)), hint) if type(hint) is UnionType else hint
+    several = get_origin(one) is list
+    return Flag(KINDS.get(get_args(one)[0] if several else one, "a text"), several)

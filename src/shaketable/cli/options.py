@@ -96,6 +96,53 @@ OneRanker = Annotated[
                  "write NAME=RANKER to give it a name. 'shaketable list rankers' shows them all."),
 ]  # fmt: skip
 
+# who does the work
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, metavar="NUMBER", help="Divide scoring, training and attacks among this many "
+                 "processes of this machine, each of which opens the rankers for itself. By default one process does "
+                 "all; searches and nets use all cores in any case."),
+]  # fmt: skip
+Ray = Annotated[
+    str | None,
+    typer.Option("--ray", metavar="CLUSTER", help="Give the work to a Ray cluster: 'auto' is the one that this machine "
+                 "is in, 'local' starts one here (with --jobs workers), and HOST:PORT is any other."),
+]  # fmt: skip
+WorkerCpus = Annotated[
+    float | None,
+    typer.Option(
+        "--worker-cpus",
+        min=0.01,
+        metavar="NUMBER",
+        help="With --ray: the number of cores that a job takes. By default it is one.",
+    ),
+]
+WorkerGpus = Annotated[
+    float | None,
+    typer.Option("--worker-gpus", min=0.0, metavar="NUMBER", help="With --ray: the number of GPUs that a job takes. By "
+                 "default it is none, or one where nets compute on a GPU here."),
+]  # fmt: skip
+Device = Annotated[
+    str,
+    typer.Option(
+        "--device", metavar="DEVICE", help="What nets compute on: 'auto' (a GPU where there is one), 'cpu' or 'cuda'."
+    ),
+]
+Dtype = Annotated[
+    str | None,
+    typer.Option(
+        "--dtype",
+        metavar="TYPE",
+        help="The type of number that nets compute with: float32, bfloat16 or "
+        "float16. By default it is that of each model.",
+    ),
+]
+BatchTokens = Annotated[
+    int | None,
+    typer.Option("--batch-tokens", min=1, metavar="NUMBER", help="The number of tokens that a net reads at a time, "
+                 "padding included; where memory is too small for them, it reads fewer."),
+]  # fmt: skip
+
 # what is measured
 Tasks = Annotated[
     list[str] | None,

@@ -33,6 +33,13 @@ def probe(
     fail_under: o.Rules = None,
     keep_going: o.KeepGoing = False,
     json_to: o.Json = None,
+    jobs: o.Jobs = None,
+    ray: o.Ray = None,
+    worker_cpus: o.WorkerCpus = None,
+    worker_gpus: o.WorkerGpus = None,
+    device: o.Device = "auto",
+    dtype: o.Dtype = None,
+    batch_tokens: o.BatchTokens = None,
 ) -> None:
     """Probe what rankers prefer, by pairs of texts that differ in one thing: word order, length, negation, ..."""
     from shaketable.cli.console import emit_json, judge, say, show
@@ -40,6 +47,7 @@ def probe(
     from shaketable.data.load import chosen_data
     from shaketable.door.probe import failed_pairs
     from shaketable.door.probe import probe as run
+    from shaketable.door.workers import workers
     from shaketable.report.folder import check_writable
 
     rules = judge(fail_under or [])
@@ -47,6 +55,7 @@ def probe(
     what: Any = {"pairs": pairs, "delta": delta, "documents": documents, "language": language, "stopwords": stopwords}
     where: Any = {"split": split, "candidates": candidates, "first_stage": first_stage, "depth": depth, "limit": limit}
     how: Any = {"correction": correction, "seed": seed, "keep_going": keep_going, "watch": progress, "say": say}
+    how["executor"] = workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
     done = run(chosen_data(data, queries, docs, qrels), ranker or (), test or (), **what, **where, **how)
     done.save(out)
     if json_to:

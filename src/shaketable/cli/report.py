@@ -19,4 +19,4 @@ def report(audit: o.AuditFolder, html_to: o.Html = None) -> None:
             out.write(done.report())
     else:
         renew_page(audit, done)
-    say(f"report: {html_to or Path(audit) / 'report.html'}")
+    say(f"The report is {html_to or Path(audit) / 'report.html'}.")

@@ -18,6 +18,7 @@ from shaketable.data.splits import TEST, TRAIN
 from shaketable.data.trec import write_run
 from shaketable.door.names import named_models, several
 from shaketable.door.settings import SETTINGS, settings_of, write_settings
+from shaketable.door.workers import refuse_homebound
 from shaketable.errors import BadInput, UnknownName
 from shaketable.extras import has
 from shaketable.files import home, written_whole
@@ -45,7 +46,7 @@ SECONDS = "seconds"
 
 SMALL = "knrm(teacher='dense', sentences=400, steps=200)"
 """A small ranker that learns the margins of `dense`, on the train queries and on sentences of the passages."""
-TRAINING = "That takes a minute or two on two cores"
+TRAINING = "That takes about three minutes"
 FEW = 5_000
 """Documents that an encoder reads in a few minutes without a GPU. Of more than these nobody asked it to."""
 
@@ -94,7 +95,7 @@ class Audit:
     @cached_property
     def seen(self) -> Seen:
         """What gates look at."""
-        return Seen.of(self.results, self.answer().standings)
+        return Seen.of(self.results, self.answer().standings, self.provenance)
 
     def rulings(self, *rules: str | Path | Gate) -> list[Ruling]:
         """What becomes of rules: texts such as "bm25.nDCG@10>=0.4", files of rules, or gates.
@@ -169,7 +170,7 @@ def audit(
     there are default ones, and `say` is told which. The lists of all queries are part of the result, unless `runs` is
     False: then rankers are asked for nothing but what the tasks want. Of several collections the first is what rankers
     are put on; the others are for the task corpus-shift. `gated` adds to tasks that are named the one that the default
-    gate needs, a comparison with the first stage.
+    gate needs, a comparison with the first stage. The `executor` does the work; `st.workers` makes one.
     """
     started = time.perf_counter()
     models, chosen, first = set_up(data, rankers, tasks)
@@ -310,7 +311,9 @@ def open_bench(
     part = (TEST if TEST in whole.splits else None) if split is None else None if split == "all" else split
     store = Store(home() / "scores.sqlite")
     road = Road(store, watch=watch, go_on=keep_going, executor=executor or Here())
-    return Bench(whole, models, road, seed, depth, limit, first_stage, part)
+    bench = Bench(whole, models, road, seed, depth, limit, first_stage, part)
+    refuse_homebound(bench)
+    return bench
 
 
 def default_models(

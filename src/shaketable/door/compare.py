@@ -11,17 +11,11 @@ from shaketable.door.audit import Audit, read_audit
 from shaketable.errors import BadInput, NotComparable, UnknownName, cut
 from shaketable.measure.facets import BREAKS, SHAKEN, STEADY
 from shaketable.measure.regression import drifts
+from shaketable.report.comparable import PARTS, check_comparable
 from shaketable.report.comparison import AuditComparison, Turn
 from shaketable.report.gates import matches
 from shaketable.types import Failure, Finding
 
-DESPITE: Mapping[str, str] = {
-    "data": "the collection, its split, or how many of its queries were taken",
-    "lists": "the first stage, or how many documents were ranked",
-    "tasks": "the tasks or their settings",
-    "seed": "the seed of all chance",
-}
-"""What two audits must have in common, and what each of these is."""
 WORSE = (STEADY, SHAKEN, BREAKS)
 """Words of facets; one that is unclear became neither better nor worse."""
 
@@ -44,7 +38,7 @@ def compare(
     """
     allowed = _allowed(despite)
     old, now = _side(base), _side(new)
-    _check_comparable(old, now, allowed)
+    check_comparable(old.provenance, now.provenance, (old.name, now.name), allowed)
     pairs, remarks = _paired(old, now, base_ranker, new_ranker)
     wanted = [findings] if isinstance(findings, str) else list(findings)
     both = [pair for was, name in pairs.items() for pair in _common(old, now, was, name, pairs, wanted)]
@@ -86,51 +80,9 @@ def _side(audit: str | Path | Audit) -> _Side:
 
 def _allowed(despite: str | Iterable[str]) -> set[str]:
     allowed = {despite} if isinstance(despite, str) else set(despite)
-    for name in allowed - DESPITE.keys():
-        raise UnknownName("part of an audit", name, DESPITE)
+    for name in allowed - PARTS.keys():
+        raise UnknownName("part of an audit", name, PARTS)
     return allowed
-
-
-def _check_comparable(old: _Side, new: _Side, allowed: set[str]) -> None:
-    differ = [
-        f"{part} ({told})"
-        for part in DESPITE
-        if part not in allowed and (told := _difference(_depends(old, part), _depends(new, part)))
-    ]
-    if differ:
-        options = " ".join(f"--despite {one.partition(' ')[0]}" for one in differ)
-        raise NotComparable(
-            f"{old.name} and {new.name} differ in {' and in '.join(differ)}, so that a difference between them says "
-            f"nothing of the rankers; {options} compares them all the same"
-        )
-
-
-def _depends(side: _Side, part: str) -> dict[str, Any]:
-    """What a part of an audit is known by."""
-    known = side.provenance
-    collection = known.get("collection", {})
-    match part:
-        case "data":
-            return {
-                "collection": collection.get("name"),
-                "split": collection.get("split"),
-                "queries": collection.get("queries"),
-                "limit": known.get("limit"),
-                "content": collection.get("fingerprint"),
-            }
-        case "lists":
-            return {name: known.get(name) for name in ("first stage", "depth", "ranked")}
-        case "tasks":
-            return {"tasks": ", ".join(known.get("tasks", ()))}
-    return {"seed": known.get("seed")}
-
-
-def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """The first thing that differs, in words."""
-    for name, value in old.items():
-        if value != new[name]:
-            return f"{name}: {cut(str(value))} and {cut(str(new[name]))}"
-    return ""
 
 
 def _paired(old: _Side, new: _Side, base_ranker: str, new_ranker: str) -> tuple[dict[str, str], list[str]]:
@@ -170,10 +122,13 @@ def _common(
     old: _Side, new: _Side, was: str, name: str, pairs: Mapping[str, str], wanted: Sequence[str]
 ) -> list[tuple[Finding, Finding]]:
     """The findings that two rankers have in common, each number once."""
-    earlier = {_key(one, pairs): one for one in old.audit.findings if one.ranker == was}
+    earlier: dict[tuple[str, ...], list[Finding]] = {}
+    for one in old.audit.findings:
+        if one.ranker == was:
+            earlier.setdefault(_key(one), []).append(one)
     found: dict[tuple[Any, ...], tuple[Finding, Finding]] = {}
     for one in new.audit.findings:
-        match = earlier.get(_key(one, {})) if one.ranker == name else None
+        match = _same(one, earlier.get(_key(one), ()), pairs) if one.ranker == name else None
         if match and (not wanted or any(matches(text, one.name) for text in wanted)):
             numbers = (match.value, one.value, *match.values.values(), *one.values.values())
             found.setdefault((one.name, one.where, numbers), (match, one))
@@ -184,9 +139,15 @@ def _common(
     return list(found.values())
 
 
-def _key(one: Finding, renamed: Mapping[str, str]) -> tuple[str, ...]:
-    """What a finding is the same by in two audits: what it is compared with goes by the new name."""
-    return one.task, one.name, one.where, renamed.get(one.against, one.against)
+def _key(one: Finding) -> tuple[str, ...]:
+    return one.task, one.name, one.where
+
+
+def _same(one: Finding, alike: Sequence[Finding], renamed: Mapping[str, str]) -> Finding | None:
+    """Which of the earlier findings of its name it is: the only one, or the one that is against the same ranker."""
+    if len(alike) == 1:
+        return alike[0]
+    return next((old for old in alike if renamed.get(old.against, old.against) == one.against), None)
 
 
 def _new_failures(old: _Side, new: _Side, was: str, name: str) -> list[Failure]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shaketable.door.names import several
 from shaketable.errors import BadInput, UnknownName, quoted
 from shaketable.files import written_whole
 from shaketable.registry import RANKERS, TASKS
@@ -69,12 +70,11 @@ def settings_of(
     Rankers are named as the user did; those that nobody named by what was taken instead.
     """
     source = data.source if isinstance(data, Collection) else str(data)
-    named = [rankers] if isinstance(rankers, str | Path) else rankers
-    texts = list(named.values() if isinstance(named, Mapping) else named)
+    texts = list(rankers.values()) if isinstance(rankers, Mapping) else several(rankers)
     if not source or not all(isinstance(text, str | Path) for text in texts):
         return {}
-    if isinstance(named, Mapping) and named:
-        written = [f"{name}={text}" for name, text in named.items()]
+    if isinstance(rankers, Mapping) and rankers:
+        written = [f"{name}={text}" for name, text in rankers.items()]
     else:
         written = [str(text) for text in texts] or [_named(name, RANKERS.spec(model)) for name, model in models.items()]
     return {

@@ -32,7 +32,7 @@ from shaketable.learners.samples import Sample, Source
 from shaketable.measure.effectiveness import score_table
 from shaketable.rankers.folder import STATE, WORK, WORK_FILES
 from shaketable.rankers.nets.net import Net
-from shaketable.rankers.nets.scoring import ranker_of
+from shaketable.rankers.nets.scoring import device, ranker_of
 from shaketable.score.road import ask
 from shaketable.types import Collection, Qrels, Run, Scores, Slate, Watch, beside, fingerprint, ranking, unwatched
 
@@ -121,7 +121,7 @@ class Training:
     course: Course = field(default_factory=Course)
 
     def __post_init__(self) -> None:
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = device()
         self.net.to(self.device)
         self.learning = {name: p for name, p in self.net.named_parameters() if p.requires_grad}
         self.optimizer = torch.optim.AdamW(

@@ -64,12 +64,14 @@ class Scale:
 class Facet:
     """A side of robustness: the question it answers, its scales, and what to do where a ranker does badly.
 
-    `compared` is True where the number is compared with the first stage's, and False where a ranker is compared with
-    itself, before and after: then a ranker that is no good has little to lose.
+    `legend` is what the number is, in a few words. `compared` is True where the number is compared with the first
+    stage's, and False where a ranker is compared with itself, before and after: then a ranker that is no good has
+    little to lose.
     """
 
     name: str
     question: str
+    legend: str
     scales: tuple[Scale, ...]
     advice: str
     compared: bool = False
@@ -89,6 +91,7 @@ FACETS = (
     Facet(
         EFFECTIVENESS,
         "How good are its lists, beside those of the first stage?",
+        "the first measure",
         (Scale(GAIN, 5, 25, "{ranker} is {loss:.1f} % worse than {of}"),),
         "Do not put it in the place of the first stage before it was trained or tuned on data like these.",
         compared=True,
@@ -96,6 +99,7 @@ FACETS = (
     Facet(
         VARIANCE,
         "How many queries are left without a relevant document in the first ten?",
+        "queries with nothing relevant in the first ten",
         (
             Scale(
                 MORE_UNSERVED,
@@ -110,6 +114,7 @@ FACETS = (
     Facet(
         RISK,
         "What does it lose on some queries, beside what it wins on others?",
+        "the gain over the first stage if losses count twice",
         (
             Scale(
                 GAIN_AT_DOUBLE,
@@ -124,30 +129,35 @@ FACETS = (
     Facet(
         TYPOS,
         "What does a slip of the keyboard cost?",
+        "what one slip costs",
         (_LOST, _MOVED),
         "Correct the spelling of queries before it, fuse the lists of variations, or train it with typos.",
     ),
     Facet(
         WORDING,
         "What do other words for the same question cost?",
+        "what other words cost",
         (_LOST, _MOVED),
         "Fuse the lists of several wordings of a query, or train it on more than one wording.",
     ),
     Facet(
         ORDER,
         "Does the order in which it is shown documents change its list?",
+        "pairs that change order with the input's",
         (Scale("order sensitivity", 0.1, 0.3, _ORDER + "when it is shown them in another order", unit=""),),
         "Show it several orders and join the answers (self-consistency), or rank pairwise.",
     ),
     Facet(
         BEHAVIOUR,
         "How often does it prefer a text that was spoiled?",
+        "spoiled texts that it prefers",
         (Scale("fooled %", 25, 50, "{ranker} prefers a spoiled text in {loss:.1f} % of the cases", unit="%"),),
         "See which spoiled texts it prefers ('shaketable probe'), and filter such texts before they are ranked.",
     ),
     Facet(
         ATTACK,
         "How easily does a changed document come among the first ten?",
+        "attacked documents that reach the first ten",
         (
             Scale(
                 "into the first ten %",
@@ -162,12 +172,14 @@ FACETS = (
     Facet(
         COMPETITION,
         "How much of its order changes while authors rewrite documents?",
+        "pairs of authors that change order",
         (Scale("KT", 0.25, 0.5, _ORDER + "from a round of rewriting to the next", unit=""),),
         "Look at which rewritings win places, and whether readers would agree.",
     ),
     Facet(
         SHIFT,
         "What does it lose on queries or corpora that it was not trained on?",
+        "what training elsewhere costs",
         (
             Scale(
                 "drop(*)",
@@ -194,7 +206,7 @@ SHAKES = {
 
 def facet_of(name: str) -> Facet:
     """The facet of that name; one that a task of somebody else's brings has no scale."""
-    return next((facet for facet in FACETS if facet.name == name), Facet(name, "", (), ""))
+    return next((facet for facet in FACETS if facet.name == name), Facet(name, "", "", (), ""))
 
 
 def judged(finding: Finding, scale: Scale | None) -> tuple[str, str]:

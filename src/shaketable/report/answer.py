@@ -134,7 +134,7 @@ def answer(results: Sequence[Result], provenance: Mapping[str, Any], rulings: Se
         Standing(
             name,
             FIRST_STAGE if name == first else UNDER_TEST,
-            _sentence(name, marks, own.get(name), name == first),
+            _sentence(name, marks, own.get(name), name == first, len(cards) == 1),
             {facet: mark.mark for facet, mark in marks.items()},
         )
         for name, marks in cards.items()
@@ -237,14 +237,15 @@ def _does_nothing(own: Finding | None) -> bool:
     return own is not None and own.value < OWN_AT_LEAST
 
 
-def _sentence(name: str, card: Mapping[str, _Cell], own: Finding | None, first: bool) -> str:
+def _sentence(name: str, card: Mapping[str, _Cell], own: Finding | None, first: bool, alone: bool) -> str:
     """Good or bad, and what shakes it."""
     name = cell(name)
     if _does_nothing(own) and not first:
         return f"{name} has no order of its own: it adds nothing to the first stage, whatever else is said of it."
     worth = card.get(EFFECTIVENESS)
     if first:
-        start = f"{name} is the first stage, which the others are compared with"
+        compared = "so that there is nothing to compare it with" if alone else "which the others are compared with"
+        start = f"{name} is the first stage, {compared}"
     elif worth is None:
         start = f"{name} was not judged, so that nothing is known of how good it is"
     else:
@@ -390,7 +391,7 @@ def _worst_slice(findings: Sequence[Finding], rankers: Sequence[str]) -> str:
     if not slices:
         return ""
     worst = min(slices, key=lambda one: one.p)
-    what = worst.name.removeprefix("worst slice of ")
+    what = cell(worst.name.removeprefix("worst slice of "))
     return (
         f"{cell(worst.ranker)} serves the queries of {cell(worst.where)} worst: the mean {what} is "
         f"{number(worst.value, 3)} [{number(worst.low, 3)}, {number(worst.high, 3)}] over {worst.n} queries."
@@ -411,8 +412,12 @@ def _cautions(results: Sequence[Result], provenance: Mapping[str, Any], findings
         yield "There are no judgements: the words say how far rankings move, and nothing says how good they are."
     if failures := sum(len(result.failures) for result in results):
         yield f"{failures} times a ranker failed on a query; those cases are not counted."
-    if skipped := provenance.get("skipped"):
-        yield f"Not measured: {', '.join(cell(task, 40) for task in skipped)}; the report says why."
+    skipped: Mapping[str, str] = provenance.get("skipped") or {}
+    for why in dict.fromkeys(skipped.values()):
+        tasks = [cell(task, MOST_TEXT) for task, reason in skipped.items() if reason == why]
+        yield f"Not measured, {cell(why).removesuffix('.')}: {', '.join(tasks)}."
+    for name, remark in (provenance.get("remarks") or {}).items():
+        yield f"{cell(name)}: {cell(remark).removesuffix('.')}."
 
 
 def _ordered(facets: Sequence[str]) -> list[str]:

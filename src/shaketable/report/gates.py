@@ -11,11 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from shaketable.errors import BadInput, UnknownName
 from shaketable.measure.regression import LEVEL, Drift, drifts
 from shaketable.report import number
+from shaketable.report.comparable import check_comparable
 from shaketable.types import Finding, Result
 
 if TYPE_CHECKING:
@@ -50,14 +51,20 @@ class Ruling:
 
 @dataclass(frozen=True)
 class Seen:
-    """What gates look at: all findings of an audit, the rankers under test, and the word of each ranker's facets."""
+    """What gates look at: findings, the rankers under test, the word of each ranker's facets, and the provenance."""
 
     findings: tuple[Finding, ...]
     tested: tuple[str, ...]
     words: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, results: Iterable[Result], standings: Sequence[Standing] = ()) -> Seen:
+    def of(
+        cls,
+        results: Iterable[Result],
+        standings: Sequence[Standing] = (),
+        provenance: Mapping[str, Any] | None = None,
+    ) -> Seen:
         """Of the results of an audit, and of where its rankers stand; without that all rankers are under test.
 
         Where the first stage is the only ranker, it is the one that somebody wants to know about.
@@ -65,7 +72,8 @@ class Seen:
         findings = tuple(finding for result in results for finding in result.findings)
         named = tuple(one.ranker for one in standings if one.role == "under test")
         words = {(one.ranker, mark.facet): mark.word for one in standings for mark in one.marks.values()}
-        return cls(findings, named or tuple(dict.fromkeys(one.ranker for one in findings)), words)
+        tested = named or tuple(dict.fromkeys(one.ranker for one in findings))
+        return cls(findings, tested, words, provenance or {})
 
     def named(self, key: str, ranker: str = "") -> list[Finding]:
         """The findings of a name, each once, of the rankers under test; of any ranker if it is named as well.
@@ -173,6 +181,8 @@ class NoLoss:
 
     def rulings(self, seen: Seen) -> list[Ruling]:
         found = seen.named(self.finding, self.ranker)
+        # the tasks may be others: a finding is compared with the one of the same task
+        check_comparable(self.baseline.provenance, seen.provenance, (self.folder, "this audit"), ["tasks"])
         return [self._ruling(drift) for drift in drifts([(self._earlier(one), one) for one in found])]
 
     def _earlier(self, one: Finding) -> Finding:

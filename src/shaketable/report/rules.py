@@ -81,7 +81,7 @@ def check_rankers(gates: Iterable[Gate], names: Iterable[str]) -> None:
 def seen(folder: str | Path) -> Seen:
     """What gates look at in the audit of a folder."""
     results, provenance = read_results(Path(folder))
-    return Seen.of(results, answer(results, provenance).standings)
+    return Seen.of(results, answer(results, provenance).standings, provenance)
 
 
 def _gate(where: str, rule: Mapping[str, Any], broken: Severity, earlier: str) -> Gate:

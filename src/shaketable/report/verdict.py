@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from shaketable.measure.facets import BREAKS, SHAKEN, STEADY, UNCLEAR
+from shaketable.measure.facets import BREAKS, SHAKEN, STEADY, UNCLEAR, facet_of
 from shaketable.measure.significance import FEWEST_QUERIES
 from shaketable.report import NOTHING, cell
 from shaketable.report.answer import DEFAULT_GATE, FIRST_STAGE, Answer, Blow, Mark, Standing
@@ -34,20 +34,27 @@ def show_answer(console: Console, answer: Answer) -> None:
         console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
 
 
+LAYOUTS = ((2, 3, 1, 5), (2, 2, 1, 5), (2, 2, 0, 4), (2, 2, 0, 2), (1, 2, 1, 4), (1, 2, 0, 2), (1, 1, 0, 1))
+"""Lines for a ranker, for a finding, between parts, and for what to know: intervals give way before examples."""
+
+
 def lines(answer: Answer, width: int) -> list[Line]:
-    """The answer in lines, as full as there is room for: intervals give way before examples, rankers last of all."""
+    """The answer in lines, as full as there is room for; rankers are left out last of all."""
     facets, untold = _columns(answer)
     head = [*_band(answer, width), *_gates(answer.rulings, width)]
-    tail = [*_wrapped(answer.worst_slice, width, 2), *_cautions(answer, untold, width)]
     most = MOST_LINES if width >= WIDE else MOST_LINES * 2
-    for rows, each in ((2, 3), (2, 2), (1, 2), (1, 1)):
+    for rows, each, gap, known in LAYOUTS:
         worst = [line for i, blow in enumerate(answer.worst) for line in _blow(i + 1, blow, width, each)]
-        whole = [*head, *_card(answer.standings, facets, width, rows), *worst, *tail]
+        tail = _cautions(answer, facets, untold, width, known)
+        whole = [*head, *_card(answer.standings, facets, width, rows, gap), *worst, *tail]
         if len(whole) <= most:
             return whole
-    shown = answer.standings[: max(1, len(answer.standings) - (len(whole) - most) - 1)]
-    more = Text(f"… and {len(answer.standings) - len(shown)} more rankers, in the report", style="dim")
-    return [*head, *_card(shown, facets, width, 1), more, *worst, *tail]
+    for count in range(len(answer.standings) - 1, 0, -1):
+        more = Text(f"… and {len(answer.standings) - count} more rankers, in the report", style="dim")
+        whole = [*head, *_card(answer.standings[:count], facets, width, 1, 0), more, *worst, *tail]
+        if len(whole) <= most:
+            break
+    return whole
 
 
 def _columns(answer: Answer) -> tuple[list[str], list[str]]:
@@ -90,7 +97,7 @@ def _default(one: Ruling, status: str) -> bool:
     return one.rule in DEFAULT_GATE and one.status == status
 
 
-def _card(standings: Sequence[Standing], facets: Sequence[str], width: int, rows: int) -> list[Line]:
+def _card(standings: Sequence[Standing], facets: Sequence[str], width: int, rows: int, gap: int) -> list[Line]:
     """The scorecard: the facets in as many blocks as it takes, and in each a row, or two with intervals, a ranker."""
     names = min(NAME, max((cell_len(_name(one)) for one in standings), default=0))
     widths = {facet: max(CELL, cell_len(facet)) for facet in facets}
@@ -98,7 +105,7 @@ def _card(standings: Sequence[Standing], facets: Sequence[str], width: int, rows
         widths = {facet: max(CELL, *map(cell_len, facet.split())) for facet in facets}
     found: list[Line] = []
     for block in _blocks(facets, widths, width - names):
-        found.append(Text(""))
+        found += [Text("")] * gap
         titles = [facet.split() if folded else [facet] for facet in block]
         for words in zip_longest(*titles, fillvalue=""):
             found.append(_row(Text(""), [Text(w, style="bold") for w in words], block, names, widths))
@@ -107,7 +114,7 @@ def _card(standings: Sequence[Standing], facets: Sequence[str], width: int, rows
             found.append(_row(Text(_name(one)), [_told(mark) for mark in marks], block, names, widths))
             if rows > 1:
                 found.append(_row(Text(""), [_interval(mark) for mark in marks], block, names, widths))
-    return [*found, Text("")] if found else []
+    return [*found, *[Text("")] * gap] if found else []
 
 
 def _blocks(facets: Sequence[str], widths: dict[str, int], room: int) -> Iterator[list[str]]:
@@ -180,15 +187,20 @@ def _blow(number: int, blow: Blow, width: int, most: int) -> list[Line]:
     return found
 
 
-def _cautions(answer: Answer, untold: Sequence[str], width: int) -> Iterator[Line]:
-    said = [*answer.cautions]
-    if any(one.role == FIRST_STAGE for one in answer.standings):
-        said.insert(0, "*: the first stage.")
+def _cautions(answer: Answer, facets: Sequence[str], untold: Sequence[str], width: int, most: int) -> list[Line]:
+    """What to know before any of it is believed, and what the columns are."""
+    shown = [mark for one in answer.standings for mark in one.marks.values() if mark.facet in facets]
+    said = ["*: the first stage."] if any(one.role == FIRST_STAGE for one in answer.standings) else []
+    said += [answer.worst_slice, *answer.cautions]
     if untold:
         said.append(f"Measured on too few queries for a word: {', '.join(untold)}.")
-    for line in _wrapped(" ".join(said), width, 3):
+    if any(mark.word == UNCLEAR for mark in shown):
+        said.append("unclear: chance, or too little to lose, cannot be ruled out.")
+    said += [f"{cell(facet)}: {legend}." for facet in facets if (legend := facet_of(facet).legend)]
+    found = _wrapped(" ".join(text for text in said if text), width, most)
+    for line in found:
         line.stylize("dim")
-        yield line
+    return found
 
 
 def _wrapped(text: str, width: int, most: int, indent: int = 0) -> list[Line]:

@@ -13,7 +13,7 @@ import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import groupby, islice, repeat
 from typing import Any, Protocol, TypeVar
@@ -52,6 +52,8 @@ class Traits:
     chunk: int = 0
     noise: float = 0.0
     floor: float = 0.0
+    threaded: bool = False
+    needs: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, ranker: Ranker | Retriever, name: str = "") -> Traits:
@@ -66,6 +68,8 @@ class Traits:
                 chunk=int(getattr(ranker, "chunk", 0)),
                 noise=float(getattr(ranker, "noise", 0.0)),
                 floor=float(getattr(ranker, "floor", 0.0)),
+                threaded=getattr(ranker, "threaded", False) is True,
+                needs={n: float(getattr(ranker, n)) for n in ("num_cpus", "num_gpus") if hasattr(ranker, n)},
             )
 
 
@@ -108,6 +112,8 @@ class Road:
     _unnamed: list[Any] = field(default_factory=list, repr=False)
     _trusted: dict[tuple[str, ...], bool] = field(default_factory=dict, repr=False)
     """Of volatile rankers: are the answers on disk still theirs?"""
+    _said: dict[tuple[str, ...], str] = field(default_factory=dict, repr=False)
+    """What rankers remarked, wherever they were asked."""
     _threads: dict[int, Threads] = field(default_factory=dict, repr=False)
     _digests: dict[int, tuple[Doc, bytes]] = field(default_factory=dict, repr=False)
     """By `id`, each with its document, which keeps the id from being given to another."""
@@ -146,11 +152,12 @@ class Road:
         return "; ".join(filter(None, texts))
 
     def _remark(self, ranker: Ranker) -> str:
-        said = str(getattr(ranker, "remark", "") or "")
         traits = Traits.of(ranker)
+        names = self._names(_Asked(ranker, traits, None))
+        said = str(getattr(ranker, "remark", "") or "") or self._said.get(names, "")
         if self.store is None or traits.fingerprint is None:
             return said
-        key = digest(b"remark", *self._names(_Asked(ranker, traits, None)))
+        key = digest(b"remark", *names)
         if said:
             self.store.put([(key, said.encode())])
             return said
@@ -179,7 +186,8 @@ class Road:
         on_disk = kept and asked.traits.fingerprint is not None and asked.traits.cached
         todo = self._look_up(asked, way, units, keys, values, on_disk) if kept else list(range(len(units)))
         weights = [way.weight(units[i]) for i in todo]
-        size = asked.traits.chunk or self.chunk
+        executor = self._executor(asked.traits)
+        size = shared(asked.traits.chunk or self.chunk, sum(weights), executor.in_flight)
         # who takes several chunks at a time is a server, and to a server a chunk is one request, for one query
         queries = [way.query(units[i]) for i in todo] if asked.traits.in_flight > 1 else None
         parts = chunks(todo, weights, size, queries)
@@ -189,9 +197,11 @@ class Road:
         before = spent.seconds
         with self.watch(what, sum(weights), way.unit) as advance, self._interrupted(what, finished, todo, on_disk):
             beside(advance, lambda: str(getattr(asked.ranker, "status", "")))
-            for part, (answers, seconds) in completed(self._executor(asked.traits), jobs):
+            for part, (answers, seconds, remark) in completed(executor, jobs):
                 for i, answer in zip(part, self._answered(asked, units, part, way, answers), strict=True):
                     values[i] = answer
+                if remark:
+                    self._said[self._names(asked)] = remark
                 spent.seconds += seconds
                 spent.searches += len(part) if isinstance(way, Searches) else 0
                 spent.scored += sum(way.pairs(units[i], values[i]) for i in part)
@@ -245,7 +255,7 @@ class Road:
 
     def _executor(self, traits: Traits) -> Executor:
         """The road's own; a ranker that waits for others is asked by several threads, as many as it says."""
-        if traits.in_flight <= self.executor.in_flight:
+        if traits.in_flight == 1:
             return self.executor
         return self._threads.setdefault(traits.in_flight, Threads(traits.in_flight))
 
@@ -353,7 +363,17 @@ class _Asked:
     origin: Origin | None
 
     def job(self, way: Way[Unit], units: list[Unit], one_by_one: bool) -> Job:
-        return Job(attempt, self.ranker, (self.traits.name, way.request(units), one_by_one), self.origin)
+        """What is cheaper to score than to look up is also cheaper than to send anywhere."""
+        traits, origin = self.traits, self.origin
+        stays = origin is None or not (traits.cached or isinstance(way, Searches))
+        return Job(
+            attempt,
+            self.ranker,
+            (traits.name, way.request(units), one_by_one),
+            None if stays or origin is None else replace(origin, ranker=traits.fingerprint or ""),
+            needs=traits.needs,
+            threaded=traits.threaded,
+        )
 
 
 @dataclass(frozen=True)
@@ -371,8 +391,9 @@ class Request(Protocol):
     def units(self) -> int: ...
 
 
-def attempt(ranker: Any, name: str, request: Request, one_by_one: bool) -> tuple[list[Any], float]:
-    """The answers to a chunk, and how long it took; with `one_by_one` what fails is tried again in its parts."""
+def attempt(ranker: Any, name: str, request: Request, one_by_one: bool) -> tuple[list[Any], float, str]:
+    """The answers to a chunk, how long it took, and what the ranker remarks; with `one_by_one` what fails is tried
+    again in its parts."""
     started = time.perf_counter()
     try:
         answers: list[Any] = request.put(ranker, name)
@@ -388,7 +409,7 @@ def attempt(ranker: Any, name: str, request: Request, one_by_one: bool) -> tuple
                 answers += part.put(ranker, name)
             except ShaketableError as reason:
                 answers += [Failed(str(reason))] * part.units()
-    return answers, time.perf_counter() - started
+    return answers, time.perf_counter() - started, str(getattr(ranker, "remark", "") or "")
 
 
 def ask(ranker: Ranker, name: str, slates: list[Slate]) -> list[Scores]:
@@ -488,6 +509,15 @@ def chunks(items: list[int], weights: list[int], size: int, groups: Sequence[str
         last = group
     if part:
         yield part
+
+
+def shared(size: int, total: int, hands: int) -> int:
+    """The size of chunks, made smaller where there is too little for each of several hands to have a few of them.
+
+    >>> shared(512, 600, 1), shared(512, 600, 2), shared(512, 1_000_000, 64)
+    (512, 150, 512)
+    """
+    return size if hands == 1 else max(1, min(size, -(-total // (2 * hands))))
 
 
 class Way(Protocol[Unit]):

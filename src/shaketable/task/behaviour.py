@@ -64,7 +64,7 @@ EXAMPLES = 2
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What a ranker prefers, of two texts that differ in one thing: the behaviour tests of paper 001, and others.
+    """What a ranker prefers, of two texts that differ in one thing: the behaviour tests of ABNIRML, and others.
 
     tests        names or patterns of probes, such as "shuffle-*", or their texts; all of them if there is none
     pairs        a file of your own pairs (JSONL with query, a, b, expect)

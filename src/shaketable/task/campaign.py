@@ -154,7 +154,7 @@ def knowledge(bench: Bench, name: str, attacked: Sequence[str], language: str = 
         run = bench.rerank(name, texts, bench.first_stage_finds(texts))
         orders = {qid: ranking(scores) for qid, scores in run.items()}
         places = {qid: {docno: float(-i) for i, docno in enumerate(order, 1)} for qid, order in orders.items()}
-        return Collection(whole.name, whole.docs, own, candidates=places)
+        return Collection(whole.name, whole.docs, own, candidates=places, source=whole.source)
 
     def fit(learner: str, plan: Plan, collection: Collection) -> Saved:
         return bench.on(collection).fit(learner, tuple(collection.queries), plan=plan)

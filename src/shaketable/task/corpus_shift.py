@@ -199,7 +199,7 @@ class CorpusShift:
         models = {name: bench.models[name] for name in bench.scoring}
         for name, corpus in corpora.items() if models else ():
             asked = {qid: corpus.queries[qid] for qid in qids[name]}
-            part = replace(corpus, queries=asked, qrels={qid: corpus.qrels[qid] for qid in asked}, splits={}, source="")
+            part = replace(corpus, queries=asked, qrels={qid: corpus.qrels[qid] for qid in asked}, splits={})
             scored = replace(bench.on(part), models=models, limit=None).table(self.measure)
             for ranker, values in zip(scored.systems, scored.values, strict=True):
                 low, high = bootstrap_interval(values, bench.seed)

@@ -8,8 +8,9 @@ Figure 2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, product
 from math import nan
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,8 +28,10 @@ from shaketable.measure.effectiveness import score_tables
 from shaketable.measure.plane import tsne
 from shaketable.measure.promotion import estimate
 from shaketable.measure.significance import FEWEST_QUERIES
+from shaketable.rankers.saved import Saved
 from shaketable.rankers.smoothed import SmoothedRanker
 from shaketable.registry import DEFENCES, LEARNERS
+from shaketable.score.executor import Job
 from shaketable.task.campaign import attacked_lists, open_target, ranges
 from shaketable.task.certificate import certifiable
 from shaketable.task.defending import defended
@@ -148,7 +151,10 @@ class Defence:
         notes: list[str] = []
         swept = self._swept()
         measured: list[Measured] = []
-        for text in dict.fromkeys((*self.defences, *(text for some in swept.values() for text in some))):
+        texts = list(dict.fromkeys((*self.defences, *(text for some in swept.values() for text in some))))
+        if bench.road.executor.in_flight > 1:
+            self._train_together(bench, texts)
+        for text in texts:
             said: list[str] = []
             try:
                 measured += [self._measured(bench, text, seed, said) for seed in self.seeds]
@@ -211,11 +217,26 @@ class Defence:
             if isinstance(how, PIAT) and self.lambdas
         }
 
-    def _measured(self, bench: Bench, text: str, seed: int, notes: list[str]) -> Measured:
-        """Train with a defence, attack what was learned, and measure both lists of each query."""
+    def _train_together(self, bench: Bench, texts: Sequence[str]) -> None:
+        """Train side by side what can be; what cannot be trained is told where it is measured."""
+        wanted: list[Saved | Job] = []
+        for text, seed in product(texts, self.seeds):
+            with suppress(BadInput):
+                wanted.append(self._prepared(bench, text, seed))
+        with suppress(BadInput):
+            bench.together(wanted)
+
+    def _prepared(self, bench: Bench, text: str, seed: int) -> Saved | Job:
+        """The model of a defence, or the job of its training."""
         how, learner = DEFENCES.build(text), LEARNERS.build(self.learner)
         school = replace(bench, models={}, seed=seed)
-        saved = school.fit(learner, plan=defended(school, learner, how, None, TRAIN, None, None, 0, lambda said: None))
+        plan = defended(school, learner, how, None, TRAIN, None, None, 0, lambda said: None)
+        return school.prepared(learner, plan=plan)
+
+    def _measured(self, bench: Bench, text: str, seed: int, notes: list[str]) -> Measured:
+        """Train with a defence, attack what was learned, and measure both lists of each query."""
+        how = DEFENCES.build(text)
+        (saved,) = bench.together([self._prepared(bench, text, seed)])
         card = saved.card()
         if card.get("best") == 0:
             notes.append(

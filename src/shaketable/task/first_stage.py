@@ -10,9 +10,10 @@ import numpy as np
 
 from shaketable.errors import NotApplicable
 from shaketable.measure.change import Overlap
-from shaketable.measure.comparison import Comparison, compare, starred, weighted_mean
+from shaketable.measure.comparison import Comparison, Weights, compare, starred, weighted_mean
 from shaketable.measure.effectiveness import score_tables
 from shaketable.measure.facets import EFFECTIVENESS, GAIN, GAIN_AT_DOUBLE, MORE_UNSERVED, OWN_ORDER, RISK, VARIANCE
+from shaketable.task.changed import drops
 from shaketable.types import Example, Figure, Finding, Result, Run, ranking
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class FirstStage:
     def run(self, bench: Bench) -> Result:
         import pandas as pd
 
+        if not bench.baseline and not bench.scoring and not bench.collection.candidates:
+            raise NotApplicable("run files come without their first stage; name it as a ranker, or as --candidates")
         first = bench.run(bench.baseline) if bench.baseline else bench.candidates
         if not any(_has_order(scores) for scores in first.values()):
             raise NotApplicable("the candidates came in no order, so there is no first stage to compare with")
@@ -49,11 +52,12 @@ class FirstStage:
         for name in (name for name in bench.models if name != bench.baseline):
             own = _own_order(bench.run(name), bench.candidates)
             mean = weighted_mean(own, bench.seed, bench.weights)
-            row = {"ranker": name, OWN_ORDER: mean.value, "overlap@10": _overlap(bench.run(name), first)}
+            row = {"ranker": name, OWN_ORDER: mean.value, f"{OWN_ORDER} low": mean.low, f"{OWN_ORDER} high": mean.high}
+            row["overlap@10"] = _overlap(bench.run(name), first)
             differences[name] = {OWN_ORDER: own}
             if bench.qrels:
                 values = self._values(bench, first, bench.run(name))
-                differences[name] |= _differences(*values)
+                differences[name] |= _differences(*values, bench.weights)
                 row |= _row(*values, bench)
                 examples += self._lost(bench, name, first, *values[:2])
             rows.append(row | {"queries": len(bench.queries)})
@@ -95,18 +99,21 @@ class FirstStage:
             return [f"There is no ranker beside the first stage, {against}."]
         notes = [
             (
-                f"Compared with {against}. {OWN_ORDER}: in how many lists the order is neither that of the candidates "
-                "nor one score for all documents. A ranker that has none of its own does nothing, and nothing can "
-                "shake it."
+                f"The rankers are compared with {against}. '{OWN_ORDER}' is the percentage of lists whose order is the "
+                "ranker's own: neither that of the candidates, nor one score for all documents. A ranker that has no "
+                "order of its own does nothing, so nothing can shake it."
             )
         ]
         if judged:
             notes += [
-                f"{GAIN}: the difference in {self.measure}, in per cent of the first stage's, with its 95 % interval.",
                 (
-                    f"{MORE_UNSERVED}: queries that have no relevant document in the first ten, less those of the "
-                    f"first stage, in per cent of all; {GAIN_AT_DOUBLE}: the same gain where each loss counts twice "
-                    "(URisk at alpha 1)."
+                    f"'{GAIN}' is the difference in {self.measure}, in per cent of the first stage's, with its 95 % "
+                    "interval."
+                ),
+                (
+                    f"'{MORE_UNSERVED}' is the percentage of queries without a relevant document among the first ten, "
+                    f"minus that of the first stage. '{GAIN_AT_DOUBLE}' is the gain if each loss counts twice (URisk "
+                    "at alpha 1)."
                 ),
             ]
         return notes
@@ -131,11 +138,14 @@ def _overlap(run: Run, first: Run) -> float:
 
 
 def _differences(
-    before: Mapping[str, float], after: Mapping[str, float], failed: Mapping[str, float], fails: Mapping[str, float]
+    before: Mapping[str, float],
+    after: Mapping[str, float],
+    failed: Mapping[str, float],
+    fails: Mapping[str, float],
+    weights: Weights,
 ) -> dict[str, dict[str, float]]:
-    """What each query adds to each number."""
-    start = float(np.mean(list(before.values()))) or float("nan")
-    change = {qid: 100 * (after[qid] - before[qid]) / start for qid in before}
+    """What each query adds to each number; nothing to gains where the first stage finds nothing at all."""
+    change = drops(before, after, weights)
     return {
         GAIN: change,
         MORE_UNSERVED: {qid: fails[qid] - failed[qid] for qid in failed},
@@ -156,7 +166,7 @@ def _row(
     start = worth.before or float("nan")
     row |= {GAIN: worth.drop, f"{GAIN} low": 100 * worth.low / start, f"{GAIN} high": 100 * worth.high / start}
     row["p"] = worth.p
-    for heading, values in _differences(before, after, failed, fails).items():
+    for heading, values in _differences(before, after, failed, fails, bench.weights).items():
         if heading != GAIN:
             mean = weighted_mean(values, bench.seed, bench.weights)
             row |= {heading: mean.value, f"{heading} low": mean.low, f"{heading} high": mean.high}

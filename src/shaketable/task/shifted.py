@@ -31,6 +31,7 @@ from shaketable.measure.significance import FEWEST_QUERIES
 from shaketable.rankers import folder
 from shaketable.rankers.saved import Saved
 from shaketable.registry import LEARNERS
+from shaketable.score.executor import Job
 from shaketable.text.words import spans
 from shaketable.types import Collection, Figure, Finding, Learner, Result, Retriever
 
@@ -149,15 +150,17 @@ def values_of(
     found: dict[str, dict[str, Cells]] = {measure: {} for measure in measures}
     tuned: list[dict[str, Any]] = []
     for ranker, learner in learners.items():
-        models: dict[Training, tuple[str, Saved]] = {}
         try:
             with bench.road.watch(f"training {ranker}", len(trainings), "trainings") as advance:
-                for number, training in enumerate(trainings):
-                    models[training] = f"{ranker}, training {number + 1}", _fitted(bench, schools, training, learner)
-                    advance(1)
+                wanted = [_prepared(bench, schools, training, learner) for training in trainings]
+                saved = bench.together(wanted, advance)
         except BadInput as error:
             notes.append(f"{ranker} is left out: {error}.")
             continue
+        models = {
+            training: (f"{ranker}, training {number}", model)
+            for number, (training, model) in enumerate(zip(trainings, saved, strict=True), 1)
+        }
         for measure, own in _measured(bench, models, cells, measures).items():
             found[measure][ranker] = own
         if isinstance(learner, LexicalLearner):
@@ -171,14 +174,15 @@ def values_of(
     return found, pd.DataFrame(tuned)
 
 
-def _fitted(bench: Bench, schools: dict[str, Bench], training: Training, learner: Learner) -> Saved:
-    """The model of a training; one bench for each collection, so that what it has opened is shared."""
+def _prepared(bench: Bench, schools: dict[str, Bench], training: Training, learner: Learner) -> Saved | Job:
+    """The model of a training, or the job; one bench for each collection, so that what it has opened is shared."""
     name = training.collection.fingerprint
     school = schools.setdefault(name, replace(bench.on(training.collection), models={}, limit=None))
+    parts: Any = training.train, training.valid
+    if isinstance(learner, LexicalLearner):  # has nothing to learn but what others choose by, so it takes both
+        parts = (*training.train, *training.valid), ()
     try:
-        if isinstance(learner, LexicalLearner):  # has nothing to learn but what others choose by, so it takes both
-            return school.fit(learner, (*training.train, *training.valid), valid=())
-        return school.fit(learner, training.train, valid=training.valid)
+        return school.prepared(learner, *parts, where=training.name)
     except BadInput as error:
         raise BadInput(f"it cannot be trained on {training.name} ({error})") from error
 

@@ -79,8 +79,9 @@ class Substitution:
     recipes      the recipes to attack with; `shaketable list recipes` shows them all
     goal         promote, demote, or top(k=10)
     targets      documents attacked in each list, one from each of so many ranges of places from 11 on; paper 003 has
-                 nine, an audit has fewer, because an encoder reads some fifty texts for each
-    queries      queries whose lists are attacked, drawn at random; 0 is all of them
+                 nine, an audit has one, because an encoder reads some fifty texts for each
+    queries      queries whose lists are attacked, drawn at random; 0 is all of them. A word needs twenty, and some
+                 lists end before the eleventh place
     group        one text for so many queries at once: then documents from outside are added to the lists
     budget       texts that a ranker is asked about for all targets together; None is as many as a recipe wants
     attacked     a file of documents as others left them: they are tried as they are, nothing is searched for
@@ -91,8 +92,8 @@ class Substitution:
 
     recipes: tuple[str, ...] = (QUICK,)
     goal: str = "promote"
-    targets: int = 3
-    queries: int = 5
+    targets: int = 1
+    queries: int = 25
     group: int = 1
     budget: int | None = None
     attacked: str = ""
@@ -340,6 +341,11 @@ class Substitution:
             + (f" of {len(bench.queries)}" if count < len(bench.queries) and not self.attacked else "")
             + (f", with {self.budget} trials for each recipe and ranker." if self.budget else ".")
         )
+        if self.recipes == (QUICK,) and not self.attacked:
+            yield (
+                f"This is a quick setting, {QUICK}, which trains nothing. 'shaketable attack' has recipes that find "
+                "more, so a ranker that is steady here may still be bought."
+            )
         better = {"promote": "strictly higher", "demote": "strictly lower"}.get(self.goal, "better for the goal")
         yield (
             ("" if self.attacked else "A recipe sees the places of documents only, never their scores. ")
