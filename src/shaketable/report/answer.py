@@ -247,7 +247,7 @@ def _sentence(name: str, card: Mapping[str, _Cell], own: Finding | None, first: 
         compared = "so that there is nothing to compare it with" if alone else "which the others are compared with"
         start = f"{name} is the first stage, {compared}"
     elif worth is None:
-        start = f"{name} was not judged, so that nothing is known of how good it is"
+        start = f"How good {name} is was not measured"
     else:
         start = f"{name} {_worth(worth)}"
         if worth.mark.word == BREAKS:
