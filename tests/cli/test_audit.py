@@ -39,7 +39,7 @@ def test_on_a_folder(shaketable, folder, tmp_path):
     assert (out / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert (out / "runs" / "bm25.run").read_text().startswith("q1 Q0 d1 1 ")
     assert (out / "variance-per-query.csv").exists()
-    assert "report:" in ended.err
+    assert "The report is " in ended.err
     assert len(ended.out.splitlines()) + 1 <= 25
     assert "effectiveness" in ended.out
     assert "VNAP" not in ended.out

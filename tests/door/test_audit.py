@@ -91,9 +91,8 @@ class TestRankers:
         watched: list[str] = []
 
         @contextmanager
-        def watch(what, total, unit):
-            if unit != "tasks":
-                watched.append(what)
+        def watch(what, total):
+            watched.append(what)
             yield lambda done: None
 
         rankers = {"fussy one": Fussy(), "q": "ql"}

@@ -57,6 +57,19 @@ def test_risk_names_its_baseline(bench):
     assert wins["wins"] + wins["losses"] + wins["ties"] == 24
 
 
+def test_risk_says_between_whom_it_may_be_read():
+    rng = np.random.default_rng(1)
+    base = rng.uniform(0.4, 0.6, 40)
+    values = np.stack([base, base + rng.normal(0, 0.05, 40), base / 4])
+    table = ScoreTable("score", ("one", "like it", "far below"), tuple(map(str, range(40))), values)
+    result = risk.of_scores(table, ["one"], (0.0, 5.0), 0)
+    letters = result.tables["risk"].drop_duplicates("ranker").set_index("ranker")["same mean"]
+    assert set(letters["one"]) & set(letters["like it"])
+    assert not set(letters["one"]) & set(letters["far below"])
+    assert any("Do not read a difference in risk" in note for note in result.notes)
+    assert result.sources == {"risk": "Dinçer et al. 2016, Table 6", "against one": "Dinçer et al. 2016, Table 7"}
+
+
 def test_several_baselines_are_averaged(bench):
     result = risk.Risk(baseline=("bm25", "ql")).run(bench)
     averaged = result.tables["against 2 baselines, averaged"].set_index("ranker").loc["rm3"]

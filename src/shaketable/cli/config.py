@@ -30,7 +30,7 @@ def take(ctx: typer.Context, path: Path | None) -> Path | None:
     options = {_flag(one): str(one.name) for one in ctx.command.params if one.name in hints and one.name != "config"}
     given = read_settings(found, {flag: _kind(hints[name]) for flag, name in options.items()})
     ctx.default_map = {options[flag]: value for flag, value in given.items()}
-    say(f"settings: {found}")
+    say(f"The settings are those of {found}.")
     return found
 
 

@@ -46,7 +46,7 @@ SECONDS = "seconds"
 
 SMALL = "knrm(teacher='dense', sentences=400, steps=200)"
 """A small ranker that learns the margins of `dense`, on the train queries and on sentences of the passages."""
-TRAINING = "That takes a minute or two on two cores"
+TRAINING = "That takes about three minutes"
 FEW = 5_000
 """Documents that an encoder reads in a few minutes without a GPU. Of more than these nobody asked it to."""
 

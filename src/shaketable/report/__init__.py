@@ -84,14 +84,20 @@ def cell(value: object, most: int = 0) -> str:
 
 
 def cells(column: pd.Series[Any], most: int = 0) -> list[str]:
-    """The values of a column as texts; what is in per cent, by its heading, has one decimal.
+    """The values of a column as texts; what is in per cent, by its heading, has one decimal, and counts have none.
 
     >>> import pandas as pd
     >>> cells(pd.Series([-12.345, None], name="drop %")), cells(pd.Series([0.5], name="worst 25 %"))
     (['-12.3', '–'], ['0.5000'])
+    >>> cells(pd.Series([5.0, 56.0, None], name="places"))
+    ['5', '56', '–']
     """
-    shares = is_percentage(str(column.name))
-    return [percent(float(v)) if shares and isinstance(v, Real) and not _whole(v) else cell(v, most) for v in column]
+    if is_percentage(str(column.name)):
+        return [percent(float(v)) if isinstance(v, Real) and not _whole(v) else cell(v, most) for v in column]
+    known = [float(v) for v in column if isinstance(v, Real) and not _whole(v) and not missing(v)]
+    if known and all(value.is_integer() for value in known) and max(map(abs, known)) > 1:
+        return [f"{float(v):.0f}" if isinstance(v, Real) and not missing(v) else cell(v, most) for v in column]
+    return [cell(v, most) for v in column]
 
 
 def percent(value: float) -> str:

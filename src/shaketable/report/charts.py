@@ -223,8 +223,10 @@ def _roles(figure: Figure, kind: Kind, table: pd.DataFrame) -> pd.DataFrame:
     if absent := [column for column in (*named.values(), *more.values()) if column not in table.columns]:
         raise BadInput(f"figure {figure.title!r}: table {figure.table!r} has no column {absent[0]!r}")
     value = getattr(figure, kind.numbers[-1])
+    # an interval is named after its column, or stands beside it as "low" and "high"
+    beside_it = [str(name) for name in table.columns][list(table.columns).index(value) + 1 :][:2]
     ends = {"low": f"{value} low", "high": f"{value} high"}
-    ends = ends if set(ends.values()) <= set(table) else {"low": "low", "high": "high"}
+    ends = {"low": "low", "high": "high"} if beside_it == ["low", "high"] else ends
     wide = {"x_low": f"{figure.x} low", "x_high": f"{figure.x} high"}
     interval = {role: name for pair in (ends, wide) for role, name in pair.items() if set(pair.values()) <= set(table)}
     if "queries" in table:
@@ -444,6 +446,7 @@ def _waterfall(plot: Plot) -> Any:
     import altair as alt
 
     facets = list(plot.frame.groupby("color", sort=False)) if plot.series else [("", plot.frame)]
+    facets = [(facet, part) for facet, part in facets if (part["y"] != 0).any()] or facets  # nobody against itself
     width, height = (WIDTH + 80, 240) if len(facets) == 1 else (WIDTH // 2, 130)
     low, high = padded(plot.frame["y"])
     domain = [min(low, 0), max(high, 0)]

@@ -27,10 +27,11 @@ MOST_FINDINGS = 3
 EFFECTIVENESS = "effectiveness"
 
 EXPLAINED = (
-    "before, after: the finding in the earlier and in the new audit; change: after minus before, with its 95 % "
-    "interval where the finding is a mean over queries; p (Holm): Fisher's randomisation test over the queries that "
-    "both audits have, corrected for all findings; a finding is worse or better where p is below "
-    f"{LEVEL} and there are {FEWEST_QUERIES} queries or more; lost by: on how many of the queries it became worse."
+    "'before' and 'after' are the finding in the earlier and in the new audit, and 'change' is their difference, with "
+    "its 95 % interval where the finding is a mean over queries. 'p (Holm)' is by Fisher's randomisation test over the "
+    "queries that both audits have, corrected for all findings; a finding is worse or better if p is below "
+    f"{LEVEL} and there are {FEWEST_QUERIES} queries or more. 'lost by' is the number of queries on which it became "
+    "worse."
 )
 
 

@@ -34,10 +34,10 @@ TERMS = (
     Term("baseline", "The ranker that the others are compared with; the first one, unless another is named."),
     Term("BM25", "A formula that scores a document by the query's words in it: rare words count more, repetition "
          "counts less and less, long documents count less. It is the usual first stage."),
+    Term("Bonferroni", "A correction for many comparisons: each p is multiplied by their number."),
     Term("bootstrap", "A way to find an interval: draw as many queries as there are, with replacement, many times, and "
          "see how far the mean moves. The 95 % interval leaves out the lowest and the highest 2.5 % of the draws.",
          ("95 % interval", "95 % intervals")),
-    Term("Bonferroni", "A correction for many comparisons: each p is multiplied by their number."),
     Term("candidates", "The documents that a ranker is given to order for a query: found by the first stage, or "
          "brought by the data."),
     Term("Cohen's d", "The effect size: the mean difference, divided by the standard deviation of the differences. 0.2 "
@@ -53,12 +53,12 @@ TERMS = (
     Term("DR_OOD", "The drop rate out of distribution: how much a ranker loses, in per cent, on queries or a corpus "
          "that it was not trained on, against the same ranker trained there. Below 0 is a loss.", ("DR OOD",)),
     Term("first stage", "What finds the candidates that a re-ranker re-orders; most often BM25."),
-    Term("G²", "How far all rankers' scores, query by query, are from what their means let one expect; 0 is exactly as "
-         "expected."),
     Term("GeoRisk", "The geometric mean of the ranker's effectiveness and its ZRisk (as a probability): high if it is "
          "good on average and rarely fails where others succeed."),
     Term("gMAP", "The geometric mean of average precision over queries: one failed query weighs as much as many good "
          "ones. Higher is better."),
+    Term("G²", "How far all rankers' scores, query by query, are from what their means let one expect; 0 is exactly as "
+         "expected."),
     Term("Holm", "A correction for many comparisons: the more are made, the smaller p must be to count. It keeps the "
          "chance of a single false claim at 5 %."),
     Term("Kendall distance", "The share of pairs of documents that two rankings order differently: 0 if they are the "
@@ -67,7 +67,7 @@ TERMS = (
          "the largest possible; LMD is the mean of the places themselves.", ("RLSD", "LMD")),
     Term("nDCG", "Normalised discounted cumulative gain: relevant documents count by their grade, and less the lower "
          "they stand; 1 is the best possible order. nDCG@10 looks at the first ten documents."),
-    Term("overlap", "The share of the first documents, ten as a rule, that two rankings have in common."),
+    Term("overlap@10", "The share of the first ten documents that two rankings have in common."),
     Term("p", "The probability that chance alone makes a difference as large as this one. A star marks p below 0.05, "
          "after correction, on 20 queries or more.", ("p-value",)),
     Term("PIAT", "Perturbation-invariant adversarial training: the ranker learns to give a list the same order before "

@@ -221,14 +221,16 @@
     return grid;
   };
 
-  // The rows of a table per query that have these texts in these columns, with the query as it was asked
+  // The rows of a table per query that have these texts in these columns, which are left out, with the query as asked
   const chosen = (whole, at, wanted) => {
     const table = whole.tables[at];
     const places = Object.entries(wanted).map(([name, text]) => [table.columns.indexOf(name), text]);
     const rows = rowsOf(table).filter((row) => places.every(([place, text]) => row[place] === text));
     const query = table.columns.indexOf("query");
-    const known = Object.keys(whole.queries).length > 0;
-    const asked = (row, what) => (known ? [...row.slice(0, query + 1), what, ...row.slice(query + 1)] : row);
+    const known = Object.keys(whole.queries).length > 0 && !("query" in wanted);
+    const said = new Set(places.map(([place]) => place));
+    const asked = (row, what) =>
+      row.flatMap((text, at) => (said.has(at) ? [] : at === query && known ? [text, what] : [text]));
     return {
       columns: asked(table.columns, "as asked"),
       numeric: asked(table.numeric, false),
@@ -251,7 +253,8 @@
     const whole = await data();
     const found = chosen(whole, at, wanted);
     const title = Object.values(wanted).join(", ");
-    const place = open(title, "", `${found.rows.length} rows of ${whole.tables[at].file}, query by query.`);
+    const { name, file } = whole.tables[at];
+    const place = open(title, "", `${found.rows.length} rows of the table "${name}" (${file}).`);
     const grid = tabled(place, "", found.columns, found.numeric, found.rows);
     const change = found.columns.findIndex((name) => ["change", "difference", "gain"].includes(name));
     if (change >= 0) await grid.sort(change);
@@ -268,7 +271,7 @@
       below.replaceChildren(make("h3", `Query ${qid}: ${whole.queries[qid] ?? ""}`));
       for (const detail of mark.details) {
         const found = chosen(whole, detail, { ranker: mark.ranker, query: qid });
-        if (found.rows.length) tabled(below, whole.tables[detail].file, found.columns, found.numeric, found.rows);
+        if (found.rows.length) tabled(below, whole.tables[detail].name, found.columns, found.numeric, found.rows);
       }
       below.scrollIntoView({ block: "nearest" });
     };

@@ -11,7 +11,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -29,7 +29,7 @@ from shaketable.report.diff import marked
 from shaketable.report.files import csv_names, safe_name
 from shaketable.report.glossary import TERMS, pattern, term
 from shaketable.report.tables import LATEX
-from shaketable.types import Example, Figure, Finding, Result
+from shaketable.types import Example, Failure, Figure, Finding, Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,11 +117,11 @@ class _Data:
         self.columns: list[list[list[str]]] = []
         self.marks: list[dict[str, Any]] = []
 
-    def add(self, name: str, frame: pd.DataFrame) -> int:
-        """Take a table in; its number."""
+    def add(self, name: str, frame: pd.DataFrame, file: str, most: int = 0) -> int:
+        """Take a table in, its texts cut to `most` characters if that is given; its number."""
         columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
-        self.columns.append([cells(column) for column in columns])
-        self.tables.append({"file": name, "numeric": [is_numeric(column) for column in columns]})
+        self.columns.append([cells(column, most) for column in columns])
+        self.tables.append({"name": cell(name), "file": file, "numeric": [is_numeric(column) for column in columns]})
         self.tables[-1]["columns"] = [cell(column) for column in frame.columns]
         return len(self.tables) - 1
 
@@ -180,7 +180,7 @@ def page(
         "terms": TERMS,
         "style": Markup(_resource("page.css")),
         "script": Markup(_resource("page.js")),
-        "policy": policy(),
+        "policy": Markup(policy()),
     }
     template = _environment().from_string(_resource("page.html"))
     text = ""
@@ -259,6 +259,8 @@ def _drawing(result: Result, figure: Figure, colors: Mapping[str, str]) -> _Draw
 
 def _rests_on(table: pd.DataFrame) -> str:
     """How many queries the numbers of a table rest on, in a sentence."""
+    if QUERY in table:
+        return f"It shows {table[QUERY].nunique()} queries."
     counts = table[TEXTS].dropna() if TEXTS in table else ()
     if not len(counts):
         return ""
@@ -293,31 +295,43 @@ def _shared(frame: pd.DataFrame, rows: pd.DataFrame) -> Iterator[str]:
 
 
 def _sections(results: Sequence[Result], drawings: Sequence[list[_Drawing]], data: _Data) -> list[_Section]:
-    import pandas as pd
-
     names = csv_names(results)
     sections = []
     for position, (result, drawn) in enumerate(zip(results, drawings, strict=True)):
         tables = []
         for name, frame in result.tables.items():
             file = names[position, name]
-            table = _table(name, frame, data.add(file, frame), file, bool(result.brief) and name not in result.brief)
+            table = _table(
+                name, frame, data.add(name, frame, file), file, bool(result.brief) and name not in result.brief
+            )
             detail, by = _detail(name, frame, result)
             tables.append(replace(table, source=result.sources.get(name, ""), detail=detail, by=by))
-        findings = pd.DataFrame(map(asdict, result.findings), columns=[f.name for f in fields(Finding)])
-        findings = findings.drop(columns=["task", "facet", "values"]).dropna(axis="columns", how="all")
-        examples = pd.DataFrame(map(asdict, result.examples), columns=[f.name for f in fields(Example)])
-        examples = examples.dropna(axis="columns", how="all")
-        failures = pd.DataFrame(map(asdict, result.failures), columns=["ranker", "query", "reason"])
+        findings = _frame(result.findings, Finding).drop(columns=["task", "facet", "values"], errors="ignore")
+        examples = _frame(result.examples, Example)
+        failures = _frame(result.failures, Failure)
         extra = {"findings": findings, "examples": examples, "failures": failures}
         beside = [
-            _table(name, frame, data.add(f"{safe_name(result.task)}-{name}.csv", frame), folded=name != "failures")
+            _table(
+                name,
+                frame,
+                data.add(name, frame, f"{safe_name(result.task)}-{name}.csv", MOST_TEXT),
+                folded=name != "failures",
+            )
             for name, frame in extra.items()
         ]
         beside[1] = _compared(beside[1], result.examples)
         numbers = {table.name: table.number for table in tables}
         sections.append(_Section(result, numbers, drawn, tables, *beside))
     return sections
+
+
+def _frame(things: Sequence[Any], kind: type[Any]) -> pd.DataFrame:
+    """Findings, examples or failures as a table; columns that hold nothing are left out."""
+    import pandas as pd
+
+    names = [field.name for field in fields(kind)]
+    rows = [[getattr(thing, name) for name in names] for thing in things]
+    return pd.DataFrame(rows, columns=names).dropna(axis="columns", how="all")
 
 
 def _table(name: str, frame: pd.DataFrame, number: int, csv: str = "", folded: bool = False) -> _Table:
@@ -405,7 +419,7 @@ def _moved(example: Example) -> str:
 
 def _counts(answer: Answer | None) -> dict[str, int]:
     statuses = [ruling.status for ruling in answer.rulings] if answer else []
-    return {status: statuses.count(status) for status in ("failed", "warned", "held")}  # type: ignore[arg-type]
+    return {status: statuses.count(status) for status in ("failed", "warned", "held")}
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -46,6 +46,7 @@ PRINTED = ("measure and match", "text manipulation", "data set transfer")
 OWN, STRONGEST = "your pairs, one by one", "the strongest preferences"
 SYMMETRIC, SLICED = "tests without a direction", "by slice"
 SIGNS = ("positive", "neutral", "negative")
+DRAWN = ("test", "ranker", "s", "low", "high", "queries")
 MAP, SHARES, EQUAL_TF = "s: ", "shares: ", "relevance at equal TF"
 SIDE_BY_SIDE = {
     EQUAL_TF: ("relevance-given-tf",),
@@ -63,7 +64,7 @@ EXAMPLES = 2
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What a ranker prefers, of two texts that differ in one thing: the behaviour tests of paper 001, and others.
+    """What a ranker prefers, of two texts that differ in one thing: the behaviour tests of ABNIRML, and others.
 
     tests        names or patterns of probes, such as "shuffle-*", or their texts; all of them if there is none
     pairs        a file of your own pairs (JSONL with query, a, b, expect)
@@ -517,7 +518,7 @@ def _drawn_tables(details: pd.DataFrame) -> dict[str, pd.DataFrame]:
         return {}
     whole = details[(details["documents"] == ALL) & (details["samples"] >= FEWEST_SAMPLES)]
     tables = {
-        f"{MAP}{TABLES.get(str(strategy), strategy)}": rows[["test", "ranker", "s", "queries"]].reset_index(drop=True)
+        f"{MAP}{TABLES.get(str(strategy), strategy)}": rows[[*DRAWN]].reset_index(drop=True)
         for strategy, rows in whole.groupby("strategy", sort=False)
     }
     for test, rows in whole.groupby("test", sort=False):

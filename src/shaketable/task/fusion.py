@@ -276,8 +276,9 @@ def _groups(lists: Sequence[tuple[str, str, str, Mapping[str, float]]]) -> dict[
 
 def _layout(summary: pd.DataFrame) -> pd.DataFrame:
     """The means of the lists fused by RRF without the original query, and of the best query."""
-    ways = (summary["fusion"] == "rrf") & ~summary["with original"] | (summary["fusion"] == "oracle")
-    return across(summary[ways].to_dict("records"), ("lists of",), "after", "")
+    fused = summary[(summary["fusion"] == "rrf") & ~summary["with original"]]
+    best = summary[summary["fusion"] == "oracle"]
+    return across([*fused.to_dict("records"), *best.to_dict("records")], ("lists of",), "after", "")
 
 
 def _missing(original: Run, lists: Lists) -> Run:

@@ -58,7 +58,7 @@ def with_arrow(value: float, before: float, star: str) -> str:
     return f"{value:.4f}{('↓' if value < before else '↑') if star.strip() else ''}"
 
 
-def across(rows: Sequence[Mapping[str, Any]], by: Sequence[str], value: str, star: str) -> pd.DataFrame:
+def across(rows: Sequence[Mapping[Any, Any]], by: Sequence[str], value: str, star: str) -> pd.DataFrame:
     """Rows that have a ranker, its mean `before` and a mean of each way of asking, as one row for each way.
 
     The first row has the means of the original queries.

@@ -20,7 +20,7 @@ from shaketable.measure.facets import TYPOS, WORDING
 from shaketable.measure.significance import FEWEST_QUERIES
 from shaketable.registry import EDITS
 from shaketable.task.changed import RERANKER, Added, Shaken, Trial, shake, stability_findings, stability_rows
-from shaketable.task.sliced import sliced
+from shaketable.task.sliced import SLICES, sliced
 from shaketable.types import Context, Example, Figure, Finding, Result
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class QueryAttack:
             "What does a slip of the keyboard, or a changed word, cost?",
             tables | slices,
             _figures(bool(bench.qrels)) if len(summary) else (),
-            tuple(self._notes(bench, attacks)),
+            (*self._notes(bench, attacks), *([SLICES] if slices else [])),
             (
                 *(self._findings(summary, lost) if bench.qrels else ()),
                 *stability_findings(stability, "attack", stay, {} if bench.qrels else FACETS),

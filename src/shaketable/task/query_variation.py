@@ -39,7 +39,7 @@ from shaketable.task.changed import (
     values_of,
 )
 from shaketable.task.layouts import LAYOUT, MORE_FIGURES, PENHA, REPLACED, SOURCES, across
-from shaketable.task.sliced import sliced
+from shaketable.task.sliced import SLICES, sliced
 from shaketable.types import Example, Figure, Finding, Result
 
 if TYPE_CHECKING:
@@ -133,7 +133,11 @@ class QueryVariation:
             "Which other ways of asking break a ranker?",
             tables,
             tuple(figure for figure in (*_figures(first, change), *MORE_FIGURES) if figure.table in tables),
-            (*self._notes(bench, variations, lacking), *([f"means by method: {LAYOUT}"] if bench.qrels else [])),
+            (
+                *self._notes(bench, variations, lacking),
+                *([f"In the table 'means by method', {LAYOUT[0].lower()}{LAYOUT[1:]}"] if bench.qrels else []),
+                *([SLICES] if slices else []),
+            ),
             (
                 *(self._findings(by_category[by_category["setting"] == first], lost) if bench.qrels else ()),
                 *stability_findings(stability, "category", stay, {} if bench.qrels else FACETS),

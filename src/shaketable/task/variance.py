@@ -25,7 +25,7 @@ from shaketable.measure.variance import (
     relevant_lost,
     robustness_index,
 )
-from shaketable.task.sliced import sliced
+from shaketable.task.sliced import SLICES, sliced
 from shaketable.types import Figure, Finding, Qrels, Result, Run, ScoreTable
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class Variance:
         return replace(
             result,
             tables={**result.tables, **slices},
+            notes=(*result.notes, *([SLICES] if slices else [])),
             findings=(*result.findings, *worst_slices),
             brief=tuple(result.tables)[:2],
         )
