@@ -648,3 +648,4 @@ def test_similarities_where_an_encoder_is_installed(numbers, monkeypatch, tmp_pa
     assert targets["similarity"].between(0, 1).all()
     assert (targets["similarity"] < 1).all()
     assert result.tables["attack"]["similarity"].iloc[0] == pytest.approx(targets["similarity"].mean())
+    assert "similarity" not in attack(bench(numbers), queries=1, targets=2, similarity=False).tables["attack"]

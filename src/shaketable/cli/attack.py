@@ -42,11 +42,10 @@ def attack(
     batch_tokens: o.BatchTokens = None,
 ) -> None:
     """Attack a ranker: change documents, by recipes such as synonyms or stuffed keywords, until they stand higher."""
+    import shaketable as st
     from shaketable.cli.console import emit_json, judge, say, show
     from shaketable.cli.progress import progress
-    from shaketable.door.attack import attack as run
     from shaketable.door.attack import written
-    from shaketable.door.workers import workers
     from shaketable.report.folder import check_writable
 
     rules = judge(fail_under or [])
@@ -55,9 +54,9 @@ def attack(
     which: Any = {"attacked": attacked, "any_grade": any_grade, "language": language}
     where: Any = {"split": split, "candidates": candidates, "first_stage": first_stage, "depth": depth, "limit": limit}
     how: Any = {"out": out, "seed": seed, "keep_going": keep_going, "watch": progress, "say": say}
-    how["executor"] = workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
+    how["executor"] = st.workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
     chosen: Any = {"recipes": recipe} if recipe else {}
-    done = run(data, ranker or (), **chosen, **what, **which, **where, **how)
+    done = st.attack(data, ranker or (), **chosen, **what, **which, **where, **how)
     done.save(report)
     if json_to:
         emit_json(done.json(), json_to)

@@ -70,9 +70,13 @@ def _show_findings(console: Console, findings: list[Check]) -> None:
     for finding in findings:
         count = f"{finding.count:,} of {finding.total:,}" if finding.total else str(finding.count or "")
         examples = escape(cell(", ".join(finding.examples[:3])))
-        advice = "" if finding.severity == "ok" else escape(cell(finding.advice))
+        advice = {"ok": "", "error": "see below"}.get(finding.severity, escape(cell(finding.advice)))
         table.add_row(signs[finding.severity], escape(cell(finding.check)), count, examples, advice)
     console.print(table)
+    for finding in findings:
+        if finding.severity == "error":  # on lines of its own: what it says to write is to be copied as a whole
+            said = f"[red]broken[/]: {escape(cell(finding.check))}: {escape(cell(finding.advice))}"
+            console.print(said, soft_wrap=True, highlight=False)
 
 
 def _examine(path: str | None, qrels: Path | None) -> tuple[list[Check], Statistics | None]:

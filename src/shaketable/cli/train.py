@@ -47,8 +47,8 @@ def train(
 
     files: Any = {"letor": letor, "letor_valid": valid, "letor_test": test, "pairs": pairs, "attacked": attacked}
     where: Any = {"split": split, "valid": valid_split, "cut": cut, "folds": folds, "candidates": candidates}
-    how: Any = {"first_stage": first_stage, "baselines": baseline or (), "tune": tune, "preset": preset}
-    how |= {"depth": depth, "defence": defence, "seed": seed}
+    where |= {"depth": depth, "first_stage": first_stage}
+    how: Any = {"baselines": baseline or (), "tune": tune, "preset": preset, "defence": defence, "seed": seed}
     how["executor"] = workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
     done = run(learner, data, out, **files, **where, **how, overwrite=overwrite, watch=progress, say=say)
     show_training(done, json_to, html_to)

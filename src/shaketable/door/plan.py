@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from math import ceil, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,9 @@ import numpy as np
 from shaketable.bench import Bench
 from shaketable.chance import draws_for
 from shaketable.door.audit import Say, default_models, open_bench, set_up
-from shaketable.errors import NotApplicable, ShaketableError
+from shaketable.errors import BadInput, NotApplicable, ShaketableError, UnknownName
 from shaketable.files import home
+from shaketable.measure.effectiveness import parse
 from shaketable.rankers.python import Adapted
 from shaketable.registry import TASKS
 from shaketable.score.road import Road, Traits
@@ -37,6 +39,10 @@ TIMED = 32
 LATENCY = 0.2
 """Seconds of a request, where nobody says."""
 LISTS = "the lists of all queries"
+FEW = 5
+"""Queries of a rehearsal."""
+ALIKE = 0.7
+"""How alike two names are, as difflib has it, of which one is the other mistyped."""
 
 
 @dataclass
@@ -307,6 +313,68 @@ def plan(
         for title, name, pairs, requests, exact in asked
     )
     return Plan(rows, tuple(_notes(bench, rows, counts, seconds, seconds_per_request, price_per_1k)), skipped)
+
+
+def check_names(
+    names: Sequence[str],
+    data: Any = "sample",
+    rankers: Any = (),
+    tasks: Any = (),
+    *,
+    watch: Watch = unwatched,
+    say: Say = lambda message: None,
+    limit: int | None = None,
+    **where: Any,
+) -> None:
+    """Refuse rules on findings that `audit` with these arguments will not have, before it asks anybody anything.
+
+    The tasks are rehearsed on a few queries, with rankers that make scores up. Few queries bring fewer findings than
+    many do, so a name is refused only if it looks like one of those that came up, or needs judgements that are absent.
+    """
+    if not names:
+        return
+    with nothing_sent():
+        models, chosen, first = set_up(data, rankers, tasks)
+        few = open_bench(first, models, **where, limit=min(limit or FEW, FEW))
+        wanted = [name for name in names if not (few.qrels and _sure(name, chosen))]
+        if not few.qrels and (lost := [name for name in names if _is_measure(name.rpartition(".")[2])]):
+            nobody = f"and {few.collection.name} has none; bring some with --qrels, or leave the rule out"
+            raise BadInput(f"a rule is about {lost[0]}, which only judgements can tell, {nobody}")
+        if not wanted:
+            return
+        models = models or default_models(few, lambda message: None, lambda bench: Untrained("knrm"))
+        counts = {name: Count() for name in models}
+        found = _rehearsed(_dry_bench(few, models, counts), chosen)
+        found |= {measure for task in chosen for measure in getattr(task, "measures", ())}
+    for name in wanted:
+        if name not in found and get_close_matches(name, found, cutoff=ALIKE):
+            raise UnknownName("finding", name, found)
+
+
+def _sure(name: str, tasks: Sequence[Task]) -> bool:
+    """Is it a measure that one of the tasks is told to take?"""
+    return any(name in getattr(task, "measures", ()) for task in tasks)
+
+
+def _is_measure(name: str) -> bool:
+    try:
+        parse(name)
+    except ShaketableError:
+        return False
+    return True
+
+
+def _rehearsed(bench: DryBench, tasks: Sequence[Task]) -> set[str]:
+    """The names of the findings that come up, with and without the ranker's."""
+    names: set[str] = set()
+    for task in tasks:
+        try:
+            results, _ = run_tasks(bench, [task])
+        except ShaketableError:
+            continue
+        for finding in (one for result in results for one in result.findings):
+            names |= {finding.name, f"{finding.ranker}.{finding.name}"}
+    return names
 
 
 def _dry_bench(opened: Bench, models: Mapping[str, Model], counts: Mapping[str, Count]) -> DryBench:

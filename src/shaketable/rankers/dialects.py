@@ -55,6 +55,8 @@ class Dialect:
 DIALECTS = {
     # Cohere (v1 and v2), Jina, infinity, vLLM and llama.cpp
     "cohere": Dialect(top="top_n"),
+    # infinity understands Cohere's requests as well, and answers these with the sigmoid of its scores
+    "infinity": Dialect(top="top_n", extra={"raw_scores": True}),
     # Hugging Face text-embeddings-inference; raw scores, for the sigmoid's saturate and tie
     "tei": Dialect("texts", extra={"raw_scores": True, "truncate": True}),
     "vllm-score": Dialect("text_2", "text_1", address=r"/score/?$"),

@@ -240,6 +240,16 @@ def rulings(gates: Iterable[Gate], seen: Seen) -> list[Ruling]:
     return [ruling for gate in gates for ruling in gate.rulings(seen)]
 
 
+def finding_names(gates: Iterable[Gate]) -> list[str]:
+    """The findings that gates name, each with its ranker where that is named too; patterns are left out.
+
+    >>> finding_names([Bound.parse("nDCG@10.low>=0.4"), Bound.parse("drop(*)>=-5"), Worded("query typos")])
+    ['nDCG@10']
+    """
+    names = [(gate.ranker, gate.finding) for gate in gates if isinstance(gate, Bound | NoLoss)]
+    return [".".join(filter(None, name)) for name in names if "*" not in "".join(name)]
+
+
 def all_held(found: Iterable[Ruling]) -> bool:
     """Did nothing fail? A warning is no failure."""
     return all(ruling.status != "failed" for ruling in found)

@@ -170,7 +170,7 @@ class Road:
         said = [f"{damaged:,} answers kept on disk were damaged; they were asked for again"] if damaged else []
         said += [
             f"{name} failed on {spent.failed:,} of {spent.queries:,} lists ({spent.failed / spent.queries:.0%}), "
-            "which count in no number"
+            "which count 0 where there are judgements, and in no other number"
             for name, spent in self.spent.items()
             if spent.failed
         ]

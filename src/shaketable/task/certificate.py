@@ -115,11 +115,11 @@ def certifiable(bench: Bench, name: str, qids: Iterable[str], changed: int = 0) 
     """The lists of a smoothed ranker with what an attack of so many words could add to each score; 0 is all words."""
     ranker = bench.ranker(name)
     assert isinstance(ranker, SmoothedRanker)
-    run, docs = bench.run(name), bench.collection.docs
-    shifts = {
-        docno: ranker.shift(docs[docno], changed or None) for docno in {d for qid in qids for d in run.get(qid, ())}
-    }
-    return {qid: Certifiable.of(run[qid], shifts) for qid in qids if qid in run}
+    run = bench.rerank(name, {qid: bench.texts[qid] for qid in qids}, bench.candidates)
+    docs = bench.collection.docs
+    listed = {docno for scores in run.values() for docno in scores}
+    shifts = {docno: ranker.shift(docs[docno], changed or None) for docno in listed}
+    return {qid: Certifiable.of(scores, shifts) for qid, scores in run.items()}
 
 
 def _column(reading: Reading) -> str:

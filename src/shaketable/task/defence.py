@@ -195,7 +195,7 @@ class Defence:
 
     def _attack(self) -> Substitution:
         """The attack on each ranker."""
-        return Substitution((self.recipe,), targets=self.targets, queries=self.queries, detectors=())
+        return Substitution((self.recipe,), targets=self.targets, queries=self.queries, detectors=(), similarity=False)
 
     def _check(self, bench: Bench) -> None:
         """Refuse what no training could help, before hours of it."""

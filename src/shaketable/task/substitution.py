@@ -28,7 +28,7 @@ from shaketable.measure.facets import ATTACK
 from shaketable.measure.promotion import Attempts, by_range, by_trials, promotion_row
 from shaketable.measure.ranking_error import RankingError, ranking_error
 from shaketable.measure.significance import FEWEST_QUERIES
-from shaketable.measure.wording import similarity, words_changed
+from shaketable.measure.wording import Encode, similarity, words_changed
 from shaketable.rankers.similarity import encoder
 from shaketable.registry import ATTACKS, DETECTORS, GOALS
 from shaketable.task.campaign import (
@@ -87,6 +87,7 @@ class Substitution:
     attacked     a file of documents as others left them: they are tried as they are, nothing is searched for
     any_grade    attack relevant documents as well, not only those of grade 0 and those that nobody judged
     detectors    simple filters; how many of the successful texts each would catch is shown
+    similarity   say how much alike texts are before and after, where MiniLM is installed
     language     the linguistic tool: light, spacy, or spacy:MODEL
     """
 
@@ -99,6 +100,7 @@ class Substitution:
     attacked: str = ""
     any_grade: bool = False
     detectors: tuple[str, ...] = tuple(DETECTORS)
+    similarity: bool = True
     language: str = "light"
     measure: str = "nDCG@10"
 
@@ -304,7 +306,7 @@ class Substitution:
         import pandas as pd
 
         names = _names(attempts)
-        details = _details(attempts, goal)
+        details = _details(attempts, goal, encoder() if self.similarity else None)
         series = [names[recipe, ranker] for recipe, ranker in zip(details["recipe"], details["ranker"], strict=True)]
         details.insert(0, SERIES, series)
         grid = _grid([attempt.outcome.first for attempt in attempts])
@@ -451,7 +453,7 @@ def _reached(qid: str, attempts: Sequence[Attempt]) -> dict[str, list[int]]:
     }
 
 
-def _details(attempts: Sequence[Attempt], goal: Goal) -> pd.DataFrame:
+def _details(attempts: Sequence[Attempt], goal: Goal, encode: Encode | None) -> pd.DataFrame:
     """A row for each target and list."""
     import pandas as pd
 
@@ -474,7 +476,7 @@ def _details(attempts: Sequence[Attempt], goal: Goal) -> pd.DataFrame:
             places = {"query": listing.qid, "before": before, "after": after, "gain": gain, "success": gain > 0}
             rows.append(common | places)
     details = pd.DataFrame(rows)
-    if (encode := encoder()) is None:
+    if encode is None:
         return details
     texts = [(attempt.case.doc, attempt.outcome.doc) for attempt in attempts for _ in attempt.case.lists]
     alike = similarity(encode, [before for before, _ in texts], [after for _, after in texts])
