@@ -7,6 +7,7 @@ Python is run, and so is each line that begins with four spaces and `shaketable`
 from __future__ import annotations
 
 import csv
+import json
 import re
 import shlex
 from dataclasses import replace
@@ -19,6 +20,7 @@ from shaketable.cli import main
 from shaketable.data.beir import write_beir
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.data.trec import write_qrels, write_run
+from shaketable.registry import DETECTORS
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {"production": 6, "search-engineer": 10, "researcher": 9, "model-builder": 11}
@@ -96,6 +98,36 @@ def test_the_commands_of_a_page_run_as_they_stand(page, files, capsys):
             assert run(text) == 0, (text, capsys.readouterr().err)
             done += 1
     assert done >= PAGES[page]
+    if page == "search-engineer":
+        unexplained(json.loads((files / "audit-old" / "results.json").read_text())["results"])
+
+
+PLAIN = {"ranker", "query", "queries", "measure", "other", "recipe", "attack", "test", "category", "method", "setting"}
+PLAIN |= {
+    "bm25",
+    "mine",
+    "texts",
+    "documents",
+    "targets",
+    "samples",
+    "alpha",
+    "letters",
+    "edit",
+    "pairs of rounds",
+    "order",
+}
+"""Columns that say what they are, and those that are called by a ranker's name."""
+
+
+def unexplained(results: list[dict]) -> None:
+    """Every column that a screen shows is mentioned in a note below it."""
+    for result in results:
+        notes = " ".join(result["notes"])
+        for name in result["brief"]:
+            for column in result["tables"][name]["columns"]:
+                word = re.sub(r" (low|high|p)$|^(clean|robust|R) ", "", column.strip())
+                known = word in PLAIN or "@" in word or word in DETECTORS
+                assert not word or known or word in notes, (result["task"], name, column)
 
 
 def run(command: str) -> int:

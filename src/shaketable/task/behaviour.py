@@ -273,7 +273,9 @@ class Behaviour:
             "often the query's words occur) and agree in the second; 'low' and 'high' are the ends of a 95 % "
             "interval. 'both right' is the share of pairs in which each of two queries is given the text that is "
             "meant for it, and 'one right' that of the single decisions; 'chance' is what a ranker that guesses "
-            "reaches."
+            "reaches. In the table 'details', 'positive', 'neutral' and 'negative' count the pairs in which it "
+            "prefers the one text, neither, or the other, and 'hash' names the texts, so that two audits can be seen "
+            "to have had the same ones."
         )
         yield (
             f"° marks what may be chance (paired t-test, p of {LEVEL} or more after correction by {self.correction} "

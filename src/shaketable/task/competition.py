@@ -413,7 +413,9 @@ def _notes(
         )
     notes.append(
         "'places won' is by how many places documents rose from a round to the next, and negative where they fell; "
-        "'rose %' and 'fell %' are the percentages of documents that did."
+        "'rose %' and 'fell %' are the percentages of documents that did. 'number' counts the documents; 'place "
+        "before' and 'place after' are their mean places. Of authors, 'first %' is the percentage of rounds that they "
+        "win, and 'mean place' and 'mean grade' are those of their documents."
     )
     missing = {name: sum(max(0, len(own) - 1) for own in matches.values()) - len(steps[name]) for name in steps}
     notes += [f"{name}: {n} pairs of rounds could not be compared." for name, n in missing.items() if n]

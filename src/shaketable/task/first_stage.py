@@ -101,14 +101,16 @@ class FirstStage:
             (
                 f"The rankers are compared with {against}. '{OWN_ORDER}' is the percentage of lists whose order is the "
                 "ranker's own: neither that of the candidates, nor one score for all documents. A ranker that has no "
-                "order of its own does nothing, so nothing can shake it."
+                "order of its own does nothing, so nothing can shake it. 'overlap@10' is the share of the first ten "
+                "documents that the two have in common."
             )
         ]
         if judged:
             notes += [
                 (
-                    f"'{GAIN}' is the difference in {self.measure}, in per cent of the first stage's, with its 95 % "
-                    "interval."
+                    f"'before' and 'after' are {self.measure} of the first stage and of the ranker, and '{GAIN}' is "
+                    "the difference in per cent of 'before', with its 95 % interval; 'p (Holm)' is by a paired "
+                    "t-test, and a star marks p below 0.05."
                 ),
                 (
                     f"'{MORE_UNSERVED}' is the percentage of queries without a relevant document among the first ten, "

@@ -91,7 +91,8 @@ class Fusion:
                 ),
                 (
                     f"'before' is the mean {self.measure} of the original queries' lists, and 'after' that of the "
-                    "fused ones; 'lists of' names the variations that are fused. 'rrf' is reciprocal rank fusion: the "
+                    "fused ones; 'change' is the difference, 'lists of' names the variations that are fused, and "
+                    "'with original' says whether the original is among them. 'rrf' is reciprocal rank fusion: the "
                     "score of a document is the sum of 1 / (60 + place) over the lists. 'p (Holm)' is by a paired "
                     "t-test, and a star marks p below 0.05."
                 ),
@@ -100,10 +101,11 @@ class Fusion:
                     "Nobody can do so without them: it is an upper bound, so it is not tested."
                 ),
                 (
-                    "'lists' is the number of lists that a query costs on average; the original query alone costs one. "
-                    "Where a query has no variation, the list of the original stands in."
+                    "'lists' is the number of lists that a query costs on average; the original query alone costs "
+                    "one. 'queries with lists' counts the queries that have a variation. Where a query has no "
+                    "variation, the list of the original stands in."
                 ),
-                f"means of fused lists: by RRF, of the variations alone. {LAYOUT}",
+                f"The table 'means of fused lists' has the lists of the variations alone, fused by RRF. {LAYOUT}",
             ),
             tuple(
                 Finding(

@@ -190,6 +190,7 @@ class QueryAttack:
                 ),
             ]
         notes.append(EXPLAINED)
+        notes.append("The table 'shares of edits' counts the 'edits' of each kind; 'share %' is their percentage.")
         if len(bench.queries) < FEWEST_QUERIES:
             notes.append(f"There are fewer than {FEWEST_QUERIES} queries, so no drop is marked as significant.")
         wanted = len(bench.queries) * self.draws

@@ -289,8 +289,10 @@ class QueryVariation:
                 (
                     "A variation is valid if it still asks for the same. 'valid only' is the mean of the valid "
                     "variations, beside that of their originals ('before (valid)'); for 'invalid replaced', the "
-                    "original stands in for every variation that is not valid, and for queries without one. 'better %' "
-                    "and 'worse %' are the percentages of variations that gain and that lose."
+                    "original stands in for every variation that is not valid, and for queries without one; 'drop % "
+                    "(valid)', 'p (valid)' and 'p (replaced)' belong to these two. 'better %' and 'worse %' are the "
+                    "percentages of variations that gain and that lose. 'judged@10 before' and 'judged@10' are the "
+                    "shares of the first ten documents that somebody judged, before and after."
                 ),
                 (
                     "'applies %' is the percentage of queries that a method finds something to change in, and 'valid "

@@ -110,7 +110,8 @@ def of_scores(table: ScoreTable, baselines: Sequence[str], alphas: Sequence[floa
         (
             "'ZRisk' sums how far each query departs from what the level of the ranker and the difficulty of the "
             f"query, for all {len(table.systems)} rankers, let one expect. 'GeoRisk' is the geometric mean of the "
-            "ranker's effectiveness and of ZRisk as a probability, from 0 to 1."
+            "ranker's effectiveness and of ZRisk as a probability, from 0 to 1. In the table by query, 'z' is how far "
+            "one query departs."
         ),
         (
             "A column 'R' has the place of the ranker by the measure after which it is named. 'p' is the probability "
@@ -119,10 +120,11 @@ def of_scores(table: ScoreTable, baselines: Sequence[str], alphas: Sequence[floa
         ),
         (
             "In the tables against a baseline, 'reward' and 'risk' are the mean gain and the mean loss over all "
-            "queries; 'wins', 'losses' and 'ties' count queries, 'W/L' is wins divided by losses, and 'losses > 20 %' "
-            "counts the queries that lose more than a fifth of the baseline's value. 'low' and 'high' are the ends of "
-            "the 95 % interval of the difference; 'p (Holm)' is by a paired t-test, and a star marks p below 0.05. "
-            "'G² of the two' is larger the more the two rankers differ in which queries they serve well."
+            "queries; 'reward/risk' is the one divided by the other; 'wins', 'losses' and 'ties' count queries, 'W/L' "
+            "is wins divided by losses, and 'losses > 20 %' counts the queries that lose more than a fifth of the "
+            "baseline's value. 'low' and 'high' are the ends of the 95 % interval of the difference; 'p (Holm)' is by "
+            "a paired t-test, a star marks p below 0.05, and 'effect size' is Cohen's d. 'G² of the two' is larger "
+            "the more the two rankers differ in which queries they serve well."
         ),
         (
             "Do not read a difference in risk between rankers whose means differ significantly (section 5 of the "

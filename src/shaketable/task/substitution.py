@@ -351,15 +351,17 @@ class Substitution:
         better = {"promote": "strictly higher", "demote": "strictly lower"}.get(self.goal, "better for the goal")
         yield (
             ("" if self.attacked else "A recipe sees the places of documents only, never their scores. ")
-            + "A target is a document that is attacked. 'success %' is the percentage of targets that stand "
-            f"{better} than before, with the ends of its 95 % interval over queries ('low', 'high'); 'boost' is the "
-            "number of places won, on average over all targets; 'into top 10 %' is the percentage of the targets from "
-            "outside of the first ten that came among them."
+            + f"A target is a document that is attacked. 'success %' is the percentage of targets that stand {better} "
+            "than before, with the ends of its 95 % interval over queries ('low', 'high'); 'boost' is the number of "
+            "places won, on average over all targets; 'into top 10 %' is the percentage of the targets from outside "
+            "of the first ten that came among them, and 'top 10 %' that of all targets that stand there now; the same "
+            "goes for the first five ('top 5 %')."
         )
         yield (
-            "'words changed %' is the percentage of a target's words that were changed, and 'similarity' how alike the "
-            "texts before and after are, 1 being the same; 'trials' is the number of texts that the ranker was asked "
-            "about for a target, and 'pairs' the number of query-document pairs that it scored for them."
+            "'words changed %' is the percentage of a target's words that were changed, and 'similarity' how alike "
+            "the texts before and after are, 1 being the same ('sentence similarity' looks at the sentences that "
+            "changed); 'trials' is the number of texts that the ranker was asked about for a target, and 'pairs' the "
+            "number of query-document pairs that it scored for them."
         )
         yield (
             "In the table 'damage' all changed documents of a query stand in its list at once; 'clean' is before the "
@@ -417,7 +419,8 @@ def _on_detection(rows: pd.DataFrame) -> Iterator[str]:
     """What the table of detectors shows, and whom it has too few clean texts for."""
     yield (
         "The table 'detection' has the percentage of the changed texts that each filter catches, when it raises a "
-        "false alarm on one clean text of these lists in a hundred at most."
+        "false alarm on one clean text of these lists in a hundred at most. In the full table this is 'caught %', "
+        "beside 'false alarms %'."
     )
     if few := list(dict.fromkeys(rows[rows["clean texts"] < CLEAN]["ranker"])):
         yield (
