@@ -31,8 +31,8 @@ LOCAL, AUTO = "local", "auto"
 """A cluster that is started on this machine for as long as this process lives; and the one that this machine is in."""
 PATIENCE = 5.0  # seconds for an address to answer
 PORT = 6379
-QUIET = {"RAY_BACKEND_LOG_LEVEL": "fatal", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_USAGE_STATS_ENABLED": "0"}
-"""What Ray reads when it is imported: it says nothing by itself, warns of no later version, and reports to nobody."""
+QUIET = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+"""What Ray reads when it is imported: it warns of no later version, and reports to nobody."""
 IMPATIENT = {"RAY_NUM_REDIS_GET_RETRIES": "3"}
 """Seconds that it asks an address again that answers, and is no Ray cluster."""
 
