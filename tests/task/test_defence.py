@@ -220,7 +220,7 @@ def test_a_defence_that_cannot_be_had_is_a_note():
     assert result.tables["defence"]["defence"].tolist() == ["st"]
     (note,) = [note for note in result.notes if "left out" in note]
     assert "no-such-file.tsv" in note
-    with pytest.raises(NotApplicable, match="no defence can be measured; da.* is left out"):
+    with pytest.raises(NotApplicable, match=r"no defence can be measured; da.* is left out"):
         run(Defence(defences=(LOST,), **how))
 
 
