@@ -593,7 +593,9 @@ def _fitted(
     try:
         return learner.fit(asked, train, **what, folder=folder, watch=watch, overwrite=overwrite)
     except BadInput as error:
-        raise BadInput(f"it cannot be trained on {where} ({error})") if where else error from error
+        if not where:
+            raise
+        raise BadInput(f"it cannot be trained on {where} ({error})") from error
 
 
 def _spec(learner: str | Learner) -> str:

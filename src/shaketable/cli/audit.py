@@ -41,9 +41,9 @@ def audit(
     seconds_per_request: o.Latency = 0.2,
 ) -> None:
     """Put rankers on the table: every task that applies, on the bundled sample unless you bring data."""
-    import shaketable as st
     from shaketable.cli.console import emit_json, judge, progress, say, show, show_plan
     from shaketable.data.load import chosen_data
+    from shaketable.door import audit as door
     from shaketable.door.plan import plan as planned
     from shaketable.report.folder import check_writable
 
@@ -55,8 +55,8 @@ def audit(
     if plan:
         show_plan(planned(*given, **where, price_per_1k=price_per_1k, seconds_per_request=seconds_per_request), json_to)
         return
-    hands = st.workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
-    done = st.audit(*given, **where, keep_going=keep_going, executor=hands)
+    hands = door.workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
+    done = door.audit(*given, **where, keep_going=keep_going, executor=hands)
     done.save(out)
     if json_to:
         emit_json(done.json(), json_to)
