@@ -62,6 +62,8 @@ from shaketable.types import (
 
 LOG = logging.getLogger(__name__)
 
+WINDOW = 2_000
+"""Queries whose candidates are scored at a time: with 100 documents each, their texts are some 100 MB."""
 LIBRARIES = ("numpy", "scipy", "pandas", "ir-measures", "torch", "transformers", "lightgbm")
 """Whose versions numbers may depend on, as far as they are loaded."""
 
@@ -284,16 +286,22 @@ class Bench:
         return self.rerank(name, texts, self.first_stage_finds(texts))
 
     def rerank(self, name: str, queries: Mapping[str, str], candidates: Run) -> Run:
-        """Score candidate documents for these query texts; a query the ranker failed on is absent."""
+        """Score candidate documents for these query texts; a query the ranker failed on is absent.
+
+        Of very many queries, the texts of some are in memory at a time.
+        """
         qids = [qid for qid in queries if candidates.get(qid)]
-        docnos = {qid: ranking(candidates[qid]) for qid in qids}
-        slates = [Slate(queries[qid], self.documents(docnos[qid])) for qid in qids]
-        answers = self.road.score(self.ranker(name), slates, name, self.origin(name))
-        return {
-            qid: dict(zip(docnos[qid], scores.tolist(), strict=True))
-            for qid, scores in zip(qids, answers, strict=True)
-            if scores is not None
-        }
+        run: dict[str, Mapping[str, float]] = {}
+        for start in range(0, len(qids), WINDOW):
+            docnos = {qid: ranking(candidates[qid]) for qid in qids[start : start + WINDOW]}
+            slates = [Slate(queries[qid], self.documents(listed)) for qid, listed in docnos.items()]
+            answers = self.road.score(self.ranker(name), slates, name, self.origin(name))
+            run |= {
+                qid: dict(zip(listed, scores.tolist(), strict=True))
+                for (qid, listed), scores in zip(docnos.items(), answers, strict=True)
+                if scores is not None
+            }
+        return run
 
     def documents(self, docnos: Sequence[str]) -> tuple[Doc, ...]:
         """Documents of the collection by their docnos, for a slate."""
@@ -611,7 +619,9 @@ def _fitted(
     try:
         return learner.fit(asked, train, **what, folder=folder, watch=watch, overwrite=overwrite)
     except BadInput as error:
-        raise BadInput(f"it cannot be trained on {where} ({error})") if where else error from error
+        if not where:
+            raise
+        raise BadInput(f"it cannot be trained on {where} ({error})") from error
 
 
 def _spec(learner: str | Learner) -> str:

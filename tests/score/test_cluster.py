@@ -82,7 +82,7 @@ def test_counts_remarks_and_errors_come_back(cluster, home):
     home.mkdir()
     here, there = bench(Here(), NAME), bench(cluster, NAME)
     assert here.run(NAME) == there.run(NAME)
-    assert here.remarks() == there.remarks() == {NAME: "120 pairs were read"}
+    assert here.remarks() == there.remarks() == {NAME: "108 pairs were read"}
     with pytest.raises(RankerFailed, match="no oaks, please"):
         bench(cluster, BROKEN).rerank(BROKEN, {"q": "an oak"}, {"q": {"enc-001": 1.0}})
     with pytest.raises(BadInput, match="is another one on a worker"):

@@ -137,8 +137,8 @@ class GuardedRanker:
 
     @property
     def counted(self) -> Counter[str]:
-        found: Counter[str] = getattr(self.base, "counted", Counter())
-        return found
+        counts: Counter[str] | None = getattr(self.base, "counted", None)
+        return Counter() if counts is None else counts
 
     @property
     def notice(self) -> str:

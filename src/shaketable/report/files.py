@@ -27,10 +27,15 @@ NAME = "results.json"
 
 def result_json(result: Result) -> dict[str, Any]:
     """A Result as plain values that strict JSON can hold: NaN becomes null, an infinity the text "inf"."""
+    tables = {name: _head_json(frame) | {"rows": list(_rows(frame))} for name, frame in result.tables.items()}
+    return _about_json(result) | {"tables": tables}
+
+
+def _about_json(result: Result) -> dict[str, Any]:
+    """All of a Result but its tables."""
     return {
         "task": result.task,
         "question": result.question,
-        "tables": {name: _table_json(frame) for name, frame in result.tables.items()},
         "figures": [asdict(figure) for figure in result.figures],
         "notes": list(result.notes),
         "findings": [plain(asdict(finding)) for finding in result.findings],
@@ -51,9 +56,19 @@ def audit_json(
 
     `beside` has what else is needed to make the page again, and to compare the audit with another.
     """
+    return {**_head(results, provenance, rulings, beside), "results": [result_json(r) for r in results]}
+
+
+def _head(
+    results: Sequence[Result],
+    provenance: Mapping[str, object],
+    rulings: Sequence[Ruling],
+    beside: Mapping[str, object] | None,
+) -> dict[str, Any]:
+    """All of an audit but its results, in the order of the file."""
     found = plain(answer(results, provenance, rulings).json())
     told = {"gates": found.pop("rulings"), "answer": found, **plain(beside or {}), "provenance": plain(provenance)}
-    return {"schema": SCHEMA, **told, "results": [result_json(r) for r in results]}
+    return {"schema": SCHEMA, **told}
 
 
 def write_results(
@@ -66,8 +81,26 @@ def write_results(
     """Write results.json and the CSV files; the JSON comes last, so where it stands everything does."""
     write_tables(folder, results)
     with written_whole(folder / NAME) as out:
-        json.dump(audit_json(results, provenance, rulings, beside), out, allow_nan=False, indent=1)
-        out.write("\n")
+        out.writelines(_json_text(results, _head(results, provenance, rulings, beside)))
+
+
+def _json_text(results: Sequence[Result], head: Mapping[str, Any]) -> Iterator[str]:
+    """`audit_json` as text, a row of a table at a time: tables with a row for each query may be large."""
+
+    def text(value: object) -> str:
+        return json.dumps(value, allow_nan=False)
+
+    yield "{" + ",\n".join(f"{text(name)}: {text(value)}" for name, value in head.items()) + ',\n"results": ['
+    for number, result in enumerate(results):
+        yield ",\n" if number else "\n"
+        yield text(_about_json(result))[:-1] + ',\n"tables": {'
+        for place, (name, frame) in enumerate(result.tables.items()):
+            yield ",\n" if place else "\n"
+            yield f'{text(name)}: {text(_head_json(frame))[:-1]}, "rows": ['
+            yield from (f"{',' if row else ''}\n{text(cells)}" for row, cells in enumerate(_rows(frame)))
+            yield "]}"
+        yield "}}"
+    yield "]}\n"
 
 
 def write_tables(folder: Path, results: Sequence[Result], form: str = "csv") -> None:
@@ -174,13 +207,15 @@ def plain(value: object) -> Any:
     return str(value)
 
 
-def _table_json(frame: pd.DataFrame) -> dict[str, Any]:
+def _head_json(frame: pd.DataFrame) -> dict[str, Any]:
+    """What the columns of a table are."""
     columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
-    return {
-        "columns": [str(column.name) for column in columns],
-        "types": [_type(column) for column in columns],
-        "rows": [list(row) for row in zip(*([plain(v) for v in column] for column in columns), strict=True)],
-    }
+    return {"columns": [str(column.name) for column in columns], "types": [_type(column) for column in columns]}
+
+
+def _rows(frame: pd.DataFrame) -> Iterator[list[Any]]:
+    columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
+    return (list(row) for row in zip(*(map(plain, column) for column in columns), strict=True))
 
 
 def _type(column: pd.Series[Any]) -> str:

@@ -31,8 +31,8 @@ LOCAL, AUTO = "local", "auto"
 """A cluster that is started on this machine for as long as this process lives; and the one that this machine is in."""
 PATIENCE = 5.0  # seconds for an address to answer
 PORT = 6379
-QUIET = {"RAY_BACKEND_LOG_LEVEL": "fatal", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_USAGE_STATS_ENABLED": "0"}
-"""What Ray reads when it is imported: it says nothing by itself, warns of no later version, and reports to nobody."""
+QUIET = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+"""What Ray reads when it is imported: it warns of no later version, and reports to nobody."""
 IMPATIENT = {"RAY_NUM_REDIS_GET_RETRIES": "3"}
 """Seconds that it asks an address again that answers, and is no Ray cluster."""
 
@@ -61,15 +61,23 @@ class Cluster:
     @cached_property
     def in_flight(self) -> int:
         """The jobs for which the cluster has room."""
+        return self._room({"num_cpus": 1.0} | self._given)
+
+    @property
+    def _given(self) -> dict[str, float]:
+        given = {"num_cpus": self.cpus, "num_gpus": self.gpus}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _room(self, needs: Mapping[str, float]) -> int:
+        """How many jobs with these needs there is room for; where there is none, Ray would wait for ever."""
         has: Mapping[str, float] = self._ray.cluster_resources()
-        rooms = [has.get("CPU", 0.0) / (self.cpus or 1.0)]
-        rooms += [has.get("GPU", 0.0) / self.gpus] if self.gpus else []
-        if min(rooms) < 1:
+        rooms = [has.get(name[4:-1].upper(), 0.0) / value for name, value in needs.items() if value]
+        if min(rooms, default=1) < 1:
             raise BadInput(
                 f"the Ray cluster at {self.address} has {has.get('CPU', 0):g} cores and {has.get('GPU', 0):g} GPUs, "
                 "less than one job takes; ask for less with --worker-cpus and --worker-gpus"
             )
-        return int(min(rooms))
+        return int(min(rooms, default=1))
 
     @property
     def ahead(self) -> int:
@@ -80,8 +88,9 @@ class Cluster:
         parcel = packed(job)
         if parcel is None or (job.leaves is not None and not self._shares(job.leaves)):
             return Here().submit(job)
-        given = {"num_cpus": self.cpus, "num_gpus": self.gpus}
-        needs = {"num_cpus": 1.0} | job.needs | {name: value for name, value in given.items() if value is not None}
+        needs = {"num_cpus": 1.0, **job.needs, **self._given}
+        if needs != {"num_cpus": 1.0}:
+            self._room(needs)
         task = self._perform.options(**needs, max_retries=AGAIN)
         return self._future(job, task.remote(parcel, self._shipments(parcel.origin)))
 
@@ -94,6 +103,8 @@ class Cluster:
             try:
                 with self._lock:
                     future.set_result(done.result().result(job))
+            except self._ray.exceptions.RayTaskError as error:
+                future.set_exception(RuntimeError(str(error)))  # a mistake of ours
             except self._ray.exceptions.RayError:
                 future.set_exception(died(job.origin.model if job.origin and job.origin.model else "a training"))
             except BaseException as error:
@@ -137,6 +148,7 @@ def perform(parcel: Parcel, shipments: Sequence[Shipment]) -> Reply:
     """A job, in a worker of the cluster."""
     import ray
 
+    os.environ.setdefault("NUMBA_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "1"))  # what Ray gives to the job
     if shipments:
         parcel = replace(parcel, origin=arrived(parcel.origin, shipments, ray.get))
     return run(parcel)
@@ -153,6 +165,7 @@ def connected(address: str, workers: int | None = None) -> Any:
         os.environ.setdefault(name, value)
     try:
         import ray
+        import ray.exceptions
         import ray.util.scheduling_strategies
     except ImportError as error:
         raise MissingExtra("cluster", "--ray") from error

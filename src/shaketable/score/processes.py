@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
-from threading import Lock
+from threading import Event, Lock
 from typing import Any
 
 from shaketable.errors import BadInput
@@ -71,11 +71,15 @@ class _Worker:
     """A process at the other end of a line, started when it is first asked, and again when it has died."""
 
     threads: int
+    over: Event = field(default_factory=Event)
+    """The program ends: nobody is started again."""
     process: subprocess.Popen[bytes] | None = None
-    line: Connection | None = None
+    line: Connection[Any, Any] | None = None
 
     def ask(self, parcel: Parcel) -> Reply:
         for _ in range(AGAIN + 1):
+            if self.over.is_set():
+                break
             if self.line is None:
                 self._start()
             assert self.line is not None
@@ -99,7 +103,7 @@ class _Worker:
                 pass_fds=[theirs.fileno()],
             )
         self.line = mine
-        weakref.finalize(self, _hang_up, mine, self.process)
+        weakref.finalize(self, _end_for_good, self.over, mine, self.process)
 
     def _end(self) -> None:
         if self.line is not None and self.process is not None:
@@ -107,7 +111,12 @@ class _Worker:
         self.line = self.process = None
 
 
-def _hang_up(line: Connection, process: subprocess.Popen[bytes]) -> None:
+def _end_for_good(over: Event, line: Connection[Any, Any], process: subprocess.Popen[bytes]) -> None:
+    over.set()
+    _hang_up(line, process)
+
+
+def _hang_up(line: Connection[Any, Any], process: subprocess.Popen[bytes]) -> None:
     """A worker that nobody can ask any more has nothing to do."""
     line.close()
     process.terminate()

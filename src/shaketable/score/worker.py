@@ -156,7 +156,7 @@ def _ranker(origin: Origin) -> Any:
     return ranker
 
 
-def serve(line: Connection) -> None:
+def serve(line: Connection[Any, Any]) -> None:
     """Do jobs until nobody hands out any more."""
     while True:
         try:
@@ -168,6 +168,8 @@ def serve(line: Connection) -> None:
             line.send(reply)
         except OSError:  # nobody waits for it any more
             return
+        except Exception:  # a value that cannot travel
+            line.send(Reply(error=("", traceback.format_exc())))
 
 
 if __name__ == "__main__":

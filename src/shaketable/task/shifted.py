@@ -178,11 +178,11 @@ def _prepared(bench: Bench, schools: dict[str, Bench], training: Training, learn
     """The model of a training, or the job; one bench for each collection, so that what it has opened is shared."""
     name = training.collection.fingerprint
     school = schools.setdefault(name, replace(bench.on(training.collection), models={}, limit=None))
-    parts: Any = training.train, training.valid
+    train, valid = training.train, training.valid
     if isinstance(learner, LexicalLearner):  # has nothing to learn but what others choose by, so it takes both
-        parts = (*training.train, *training.valid), ()
+        train, valid = (*train, *valid), ()
     try:
-        return school.prepared(learner, *parts, where=training.name)
+        return school.prepared(learner, train, valid, where=training.name)
     except BadInput as error:
         raise BadInput(f"it cannot be trained on {training.name} ({error})") from error
 
