@@ -24,6 +24,7 @@ from shaketable.rankers.dialects import (
     most_texts,
     rows_in,
     told_by,
+    told_by_answer,
     vendor_at,
     wants_model,
 )
@@ -102,8 +103,11 @@ class Talk:
             tried.append(name)
             reply = self.line.ask(self.body(name, model, TEXTS), NEVER)
             if reply.fine:
-                rows = rows_in(reply.content)
-                if rows is not None:
+                if rows_in(reply.content) is not None:
+                    better = told_by_answer(reply.content) if self.settings.dialect == "auto" else ""
+                    if better and better not in tried:
+                        order.insert(0, better)
+                        continue
                     return name, model, self.read(reply, TEXTS)
                 told = told or f"answered in a shape that none of the dialects has: {shown(self.line, reply)}"
                 continue
