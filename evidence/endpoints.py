@@ -20,6 +20,7 @@ from typing import Any
 
 import httpx
 import numpy as np
+from benchmarks.endpoints import laps
 
 import shaketable as st
 from evidence import line, prose, table, write_page
@@ -214,6 +215,22 @@ def main() -> None:
             prose("""Each is compared with the ranker in this process. Sigmoids are other numbers than logits, and put
             lists in the same order."""),
             table(("", "logits", "sigmoids"), told),
+            "## Requests in flight",
+            prose("""Another server, which answers after 50 ms, is sent the same lists by httpx in a bare loop,
+            in threads or by asyncio, and by the ranker, each answer checked and kept on disk (`benchmarks/endpoints.py`). Seconds
+            are of a busy machine; the ratio is to the faster of the bare loops, and its goal is 1.1."""),
+            table(
+                ("in flight", "requests", "httpx in threads", "httpx by asyncio", "by the ranker", "ratio"),
+                [
+                    [
+                        str(lap.in_flight),
+                        str(lap.requests),
+                        *(f"{taken:.2f} s" for taken in (lap.threads, lap.asynchronous, lap.road)),
+                        f"{lap.ratio:.2f}",
+                    ]
+                    for lap in laps(8)
+                ],
+            ),
         ],
     )
 

@@ -12,12 +12,11 @@ import pytest
 import shaketable as st
 from shaketable.cli import main
 from shaketable.data.trec import write_run
+from tests.rankers.llm.servers import lawful, serving
+from tests.servers import Server, running, simple
 
 PAGE = Path(__file__).parents[1] / "docs" / "production.md"
 COMMANDS = re.findall(r"^    (shaketable .+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-MINE = [
-    command for command in COMMANDS if "--queries log.csv" in command
-]  # those on files; others of the page are tested beside what they are about
 
 
 @pytest.fixture
@@ -33,14 +32,23 @@ def files(tmp_path, monkeypatch):
         write_run(st.rank("files?queries=log.csv&docs=docs.csv", ranker, depth=20), tmp_path / f"{name}.run")
 
 
+@pytest.fixture
+def served(monkeypatch):
+    """A command with the addresses of real servers in the place of those that the page has."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with running(Server(simple)) as reranker, serving(lawful) as reader:
+        known = {"http://localhost:8080/rerank": reranker.url, "http://localhost:8000/v1": reader.url}
+        yield lambda command: re.sub("|".join(map(re.escape, known)), lambda found: known[found[0]], command)
+
+
 def test_the_page_has_commands():
-    assert len(MINE) >= 6
+    assert len(COMMANDS) >= 9
 
 
-@pytest.mark.parametrize("command", MINE)
-def test_a_command_of_the_page_runs(command, files, capsys):
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_the_page_runs(command, files, served, capsys):
     try:
-        main(shlex.split(command)[1:])
+        main(shlex.split(served(command))[1:])
         code = 0
     except SystemExit as end:
         code = int(end.code or 0)
