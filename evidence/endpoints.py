@@ -216,8 +216,8 @@ def main() -> None:
             lists in the same order."""),
             table(("", "logits", "sigmoids"), told),
             "## Requests in flight",
-            prose("""Another server, which answers after 50 ms, is sent the same lists by httpx in a bare loop,
-            in threads or by asyncio, and by the ranker, each answer checked and kept on disk (`benchmarks/endpoints.py`). Seconds
+            prose("""Another server, which answers after 50 ms, is sent the same lists by httpx in a bare loop, in
+            threads or by asyncio, and by the ranker, each answer checked and kept (`benchmarks/endpoints.py`). Seconds
             are of a busy machine; the ratio is to the faster of the bare loops, and its goal is 1.1."""),
             table(
                 ("in flight", "requests", "httpx in threads", "httpx by asyncio", "by the ranker", "ratio"),

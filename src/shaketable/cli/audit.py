@@ -36,20 +36,18 @@ def audit(
     """Put rankers on the table: every task that applies, on the bundled sample unless you bring data."""
     from shaketable.cli.console import emit_json, judge, progress, say, show, show_plan
     from shaketable.data.load import chosen_data
+    from shaketable.door import plan as planning
     from shaketable.door.audit import audit as run
-    from shaketable.door.plan import check_names
-    from shaketable.door.plan import plan as planned
     from shaketable.report.folder import check_writable
-    from shaketable.report.gates import Gate
 
     rules = judge(fail_under or [])  # a mistyped rule, or a folder that cannot be written to, must not cost an audit
     check_writable(out)
     given: Any = (chosen_data(data or "sample", queries, docs, qrels), ranker or (), task or ())
     where: Any = {"split": split, "cut": cut, "candidates": candidates, "first_stage": first_stage, "depth": depth}
     where |= {"kinds": kinds, "limit": limit, "seed": seed, "watch": progress, "say": say}
-    check_names([Gate.parse(rule).key for rule in fail_under or []], *given, **where)
+    planning.check_rules(fail_under or [], *given, **where)
     if plan:
-        cost = planned(*given, **where, price_per_1k=price_per_1k, seconds_per_request=seconds_per_request)
+        cost = planning.plan(*given, **where, price_per_1k=price_per_1k, seconds_per_request=seconds_per_request)
         show_plan(cost, json_to)
         return
     done = run(*given, **where, keep_going=keep_going)

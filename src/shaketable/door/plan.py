@@ -26,6 +26,7 @@ from shaketable.files import home
 from shaketable.measure.effectiveness import parse
 from shaketable.rankers.python import Adapted
 from shaketable.registry import TASKS
+from shaketable.report.gates import Gate
 from shaketable.score.road import Road, Traits
 from shaketable.score.sending import nothing_sent
 from shaketable.score.store import Store
@@ -316,8 +317,8 @@ def plan(
     return Plan(rows, tuple(_notes(bench, rows, counts, seconds, seconds_per_request, price_per_1k)), skipped)
 
 
-def check_names(
-    names: Sequence[str],
+def check_rules(
+    rules: Sequence[str],
     data: Any = "sample",
     rankers: Any = (),
     tasks: Any = (),
@@ -332,6 +333,7 @@ def check_names(
     The tasks are rehearsed on a few queries, with rankers that make scores up. Few queries bring fewer findings than
     many do, so a name is refused only if it looks like one of those that came up, or needs judgements that are absent.
     """
+    names = [Gate.parse(rule).key for rule in rules]
     if not names:
         return
     with nothing_sent():

@@ -13,7 +13,8 @@ from shaketable.data.corpus import MemoryCorpus
 from shaketable.data.doctor import TOLERATED, Check, Severity
 from shaketable.errors import RankerFailed, ShaketableError
 from shaketable.rankers.dialects import most_texts
-from shaketable.rankers.handshake import ALIKE, COMPANY, NEVER, QUERY, TEXTS, Met, Talk
+from shaketable.rankers.handshake import ALIKE, COMPANY, QUERY, TEXTS, Met, Talk
+from shaketable.rankers.line import NEVER
 from shaketable.rankers.remote import HTTP, Remote
 from shaketable.registry import RANKERS
 from shaketable.types import Collection, Scores

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from shaketable.rankers.dialects import (
     vendor_at,
     wants_model,
 )
-from shaketable.rankers.line import Line, Reply
+from shaketable.rankers.line import NEVER, Line, Reply
 from shaketable.registry import RANKERS
 from shaketable.score.road import checked
 from shaketable.types import Doc, Scores, Slate
@@ -51,7 +50,6 @@ ALIKE = 1e-3
 """Scores of a text that lie no further apart, as a share of how far all scores lie apart, are one score."""
 ADDRESSES = ("rerank", "v1/rerank", "v2/rerank", "score")
 """Where servers have their endpoint."""
-NEVER = Event()
 
 
 @dataclass(frozen=True)
