@@ -36,7 +36,8 @@ from shaketable.score.road import Road
 from shaketable.types import Run, Slate, ranking
 
 SERVER = os.environ.get("SHAKETABLE_INFINITY", "")
-LAYERS, STEPS, LENGTH, DEPTH, QUERIES = 2, 60, 192, 20, 40
+LAYERS, LENGTH, DEPTH, QUERIES = 2, 128, 20, 40
+TRAINED = f"steps=100, lr=3e-4, size=5, max_length={LENGTH}, last=True"
 NAME = "trained-here"
 MADE = home() / "evidence" / "endpoints"
 TIMED = "latency"
@@ -73,7 +74,7 @@ def trained() -> tuple[str, str]:
     if not exported.is_dir():
         checkpoint = shallow(MADE / "checkpoint")
         if not (model / "model.json").exists():
-            st.train(f"bert({str(checkpoint)!r}, steps={STEPS}, max_length={LENGTH})", "sample", model, overwrite=True)
+            st.train(f"bert({str(checkpoint)!r}, {TRAINED})", "sample", model, overwrite=True)
         net: Any = Saved(str(model)).open(NOWHERE)
         net.net.model.save_pretrained(exported)
         copy_vocabulary(exported)
@@ -193,7 +194,7 @@ def main() -> None:
         "A real rerank server",
         [
             prose(f"""infinity from pip ({versions()}) in an environment of its own serves a cross-encoder that was
-            trained here: the first {LAYERS} layers of MiniLM, `train bert(steps={STEPS}, max_length={LENGTH})` on the
+            trained here: the first {LAYERS} layers of MiniLM, `train bert({TRAINED})` on the
             bundled sample, with its weights saved as Hugging Face's folders have them. The same weights rank in this
             process, from the folder that `train` left. The lists are BM25's first {DEPTH} passages for {QUERIES}
             of the sample's test queries."""),
