@@ -309,6 +309,15 @@ def _close(connections: list[httpx.HTTPTransport]) -> None:
         connection.close()
 
 
+def model_at(model: str, url: str) -> str:
+    """A model and its host, for tables; "" where no model is named.
+
+    >>> model_at("bge-reranker", "http://localhost:8080/v1/rerank"), model_at("", "http://localhost:8080/v1/rerank")
+    ('bge-reranker at localhost:8080', '')
+    """
+    return f"{model} at {urlsplit(url).netloc}" if model else ""
+
+
 def on_this_machine(host: str) -> bool:
     """Is it a name of the loopback?
 

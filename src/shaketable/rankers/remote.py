@@ -16,7 +16,7 @@ import numpy as np
 from shaketable.errors import BadInput, RankerFailed, ShaketableError, UnknownName
 from shaketable.rankers.dialects import DIALECTS, most_texts, told_by, vendor_at
 from shaketable.rankers.handshake import Met, meet, refused, scores_of
-from shaketable.rankers.line import NEVER, Line, on_this_machine
+from shaketable.rankers.line import NEVER, Line, model_at, on_this_machine
 from shaketable.score.executor import Job, Threads, completed
 from shaketable.types import Collection, Ranker, Scores, Slate, fingerprint
 
@@ -79,7 +79,12 @@ class HTTP:
             self.backoff,
             self.concurrency,
         )
-        return Remote(f"{self.model} at {self.url}" if self.model else self.url, self, line)
+        return Remote(self.called or self.url, self, line)
+
+    @property
+    def called(self) -> str:
+        """The model, where one is named, and the host: of two models at one address a table shows the difference."""
+        return model_at(self.model, self.address)
 
     @property
     def address(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from importlib.util import find_spec
 from math import log
@@ -84,8 +85,13 @@ def test_what_is_sent_to_a_chat_and_to_a_completion():
 
 def test_of_several_models_one_must_be_named():
     with serving(lawful, ("small", "large")) as server:
-        with pytest.raises(RankerFailed, match=r"has 2 models, so name one.*small, large"):
-            LLM(server.url).open(NOWHERE).score([SLATE])
+        ranker = LLM(server.url, window=4, step=2).open(NOWHERE)
+        for _ in range(2):
+            with pytest.raises(RankerFailed, match=r"has 2 models, small, large, so name one") as caught:
+                ranker.score([SLATE])
+        assert server.bodies == [], "nobody knows which of them would have answered"
+        (spec,) = re.findall(r"write (llm\(.*\))$", str(caught.value))
+        assert RANKERS.build(spec) == LLM(server.url, model="small", window=4, step=2)
         LLM(server.url, model="large").open(NOWHERE).score([SLATE])
         assert server.bodies[0]["model"] == "large"
 

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -77,10 +77,13 @@ class Client:
     model: str = ""
     seed: int = 0
     key_env: str = ""
+    spec: Callable[[str], str] = "llm(url=..., model={!r})".format
+    """What to write for a model of the server."""
     refused: dict[str, None] = field(default_factory=dict)
     """Settings of a request that the server did not want."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _named: bool = field(default=False, repr=False)
+    _served: list[str] | None = field(default=None, repr=False)
+    """The models that the server lists, once it was asked."""
 
     @property
     def url(self) -> str:
@@ -123,21 +126,24 @@ class Client:
     def _name_model(self) -> None:
         """Where no model is named, the one that the server has; several are a question for the user."""
         with self._lock:
-            if self.model or self._named:
+            if self.model:
                 return
-            self._named = True
-            place = self.url.removesuffix(COMPLETION).removesuffix("/chat") + "/models"
-            reply = self.line.get(place)
-            try:
-                names = [str(row["id"]) for row in reply.content["data"]] if reply and reply.fine else []
-            except (KeyError, TypeError):
-                return  # a server that does not tell may not ask either
-            if len(names) > 1:
-                some = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-                raise RankerFailed(
-                    f"{self.url} has {len(names)} models, so name one: llm(url=..., model=...) of {some}"
+            if self._served is None:
+                self._served = self._models()
+            if len(self._served) > 1:
+                some = ", ".join(self._served[:8]) + (", ..." if len(self._served) > 8 else "")
+                raise self._failed(
+                    f"has {len(self._served)} models, {some}, so name one: write {self.spec(self._served[0])}"
                 )
-            self.model = names[0] if names else ""
+            self.model = self._served[0] if self._served else ""
+
+    def _models(self) -> list[str]:
+        """The models that a server lists; a server that does not tell may not ask either."""
+        reply = self.line.get(self.url.removesuffix(COMPLETION).removesuffix("/chat") + "/models")
+        try:
+            return [str(row["id"]) for row in reply.content["data"]] if reply and reply.fine else []
+        except (KeyError, TypeError):
+            return []
 
     def _read(self, reply: Reply) -> Answer:
         try:

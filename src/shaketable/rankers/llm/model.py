@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from shaketable.errors import BadInput, UnknownName, check_within
-from shaketable.rankers.line import Line
+from shaketable.rankers.line import Line, model_at
 from shaketable.rankers.llm.client import Client, address, key_for
 from shaketable.rankers.llm.orders import Asking, all_pairs, led, sets, sorted_pairs, windows
 from shaketable.rankers.llm.prompts import (
@@ -25,6 +25,7 @@ from shaketable.rankers.llm.prompts import (
     without_thoughts,
     yes_or_no,
 )
+from shaketable.registry import RANKERS
 from shaketable.types import Collection, Doc, Scores, Slate, fingerprint
 
 BOUNDS = {
@@ -124,8 +125,15 @@ class LLM:
             fingerprint=fingerprint("llm", url, self.model, self.revision, *asked),
             model=self,
             text=text,
-            client=Client(line, self.model, self.seed, self.key_env),
+            client=Client(
+                line, self.model, self.seed, self.key_env, lambda name: RANKERS.spec(replace(self, model=name))
+            ),
         )
+
+    @property
+    def called(self) -> str:
+        """The model, where one is named, and the host."""
+        return model_at(self.model, address(self.url))
 
     def wordings(self) -> dict[str, LLM]:
         """The same ranker by each built-in wording that is not its own."""
