@@ -52,15 +52,26 @@ def test_without_judgements_it_compares_rankings(shaketable, folder):
     assert "no task applies" in shaketable("audit", "--data", folder, "--task", "risk").complaint()
 
 
+def rules(**rule: str) -> Path:
+    path = Path("rules.toml")
+    lines = [f"{key} = {json.dumps(value)}" for key, value in {"finding": "nDCG@10", "below": 0.1, **rule}.items()]
+    path.write_text("\n".join(["[[fail_if]]", *lines]))
+    return path
+
+
 def test_gates(shaketable, folder):
     words = ("audit", "--data", folder, "--ranker", "bm25", "--task", "variance")
     held = shaketable(*words, "--fail-under", "bm25.nDCG@10>=0.1")
     assert held.code == 0
-    assert "held: bm25.nDCG@10" in held.err
+    assert "held: bm25.nDCG@10>=0.1: bm25.nDCG@10 is " in held.out
     failed = shaketable(*words, "--fail-under", "nDCG@10 >= 1.1")
     assert failed.code == 1
-    assert "FAILED: bm25.nDCG@10" in failed.err
+    assert "failed: nDCG@10 >= 1.1: bm25.nDCG@10 is " in failed.out
+    (gate,) = [gate for gate in results(Path("shaketable-audit"))["gates"] if gate["rule"] == "nDCG@10 >= 1.1"]
+    assert (gate["status"], gate["ranker"]) == ("failed", "bm25")
     assert "no finding is called 'nDCG@1'" in shaketable(*words, "--fail-under", "nDCG@1>=0").complaint()
+    assert (Path("shaketable-audit") / "report.html").exists(), "hours of work are not lost to a mistyped rule"
+    assert "no ranker is called" in shaketable(*words, "--rules", rules(ranker="bm52")).complaint()
     assert "cannot read the rule" in shaketable(*words, "--fail-under", "good").complaint()
 
 
@@ -258,7 +269,7 @@ def test_a_competition_of_the_sample_and_one_of_the_users(shaketable, tmp_path, 
     )
     assert ended.code == 0, ended.err
     assert "The competition sample: 12 queries, 240 documents of 5 authors in 4 rounds." in " ".join(ended.out.split())
-    assert "held: bm25.TC = " in ended.err
+    assert "held: TC<=0.9: ql.TC is " in ended.out, "bm25 is the first stage"
     race = tmp_path / "race"
     race.mkdir()
     (race / "queries.jsonl").write_text('{"_id": "q1", "text": "oak tree leaves"}\n')

@@ -361,7 +361,7 @@ def test_retries_are_shown_beside_the_progress(serve):
     shown: list[str] = []
 
     @contextmanager
-    def watch(what, total):
+    def watch(what, total, unit):
         class Bar:
             def beside(self, say):
                 self.say = say

@@ -13,25 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shaketable.errors import BadInput, MissingExtra
-from shaketable.report.charts import (
+from shaketable.report.charts import MOST_LINES, draw, page_colors
+from shaketable.report.colours import (
     GAIN,
     INKS,
     LOSS,
-    MOST_LINES,
     NEITHER,
     ON_DARK,
     ONE_SIDED,
     PALETTE,
     TWO_SIDED,
-    beside,
     contrast,
-    draw,
     ink_on,
     mixed,
-    page_colors,
-    place_ticks,
-    spread,
 )
+from shaketable.report.layout import beside, place_ticks, spread
 from shaketable.types import Figure, Result
 
 from .samples import HOSTILE, SYSTEMS, hostile, ordinary, scores

@@ -314,7 +314,7 @@ def test_heat_maps_show_every_cell_with_its_interval(kinds):
     assert list(dict.fromkeys(table["trained on"])) == ["brief", "terse", "wordy", "ALL*", "ALL* cut"]
     assert list(dict.fromkeys(table["tested on"])) == ["brief", "terse", "wordy"]
     assert (table[table["trained on"] == table["tested on"]]["drop %"] == 0).all()
-    assert "95 %: -75.000 to -75.000; queries: 22" in svg
+    assert "95 %: -75.0 to -75.0; queries: 22" in svg
     bars = next(f for f in result.figures if f.kind == "bars")
     assert "ranksvm" in draw(bars, result.tables[bars.table])
 

@@ -7,7 +7,6 @@ depend on scores is exact, and what does, as an attack, is an estimate.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +25,6 @@ from shaketable.files import home
 from shaketable.measure.effectiveness import parse
 from shaketable.rankers.python import Adapted
 from shaketable.registry import TASKS
-from shaketable.report.gates import Gate
 from shaketable.score.road import Road, Traits
 from shaketable.score.sending import nothing_sent
 from shaketable.score.store import Store
@@ -133,7 +131,7 @@ class Plan:
 
     def __str__(self) -> str:
         unknown = sorted({row.ranker for row in self.rows if np.isnan(row.seconds)})
-        beside = f", and what {', '.join(unknown)} takes, which nobody can know" if unknown else ""
+        beside = f", and the time of {', '.join(unknown)}, which nobody can know" if unknown else ""
         money = "" if np.isnan(self.money) else f", {self.money:,.2f} of money"
         return f"in all: {self.pairs:,} pairs, {self.requests:,} requests, {self.minutes:,.1f} minutes{money}{beside}"
 
@@ -317,8 +315,8 @@ def plan(
     return Plan(rows, tuple(_notes(bench, rows, counts, seconds, seconds_per_request, price_per_1k)), skipped)
 
 
-def check_rules(
-    rules: Sequence[str],
+def check_names(
+    names: Sequence[str],
     data: Any = "sample",
     rankers: Any = (),
     tasks: Any = (),
@@ -333,7 +331,6 @@ def check_rules(
     The tasks are rehearsed on a few queries, with rankers that make scores up. Few queries bring fewer findings than
     many do, so a name is refused only if it looks like one of those that came up, or needs judgements that are absent.
     """
-    names = [Gate.parse(rule).key for rule in rules]
     if not names:
         return
     with nothing_sent():
@@ -350,8 +347,7 @@ def check_rules(
         found = _rehearsed(_dry_bench(few, models, counts), chosen)
         found |= {measure for task in chosen for measure in getattr(task, "measures", ())}
     for name in wanted:
-        plain = re.sub(r"\.(low|high|p|n)$", "", name)
-        if plain not in found and get_close_matches(plain, found, cutoff=ALIKE):
+        if name not in found and get_close_matches(name, found, cutoff=ALIKE):
             raise UnknownName("finding", name, found)
 
 
@@ -476,22 +472,23 @@ def _notes(
     price: float | None,
 ) -> Iterable[str]:
     yield (
-        "pairs: a query and a document that a ranker would be asked about, each once; what is kept already, and what "
-        "an earlier task has asked, is not counted. Nothing was sent."
+        "'pairs' are pairs of a query and a document that a ranker would be asked about, each once; what is kept "
+        "already, and what an earlier task has asked, is not counted. Nothing was sent."
     )
     remote = [name for name in counts if getattr(bench.ranker(name), "remote", False)]
     if remote:
         yield (
-            f"requests: to {', '.join(remote)}. minutes: {latency:g} seconds a request (--seconds-per-request), "
-            "divided by those under way at once; retries and rate limits come on top."
+            f"'requests' would go to {', '.join(remote)}. 'minutes' takes {latency:g} seconds for each request "
+            "(--seconds-per-request), divided by the number that are under way at once; retries and rate limits come "
+            "on top."
         )
         yield (
-            "Whether the scores of an endpoint that are kept are still its own only the endpoint can say, so none is "
-            "taken off where its name depends on its answers; and an endpoint is taken to score text by text unless "
+            "Only the endpoint can say whether scores of it that are kept are still its own, so they are counted again "
+            "where its identity depends on its answers. An endpoint is taken to score text by text, unless "
             "pointwise=False says otherwise."
         )
         if price is not None:
-            yield f"money: {price:g} for 1,000 requests."
+            yield f"'money' takes a price of {price:g} for 1,000 requests."
     if not all(row.exact for row in rows):
-        yield "estimate: what an attack asks depends on the answers, and the plan made these up."
-    yield f"All that is not the rankers' own work took {seconds / 60:.1f} minutes here, and will take as long again."
+        yield "An 'estimate' is of an attack: what it asks depends on the answers, and the plan made these up."
+    yield f"All work but that of the rankers took {seconds / 60:.1f} minutes now, and will take as long again."

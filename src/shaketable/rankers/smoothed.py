@@ -267,6 +267,11 @@ class SmoothedRanker:
         return str(getattr(self.base, "remark", ""))
 
     @property
+    def counted(self) -> Counter[str]:
+        found: Counter[str] = getattr(self.base, "counted", Counter())
+        return found
+
+    @property
     def notice(self) -> str:
         return str(getattr(self.base, "notice", ""))
 
