@@ -1,6 +1,6 @@
-"""infinity, a rerank server from pip, serves a cross-encoder that was trained here: are its scores those of this process?
+"""infinity, a rerank server from pip, serves a cross-encoder that was trained here: are its scores those of our own?
 
-python -m venv ENV; ENV/bin/pip install 'infinity-emb[server,torch]'     (of its own: it wants older packages than we do)
+python -m venv ENV; ENV/bin/pip install 'infinity-emb[server,torch]'     (apart, for it wants older packages than we do)
 SHAKETABLE_INFINITY=ENV/bin/infinity_emb make evidence PAGE=endpoints    (some minutes; the model is kept)
 """
 
@@ -20,6 +20,7 @@ from typing import Any
 
 import httpx
 import numpy as np
+from benchmarks.endpoints import laps
 
 import shaketable as st
 from evidence import line, prose, table, write_page
@@ -35,7 +36,8 @@ from shaketable.score.road import Road
 from shaketable.types import Run, Slate, ranking
 
 SERVER = os.environ.get("SHAKETABLE_INFINITY", "")
-LAYERS, STEPS, LENGTH, DEPTH = 2, 60, 192, 20
+LAYERS, LENGTH, DEPTH, QUERIES = 2, 128, 20, 40
+TRAINED = f"steps=100, lr=3e-4, size=5, max_length={LENGTH}, last=True"
 NAME = "trained-here"
 MADE = home() / "evidence" / "endpoints"
 TIMED = "latency"
@@ -72,7 +74,7 @@ def trained() -> tuple[str, str]:
     if not exported.is_dir():
         checkpoint = shallow(MADE / "checkpoint")
         if not (model / "model.json").exists():
-            st.train(f"bert({str(checkpoint)!r}, steps={STEPS}, max_length={LENGTH})", "sample", model, overwrite=True)
+            st.train(f"bert({str(checkpoint)!r}, {TRAINED})", "sample", model, overwrite=True)
         net: Any = Saved(str(model)).open(NOWHERE)
         net.net.model.save_pretrained(exported)
         copy_vocabulary(exported)
@@ -106,7 +108,7 @@ def infinity(folder: str, *settings: str) -> Iterator[str]:
 
 def lists() -> tuple[Bench, list[Slate]]:
     """The queries of the sample that are tested on, and BM25's first passages for each."""
-    bench = Bench(load("sample"), {"bm25": RANKERS.build("bm25")}, Road(), depth=DEPTH, split="test")
+    bench = Bench(load("sample"), {"bm25": RANKERS.build("bm25")}, Road(), depth=DEPTH, limit=QUERIES, split="test")
     found: Run = bench.run("bm25")
     docs, queries = bench.collection.docs, bench.collection.queries
     return bench, [
@@ -162,10 +164,10 @@ def seen(check: Any) -> str:
     return "; ".join(filter(None, (count, *check.examples, check.advice if check.severity != "ok" else "")))
 
 
-def compared(own: str, url: str, raw: str) -> list[list[str]]:
+def compared(own: str, url: str, sigmoids: str) -> list[list[str]]:
     """What `parity` says of the server, asked in both ways, and of the ranker in this process."""
-    rankers = {"in process": own, "infinity, raw scores": raw, "infinity": url}
-    result = st.parity(rankers, "sample", depth=DEPTH)["parity"]
+    rankers = {"in process": own, "logits": url, "sigmoids": sigmoids}
+    result = st.parity(rankers, "sample", depth=DEPTH, limit=QUERIES)["parity"]
     moved = result.tables["parity"]
     return [
         [str(name), *(_cell(one[name]) for _, one in moved.iterrows())] for name in moved.columns if name != "place"
@@ -184,36 +186,52 @@ def main() -> None:
     own, exported = trained()
     bench, slates = lists()
     with infinity(exported) as url:
-        raw = f"http(url={url!r}, dialect='infinity', revision='page')"
-        here, there, plain = scored(own, slates, bench), scored(raw, slates, bench), scored(url, slates, bench)
-        checks, told = doctor(url), compared(own, url, raw)
+        sigmoids = f"http(url={url!r}, dialect='cohere', model={NAME!r})"
+        here, there, plain = scored(own, slates, bench), scored(url, slates, bench), scored(sigmoids, slates, bench)
+        checks, told = doctor(url), compared(own, url, sigmoids)
     write_page(
         __file__,
         "A real rerank server",
         [
             prose(f"""infinity from pip ({versions()}) in an environment of its own serves a cross-encoder that was
-            trained here: the first {LAYERS} layers of MiniLM, `train bert(steps={STEPS}, max_length={LENGTH})` on the
+            trained here: the first {LAYERS} layers of MiniLM, `train bert({TRAINED})` on the
             bundled sample, with its weights saved as Hugging Face's folders have them. The same weights rank in this
-            process, from the folder that `train` left. The lists are BM25's first {DEPTH} passages for the sample's
-            test queries."""),
+            process, from the folder that `train` left. The lists are BM25's first {DEPTH} passages for {QUERIES}
+            of the sample's test queries."""),
             table(("queries", "pairs", "judged"), [settings_row()]),
             "## Scores of the server and of this process",
-            prose("""By default infinity answers with the sigmoid of the model's logit; `dialect='infinity'` asks for the
-            logit itself. Ties: scores that another pair has too, here and there."""),
+            prose("""Given an address alone, infinity is known by its answer and asked for the model's logits; as Cohere
+            is asked, it answers with their sigmoid. Ties: scores that another pair has too."""),
             table(
                 ("asked for", "pairs", "largest difference", "mean difference", "ties here", "ties there"),
                 [
-                    row("logits, `dialect='infinity'`", here, there),
-                    row("their sigmoid, an address alone", sigmoid(here), plain),
+                    row("logits, by the address alone", here, there),
+                    row("sigmoids, `dialect='cohere'`", sigmoid(here), plain),
                 ],
             ),
             "## What `shaketable doctor URL` says",
             prose("""An address is all that it is given. Latency is left out: it is that of the machine."""),
             table(("check", "", "found"), checks),
             "## What `shaketable parity` says",
-            prose("""Each is compared with the ranker in this process. Sigmoids are other scores than logits and the same
-            lists, but where they saturate and tie."""),
-            table(("", "infinity, raw scores", "infinity"), told),
+            prose("""Each is compared with the ranker in this process. Sigmoids are other numbers than logits, and put
+            lists in the same order."""),
+            table(("", "logits", "sigmoids"), told),
+            "## Requests in flight",
+            prose("""Another server, which answers after 50 ms, is sent the same lists by httpx in a bare loop, in
+            threads or by asyncio, and by the ranker, each answer checked and kept (`benchmarks/endpoints.py`). Seconds
+            are of a busy machine; the ratio is to the faster of the bare loops, and its goal is 1.1."""),
+            table(
+                ("in flight", "requests", "httpx in threads", "httpx by asyncio", "by the ranker", "ratio"),
+                [
+                    [
+                        str(lap.in_flight),
+                        str(lap.requests),
+                        *(f"{taken:.2f} s" for taken in (lap.threads, lap.asynchronous, lap.road)),
+                        f"{lap.ratio:.2f}",
+                    ]
+                    for lap in laps(8)
+                ],
+            ),
         ],
     )
 

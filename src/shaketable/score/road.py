@@ -224,17 +224,23 @@ class Road:
 
     @contextmanager
     def _interrupted(self, what: str, finished: list[int], todo: list[int], on_disk: bool) -> Iterator[None]:
-        """Whoever is stopped from the keyboard is told what is done of it, and whether that is kept."""
+        """Whoever is stopped, from the keyboard or by a ranker, is told what is done, and whether that is kept."""
         try:
             yield
         except KeyboardInterrupt as interrupt:
-            kept = (
-                "are kept: give the same command again to go on"
-                if on_disk and self.store is not None
-                else "are lost, for answers of this ranker are not kept"
-            )
-            count = f"{len(finished):,} of {len(todo):,} answers had come, and {kept}"
-            raise KeyboardInterrupt(f"stopped while {what}: {count}") from interrupt
+            raise KeyboardInterrupt(f"stopped while {what}: {self._done(finished, todo, on_disk)}") from interrupt
+        except RankerFailed as error:
+            if not (finished and on_disk and self.store is not None):
+                raise
+            raise RankerFailed(f"{error}; {self._done(finished, todo, on_disk)}") from error
+
+    def _done(self, finished: list[int], todo: list[int], on_disk: bool) -> str:
+        kept = (
+            "are kept: give the same command again to go on"
+            if on_disk and self.store is not None
+            else "are lost, for answers of this ranker are not kept"
+        )
+        return f"{len(finished):,} of {len(todo):,} answers had come, and {kept}"
 
     def _distinct(
         self, asked: _Asked, way: Way[Unit], wanted: Sequence[Any]
