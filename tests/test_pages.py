@@ -21,9 +21,11 @@ from shaketable.data.beir import write_beir
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.data.trec import write_qrels, write_run
 from shaketable.registry import DETECTORS
+from tests.rankers.llm.servers import lawful, serving
+from tests.servers import Server, running, simple
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = {"production": 6, "search-engineer": 10, "researcher": 9, "model-builder": 11}
+PAGES = {"production": 9, "search-engineer": 10, "researcher": 9, "model-builder": 11}
 """The pages, and how many commands each has at least."""
 PART = re.compile(
     r"^```(?P<language>\w+)\n(?P<code>.*?)^```|^    (?P<command>shaketable [^\n]+)$", re.MULTILINE | re.DOTALL
@@ -86,8 +88,17 @@ def parts(page: str) -> list[tuple[str, str, str]]:
     return found
 
 
+@pytest.fixture
+def served(monkeypatch):
+    """A command with the addresses of real servers in the place of those that pages have."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with running(Server(simple)) as reranker, serving(lawful) as reader:
+        known = {"http://localhost:8080/rerank": reranker.url, "http://localhost:8000/v1": reader.url}
+        yield lambda command: re.sub("|".join(map(re.escape, known)), lambda found: known[found[0]], command)
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_the_commands_of_a_page_run_as_they_stand(page, files, capsys):
+def test_the_commands_of_a_page_run_as_they_stand(page, files, served, capsys):
     done = 0
     for kind, name, text in parts(page):
         if kind == "file":
@@ -95,7 +106,7 @@ def test_the_commands_of_a_page_run_as_they_stand(page, files, capsys):
         elif kind == "python":
             exec(compile(text, page, "exec"), {})  # noqa: S102
         else:
-            assert run(text) == 0, (text, capsys.readouterr().err)
+            assert run(served(text)) == 0, (text, capsys.readouterr().err)
             done += 1
     assert done >= PAGES[page]
     if page == "search-engineer":
