@@ -25,6 +25,7 @@ from shaketable.files import home
 from shaketable.measure.effectiveness import parse
 from shaketable.rankers.python import Adapted
 from shaketable.registry import TASKS
+from shaketable.report.gates import Gate, finding_names
 from shaketable.score.road import Road, Traits
 from shaketable.score.sending import nothing_sent
 from shaketable.score.store import Store
@@ -313,6 +314,11 @@ def plan(
         for title, name, pairs, requests, exact in asked
     )
     return Plan(rows, tuple(_notes(bench, rows, counts, seconds, seconds_per_request, price_per_1k)), skipped)
+
+
+def check_rules(gates: Iterable[Gate], *given: Any, **where: Any) -> None:
+    """Refuse gates on findings that `audit` with these arguments will not have; see `check_names`."""
+    check_names(finding_names(gates), *given, **where)
 
 
 def check_names(
