@@ -25,7 +25,7 @@ from shaketable.files import home
 from shaketable.measure.effectiveness import parse
 from shaketable.rankers.python import Adapted
 from shaketable.registry import TASKS
-from shaketable.report.gates import Gate, finding_names
+from shaketable.report.gates import Gate, finding_names, split_part
 from shaketable.score.road import Road, Traits
 from shaketable.score.sending import nothing_sent
 from shaketable.score.store import Store
@@ -337,6 +337,7 @@ def check_names(
     The tasks are rehearsed on a few queries, with rankers that make scores up. Few queries bring fewer findings than
     many do, so a name is refused only if it looks like one of those that came up, or needs judgements that are absent.
     """
+    names = [split_part(name)[0] for name in names]
     if not names:
         return
     with nothing_sent():
