@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from markupsafe import Markup, escape
 
 from shaketable.errors import MissingExtra
 from shaketable.files import written_whole
-from shaketable.report import NOTHING, cell, cells, clean, is_numeric
+from shaketable.report import NOTHING, cell, cells, clean, is_numeric, percent
 from shaketable.report.charts import draw, page_colors
 from shaketable.report.colours import ON_DARK
 from shaketable.report.diff import marked
@@ -126,12 +127,15 @@ class _Data:
         return len(self.tables) - 1
 
     def packed(self, rows: int) -> str:
-        """All of it as text: JSON, gzip, base64, with so many rows of each table at most."""
+        """All of it as text: JSON, gzip, base64, with so many rows of each table, and queries of each mark, at most."""
         tables = [
             table | {"cells": [column[:rows] for column in columns]}
             for table, columns in zip(self.tables, self.columns, strict=True)
         ]
-        whole = {"tables": tables, "queries": self.queries, "marks": self.marks, "latex": LATEX, "nothing": NOTHING}
+        marks = [mark | {"values": mark["values"][:rows]} for mark in self.marks]
+        named = {*islice(self.queries, rows), *(qid for mark in marks for qid, _ in mark["values"])}
+        queries = {qid: text for qid, text in self.queries.items() if qid in named}
+        whole = {"tables": tables, "queries": queries, "marks": marks, "latex": LATEX, "nothing": NOTHING}
         text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
         return base64.b64encode(gzip.compress(clean(text).encode(), 9, mtime=0)).decode()
 
@@ -194,7 +198,8 @@ def page(
 def policy() -> str:
     """What a browser may do with the page: style it, and run the one script that has this hash."""
     digest = base64.b64encode(hashlib.sha256(_resource("page.js").encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    allowed = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    return f"default-src 'none'; base-uri 'none'; form-action 'none'; {allowed}"
 
 
 @cache
@@ -375,6 +380,7 @@ def _asked(ranker: str, mark: Mark, sections: Sequence[_Section], data: _Data) -
     place = next((i for i, one in enumerate(sections) if any(_same(f, finding) for f in one.result.findings)), 0)
     tables = sections[place].result.tables if sections else {}
     sign = 1 if finding.better == "higher" else -1
+    shown = percent if "%" in mark.value else cell
     data.marks.append(
         {
             "title": f"{ranker}: {mark.facet}",
@@ -383,7 +389,7 @@ def _asked(ranker: str, mark: Mark, sections: Sequence[_Section], data: _Data) -
             f"{finding.better} is better.",
             "name": finding.name,
             "ranker": ranker,
-            "values": [[q, cell(float(v))] for q, v in sorted(finding.values.items(), key=lambda one: sign * one[1])],
+            "values": [[q, shown(float(v))] for q, v in sorted(finding.values.items(), key=lambda one: sign * one[1])],
             "details": [sections[place].numbers[name] for name in tables if {QUERY, RANKER} <= set(tables[name])],
             "section": place + 1,
         }
