@@ -51,31 +51,26 @@ def audit(
 ) -> None:
     """Audit rankers: run every robustness task that applies to them and to the data, and write a report."""
     import shaketable as st
-    from shaketable.cli.console import emit_json, emit_rulings, say, show_plan, show_verdict
+    from shaketable.cli.console import conclude, say, show_plan
     from shaketable.cli.progress import progress
     from shaketable.data.load import chosen_data
     from shaketable.door.audit import read_gates, save_ruled
     from shaketable.door.plan import check_names
     from shaketable.door.plan import plan as planned
     from shaketable.report.folder import check_writable
-    from shaketable.report.gates import finding_names
 
     gates = read_gates([*(rules or []), *(fail_under or [])], ranker or ())  # a mistake in one must not cost an audit
     check_writable(out)
     given: Any = (chosen_data(data or "sample", queries, docs, qrels), ranker or (), task or ())
     where: Any = {"split": split, "cut": cut, "candidates": candidates, "first_stage": first_stage, "depth": depth}
     where |= {"kinds": kinds, "limit": limit, "seed": seed, "watch": progress, "say": say}
-    check_names(finding_names(gates), *given, **where)
+    check_names(gates, *given, **where)
     if plan:
         cost = planned(*given, **where, price_per_1k=price_per_1k, seconds_per_request=seconds_per_request)
         return show_plan(cost, json_to)
     hands = st.workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
     done = st.audit(*given, **where, keep_going=keep_going, executor=hands, gated=gate)
     done = save_ruled(done, out, gates, {"fail-under": fail_under, "rules": rules, "gate": gate})
-    if json_to:
-        emit_json(done.json(), json_to)
-    show_verdict(done, "-" if "-" in (json_to, markdown_to) else None, tables, table)
-    say(f"The report is {out / 'report.html'}; the tables and the runs are in {out}.")
-    if not emit_rulings(done, done.answer().rulings if gate else done.ruled, junit_to, markdown_to, badge_to):
+    if not conclude(done, out, gate, tables, table, json_to, junit_to, markdown_to, badge_to):
         raise typer.Exit(1)
     return None

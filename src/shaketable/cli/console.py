@@ -153,6 +153,25 @@ def show_comparison(found: AuditComparison, target: str | None) -> None:
         console.print(cell(line), markup=False)
 
 
+def conclude(
+    done: Audit,
+    out: Path,
+    gate: bool,
+    tables: bool,
+    table: list[str] | None,
+    json_to: str | None,
+    junit_to: Path | None,
+    markdown_to: str | None,
+    badge_to: Path | None,
+) -> bool:
+    """Print what an audit came to, and write it wherever it was asked for; whether all gates that decide held."""
+    if json_to:
+        emit_json(done.json(), json_to)
+    show_verdict(done, "-" if "-" in (json_to, markdown_to) else None, tables, table)
+    say(f"The report is {out / 'report.html'}; the tables and the runs are in {out}.")
+    return emit_rulings(done, done.answer().rulings if gate else done.ruled, junit_to, markdown_to, badge_to)
+
+
 def emit_rulings(
     done: Audit, found: Sequence[Ruling], junit_to: Path | None, markdown_to: str | None, badge_to: Path | None
 ) -> bool:

@@ -25,6 +25,7 @@ from shaketable.files import home
 from shaketable.measure.effectiveness import parse
 from shaketable.rankers.python import Adapted
 from shaketable.registry import TASKS
+from shaketable.report.gates import Gate, finding_names
 from shaketable.score.road import Road, Traits
 from shaketable.score.sending import nothing_sent
 from shaketable.score.store import Store
@@ -316,7 +317,7 @@ def plan(
 
 
 def check_names(
-    names: Sequence[str],
+    gates: Sequence[Gate],
     data: Any = "sample",
     rankers: Any = (),
     tasks: Any = (),
@@ -331,7 +332,7 @@ def check_names(
     The tasks are rehearsed on a few queries, with rankers that make scores up. Few queries bring fewer findings than
     many do, so a name is refused only if it looks like one of those that came up, or needs judgements that are absent.
     """
-    if not names:
+    if not (names := finding_names(gates)):
         return
     with nothing_sent():
         models, chosen, first = set_up(data, rankers, tasks)

@@ -94,9 +94,9 @@ def cells(column: pd.Series[Any], most: int = 0) -> list[str]:
     """
     if is_percentage(str(column.name)):
         return [percent(float(v)) if isinstance(v, Real) and not _whole(v) else cell(v, most) for v in column]
-    known = [v for v in column if isinstance(v, Real) and not _whole(v) and not missing(v)]
-    if known and all(float(v).is_integer() for v in known) and max(map(abs, known)) > 1:
-        return [str(int(v)) if isinstance(v, Real) and not missing(v) else cell(v, most) for v in column]
+    known = [float(v) for v in column if isinstance(v, Real) and not _whole(v) and not missing(v)]
+    if known and all(v.is_integer() for v in known) and max(map(abs, known)) > 1:
+        return [str(int(float(v))) if isinstance(v, Real) and not missing(v) else cell(v, most) for v in column]
     return [cell(v, most) for v in column]
 
 
