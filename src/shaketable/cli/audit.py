@@ -55,7 +55,7 @@ def audit(
     from shaketable.cli.progress import progress
     from shaketable.data.load import chosen_data
     from shaketable.door.audit import read_gates, save_ruled
-    from shaketable.door.plan import check_rules
+    from shaketable.door.plan import check_names
     from shaketable.door.plan import plan as planned
     from shaketable.report.folder import check_writable
 
@@ -64,7 +64,7 @@ def audit(
     given: Any = (chosen_data(data or "sample", queries, docs, qrels), ranker or (), task or ())
     where: Any = {"split": split, "cut": cut, "candidates": candidates, "first_stage": first_stage, "depth": depth}
     where |= {"kinds": kinds, "limit": limit, "seed": seed, "watch": progress, "say": say}
-    check_rules(gates, *given, **where)
+    check_names(gates, *given, **where)
     if plan:
         price: Any = {"price_per_1k": price_per_1k, "seconds_per_request": seconds_per_request}
         return show_plan(planned(*given, **where, **price), json_to)

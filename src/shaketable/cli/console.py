@@ -156,7 +156,7 @@ def show_comparison(found: AuditComparison, target: str | None) -> None:
 def conclude(
     done: Audit,
     out: Path,
-    gated: bool,
+    gate: bool,
     tables: bool,
     table: list[str] | None,
     json_to: str | None,
@@ -164,13 +164,12 @@ def conclude(
     markdown_to: str | None,
     badge_to: Path | None,
 ) -> bool:
-    """Show an audit that was saved, and write it wherever it is wanted; whether the rules that count were kept."""
+    """Print what an audit came to, and write it wherever it was asked for; whether all gates that decide held."""
     if json_to:
         emit_json(done.json(), json_to)
     show_verdict(done, "-" if "-" in (json_to, markdown_to) else None, tables, table)
     say(f"The report is {out / 'report.html'}; the tables and the runs are in {out}.")
-    deciding = done.answer().rulings if gated else done.ruled
-    return emit_rulings(done, deciding, junit_to, markdown_to, badge_to)
+    return emit_rulings(done, done.answer().rulings if gate else done.ruled, junit_to, markdown_to, badge_to)
 
 
 def emit_rulings(

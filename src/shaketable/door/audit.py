@@ -336,7 +336,7 @@ def default_models(
         kept = searched.is_fitted(SMALL)
         say(
             f"Neural rankers: dense, and a small one, {SMALL}, which "
-            + ("was trained before." if kept else f"is trained now. {TRAINING}; the model is kept for next time.")
+            + ("was trained before." if kept else f"is trained first. {TRAINING}; the model is kept for next time.")
         )
         models |= named_models(["dense"]) | {"knrm": teach(searched)}
     return models

@@ -25,7 +25,7 @@ from shaketable.files import home
 from shaketable.measure.effectiveness import parse
 from shaketable.rankers.python import Adapted
 from shaketable.registry import TASKS
-from shaketable.report.gates import Gate, finding_names, split_part
+from shaketable.report.gates import Gate, finding_names
 from shaketable.score.road import Road, Traits
 from shaketable.score.sending import nothing_sent
 from shaketable.score.store import Store
@@ -316,13 +316,8 @@ def plan(
     return Plan(rows, tuple(_notes(bench, rows, counts, seconds, seconds_per_request, price_per_1k)), skipped)
 
 
-def check_rules(gates: Iterable[Gate], *given: Any, **where: Any) -> None:
-    """Refuse gates on findings that `audit` with these arguments will not have; see `check_names`."""
-    check_names(finding_names(gates), *given, **where)
-
-
 def check_names(
-    names: Sequence[str],
+    gates: Sequence[Gate],
     data: Any = "sample",
     rankers: Any = (),
     tasks: Any = (),
@@ -337,8 +332,7 @@ def check_names(
     The tasks are rehearsed on a few queries, with rankers that make scores up. Few queries bring fewer findings than
     many do, so a name is refused only if it looks like one of those that came up, or needs judgements that are absent.
     """
-    names = [split_part(name)[0] for name in names]
-    if not names:
+    if not (names := finding_names(gates)):
         return
     with nothing_sent():
         models, chosen, first = set_up(data, rankers, tasks)
