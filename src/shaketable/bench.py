@@ -8,6 +8,7 @@ kept, named by all that it depends on, and never learned twice.
 
 from __future__ import annotations
 
+import logging
 import platform
 import sys
 import time
@@ -58,6 +59,8 @@ from shaketable.types import (
     ranking,
     unwatched,
 )
+
+LOG = logging.getLogger(__name__)
 
 WINDOW = 2_000
 """Queries whose candidates are scored at a time: with 100 documents each, their texts are some 100 MB."""
@@ -227,8 +230,10 @@ class Bench:
         if name not in self._memory.rankers:
             model = self._model(name)
             ours = type(model).__module__.startswith("shaketable.")  # then an error is ours too
+            started = time.perf_counter()
             with nullcontext() if ours else users_code(f"ranker {name} cannot be opened"):
                 self._memory.rankers[name] = model.open(self.collection)
+            LOG.info("The ranker %s was opened in %.1f seconds.", name, time.perf_counter() - started)
         return self._memory.rankers[name]
 
     def run(self, name: str) -> Run:
@@ -258,6 +263,17 @@ class Bench:
     def scoring(self) -> list[str]:
         """The rankers that can score new texts; a run file cannot."""
         return [name for name in self.models if not isinstance(self.ranker(name), Recorded)]
+
+    @cached_property
+    def baseline(self) -> str:
+        """The name of the ranker that is the first stage; "" if none of them is."""
+        if self._finder in self.models:
+            return self._finder
+        try:
+            spec = RANKERS.spec(RANKERS.build(self.first_stage))
+        except ShaketableError:  # whoever needs the first stage is told
+            return ""
+        return next((name for name, model in self.models.items() if RANKERS.spec(model) == spec), "")
 
     def first_stage_finds(self, texts: Mapping[str, str]) -> Run:
         """What the first stage finds for query texts of any origin."""
@@ -335,6 +351,7 @@ class Bench:
         qids, judges = self.parts(train, valid)
         place = Path(folder) if folder is not None else self._place(how, qids, judges, plan)
         if folder is None and self._is_kept(place):
+            LOG.info("%s was trained before; its model is in %s.", LEARNERS.spec(how), place)
             return Saved(str(place))
         known = {qid: self.collection.queries[qid] for qid in (*qids, *judges)}
         judged = {qid: grades for qid in known if (grades := self.collection.qrels.get(qid)) is not None}
@@ -352,10 +369,18 @@ class Bench:
         jobs = {one.arguments[0]: one for one in wanted if isinstance(one, Job)}
         told(sum(isinstance(one, Saved) for one in wanted))
         made: dict[Path, Saved] = {}
+        started = time.perf_counter()
         for place, model in completed(self.road.executor, jobs.items()):
             made[place] = model
+            learner, seconds = LEARNERS.spec(jobs[place].arguments[1]), time.perf_counter() - started
+            LOG.info("%s was trained, after %.1f seconds; its model is in %s.", learner, seconds, place)
             told(1)
         return [one if isinstance(one, Saved) else made[one.arguments[0]] for one in wanted]
+
+    def is_fitted(self, learner: str) -> bool:
+        """Was what `fit` makes of the split train kept before, so that nothing has to be trained?"""
+        how: Learner = LEARNERS.build(learner)
+        return self._is_kept(self._place(how, *self.parts(TRAIN, None), None))
 
     def fit_folds(
         self,
@@ -409,7 +434,7 @@ class Bench:
                 "settings are chosen on validation queries, and there are none; name some, or cut the queries"
             )
         points = [dict(zip(grid, point, strict=True)) for point in product(*grid.values())]
-        with self.road.watch(f"tuning {LEARNERS.spec(how)}", len(points)) as advance:
+        with self.road.watch(f"tuning {LEARNERS.spec(how)}", len(points), "trials") as advance:
             wanted = [self.prepared(replace(how, **point), qids, judges, plan) for point in points]  # type: ignore[type-var]
             models = self.together(wanted, advance)
         trials = [point | {"valid": float(model.card()["value"])} for point, model in zip(points, models, strict=True)]
@@ -491,6 +516,7 @@ class Bench:
             "rankers": {name: RANKERS.spec(self._model(name)) for name in self.models},
             "fingerprints": {name: Traits.of(rankers[name]).fingerprint for name in self.models if name in rankers},
             "first stage": self.first_stage,
+            "baseline": self.baseline,
             "ranked": self.pool,
             "depth": self.depth,
             "limit": self.limit,

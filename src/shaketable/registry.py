@@ -417,6 +417,7 @@ TASKS = Catalogue(
     "task",
     {
         "effectiveness": "shaketable.task.effectiveness:Effectiveness",
+        "first_stage": "shaketable.task.first_stage:FirstStage",
         "variance": "shaketable.task.variance:Variance",
         "risk": "shaketable.task.risk:Risk",
         "agreement": "shaketable.task.agreement:Agreement",

@@ -211,16 +211,25 @@ class Model(Protocol):
     def open(self, collection: Collection) -> Ranker: ...
 
 
-Watch: TypeAlias = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
-"""Opens a progress display for (what, how many) and hands back what advances it.
+class Watch(Protocol):
+    """Opens a progress display for (what, how many, of what: "queries") and hands back what advances it.
 
-That may have a method `beside(say)`: `say()` is a text to show beside the bar, asked for whenever the bar is drawn.
-"""
+    One that is opened while another is open is a part of the other. What advances it may have a method `beside(say)`:
+    `say()` is a text to show beside the bar, asked for whenever the bar is drawn.
+    """
+
+    def __call__(self, what: str, total: int, unit: str, /) -> AbstractContextManager[Callable[[int], None]]: ...
 
 
-def unwatched(what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
+def unwatched(what: str, total: int, unit: str) -> AbstractContextManager[Callable[[int], None]]:
     """Progress that nobody looks at."""
     return nullcontext(lambda done: None)
+
+
+def beside(advance: Callable[[int], None], say: Callable[[], str]) -> None:
+    """Let a progress display that can (see `Watch`) show what `say` says beside its bar."""
+    if callable(show := getattr(advance, "beside", None)):
+        show(say)
 
 
 class Learner(Protocol):
@@ -309,7 +318,8 @@ class Probe(Protocol):
     """A behaviour test: a frozen dataclass that draws contrasts from a ground (`probes.ground.Ground`).
 
     `strategy` is how it comes by them: matching, manipulation, transfer or minimal pair. `symmetric` is True where
-    neither text should be preferred, so that only the size of the difference counts. `lacking` says why a ground has
+    neither text should be preferred, so that only the size of the difference counts; a probe whose first text is the
+    second one, spoiled for whoever reads it, says so by `spoils = True`. `lacking` says why a ground has
     nothing for it, in words; "" if it has.
     """
 
@@ -512,13 +522,19 @@ class ScoreTable:
         row: NDArray[np.float64] = self.values[self.systems.index(system)]
         return row
 
+    def by_topic(self, system: str) -> dict[str, float]:
+        """The same scores, by topic."""
+        return dict(zip(self.topics, self.row(system).tolist(), strict=True))
+
 
 @dataclass(frozen=True)
 class Figure:
     """A drawing of one table, as data: what goes where. `report` knows how to draw each kind.
 
     `join` is a column: points that are the same there are joined by a line. `mark` is one too: what is written there
-    stands in the place of the point. Both are for kinds that draw points.
+    stands in the place of the point. `label` is a column that names points whose colour says something else. All three
+    are for kinds that draw points. A figure that is `folded` is for readers who ask for it, below the others. `source`
+    is where the literature has one like it: "Wu et al. 2022, Fig. 2".
     """
 
     kind: str
@@ -530,6 +546,9 @@ class Figure:
     caption: str = ""
     join: str = ""
     mark: str = ""
+    label: str = ""
+    folded: bool = False
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -592,7 +611,8 @@ class Result:
     """What a task found: tidy tables, figures that draw them, remarks, findings for gates, and examples.
 
     `brief` names the tables for a screen; without it all short ones are shown. Files and pages have every table.
-    `attacked` are documents as attacks left them, for a file of their own.
+    `attacked` are documents as attacks left them, for a file of their own. `sources` says where in the literature a
+    table like ours stands, by its name.
     """
 
     task: str
@@ -605,6 +625,7 @@ class Result:
     failures: tuple[Failure, ...] = ()
     brief: tuple[str, ...] = ()
     attacked: tuple[Attacked, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 class Task(Protocol):

@@ -39,29 +39,90 @@ def test_on_a_folder(shaketable, folder, tmp_path):
     assert (out / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert (out / "runs" / "bm25.run").read_text().startswith("q1 Q0 d1 1 ")
     assert (out / "variance-per-query.csv").exists()
-    assert "report:" in ended.err
-    assert "VNAP" in ended.out
+    assert "The report is " in ended.err
+    assert len(ended.out.splitlines()) + 1 <= 25
+    assert "effectiveness" in ended.out
+    assert "VNAP" not in ended.out
+    assert "There are only 3 queries" in ended.out
+
+
+def test_tables_on_demand(shaketable, folder):
+    words = ("audit", "--data", folder, "--ranker", "bm25", "--ranker", "ql", "--task", "variance", "--task", "risk")
+    every = shaketable(*words, "--tables")
+    assert "VNAP" in every.out
+    assert "GeoRisk" in every.out
+    assert every.out.splitlines()[-1] == shaketable(*words).out.splitlines()[-1], "the answer comes last"
+    for name in ("risk", "risk: risk"):
+        one = shaketable(*words, "--table", name)
+        assert "GeoRisk" in one.out
+        assert "VNAP" not in one.out
+    wrong = shaketable(*words, "--table", "varience")
+    assert wrong.complaint().startswith("no table is called 'varience'; did you mean variance")
+    assert "there are: risk: " in shaketable(*words, "--table", "#").complaint()
 
 
 def test_without_judgements_it_compares_rankings(shaketable, folder):
     (folder / "qrels" / "test.tsv").unlink()
-    ended = shaketable("audit", "--data", folder, "--ranker", "bm25", "--ranker", "ql", "--out", "out")
+    words = ("audit", "--data", folder, "--ranker", "bm25", "--ranker", "ql", "--out", "out")
+    ended = shaketable(*words)
     assert ended.code == 0, ended.err
+    said = " ".join(ended.out.split())
+    assert "Not measured, it needs judgements, and trees has none: effectiveness, variance, risk." in said
+    ended = shaketable(*words, "--tables")
     assert "variance was skipped: it needs judgements, and trees has none" in ended.out
     assert "How far do the rankers agree?" in ended.out
     assert "no task applies" in shaketable("audit", "--data", folder, "--task", "risk").complaint()
+
+
+def rules(**rule: str) -> Path:
+    path = Path("rules.toml")
+    lines = [f"{key} = {json.dumps(value)}" for key, value in {"finding": "nDCG@10", "below": 0.1, **rule}.items()]
+    path.write_text("\n".join(["[[fail_if]]", *lines]))
+    return path
 
 
 def test_gates(shaketable, folder):
     words = ("audit", "--data", folder, "--ranker", "bm25", "--task", "variance")
     held = shaketable(*words, "--fail-under", "bm25.nDCG@10>=0.1")
     assert held.code == 0
-    assert "held: bm25.nDCG@10" in held.err
-    failed = shaketable(*words, "--fail-under", "nDCG@10 >= 1.1")
+    assert held.out.startswith("PASSED: ")
+    assert "held: bm25.nDCG@10>=0.1: " in held.out.splitlines()[1]
+    failed = shaketable(*words, "--fail-under", "nDCG@10 >= 1.1", "--json", "a.json")
     assert failed.code == 1
-    assert "FAILED: bm25.nDCG@10" in failed.err
+    assert failed.out.startswith("FAILED: ")
+    assert "failed: nDCG@10 >= 1.1: " in failed.out.splitlines()[1]
+    for written in (json.loads(Path("a.json").read_text()), results(Path("shaketable-audit"))):
+        assert list(written)[:3] == ["schema", "gates", "answer"]
+        assert [(gate["rule"], gate["status"]) for gate in written["gates"]] == [("nDCG@10 >= 1.1", "failed")]
+        assert written["answer"]["passed"] is False
     assert "no finding is called 'nDCG@1'" in shaketable(*words, "--fail-under", "nDCG@1>=0").complaint()
+    assert (Path("shaketable-audit") / "report.html").exists(), "hours of work are not lost to a mistyped rule"
+    assert "no ranker is called" in shaketable(*words, "--rules", rules(ranker="bm52")).complaint()
     assert "cannot read the rule" in shaketable(*words, "--fail-under", "good").complaint()
+
+
+USELESS = """
+def noop(query, texts):
+    return [-place for place, _ in enumerate(texts)]
+def constant(query, texts):
+    return [1.0] * len(texts)
+"""
+
+
+@pytest.mark.parametrize("name", ["noop", "constant"])
+def test_a_ranker_that_does_nothing_fails_the_default_gate(shaketable, folder, tmp_path, name):
+    (tmp_path / "useless.py").write_text(USELESS)
+    words = ("audit", "--data", folder, "--ranker", f"{name}=./useless.py:{name}", "--task", "query-attack(draws=1)")
+    shown = shaketable(*words)
+    assert shown.code == 0, "the default gate is shown, and decides where it is asked to"
+    assert f"How good {name} is was not measured" in " ".join(shown.out.split())
+    ended = shaketable(*words, "--gate", "--json", "a.json")
+    assert ended.code == 1, ended.out
+    assert ended.out.startswith(f"FAILED: {name} has no order of its own")
+    gates = json.loads(Path("a.json").read_text())["gates"]
+    assert {"rule": "ranks by itself", "ranker": name, "status": "failed"}.items() <= gates[0].items()
+    exempt = shaketable("audit", "--data", folder, "--ranker", "bm25", "--task", "query-attack(draws=1)", "--gate")
+    assert exempt.code == 0, "the first stage itself is exempt"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +165,9 @@ def test_a_run_file_is_a_ranker(shaketable, folder, tmp_path):
 
 def test_candidates_are_what_everybody_ranks(shaketable, folder, tmp_path):
     (tmp_path / "first.run").write_text("q1 Q0 d4 1 2 m\nq1 Q0 d1 2 1 m\nq2 Q0 d5 1 2 m\nq3 Q0 d3 1 2 m\n")
-    ended = shaketable("audit", "--data", folder, "--ranker", "bm25", "--candidates", "first.run", "--out", "out")
+    ended = shaketable(
+        "audit", "--data", folder, "--ranker", "bm25", "--candidates", "first.run", "--out", "out", "--tables"
+    )
     assert ended.code == 0, ended.err
     run = (tmp_path / "out" / "runs" / "bm25.run").read_text().splitlines()
     assert {tuple(line.split()[:3:2]) for line in run} == {("q1", "d4"), ("q1", "d1"), ("q2", "d5"), ("q3", "d3")}
@@ -131,8 +194,9 @@ def test_a_ranker_that_fails(shaketable, folder, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     words = ("audit", "--data", folder, "--out", "out", "--ranker")
     assert "no bark please" in shaketable(*words, "failing_rankers:Fussy").complaint()
-    ended = shaketable(*words, "failing_rankers:Fussy", "--keep-going")
+    ended = shaketable(*words, "failing_rankers:Fussy", "--keep-going", "--tables")
     assert ended.code == 0, ended.err
+    assert "a ranker failed on a query" in " ".join(ended.out.split())
     failures = results(tmp_path / "out")["results"][0]["failures"]
     assert [f["query"] for f in failures] == ["bark for pain"]
     assert "no list for 1 of 3 queries" in ended.out
@@ -254,11 +318,11 @@ def test_same_seed_same_results_whatever_the_threads(folder, tmp_path):
 
 def test_a_competition_of_the_sample_and_one_of_the_users(shaketable, tmp_path, folder):
     ended = shaketable(
-        "audit", "--ranker", "bm25", "--ranker", "ql", "--task", "competition", "--fail-under", "TC<=0.9"
+        "audit", "--ranker", "bm25", "--ranker", "ql", "--task", "competition", "--fail-under", "TC<=0.9", "--tables"
     )
     assert ended.code == 0, ended.err
     assert "The competition sample: 12 queries, 240 documents of 5 authors in 4 rounds." in " ".join(ended.out.split())
-    assert "held: bm25.TC = " in ended.err
+    assert "held: TC<=0.9: ql.TC is " in ended.out, "bm25 is the first stage"
     race = tmp_path / "race"
     race.mkdir()
     (race / "queries.jsonl").write_text('{"_id": "q1", "text": "oak tree leaves"}\n')

@@ -21,7 +21,9 @@ def folders(tmp_path):
 def test_two_collections(shaketable, folders, tmp_path):
     home, away = folders
     words = ("audit", "--data", home, "--data", away, "--task", "corpus-shift(rankers=('ql', 'ranksvm'))")
-    ended = shaketable(*words, "--out", "out", "--ranker", "bm25", "--fail-under", "ranksvm.drop(another corpus)>=-90")
+    ended = shaketable(
+        *words, "--out", "out", "--ranker", "bm25", "--fail-under", "ranksvm.drop(another corpus)>=-90", "--tables"
+    )
     assert ended.code == 0, ended.err
     assert "How does a ranker fare on a corpus that it was not trained on?" in ended.out
     assert "zero-shot" in ended.out
@@ -35,11 +37,11 @@ def test_two_collections(shaketable, folders, tmp_path):
 
 def test_kinds(shaketable, folders, tmp_path):
     task = "query-type-shift(rankers=('ranksvm',), measure='RR@10')"
-    ended = shaketable("audit", "--data", folders[0], "--task", task, "--out", "out")
+    ended = shaketable("audit", "--data", folders[0], "--task", task, "--out", "out", "--tables")
     assert ended.code == 0, ended.err
     assert "default" not in ended.err
     assert "-75.0" in ended.out
-    assert "tested on the queries measured on" in " ".join(ended.out.split())
+    assert "tested on the queries of the audit" in " ".join(ended.out.split())
 
 
 @pytest.mark.parametrize(

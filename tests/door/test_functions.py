@@ -81,7 +81,7 @@ class TestEvaluate:
 
     def test_it_can_be_saved_like_an_audit(self, tmp_path):
         st.evaluate(QRELS, {"good": GOOD, "poor": POOR}).save(tmp_path / "out")
-        assert json.loads((tmp_path / "out" / "results.json").read_text())["schema"] == "shaketable.audit/2"
+        assert json.loads((tmp_path / "out" / "results.json").read_text())["schema"] == "shaketable.audit/3"
         assert not (tmp_path / "out" / "runs").exists()
 
 

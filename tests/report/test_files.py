@@ -64,7 +64,7 @@ def test_json_is_strict_and_always_the_same(tmp_path: Path) -> None:
     one, two = ((tmp_path / folder / "results.json").read_bytes() for folder in ("one", "two"))
     assert one == two
     document = json.loads(one, parse_constant=lambda name: pytest.fail(name))
-    assert document["schema"] == "shaketable.audit/2"
+    assert document["schema"] == "shaketable.audit/3"
     assert document["results"][0]["tables"]["means"]["columns"] == ["system", "nDCG@10", "queries", "p", "drop"]
     assert document["results"][0]["tables"]["means"]["rows"][0][3] is None
 
@@ -125,10 +125,10 @@ def test_csv_names_are_safe_and_differ() -> None:
         ('{"schema": NaN}', "NaN is not JSON"),
         ("[" * 100_000, "is not a JSON file"),
         ("[]", "is not an audit that this version can read"),
-        ('{"schema": "shaketable.audit/3"}', "'shaketable.audit/3', expected 'shaketable.audit/2'"),
-        ('{"schema": "shaketable.audit/2"}', "is not a whole audit"),
-        ('{"schema": "shaketable.audit/2", "provenance": {}, "results": [3]}', "is not a whole audit"),
-        ('{"schema": "shaketable.audit/2", "provenance": {}, "results": [{"task": "t"}]}', "KeyError: 'question'"),
+        ('{"schema": "shaketable.audit/4"}', "'shaketable.audit/4', expected 'shaketable.audit/3'"),
+        ('{"schema": "shaketable.audit/3"}', "is not a whole audit"),
+        ('{"schema": "shaketable.audit/3", "provenance": {}, "results": [3]}', "is not a whole audit"),
+        ('{"schema": "shaketable.audit/3", "provenance": {}, "results": [{"task": "t"}]}', "KeyError: 'question'"),
     ],
 )
 def test_a_broken_or_foreign_file_is_bad_input(text: str, message: str, tmp_path: Path) -> None:

@@ -211,6 +211,8 @@ def test_it_can_be_drawn():
     result = run(Defence(defences=("st", PIAT), lambdas=(0.8, 0.5), **HOW))
     for figure in result.figures:
         assert draw(figure, result.tables[figure.table]).startswith("<svg"), figure.title
+    assert {figure.source for figure in result.figures} == {"Liu et al. 2024, Fig. 1", "Liu et al. 2024, Fig. 2"}
+    assert result.sources == {"defence": "Liu et al. 2024, Table 1"}
 
 
 def test_a_defence_that_cannot_be_had_is_a_note():

@@ -163,7 +163,7 @@ class TestDepths:
         result = QueryVariation(edits=(EDIT,), depths=(5, 10, 20, 50)).run(deep)
         table = result.tables["depth"]
         assert set(table["depth"]) == {5, 10, 20}
-        assert any("Depth 50 is not in the table" in note for note in result.notes)
+        assert any("The table by depth leaves out 50" in note for note in result.notes)
         for _, row in table.iterrows():
             assert row["queries"] == len(few)
             ends = []

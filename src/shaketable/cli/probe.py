@@ -41,8 +41,9 @@ def probe(
     dtype: o.Dtype = None,
     batch_tokens: o.BatchTokens = None,
 ) -> None:
-    """Probe what rankers prefer: word order, length, fluency, negation and more, or pairs of texts of your own."""
-    from shaketable.cli.console import emit_json, judge, progress, say, show
+    """Probe what rankers prefer, by pairs of texts that differ in one thing: word order, length, negation, ..."""
+    from shaketable.cli.console import emit_json, judge, say, show
+    from shaketable.cli.progress import progress
     from shaketable.data.load import chosen_data
     from shaketable.door.probe import failed_pairs
     from shaketable.door.probe import probe as run
@@ -60,8 +61,8 @@ def probe(
     if json_to:
         emit_json(done.json(), json_to)
     show(done, json_to)
-    say(f"report: {out / 'report.html'}   tables: {out}")
+    say(f"The report is {out / 'report.html'}; the tables are in {out}.")
     if failed := failed_pairs(done):
-        say(f"your own pairs: {failed} did not come out as expected")
+        say(f"{failed} of your own pairs did not come out as expected.", always=True)
     if failed or not rules(done):
         raise typer.Exit(1)

@@ -69,4 +69,8 @@ def attack(
 def written(done: Audit, out: Path) -> str:
     """What is in the file for changed documents, in words."""
     count = len(done["substitution"].attacked)
-    return f"{count} changed documents: {out}" if count else f"no document was changed for the better: {out} is empty"
+    return (
+        f"{count} changed documents are in {out}."
+        if count
+        else f"No document was changed for the better, so {out} is empty."
+    )

@@ -95,6 +95,8 @@ class DeletePunctuation(OfText):
 class Typos(OfText):
     """Misspell every word of which a list knows a common misspelling."""
 
+    spoils: ClassVar[bool] = True
+
     file: str = ""
     """The list: that of the package, or a file, as `text.misspellings` reads them."""
     spare: str = "none"
@@ -111,6 +113,8 @@ class Typos(OfText):
 class ShuffleWords(OfTokens):
     """Shuffle all words and marks, or all noun phrases and the words and marks outside of them."""
 
+    spoils: ClassVar[bool] = True
+
     keep_phrases: bool = False
 
     def reworded(self, parsed: Parsed, text: str, draws: Draws) -> Sequence[str]:
@@ -121,6 +125,8 @@ class ShuffleWords(OfTokens):
 @dataclass(frozen=True)
 class ShuffleSentenceWords(OfTokens):
     """Shuffle the words within each sentence, whose last token, or noun phrase if these are kept, stays."""
+
+    spoils: ClassVar[bool] = True
 
     keep_phrases: bool = False
 
@@ -200,6 +206,8 @@ class ReverseSentences(OfSentences):
 class ReverseWords(OfTokens):
     """Put the last word or mark first, and so on."""
 
+    spoils: ClassVar[bool] = True
+
     def reworded(self, parsed: Parsed, text: str, draws: Draws) -> Sequence[str]:
         return parsed.words()[::-1]
 
@@ -232,6 +240,8 @@ class DeleteSentence(OneByOne):
 @dataclass(frozen=True)
 class ReplaceWithQuery(OfText):
     """Write the query in place of the text."""
+
+    spoils: ClassVar[bool] = True
 
     def edited(self, text: str, query: str, draws: Draws) -> str:
         return query
@@ -286,6 +296,8 @@ class AddNonrelevantSentence(Manipulation):
     query and not for this one; `remark` then says so.
     """
 
+    spoils: ClassVar[bool] = True
+
     place: Literal["end", "start"] = "end"
     parses: ClassVar[bool] = True
 
@@ -333,6 +345,8 @@ def _sources(ground: Ground, qid: str) -> list[JudgedDoc]:
 class KeywordStuffing(OfText):
     """Append the query's words, again and again."""
 
+    spoils: ClassVar[bool] = True
+
     times: int = 5
 
     def __post_init__(self) -> None:
@@ -353,6 +367,8 @@ class DuplicateDocument(OfText):
 @dataclass(frozen=True)
 class BuryAnswer(OneByOne):
     """Move the sentence that has most of the query's words to the end; the first of several."""
+
+    spoils: ClassVar[bool] = True
 
     parses: ClassVar[bool] = True
 
@@ -381,6 +397,8 @@ BOILERPLATE = (
 @dataclass(frozen=True)
 class AppendBoilerplate(OfText):
     """Append a paragraph that says nothing of the topic."""
+
+    spoils: ClassVar[bool] = True
 
     text: str = BOILERPLATE
 

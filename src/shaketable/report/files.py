@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 from shaketable.errors import BadInput
 from shaketable.files import open_binary, written_whole
 from shaketable.report import harmless, missing
+from shaketable.report.answer import answer
+from shaketable.report.gates import Ruling
 from shaketable.report.tables import FORMS
 from shaketable.types import Example, Failure, Figure, Finding, Result
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA = "shaketable.audit/2"
+SCHEMA = "shaketable.audit/3"
 NAME = "results.json"
 
 
@@ -40,28 +42,55 @@ def _about_json(result: Result) -> dict[str, Any]:
         "examples": [plain(asdict(example)) for example in result.examples],
         "failures": [asdict(failure) for failure in result.failures],
         "brief": list(result.brief),
+        "sources": dict(result.sources),
     }
 
 
-def audit_json(results: Sequence[Result], provenance: Mapping[str, object]) -> dict[str, Any]:
-    """A whole audit as plain values: what results.json holds."""
-    return {"schema": SCHEMA, "provenance": plain(provenance), "results": [result_json(r) for r in results]}
+def audit_json(
+    results: Sequence[Result],
+    provenance: Mapping[str, object],
+    rulings: Sequence[Ruling] = (),
+    beside: Mapping[str, object] | None = None,
+) -> dict[str, Any]:
+    """A whole audit as plain values: what results.json holds. The answer is first, and its gates before it.
+
+    `beside` has what else is needed to make the page again, and to compare the audit with another.
+    """
+    return {**_head(results, provenance, rulings, beside), "results": [result_json(r) for r in results]}
 
 
-def write_results(folder: Path, results: Sequence[Result], provenance: Mapping[str, object]) -> None:
+def _head(
+    results: Sequence[Result],
+    provenance: Mapping[str, object],
+    rulings: Sequence[Ruling],
+    beside: Mapping[str, object] | None,
+) -> dict[str, Any]:
+    """All of an audit but its results, in the order of the file."""
+    found = plain(answer(results, provenance, rulings).json())
+    told = {"gates": found.pop("rulings"), "answer": found, **plain(beside or {}), "provenance": plain(provenance)}
+    return {"schema": SCHEMA, **told}
+
+
+def write_results(
+    folder: Path,
+    results: Sequence[Result],
+    provenance: Mapping[str, object],
+    rulings: Sequence[Ruling] = (),
+    beside: Mapping[str, object] | None = None,
+) -> None:
     """Write results.json and the CSV files; the JSON comes last, so where it stands everything does."""
     write_tables(folder, results)
     with written_whole(folder / NAME) as out:
-        out.writelines(_json_text(results, provenance))
+        out.writelines(_json_text(results, _head(results, provenance, rulings, beside)))
 
 
-def _json_text(results: Sequence[Result], provenance: Mapping[str, object]) -> Iterator[str]:
+def _json_text(results: Sequence[Result], head: Mapping[str, Any]) -> Iterator[str]:
     """`audit_json` as text, a row of a table at a time: tables with a row for each query may be large."""
 
     def text(value: object) -> str:
         return json.dumps(value, allow_nan=False)
 
-    yield f'{{"schema": {text(SCHEMA)},\n"provenance": {text(plain(provenance))},\n"results": ['
+    yield "{" + ",\n".join(f"{text(name)}: {text(value)}" for name, value in head.items()) + ',\n"results": ['
     for number, result in enumerate(results):
         yield ",\n" if number else "\n"
         yield text(_about_json(result))[:-1] + ',\n"tables": {'
@@ -100,8 +129,8 @@ def write_per_query(folder: Path, result: Result) -> None:
             out.writelines(f"{m:<22}\tall\t{rows[m].mean():.4f}\n" for m in measures)
 
 
-def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:
-    """The Results and the provenance that `write_results` wrote; a folder stands for the results.json in it."""
+def read_document(path: Path) -> dict[str, Any]:
+    """What a results.json holds, its results as Results; a folder stands for the results.json in it."""
     path = path / NAME if path.is_dir() else path
     with open_binary(path) as raw:
         text = raw.read()
@@ -113,9 +142,16 @@ def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:
     if schema != SCHEMA:
         raise BadInput(f"is not an audit that this version can read (schema {schema!r}, expected {SCHEMA!r})", path)
     try:
-        return [_result(entry) for entry in document["results"]], dict(document["provenance"])
+        results = [_result(entry) for entry in document["results"]]
+        return {**document, "results": results, "provenance": dict(document["provenance"])}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadInput(f"is not a whole audit ({type(error).__name__}: {error}); run the audit again", path) from error
+
+
+def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:
+    """The Results and the provenance that `write_results` wrote."""
+    document = read_document(path)
+    return document["results"], document["provenance"]
 
 
 def csv_names(results: Sequence[Result]) -> dict[tuple[int, str], str]:
@@ -194,16 +230,22 @@ def _result(entry: Mapping[str, Any]) -> Result:
         task=str(entry["task"]),
         question=str(entry["question"]),
         tables={name: _frame(table) for name, table in entry["tables"].items()},
-        figures=tuple(Figure(**_texts(figure)) for figure in entry["figures"]),
+        figures=tuple(_figure(figure) for figure in entry["figures"]),
         notes=tuple(map(str, entry["notes"])),
         findings=tuple(_made(Finding, finding) for finding in entry["findings"]),
         examples=tuple(_made(Example, example) for example in entry["examples"]),
         failures=tuple(Failure(**_texts(failure)) for failure in entry["failures"]),
         brief=tuple(map(str, entry["brief"])),
+        sources=_texts(entry.get("sources", {})),
     )
     if absent := [figure.table for figure in result.figures if figure.table not in result.tables]:
         raise ValueError(f"a figure of {absent[0]!r}, which is not there")
     return result
+
+
+def _figure(entry: Mapping[str, Any]) -> Figure:
+    texts = _texts({name: value for name, value in entry.items() if name != "folded"})
+    return Figure(**texts, folded=bool(entry.get("folded", False)))
 
 
 def _made(kind: type[Any], entry: Mapping[str, Any]) -> Any:

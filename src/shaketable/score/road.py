@@ -8,6 +8,7 @@ one was.
 
 from __future__ import annotations
 
+import logging
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +23,9 @@ import numpy as np
 from shaketable.errors import BadInput, RankerFailed, ShaketableError, users_code
 from shaketable.score.executor import Executor, Here, Job, Origin, Threads, completed
 from shaketable.score.store import Store
-from shaketable.types import Doc, Failure, Ranker, Retriever, Scores, Slate, Watch, ranking, unwatched
+from shaketable.types import Doc, Failure, Ranker, Retriever, Scores, Slate, Watch, beside, ranking, unwatched
+
+LOG = logging.getLogger(__name__)
 
 Unit = TypeVar("Unit")
 Answer = Any
@@ -30,6 +33,8 @@ Answer = Any
 
 LARGEST = float(np.finfo(np.float32).max)
 """Beyond it a score is infinite to `types.ranking`, which sorts by float32."""
+PAIRS = "query-document pairs"
+"""What is counted while a ranker scores."""
 DIGESTS = 500_000
 """Documents whose digests are remembered."""
 
@@ -165,7 +170,7 @@ class Road:
         said = [f"{damaged:,} answers kept on disk were damaged; they were asked for again"] if damaged else []
         said += [
             f"{name} failed on {spent.failed:,} of {spent.queries:,} lists ({spent.failed / spent.queries:.0%}), "
-            "which count in no number"
+            "which count 0 where there are judgements, and in no other number"
             for name, spent in self.spent.items()
             if spent.failed
         ]
@@ -189,8 +194,9 @@ class Road:
         jobs = ((part, asked.job(way, [units[i] for i in part], self.go_on)) for part in parts)
         what = f"{way.verb} with {asked.traits.name}"
         finished: list[int] = []
-        with self.watch(what, sum(weights)) as advance, self._interrupted(what, finished, todo, on_disk):
-            show_beside(advance, asked.ranker)
+        before = spent.seconds
+        with self.watch(what, sum(weights), way.unit) as advance, self._interrupted(what, finished, todo, on_disk):
+            beside(advance, lambda: str(getattr(asked.ranker, "status", "")))
             for part, (answers, seconds, remark) in completed(executor, jobs):
                 for i, answer in zip(part, self._answered(asked, units, part, way, answers), strict=True):
                     values[i] = answer
@@ -203,6 +209,10 @@ class Road:
                     self._keep(way, [(keys[i], values[i]) for i in part if values[i] is not None], on_disk)
                 finished += part
                 advance(sum(way.weight(units[i]) for i in part))
+        if units:
+            new, count = sum(weights), sum(map(way.weight, units))
+            took = f"{new:,} were asked for and took {spent.seconds - before:.1f} seconds"
+            LOG.info("%s: of %s %s, %s were known and %s.", what, f"{count:,}", way.unit, f"{count - new:,}", took)
         spent.queries += len(places)
         spent.failed += sum(any(values[i] is None for i in place) for place in places)
         spent.asked += (
@@ -214,17 +224,23 @@ class Road:
 
     @contextmanager
     def _interrupted(self, what: str, finished: list[int], todo: list[int], on_disk: bool) -> Iterator[None]:
-        """Whoever is stopped from the keyboard is told what is done of it, and whether that is kept."""
+        """Whoever is stopped, from the keyboard or by a ranker, is told what is done, and whether that is kept."""
         try:
             yield
         except KeyboardInterrupt as interrupt:
-            kept = (
-                "are kept: give the same command again to go on"
-                if on_disk and self.store is not None
-                else "are lost, for answers of this ranker are not kept"
-            )
-            count = f"{len(finished):,} of {len(todo):,} answers had come, and {kept}"
-            raise KeyboardInterrupt(f"stopped while {what}: {count}") from interrupt
+            raise KeyboardInterrupt(f"stopped while {what}: {self._done(finished, todo, on_disk)}") from interrupt
+        except RankerFailed as error:
+            if not (finished and on_disk and self.store is not None):
+                raise
+            raise RankerFailed(f"{error}; {self._done(finished, todo, on_disk)}") from error
+
+    def _done(self, finished: list[int], todo: list[int], on_disk: bool) -> str:
+        kept = (
+            "are kept: give the same command again to go on"
+            if on_disk and self.store is not None
+            else "are lost, for answers of this ranker are not kept"
+        )
+        return f"{len(finished):,} of {len(todo):,} answers had come, and {kept}"
 
     def _distinct(
         self, asked: _Asked, way: Way[Unit], wanted: Sequence[Any]
@@ -510,17 +526,13 @@ def shared(size: int, total: int, hands: int) -> int:
     return size if hands == 1 else max(1, min(size, -(-total // (2 * hands))))
 
 
-def show_beside(advance: Any, ranker: Any) -> None:
-    """Let a progress display that can (see `types.Watch`) show what a ranker waits for."""
-    if callable(beside := getattr(advance, "beside", None)):
-        beside(lambda: str(getattr(ranker, "status", "")))
-
-
 class Way(Protocol[Unit]):
     """What is asked for at a time, how it is named, how it is put to a ranker, and how answers are kept."""
 
     @property
     def verb(self) -> str: ...
+    @property
+    def unit(self) -> str: ...
     def units(self, wanted: Any) -> list[Unit]: ...
     def keys(self, seed: bytes, wanted: Any) -> list[bytes]: ...
     def weight(self, unit: Unit) -> int: ...
@@ -541,6 +553,7 @@ class Pairs:
     digest_of: Callable[[Doc], bytes]
     _queries: dict[tuple[bytes, str], bytes] = field(default_factory=dict, repr=False)
     verb = "scoring"
+    unit = PAIRS
 
     def units(self, wanted: Slate) -> list[tuple[str, Doc]]:
         return [(wanted.query, doc) for doc in wanted.docs]
@@ -586,6 +599,7 @@ class Slates:
 
     digest_of: Callable[[Doc], bytes]
     verb = "scoring"
+    unit = PAIRS
 
     def units(self, wanted: Slate) -> list[Slate]:
         return [wanted]
@@ -666,6 +680,7 @@ class Searches:
 
     k: int
     verb = "searching"
+    unit = "queries"
 
     def __post_init__(self) -> None:
         if self.k < 1:

@@ -182,8 +182,8 @@ def shortage(drawn: Sequence[Aim], parts: Sequence[Range], sizes: Sequence[int])
         *([f"{beyond} lie beyond the end of their list"] if beyond else []),
         *([f"{relevant} hold relevant documents only"] if relevant else []),
     ]
-    wanted = f"{len(drawn)} targets in {len(sizes)} lists, where {len(parts) * len(sizes)} were wanted"
-    return f"{wanted}: of the ranges of places, {' and '.join(reasons)}."
+    wanted = f"{len(drawn)} documents were attacked in {len(sizes)} lists, where {len(parts) * len(sizes)} were wanted"
+    return f"{wanted}: of the ranges of places to take them from, {' and '.join(reasons)}."
 
 
 def by_origin(documents: Sequence[Attacked]) -> dict[str, list[Attacked]]:

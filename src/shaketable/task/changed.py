@@ -10,15 +10,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.edit.vary import Variation, prepared
-from shaketable.measure.comparison import BETTER, COLUMNS, Movement, movement, movement_means
+from shaketable.measure.comparison import (
+    BETTER,
+    COLUMNS,
+    Movement,
+    Weights,
+    movement,
+    movement_means,
+    query_means,
+)
 from shaketable.measure.effectiveness import Evaluator, parse
-from shaketable.types import Example, Finding, Run, ranking
+from shaketable.types import Example, Finding, Qrels, Run, ranking
 
 if TYPE_CHECKING:
     from shaketable.bench import Bench
@@ -26,8 +34,8 @@ if TYPE_CHECKING:
 PIPELINE = "pipeline"
 RERANKER = "re-ranker"
 SETTINGS = (
-    "pipeline: the first stage and the ranker both see the changed query; "
-    "re-ranker: the candidates stay those of the original query, and only the ranker sees the changed one."
+    "In the setting 'pipeline' the first stage and the ranker both see the changed query; in the setting 're-ranker' "
+    "the candidates stay those of the original query, and only the ranker sees the changed one."
 )
 
 
@@ -79,6 +87,7 @@ class Shaken:
     new: Run
     before: NDArray[np.float64] | None
     after: NDArray[np.float64] | None
+    qrels: Qrels = field(default_factory=dict)
 
     @cached_property
     def movements(self) -> list[Movement]:
@@ -86,13 +95,33 @@ class Shaken:
         tops = {key: ranking(scores) for key, scores in self.old.items()}
         return [movement(tops[str(i)], ranking(self.new[str(i)])) for i in range(len(self.trials))]
 
+    def drops(self, places: Sequence[int] | None = None, weights: Weights | None = None) -> dict[str, float]:
+        """What each query adds to the drop of the mean, in per cent, by all trials or those at some places.
+
+        Empty without judgements, or where all was 0.
+        """
+        if self.before is None or self.after is None:
+            return {}
+        chosen = range(len(self.trials)) if places is None else places
+        qids = [self.trials[i].qid for i in chosen]
+        return drops(*(query_means(qids, values[list(chosen)]) for values in (self.before, self.after)), weights)
+
+    def overlaps(self, places: Sequence[int] | None = None) -> dict[str, float]:
+        """The share of the first ten documents that stay, by query."""
+        chosen = range(len(self.trials)) if places is None else places
+        known = [i for i in chosen if not np.isnan(self.movements[i].overlap)]
+        return query_means([self.trials[i].qid for i in known], [self.movements[i].overlap for i in known])
+
     def example(self, ranker: str, place: int, shake: str) -> Example:
-        """A trial as an example: the texts, the values, and the relevant or first document that fell furthest."""
+        """A trial as an example: the texts, the values, and a document that moved.
+
+        That is the relevant one that fell furthest, or rose furthest where the value rose; without judgements, or if no
+        relevant document moved, it is the one that was first.
+        """
         trial, key = self.trials[place], str(place)
         old, new = ranking(self.old[key]), ranking(self.new[key])
-        document = old[0] if old else ""
-        after = new.index(document) + 1 if document in new else 0
         values = [float("nan") if v is None else float(v[place]) for v in (self.before, self.after)]
+        document = self._moved(trial.qid, old, new, values[1] > values[0]) or (old[0] if old else "")
         return Example(
             ranker,
             trial.qid,
@@ -102,9 +131,29 @@ class Shaken:
             values[0],
             values[1],
             document,
-            1 if old else 0,
-            after,
+            _place(old, document),
+            _place(new, document),
         )
+
+    def _moved(self, qid: str, old: Sequence[str], new: Sequence[str], rising: bool) -> str:
+        """The relevant document of either list's first ten that fell furthest, or rose; "" if none did."""
+        relevant = [docno for docno in (*old[:10], *new[:10]) if self.qrels.get(qid, {}).get(docno, 0) > 0]
+        below = max(len(old), len(new)) + 1
+        falls = {d: (_place(new, d) or below) - (_place(old, d) or below) for d in relevant}
+        furthest = max(falls, key=lambda d: -falls[d] if rising else falls[d], default="")
+        return furthest if furthest and falls[furthest] and (falls[furthest] < 0) == rising else ""
+
+
+def drops(before: Mapping[str, float], after: Mapping[str, float], weights: Weights | None = None) -> dict[str, float]:
+    """What each query that has both values adds to the drop of their mean, in per cent of the mean before.
+
+    >>> drops({"a": 0.5, "b": 0.5}, {"a": 0.25, "b": 0.5})
+    {'a': -50.0, 'b': 0.0}
+    """
+    both = [qid for qid in before if qid in after]
+    heavy = [weights[qid] for qid in both] if weights else None
+    start = float(np.average([before[qid] for qid in both], weights=heavy)) if both else 0.0
+    return {qid: 100 * (after[qid] - before[qid]) / start for qid in both} if start else {}
 
 
 def shake(bench: Bench, ranker: str, trials: Sequence[Trial], measure: str, setting: str) -> Shaken:
@@ -113,7 +162,13 @@ def shake(bench: Bench, ranker: str, trials: Sequence[Trial], measure: str, sett
     old, new = runs_of(bench, ranker, plain, setting), runs_of(bench, ranker, trials, setting)
     if not bench.qrels:
         return Shaken(trials, old, new, None, None)
-    return Shaken(trials, old, new, values_of(bench, measure, plain, old), values_of(bench, measure, trials, new))
+    before, after = values_of(bench, measure, plain, old), values_of(bench, measure, trials, new)
+    return Shaken(trials, old, new, before, after, bench.qrels)
+
+
+def _place(docnos: Sequence[str], docno: str) -> int:
+    """Where a document stands, from 1; 0 if it is not there."""
+    return docnos.index(docno) + 1 if docno in docnos else 0
 
 
 def stability_rows(
@@ -126,20 +181,34 @@ def stability_rows(
     ]
 
 
-def stability_findings(rows: Sequence[Mapping[str, Any]], by: str) -> list[Finding]:
-    """These rows as findings, such as "overlap(misspelling)" and "RBO(misspelling)"."""
-    return [
-        Finding(
-            row["ranker"],
-            f"{'overlap' if row['measure'] == COLUMNS['overlap'] else row['measure']}({row[by]})",
-            row["mean"],
-            row["low"],
-            row["high"],
-            row["queries"],
-            better=BETTER[row["measure"]],
+Added: TypeAlias = Mapping[tuple[str, str], Mapping[str, float]]
+"""(what was done to the queries, ranker) -> what each query adds to a number."""
+
+
+def stability_findings(
+    rows: Sequence[Mapping[str, Any]], by: str, overlaps: Added, facets: Mapping[str, str]
+) -> list[Finding]:
+    """These rows as findings, such as "overlap(misspelling)" and "RBO(misspelling)".
+
+    `facets` says what the overlap speaks for: a facet for each thing that was done, and nothing where judgements do.
+    """
+    findings = []
+    for row in rows:
+        overlap = row["measure"] == COLUMNS["overlap"]
+        findings.append(
+            Finding(
+                row["ranker"],
+                f"{'overlap' if overlap else row['measure']}({row[by]})",
+                row["mean"],
+                row["low"],
+                row["high"],
+                row["queries"],
+                better=BETTER[row["measure"]],
+                facet=facets.get(row[by], "") if overlap else "",
+                values=overlaps[row[by], row["ranker"]] if overlap else {},
+            )
         )
-        for row in rows
-    ]
+    return findings
 
 
 def originals(bench: Bench, variations: Sequence[Variation]) -> list[Trial]:

@@ -6,6 +6,7 @@ Wu, Zhang, Guo, Fan, Cheng. Are neural ranking models robust? TOIS 2022, section
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,10 +16,11 @@ from shaketable.edit.vary import chance_of, refuse_documents_edit
 from shaketable.errors import check_within
 from shaketable.measure.change import drop_rate
 from shaketable.measure.comparison import EXPLAINED, compare, mean_movement, query_means, starred
+from shaketable.measure.facets import TYPOS, WORDING
 from shaketable.measure.significance import FEWEST_QUERIES
 from shaketable.registry import EDITS
-from shaketable.task.changed import RERANKER, Shaken, Trial, shake, stability_findings, stability_rows
-from shaketable.task.sliced import sliced
+from shaketable.task.changed import RERANKER, Added, Shaken, Trial, shake, stability_findings, stability_rows
+from shaketable.task.sliced import SLICES, sliced
 from shaketable.types import Context, Example, Figure, Finding, Result
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
     from shaketable.bench import Bench
 
+FACETS = {"1-char": TYPOS, "word": WORDING}
+"""What one slip, and one changed word, speak for. Two slips in a query are few people's."""
 NAMES = {"char_attack": "1-char", "char_attack(edits=2)": "2-char", "word_attack": "word"}
 EXAMPLES = 3
 
@@ -68,6 +72,8 @@ class QueryAttack:
         stability: list[dict[str, Any]] = []
         details: list[dict[str, Any]] = []
         examples: list[Example] = []
+        lost: dict[tuple[str, str], Mapping[str, float]] = {}
+        stay: dict[tuple[str, str], Mapping[str, float]] = {}
         for name in bench.scoring:
             for attack, attacked in applicable.items():
                 shaken = shake(bench, name, [a.trial for a in attacked], self.measure, RERANKER)
@@ -75,6 +81,7 @@ class QueryAttack:
                 stability += stability_rows(
                     bench, {"attack": attack, "ranker": name}, [a.trial.qid for a in attacked], shaken.movements
                 )
+                lost[attack, name], stay[attack, name] = shaken.drops(weights=bench.weights), shaken.overlaps()
                 details += _details(attack, name, attacked, shaken)
                 examples += _worst(name, attack, shaken)
         summary = pd.DataFrame(rows)
@@ -88,10 +95,10 @@ class QueryAttack:
             "What does a slip of the keyboard, or a changed word, cost?",
             tables | slices,
             _figures(bool(bench.qrels)) if len(summary) else (),
-            tuple(self._notes(bench, attacks)),
+            (*self._notes(bench, attacks), *([SLICES] if slices else [])),
             (
-                *_findings(summary, bool(bench.qrels)),
-                *stability_findings(stability, "attack"),
+                *(self._findings(summary, lost) if bench.qrels else ()),
+                *stability_findings(stability, "attack", stay, {} if bench.qrels else FACETS),
                 *worst_slices,
             ),
             tuple(examples),
@@ -143,6 +150,23 @@ class QueryAttack:
             "queries": compared.n,
         } | moved
 
+    def _findings(self, summary: pd.DataFrame, lost: Added) -> list[Finding]:
+        return [
+            Finding(
+                row["ranker"],
+                f"drop({row['attack']})",
+                row["drop %"],
+                row["drop % low"],
+                row["drop % high"],
+                int(row["queries"]),
+                row["p (Holm)"],
+                against=f"its own {self.measure}",
+                facet=FACETS.get(row["attack"], ""),
+                values=lost[row["attack"], row["ranker"]],
+            )
+            for _, row in summary.iterrows()
+        ]
+
     def _slices(self, bench: Bench, details: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], list[Finding]]:
         """The change of value, or without judgements the overlap, by slices of the queries."""
         if not len(details):
@@ -150,22 +174,29 @@ class QueryAttack:
         return sliced(bench, details, "change" if bench.qrels else "overlap@10", "change under query attack")
 
     def _notes(self, bench: Bench, attacks: dict[str, list[Attacked]]) -> list[str]:
-        notes = [f"Ranked are the candidates of the original query: {bench.pool}."]
+        notes = [f"Each ranker ranks {bench.pool}. The candidates are those of the original query."]
         if bench.qrels:
             notes += [
                 (
-                    f"before, after: {self.measure} of the original and of the attacked queries, means over "
-                    f"{self.draws} draws for each query; drop %: the difference in per cent, negative where it hurts."
+                    f"'before' and 'after' are {self.measure} of the original and of the attacked queries, with "
+                    f"{self.draws} attacks on each query, drawn at random; 'drop %' is the difference in per cent of "
+                    "'before', negative where the attack hurts. For example, 1-char changes one letter."
                 ),
-                "low, high: 95 % bootstrap interval of the drop over queries.",
+                (
+                    "'low' and 'high' are the ends of the 95 % interval of the drop over queries; 'p (Holm)' is by a "
+                    "paired t-test, corrected for all rows, and a star marks p below 0.05. 'sd over draws' is the "
+                    "standard deviation of the drop from draw to draw, and 'effect size' is Cohen's d: the mean "
+                    "change, divided by the standard deviation of the changes."
+                ),
             ]
         notes.append(EXPLAINED)
+        notes.append("The table 'shares of edits' counts the 'edits' of each kind; 'share %' is their percentage.")
         if len(bench.queries) < FEWEST_QUERIES:
-            notes.append(f"There are fewer than {FEWEST_QUERIES} queries: no drop is marked as significant.")
+            notes.append(f"There are fewer than {FEWEST_QUERIES} queries, so no drop is marked as significant.")
         wanted = len(bench.queries) * self.draws
         for name, attacked in attacks.items():
             if missing := wanted - len(attacked):
-                notes.append(f"{name} did not apply to {missing} of {wanted} queries and draws.")
+                notes.append(f"The attack {name} could not be made in {missing} of {wanted} cases.")
         return notes
 
 
@@ -205,21 +236,25 @@ def _shares(attacks: dict[str, list[Attacked]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["attack", "edit", "share %", "edits"])
 
 
-def _findings(summary: pd.DataFrame, judged: bool) -> list[Finding]:
-    findings = []
-    for _, row in summary.iterrows():
-        about = {"ranker": row["ranker"], "n": int(row["queries"])}
-        if judged:
-            ends = {"low": row["drop % low"], "high": row["drop % high"], "p": row["p (Holm)"]}
-            findings.append(Finding(name=f"drop({row['attack']})", value=row["drop %"], **ends, **about))
-    return findings
-
-
 def _figures(judged: bool) -> tuple[Figure, ...]:
     if not judged:
-        title = "Share of the first ten documents that stay"
+        title = "The share of the first ten documents that stay among the first ten"
         return (Figure("bars", "query attack", title, x="ranker", y="overlap@10", color="attack"),)
     return (
-        Figure("bars", "query attack", "Drop of the mean, in per cent", x="ranker", y="drop %", color="attack"),
-        Figure("heatmap", "query attack", "Drop %, attack by ranker", x="ranker", y="attack", color="drop %"),
+        Figure(
+            "bars",
+            "query attack",
+            "What each attack costs, in per cent of the mean",
+            x="ranker",
+            y="drop %",
+            color="attack",
+        ),
+        Figure(
+            "heatmap",
+            "query attack",
+            "What each attack costs each ranker, in per cent of the mean",
+            x="ranker",
+            y="attack",
+            color="drop %",
+        ),
     )
