@@ -50,10 +50,10 @@ def audit(
     seconds_per_request: o.Latency = 0.2,
 ) -> None:
     """Audit rankers: run every robustness task that applies to them and to the data, and write a report."""
-    import shaketable as st
     from shaketable.cli.console import emit_json, emit_rulings, say, show_plan, show_verdict
     from shaketable.cli.progress import progress
     from shaketable.data.load import chosen_data
+    from shaketable.door import audit as door
     from shaketable.door.audit import read_gates, save_ruled
     from shaketable.door.plan import check_names
     from shaketable.door.plan import plan as planned
@@ -69,8 +69,8 @@ def audit(
     if plan:
         cost = planned(*given, **where, price_per_1k=price_per_1k, seconds_per_request=seconds_per_request)
         return show_plan(cost, json_to)
-    hands = st.workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
-    done = st.audit(*given, **where, keep_going=keep_going, executor=hands, gated=gate)
+    hands = door.workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
+    done = door.audit(*given, **where, keep_going=keep_going, executor=hands, gated=gate)
     done = save_ruled(done, out, gates, {"fail-under": fail_under, "rules": rules, "gate": gate})
     if json_to:
         emit_json(done.json(), json_to)
