@@ -29,7 +29,7 @@ RAY, HERE, LOG = "local", "this process", "spent.txt"
 
 
 class Spending:
-    """Lengths of texts, at 20 ms of the processor a pair; it writes down when it was busy and what its process spent."""
+    """Lengths of texts, at 20 ms of the processor a pair; it writes down when it was busy, and what was spent."""
 
     name = "spending"
     fingerprint = "spending 20 ms"
