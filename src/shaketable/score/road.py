@@ -521,9 +521,9 @@ def shared(size: int, total: int, hands: int) -> int:
     """The size of chunks, made smaller where there is too little for each of several hands to have a few of them.
 
     >>> shared(512, 600, 1), shared(512, 600, 2), shared(512, 1_000_000, 64)
-    (512, 150, 512)
+    (512, 75, 512)
     """
-    return size if hands == 1 else max(1, min(size, -(-total // (2 * hands))))
+    return size if hands == 1 else max(1, min(size, -(-total // (4 * hands))))
 
 
 class Way(Protocol[Unit]):
