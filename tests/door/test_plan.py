@@ -13,6 +13,7 @@ import shaketable as st
 from shaketable.door.plan import check_names, plan
 from shaketable.errors import BadInput, RankerFailed, UnknownName
 from shaketable.rankers.remote import HTTP
+from shaketable.report.gates import Bound
 from shaketable.score.sending import nothing_sent
 from shaketable.types import Scores, Slate
 from tests.servers import Server, cohere, running
@@ -63,18 +64,18 @@ class TestRules:
     @pytest.mark.parametrize("name", ["overlp(1-char)", "counting.RBO(1-chr)", "drop(wrod).low"])
     def test_a_mistyped_name(self, name):
         with pytest.raises(UnknownName, match="did you mean"):
-            check_names([name], *self.given(), depth=20)
+            check_names([Bound.parse(f"{name}>0")], *self.given(), depth=20)
         assert self.ranker.asked == 0
 
     @pytest.mark.parametrize(
         "name", ["overlap(1-char)", "counting.overlap(1-char)", "drop(word).low", "quite another thing"]
     )
     def test_names_that_come_up_or_may_come_up_with_more_queries(self, name):
-        check_names([name], *self.given(), depth=20)
+        check_names([Bound.parse(f"{name}>0")], *self.given(), depth=20)
         assert self.ranker.asked == 0
 
     def test_measures(self):
-        check_names(["nDCG@10"], *self.given(["effectiveness"]))
+        check_names([Bound.parse("nDCG@10>0")], *self.given(["effectiveness"]))
         with pytest.raises(UnknownName, match="did you mean nDCG@10"):
             check_names(["nDGC@10"], *self.given(["effectiveness"]), depth=20)
 
@@ -84,7 +85,7 @@ class TestRules:
         files = f"files?queries={tmp_path}/queries.tsv&docs={tmp_path}/docs.tsv"
         for name in ("nDCG@10", "counting.nDCG@10"):
             with pytest.raises(BadInput, match="only judgements can tell"):
-                check_names([name], *self.given(["agreement"], files))
+                check_names([Bound.parse(f"{name}>0")], *self.given(["agreement"], files))
 
 
 def test_nothing_that_was_made_up_is_kept():
