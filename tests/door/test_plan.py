@@ -77,7 +77,7 @@ class TestRules:
     def test_measures(self):
         check_names([Bound.parse("nDCG@10>0")], *self.given(["effectiveness"]))
         with pytest.raises(UnknownName, match="did you mean nDCG@10"):
-            check_names(["nDGC@10"], *self.given(["effectiveness"]), depth=20)
+            check_names([Bound.parse("nDGC@10>0")], *self.given(["effectiveness"]), depth=20)
 
     def test_what_only_judgements_can_tell(self, tmp_path):
         (tmp_path / "queries.tsv").write_text("q1\toak\n")
