@@ -9,8 +9,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constr
 audit: $(VENV)/.core            ## run the main job on the bundled sample
 	$(BIN)/shaketable audit
 
-test: $(VENV)/.everything       ## all tests
-	$(BIN)/python -m pytest
+test: $(VENV)/.everything       ## all tests, side by side on the cores there are; a library's own threads would only get in each other's way
+	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 check: $(VENV)/.everything      ## style, types, layers
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from math import exp
 from typing import Any
 
 Answer = tuple[int, Any, dict[str, str]]
@@ -153,7 +154,7 @@ def tei(nth: int, body: Any) -> Answer:
 
 
 def infinity(*models: str) -> Reply:
-    """infinity: the model must be one of those that it serves, which it lists at /models."""
+    """infinity: the model must be one of those that it serves, which it lists at /models; sigmoids unless told."""
 
     def reply(nth: int, body: Any) -> Answer:
         if refusal := missing(body, "query", "documents"):
@@ -163,6 +164,8 @@ def infinity(*models: str) -> Reply:
             said = f"Invalid model: Engine for model name `{name}` not found. Available model names are {list(models)}"
             return 400, {"error": {"message": said, "type": None, "param": None, "code": 400}}, {}
         results = ranked(body["query"], body["documents"], document=None)[: body.get("top_n")]
+        if not body.get("raw_scores"):
+            results = [row | {"relevance_score": 1 / (1 + exp(-row["relevance_score"]))} for row in results]
         usage = {"prompt_tokens": 10, "total_tokens": 10}
         return 200, {"object": "rerank", "results": results, "model": name, "usage": usage, "id": "infinity-1"}, {}
 

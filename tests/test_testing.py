@@ -44,7 +44,6 @@ class Toy:
 @pytest.mark.parametrize(
     "ranker",
     [Overlap(), Normalised(), Vectors(), Toy(), Toy(pointwise=True), Toy(lambda slates: [by_place(s) for s in slates])],
-    ids=repr,
 )
 def test_good_rankers_pass(ranker, given):
     check_ranker(ranker, given)

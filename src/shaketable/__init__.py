@@ -15,6 +15,8 @@ _PLACES = {
     "load": "shaketable.data.load",
     "audit": "shaketable.door.audit",
     "Audit": "shaketable.door.audit",
+    "read_audit": "shaketable.door.audit",
+    "compare": "shaketable.door.compare",
     "evaluate": "shaketable.door.evaluate",
     "probe": "shaketable.door.probe",
     "attack": "shaketable.door.attack",
@@ -23,6 +25,7 @@ _PLACES = {
     "vary": "shaketable.door.vary",
     "train": "shaketable.door.train",
     "train_kinds": "shaketable.door.train_kinds",
+    "workers": "shaketable.door.workers",
     "Bench": "shaketable.bench",
     "Collection": "shaketable.types",
     "Doc": "shaketable.types",
@@ -53,18 +56,33 @@ def __dir__() -> list[str]:
     return __all__
 
 
-if TYPE_CHECKING:
-    from shaketable.bench import Bench
-    from shaketable.data.load import load
-    from shaketable.door.attack import attack
-    from shaketable.door.audit import Audit, audit
-    from shaketable.door.evaluate import evaluate
-    from shaketable.door.parity import parity
-    from shaketable.door.probe import probe
-    from shaketable.door.rank import rank
-    from shaketable.door.train import train
-    from shaketable.door.train_kinds import train_kinds
-    from shaketable.door.vary import vary
-    from shaketable.errors import ShaketableError
-    from shaketable.registry import ATTACKS, EDITS, LEARNERS, MEASURES, PROBES, RANKERS, TASKS
-    from shaketable.types import Collection, Doc, Finding, Query, Result, Slate
+if TYPE_CHECKING:  # by their own names, so that type checkers let others have them
+    from shaketable.bench import Bench as Bench
+    from shaketable.data.load import load as load
+    from shaketable.door.attack import attack as attack
+    from shaketable.door.audit import Audit as Audit
+    from shaketable.door.audit import audit as audit
+    from shaketable.door.audit import read_audit as read_audit
+    from shaketable.door.compare import compare as compare
+    from shaketable.door.evaluate import evaluate as evaluate
+    from shaketable.door.parity import parity as parity
+    from shaketable.door.probe import probe as probe
+    from shaketable.door.rank import rank as rank
+    from shaketable.door.train import train as train
+    from shaketable.door.train_kinds import train_kinds as train_kinds
+    from shaketable.door.vary import vary as vary
+    from shaketable.door.workers import workers as workers
+    from shaketable.errors import ShaketableError as ShaketableError
+    from shaketable.registry import ATTACKS as ATTACKS
+    from shaketable.registry import EDITS as EDITS
+    from shaketable.registry import LEARNERS as LEARNERS
+    from shaketable.registry import MEASURES as MEASURES
+    from shaketable.registry import PROBES as PROBES
+    from shaketable.registry import RANKERS as RANKERS
+    from shaketable.registry import TASKS as TASKS
+    from shaketable.types import Collection as Collection
+    from shaketable.types import Doc as Doc
+    from shaketable.types import Finding as Finding
+    from shaketable.types import Query as Query
+    from shaketable.types import Result as Result
+    from shaketable.types import Slate as Slate

@@ -8,6 +8,7 @@ kept, named by all that it depends on, and never learned twice.
 
 from __future__ import annotations
 
+import logging
 import platform
 import sys
 import time
@@ -53,10 +54,16 @@ from shaketable.types import (
     Run,
     ScoreTable,
     Slate,
+    Watch,
     fingerprint,
     ranking,
+    unwatched,
 )
 
+LOG = logging.getLogger(__name__)
+
+WINDOW = 2_000
+"""Queries whose candidates are scored at a time: with 100 documents each, their texts are some 100 MB."""
 LIBRARIES = ("numpy", "scipy", "pandas", "ir-measures", "torch", "transformers", "lightgbm")
 """Whose versions numbers may depend on, as far as they are loaded."""
 
@@ -223,8 +230,10 @@ class Bench:
         if name not in self._memory.rankers:
             model = self._model(name)
             ours = type(model).__module__.startswith("shaketable.")  # then an error is ours too
+            started = time.perf_counter()
             with nullcontext() if ours else users_code(f"ranker {name} cannot be opened"):
                 self._memory.rankers[name] = model.open(self.collection)
+            LOG.info("The ranker %s was opened in %.1f seconds.", name, time.perf_counter() - started)
         return self._memory.rankers[name]
 
     def run(self, name: str) -> Run:
@@ -277,16 +286,22 @@ class Bench:
         return self.rerank(name, texts, self.first_stage_finds(texts))
 
     def rerank(self, name: str, queries: Mapping[str, str], candidates: Run) -> Run:
-        """Score candidate documents for these query texts; a query the ranker failed on is absent."""
+        """Score candidate documents for these query texts; a query the ranker failed on is absent.
+
+        Of very many queries, the texts of some are in memory at a time.
+        """
         qids = [qid for qid in queries if candidates.get(qid)]
-        docnos = {qid: ranking(candidates[qid]) for qid in qids}
-        slates = [Slate(queries[qid], self.documents(docnos[qid])) for qid in qids]
-        answers = self.road.score(self.ranker(name), slates, name, self.origin(name))
-        return {
-            qid: dict(zip(docnos[qid], scores.tolist(), strict=True))
-            for qid, scores in zip(qids, answers, strict=True)
-            if scores is not None
-        }
+        run: dict[str, Mapping[str, float]] = {}
+        for start in range(0, len(qids), WINDOW):
+            docnos = {qid: ranking(candidates[qid]) for qid in qids[start : start + WINDOW]}
+            slates = [Slate(queries[qid], self.documents(listed)) for qid, listed in docnos.items()]
+            answers = self.road.score(self.ranker(name), slates, name, self.origin(name))
+            run |= {
+                qid: dict(zip(listed, scores.tolist(), strict=True))
+                for (qid, listed), scores in zip(docnos.items(), answers, strict=True)
+                if scores is not None
+            }
+        return run
 
     def documents(self, docnos: Sequence[str]) -> tuple[Doc, ...]:
         """Documents of the collection by their docnos, for a slate."""
@@ -314,17 +329,58 @@ class Bench:
         Without a folder it is kept under $SHAKETABLE_HOME, named by all that it depends on, and learned once. Where no
         queries to validate on are named, the split validation or dev is taken, or a fifth held out.
         """
+        (model,) = self.together([self.prepared(learner, train, valid, plan, folder, overwrite)])
+        return model
+
+    def prepared(
+        self,
+        learner: str | Learner,
+        train: str | Sequence[str] = TRAIN,
+        valid: str | Sequence[str] | None = None,
+        plan: Plan | None = None,
+        folder: str | Path | None = None,
+        overwrite: bool = False,
+        where: str = "",
+    ) -> Saved | Job:
+        """What `fit` finds or does: a model that is kept, or the job of learning it, for `together`.
+
+        A job brings its own queries, judgements and candidates: of its origin, only documents are used. `where` is what
+        the reader calls the training, for the error of one that cannot be done.
+        """
         how: Learner = LEARNERS.build(learner) if isinstance(learner, str) else learner
         qids, judges = self.parts(train, valid)
         place = Path(folder) if folder is not None else self._place(how, qids, judges, plan)
         if folder is None and self._is_kept(place):
+            LOG.info("%s was trained before; its model is in %s.", LEARNERS.spec(how), place)
             return Saved(str(place))
-        candidates = self.candidates_of([*qids, *judges])
-        arguments = (how, qids, judges, self.seed, plan, candidates, place, self.depth, self.road.watch, overwrite)
-        origin = Origin(self.collection.source) if self.collection.source else None
-        ((_, model),) = completed(self.road.executor, [(0, Job(_fitted, self.collection, arguments, origin))])
-        saved: Saved = model
-        return saved
+        known = {qid: self.collection.queries[qid] for qid in (*qids, *judges)}
+        judged = {qid: grades for qid in known if (grades := self.collection.qrels.get(qid)) is not None}
+        found = self.candidates_of(list(known)) or {}
+        candidates = {qid: found[qid] for qid in known if qid in found}
+        about = (known, judged, candidates, qids, judges)
+        arguments = (place, how, *about, self.seed, plan, self.depth, overwrite, where)
+        return Job(_fitted, self.collection, arguments, self._documents, {"watch": self.road.watch}, leaves=place)
+
+    def together(self, wanted: Sequence[Saved | Job], told: Callable[[int], None] = lambda done: None) -> list[Saved]:
+        """The models that were wanted, those that are not there yet learned by whoever does the road's work.
+
+        `told` hears of each that is done.
+        """
+        jobs = {one.arguments[0]: one for one in wanted if isinstance(one, Job)}
+        told(sum(isinstance(one, Saved) for one in wanted))
+        made: dict[Path, Saved] = {}
+        started = time.perf_counter()
+        for place, model in completed(self.road.executor, jobs.items()):
+            made[place] = model
+            learner, seconds = LEARNERS.spec(jobs[place].arguments[1]), time.perf_counter() - started
+            LOG.info("%s was trained, after %.1f seconds; its model is in %s.", learner, seconds, place)
+            told(1)
+        return [one if isinstance(one, Saved) else made[one.arguments[0]] for one in wanted]
+
+    def is_fitted(self, learner: str) -> bool:
+        """Was what `fit` makes of the split train kept before, so that nothing has to be trained?"""
+        how: Learner = LEARNERS.build(learner)
+        return self._is_kept(self._place(how, *self.parts(TRAIN, None), None))
 
     def fit_folds(
         self,
@@ -343,8 +399,10 @@ class Bench:
         refuse_taken(folder, overwrite=overwrite)
         judged = [qid for qid in self.collection.queries if self.collection.qrels.get(qid)]
         joined: dict[str, Mapping[str, float]] = {}
-        for fold in folds(judged, k, self.seed):
-            joined |= self._test_lists(self.fit(learner, fold.train, valid=fold.valid, plan=plan), fold)
+        dealt = folds(judged, k, self.seed)
+        models = self.together([self.prepared(learner, fold.train, fold.valid, plan) for fold in dealt])
+        for fold, model in zip(dealt, models, strict=True):
+            joined |= self._test_lists(model, fold)
         card = {"learner": _spec(learner), "folds": k, "seed": self.seed, "train": {"queries": len(judged)}}
         runfile.save({qid: joined[qid] for qid in judged if qid in joined}, folder, card, overwrite=overwrite)
         return Saved(str(folder))
@@ -375,14 +433,11 @@ class Bench:
             raise BadInput(
                 "settings are chosen on validation queries, and there are none; name some, or cut the queries"
             )
-        trials = []
-        points = list(product(*grid.values()))
-        with self.road.watch(f"tuning {LEARNERS.spec(how)}", len(points)) as advance:
-            for point in points:
-                settings = dict(zip(grid, point, strict=True))
-                model = self.fit(replace(how, **settings), qids, valid=judges, plan=plan)  # type: ignore[type-var]
-                trials.append(settings | {"valid": float(model.card()["value"])})
-                advance(1)
+        points = [dict(zip(grid, point, strict=True)) for point in product(*grid.values())]
+        with self.road.watch(f"tuning {LEARNERS.spec(how)}", len(points), "trials") as advance:
+            wanted = [self.prepared(replace(how, **point), qids, judges, plan) for point in points]  # type: ignore[type-var]
+            models = self.together(wanted, advance)
+        trials = [point | {"valid": float(model.card()["value"])} for point, model in zip(points, models, strict=True)]
         winner = max(trials, key=lambda trial: trial["valid"])
         return Tuned(replace(how, **{name: winner[name] for name in grid}), trials)  # type: ignore[type-var]
 
@@ -420,7 +475,13 @@ class Bench:
             same = bool(self.collection.source) and RANKERS.build(text) == model
         except ShaketableError:
             same = False
-        return Origin(self.collection.source, text) if same else None
+        return Origin(self.collection.source, text, self.collection.docs.fingerprint) if same else None
+
+    @property
+    def _documents(self) -> Origin | None:
+        """Where another process can open the documents."""
+        source, docs = self.collection.source, self.collection.docs
+        return Origin(source, documents=docs.fingerprint) if source else None
 
     def summary(self) -> dict[str, str]:
         """The facts a reader needs before any number."""
@@ -520,7 +581,7 @@ class Bench:
 
     def _test_lists(self, model: Saved, fold: Fold) -> Run:
         whole = self.collection
-        test = replace(whole, queries={qid: whole.queries[qid] for qid in fold.test}, splits={}, source="")
+        test = replace(whole, queries={qid: whole.queries[qid] for qid in fold.test}, splits={})
         return replace(self.on(test), models={model.path: model}, limit=None).run(model.path)
 
     @cached_property
@@ -538,30 +599,29 @@ class Bench:
 
 def _fitted(
     collection: Collection,
+    folder: Path,
     learner: Learner,
+    queries: Mapping[str, Query],
+    qrels: Qrels,
+    candidates: Run,
     train: Sequence[str],
     valid: Sequence[str],
     seed: int,
     plan: Plan | None,
-    candidates: Run | None,
-    folder: Path,
     depth: int,
-    watch: Any,
     overwrite: bool,
+    where: str,
+    watch: Watch = unwatched,
 ) -> Model:
     """`Learner.fit` as a job."""
-    return learner.fit(
-        collection,
-        train,
-        valid=valid,
-        seed=seed,
-        plan=plan,
-        candidates=candidates,
-        folder=folder,
-        depth=depth,
-        watch=watch,
-        overwrite=overwrite,
-    )
+    asked = replace(collection, queries=queries, qrels=qrels, splits={}, candidates={}, variants={})
+    what: Any = {"valid": valid, "seed": seed, "plan": plan, "candidates": candidates, "depth": depth}
+    try:
+        return learner.fit(asked, train, **what, folder=folder, watch=watch, overwrite=overwrite)
+    except BadInput as error:
+        if not where:
+            raise
+        raise BadInput(f"it cannot be trained on {where} ({error})") from error
 
 
 def _spec(learner: str | Learner) -> str:

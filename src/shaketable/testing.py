@@ -13,6 +13,7 @@ import dataclasses
 from collections.abc import Sequence
 from copy import deepcopy
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,14 @@ from shaketable.attacks.drive import drive
 from shaketable.attacks.target import Target
 from shaketable.chance import draws_for
 from shaketable.data.corpus import MemoryCorpus
+from shaketable.door.audit import audit
+from shaketable.door.names import several
 from shaketable.errors import ShaketableError
 from shaketable.probes.ground import Ground
 from shaketable.rankers.python import adapt
 from shaketable.registry import RANKERS, Catalogue
+from shaketable.report.gates import Gate
+from shaketable.report.rules import gates_of
 from shaketable.score.road import ask
 from shaketable.types import (
     Attack,
@@ -170,6 +175,27 @@ def check_model(model: Model, collection: Collection) -> None:
         require(close(a, b), f"{kind}: opened twice it must score alike; the query {slate.query!r} had {a} and {b}")
     if isinstance(ranker, Retriever):
         check_retriever(ranker, queries)
+
+
+def assert_robust(
+    ranker: Any,
+    data: str | Path | Collection = "sample",
+    rules: str | Path | Gate | Sequence[str | Path | Gate] = (),
+    tasks: Any = (),
+    **options: Any,
+) -> None:
+    """Audit a ranker, anything that `shaketable.audit` takes, and let the test fail with what rules it breaks.
+
+        def test_my_ranker():
+            assert_robust(MyRanker(), "my-beir-folder", ["nDCG@10.low>=0.35", "drop(1-char)>=-10"])
+
+    Rules are texts, files of rules or gates; without any it is the default gate. The options are those of `audit`.
+    """
+    gates = gates_of(several(rules))
+    done = audit(data, ranker, tasks, runs=False, gated=not gates, **options)
+    found = done.rulings(*gates) if gates else list(done.answer().rulings)
+    broken = [str(ruling) for ruling in found if ruling.status == "failed"]
+    require(not broken, f"{len(broken)} of {len(found)} rules are broken:\n" + "\n".join(broken))
 
 
 def check_retriever(retriever: Retriever, queries: Sequence[str]) -> None:

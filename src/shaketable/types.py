@@ -96,8 +96,9 @@ class Collection:
     """Documents, queries, and what is known of them.
 
     `splits` names sets of queries; `candidates` is a first stage's run and `variants` are queries as people wrote them,
-    where the data has them. `source` is the text that `data.load` reads the collection from, for another process to
-    open it by; a collection that was made in memory has none, and stays in this process.
+    where the data has them. `source` is the text that `data.load` reads the documents from, and all of the collection
+    unless a part was made of it, for another process to open them by; what was made in memory has none, and stays in
+    this process.
     """
 
     name: str
@@ -161,8 +162,8 @@ class Competition:
 class Ranker(Protocol):
     """Scores slates: one array for each, one number for each document, higher is better.
 
-    These attributes are optional (`score.road.Traits` reads all but the last four, of which `Road.remark` reads two,
-    a progress display one, and tables of means by class the other):
+    These attributes are optional (`score.road.Traits` reads all but the last five, of which `Road.remark` reads two,
+    a progress display, tables of means by class, and executors one each):
       pointwise    True if a text's score depends on (query, text) alone. A wrong True corrupts results, a wrong
                    False only costs time, so absent means False.
       fingerprint  names everything the scores depend on; absent means scores are never kept on disk.
@@ -174,7 +175,11 @@ class Ranker(Protocol):
       chunk        pairs that it is asked for at once; each chunk is kept when it is answered.
       noise        how far a score may lie from itself when it is asked for in other company, as a share of its size
                    (which is 1 at least); documents that lie no further apart tie. Absent means 0.
+      threaded     True if it uses the cores of a machine by itself; absent means that one core is busy with it.
+      num_cpus     what it takes of a machine, as Ray counts it, and so
+      num_gpus     how many of it work at the same time there; absent means one core, and no GPU.
       status       what it is waiting for just now, such as a server that is busy, for whoever looks on; "" if nothing.
+      counted      a Counter of what it met while it worked; counts of workers are added to it.
       family       the class of ranker, such as traditional, neural or transformer.
       remark       what a reader of the scores should know by now, in a sentence; "" if nothing. Kept with the scores.
       notice       what is to be known of this process alone, such as an index that could not be kept; "" if nothing.
@@ -206,16 +211,25 @@ class Model(Protocol):
     def open(self, collection: Collection) -> Ranker: ...
 
 
-Watch: TypeAlias = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
-"""Opens a progress display for (what, how many) and hands back what advances it.
+class Watch(Protocol):
+    """Opens a progress display for (what, how many, of what: "queries") and hands back what advances it.
 
-That may have a method `beside(say)`: `say()` is a text to show beside the bar, asked for whenever the bar is drawn.
-"""
+    One that is opened while another is open is a part of the other. What advances it may have a method `beside(say)`:
+    `say()` is a text to show beside the bar, asked for whenever the bar is drawn.
+    """
+
+    def __call__(self, what: str, total: int, unit: str, /) -> AbstractContextManager[Callable[[int], None]]: ...
 
 
-def unwatched(what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
+def unwatched(what: str, total: int, unit: str) -> AbstractContextManager[Callable[[int], None]]:
     """Progress that nobody looks at."""
     return nullcontext(lambda done: None)
+
+
+def beside(advance: Callable[[int], None], say: Callable[[], str]) -> None:
+    """Let a progress display that can (see `Watch`) show what `say` says beside its bar."""
+    if callable(show := getattr(advance, "beside", None)):
+        show(say)
 
 
 class Learner(Protocol):
@@ -518,7 +532,9 @@ class Figure:
     """A drawing of one table, as data: what goes where. `report` knows how to draw each kind.
 
     `join` is a column: points that are the same there are joined by a line. `mark` is one too: what is written there
-    stands in the place of the point. Both are for kinds that draw points.
+    stands in the place of the point. `label` is a column that names points whose colour says something else. All three
+    are for kinds that draw points. A figure that is `folded` is for readers who ask for it, below the others. `source`
+    is where the literature has one like it: "Wu et al. 2022, Fig. 2".
     """
 
     kind: str
@@ -530,6 +546,9 @@ class Figure:
     caption: str = ""
     join: str = ""
     mark: str = ""
+    label: str = ""
+    folded: bool = False
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -592,7 +611,8 @@ class Result:
     """What a task found: tidy tables, figures that draw them, remarks, findings for gates, and examples.
 
     `brief` names the tables for a screen; without it all short ones are shown. Files and pages have every table.
-    `attacked` are documents as attacks left them, for a file of their own.
+    `attacked` are documents as attacks left them, for a file of their own. `sources` says where in the literature a
+    table like ours stands, by its name.
     """
 
     task: str
@@ -605,6 +625,7 @@ class Result:
     failures: tuple[Failure, ...] = ()
     brief: tuple[str, ...] = ()
     attacked: tuple[Attacked, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 class Task(Protocol):

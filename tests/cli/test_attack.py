@@ -27,14 +27,14 @@ def test_a_report_and_the_changed_documents(shaketable, tmp_path):
     for said in ("How easily does a document buy a rank?", "keyword_stuffing", "success", "damage", "detection"):
         assert said in done.out
     report = tmp_path / "shaketable-attack"
-    assert f"report: {report.name}/report.html" in done.err
+    assert f"The report is {report.name}/report.html" in done.err
     page = (report / "report.html").read_text()
     assert "<svg" in page
     results = json.loads((report / "results.json").read_text())
     (task,) = results["tasks"] if "tasks" in results else results["results"]
     assert {finding["name"] for finding in task["findings"]} >= {"attack success %", "attack boost", "robust RR@10"}
     documents = read_attacked(tmp_path / "changed.jsonl")
-    assert f"{len(documents)} changed documents: changed.jsonl" in done.err
+    assert f"{len(documents)} changed documents are in changed.jsonl." in done.err
     for one in documents:
         assert one.after < one.before, "who repeats the words of a query climbs in a list of BM25's"
         assert one.recipe == "keyword_stuffing"
@@ -60,7 +60,7 @@ def test_no_document_was_changed(shaketable, tmp_path):
     none = ("attack", "--ranker", "bm25", "--limit", "1", "--targets", "1", "--budget", "1", "--recipe", "homoglyphs")
     done = shaketable(*none, "--out", "none.jsonl")
     assert done.code == 0
-    assert "no document was changed for the better: none.jsonl is empty" in done.err
+    assert "No document was changed for the better, so none.jsonl is empty." in done.err
     assert (tmp_path / "none.jsonl").read_text() == ""
 
 

@@ -39,7 +39,7 @@ def test_on_a_folder(shaketable, folder, tmp_path):
     assert (out / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert (out / "runs" / "bm25.run").read_text().startswith("q1 Q0 d1 1 ")
     assert (out / "variance-per-query.csv").exists()
-    assert "report:" in ended.err
+    assert "The report is " in ended.err
     assert len(ended.out.splitlines()) + 1 <= 25
     assert "effectiveness" in ended.out
     assert "VNAP" not in ended.out
@@ -74,6 +74,13 @@ def test_without_judgements_it_compares_rankings(shaketable, folder):
     assert "no task applies" in shaketable("audit", "--data", folder, "--task", "risk").complaint()
 
 
+def rules(**rule: str) -> Path:
+    path = Path("rules.toml")
+    lines = [f"{key} = {json.dumps(value)}" for key, value in {"finding": "nDCG@10", "below": 0.1, **rule}.items()]
+    path.write_text("\n".join(["[[fail_if]]", *lines]))
+    return path
+
+
 def test_gates(shaketable, folder):
     words = ("audit", "--data", folder, "--ranker", "bm25", "--task", "variance")
     held = shaketable(*words, "--fail-under", "bm25.nDCG@10>=0.1")
@@ -89,6 +96,8 @@ def test_gates(shaketable, folder):
         assert [(gate["rule"], gate["status"]) for gate in written["gates"]] == [("nDCG@10 >= 1.1", "failed")]
         assert written["answer"]["passed"] is False
     assert "no finding is called 'nDCG@1'" in shaketable(*words, "--fail-under", "nDCG@1>=0").complaint()
+    assert (Path("shaketable-audit") / "report.html").exists(), "hours of work are not lost to a mistyped rule"
+    assert "no ranker is called" in shaketable(*words, "--rules", rules(ranker="bm52")).complaint()
     assert "cannot read the rule" in shaketable(*words, "--fail-under", "good").complaint()
 
 
@@ -313,7 +322,7 @@ def test_a_competition_of_the_sample_and_one_of_the_users(shaketable, tmp_path, 
     )
     assert ended.code == 0, ended.err
     assert "The competition sample: 12 queries, 240 documents of 5 authors in 4 rounds." in " ".join(ended.out.split())
-    assert "held: TC<=0.9: bm25.TC is " in ended.out
+    assert "held: TC<=0.9: ql.TC is " in ended.out, "bm25 is the first stage"
     race = tmp_path / "race"
     race.mkdir()
     (race / "queries.jsonl").write_text('{"_id": "q1", "text": "oak tree leaves"}\n')

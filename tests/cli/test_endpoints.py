@@ -42,6 +42,16 @@ def test_the_doctor_on_an_endpoint_that_cannot_be_used(shaketable):
     assert "nothing is re-ranked" in " ".join(ended.out.split())
 
 
+def test_what_the_doctor_says_to_write_can_be_copied_in_a_narrow_window(shaketable, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    pages = {"/models": servers.models("first-reranker", "second-reranker")}
+    with running(Server(servers.infinity("first-reranker", "second-reranker"), pages)) as server:
+        ended = shaketable("doctor", server.url)
+        (spec,) = re.findall(r"write (http\(.*\))$", ended.out, re.MULTILINE)
+        assert RANKERS.build(spec).model == "first-reranker"
+        assert shaketable("doctor", spec).code == 0
+
+
 def test_list_shows_the_parameters_of_one_thing(shaketable):
     ended = shaketable("list", "rankers", "http", "--json", "-")
     rows = json.loads(ended.out)["rows"]

@@ -21,7 +21,7 @@ def test_a_model_is_learned_and_used(shaketable, tmp_path):
     assert told["accuracy"] == pytest.approx(right / sum(map(sum, told["confusion"])))
     assert told["accuracy"] > 0.6  # the commonest kind alone would be right for under half of them
     assert f"accuracy {told['accuracy']:.3f}" in ended.err
-    assert "what each kind is taken for" in ended.out
+    assert "were taken for each kind" in ended.out
     ended = shaketable(*AUDIT, "--kinds", "model")
     assert ended.code == 0, ended.err
     assert "kinds of queries by model: " in ended.err

@@ -41,7 +41,7 @@ def test_another_first_stage(shaketable, folder, tmp_path, monkeypatch):
     assert shaketable("rank", "--data", folder, "--ranker", "ql(mu=1)", "--depth", "2", "--out", "found.run").code == 0
     found, mine = read_run(tmp_path / "found.run"), read_run(tmp_path / "ql.run")
     assert {qid: set(scores) for qid, scores in mine.items()} == {qid: set(scores) for qid, scores in found.items()}
-    assert "by mine" in ended.err
+    assert "mine ranked" in ended.err
     assert (tmp_path / "ql.run").read_text().split()[5] == "mine"
     assert "no ranker is called 'bm52'" in shaketable(*words, "x.run", "--first-stage", "bm52").complaint()
 
@@ -98,7 +98,7 @@ def test_doctor_on_a_run(shaketable, trec):
     trec["good.run"].write_text("q9 Q0 d1 1 1.0 x\n")
     ended = shaketable("doctor", "good.run", "--qrels", "qrels")
     assert ended.code == 2
-    assert "give --qrels" in shaketable("doctor", "good.run").complaint()
+    assert "(--qrels) too" in shaketable("doctor", "good.run").complaint()
 
 
 def test_doctor_on_broken_json(shaketable, folder):

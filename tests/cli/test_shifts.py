@@ -41,7 +41,7 @@ def test_kinds(shaketable, folders, tmp_path):
     assert ended.code == 0, ended.err
     assert "default" not in ended.err
     assert "-75.0" in ended.out
-    assert "tested on the queries measured on" in " ".join(ended.out.split())
+    assert "tested on the queries of the audit" in " ".join(ended.out.split())
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ def test_a_defended_ranker(shaketable):
     defence = "piat(queries=3, documents=2, size=4, attacked=2)"
     ended = shaketable(*words, "--out", "models/piat", "--defence", defence, "--json", "card.json")
     assert ended.code == 0, ended.err
-    assert "without a defence first" in ended.err
+    assert "is trained without a defence" in ended.err
     assert "attacking 6 documents of 3 queries with white_wsra" in ended.err
     card = json.loads(Path("card.json").read_text())["card"]
     assert card["defence"]["examples"]["documents"] == 6

@@ -57,7 +57,7 @@ def test_texts() -> None:
     }
     findings = examine_collection(replace(HEALTHY, docs=MemoryCorpus(docs)))
     assert outcome(named(findings, "empty documents")) == ("warning", 2, 6, ("b", "d"))
-    assert outcome(named(findings, "documents whose text came before")) == ("warning", 2, 6, ("c", "e"))
+    assert outcome(named(findings, "documents whose text an earlier document has too")) == ("warning", 2, 6, ("c", "e"))
 
 
 def test_queries() -> None:
@@ -73,10 +73,20 @@ def test_dangling_ids() -> None:
     qrels = {"q1": {"d1": 1, "d8": 1}, "q9": {"d9": 1}}
     candidates = {"Q1": {"D1": 1.0, "D2": 2.0}}
     findings = examine_collection(replace(HEALTHY, qrels=qrels, candidates=candidates))
-    assert outcome(named(findings, "judged queries that are unknown")) == ("warning", 1, 2, ("q9",))
-    assert outcome(named(findings, "judged documents that are unknown")) == ("warning", 2, 3, ("d8", "d9"))
-    assert outcome(named(findings, "candidate queries that are unknown")) == ("error", 1, 1, ("Q1",))
-    assert outcome(named(findings, "candidate documents that are unknown")) == ("error", 2, 2, ("D1", "D2"))
+    assert outcome(named(findings, "judged queries that the collection does not have")) == ("warning", 1, 2, ("q9",))
+    assert outcome(named(findings, "judged documents that the collection does not have")) == (
+        "warning",
+        2,
+        3,
+        ("d8", "d9"),
+    )
+    assert outcome(named(findings, "candidate queries that the collection does not have")) == ("error", 1, 1, ("Q1",))
+    assert outcome(named(findings, "candidate documents that the collection does not have")) == (
+        "error",
+        2,
+        2,
+        ("D1", "D2"),
+    )
     assert named(findings, "candidates: queries that are both in the run and judged").severity == "error"
 
 
@@ -106,18 +116,28 @@ def test_ties_and_constant_lists() -> None:
     same = 1.0 + 1e-9  # equal to 1 in 32 bits
     run = {"q1": {"a": 1.0, "b": same, "c": 2.0}, "q2": {"a": 5.0, "b": 5.0}, "q3": {"a": 1.0}}
     findings = examine_run(run, {})
-    assert outcome(named(findings, "documents that tie with another")) == ("warning", 4, 6, ("q2", "q1"))
-    assert outcome(named(findings, "queries whose documents all have one score")) == ("warning", 1, 2, ("q2",))
+    assert outcome(named(findings, "documents that have the same score as another of their list")) == (
+        "warning",
+        4,
+        6,
+        ("q2", "q1"),
+    )
+    assert outcome(named(findings, "queries whose documents all have the same score")) == ("warning", 1, 2, ("q2",))
 
 
 def test_a_few_ties_are_nothing_to_worry_about() -> None:
     run = {"q": {f"d{i}": float(max(i, 1)) for i in range(100)}}
-    assert outcome(named(examine_run(run, {}), "documents that tie with another")) == ("ok", 2, 100, ("q",))
+    assert outcome(named(examine_run(run, {}), "documents that have the same score as another of their list")) == (
+        "ok",
+        2,
+        100,
+        ("q",),
+    )
 
 
 def test_a_run_that_ranks_nothing() -> None:
     run = {"q1": {"a": 1.0, "b": 1.0}, "q2": {"a": 0.0, "b": 0.0}}
-    assert named(examine_run(run, {}), "queries whose documents all have one score").severity == "error"
+    assert named(examine_run(run, {}), "queries whose documents all have the same score").severity == "error"
 
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf, 1e300])

@@ -1,4 +1,4 @@
-"""The main job from Python: texts and objects in, findings, verdicts, a folder and a page out."""
+"""The main job from Python: texts and objects in, findings, rulings, a folder and a page out."""
 
 from __future__ import annotations
 
@@ -190,9 +190,9 @@ class TestFindings:
         assert values["bm25"] > values["longest"]
         between = (values["bm25"] + values["longest"]) / 2
         assert done.check(f"bm25.nDCG@10>={between}")
-        assert not done.check(f"nDCG@10>={between}"), "a rule without a ranker is about all of them"
+        assert not done.check(f"nDCG@10>={between}"), "a rule without a ranker is about all that are under test"
         assert not done.check(f"bm25.nDCG@10>={between}", f"longest.nDCG@10>={between}")
-        assert [v.finding.ranker for v in done.verdicts("nDCG@10>0")] == list(values)
+        assert [ruling.ranker for ruling in done.rulings("nDCG@10>0")] == ["longest"], "bm25 is the first stage"
         assert done.check()
         with pytest.raises(UnknownName, match=r"no finding is called 'bm26\.nDCG@10'; did you mean bm25\.nDCG@10"):
             done.check("bm26.nDCG@10>=0")
@@ -202,9 +202,10 @@ class TestFindings:
     def test_a_rule_looks_at_both_settings_of_a_task(self, folder):
         tasks = ["risk(baseline='bm25', alphas=(1.0,))", "risk(baseline='ql', alphas=(1.0,))"]
         done = st.audit(folder, ["bm25", "ql", longest], tasks)
-        seen = done.verdicts("longest.URisk@1>-9")
-        assert {v.finding.against for v in seen} == {"bm25", "ql"}
-        assert {v.finding.task for v in seen} == set(tasks)
+        found = done.seen.named("longest.URisk@1")
+        assert {one.against for one in found} == {"bm25", "ql"}
+        assert {one.task for one in found} == set(tasks)
+        assert [ruling.status for ruling in done.rulings("longest.URisk@1>-9")] == ["held", "held"]
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

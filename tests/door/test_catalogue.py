@@ -91,7 +91,7 @@ def test_weights_that_are_not_there_and_where_they_would_be(installed, home, tmp
     ]
     where = ", ".join(map(str, places))
     assert line.startswith(RANKERS.summary("doct5query"))
-    assert line.endswith(f"It needs the weights {EXPANDER}, which are not at {where}: hf download {EXPANDER}")
+    assert line.endswith(f"It needs the weights {EXPANDER}, which were looked for at {where}: hf download {EXPANDER}")
 
 
 @pytest.mark.parametrize("place", ["here", "resources", "cache"])
@@ -138,12 +138,12 @@ def test_what_needs_an_extra_says_so_in_its_class():
 def test_writers_stand_below_the_learners_and_are_marked():
     names = list(listed("learners"))
     assert names == [*LEARNERS, *WRITERS]
-    assert all(listed("learners")[name].startswith("writer: ") for name in WRITERS)
-    assert not any(listed("learners")[name].startswith("writer: ") for name in LEARNERS)
+    assert all(listed("learners")[name].startswith("A writer. ") for name in WRITERS)
+    assert not any(listed("learners")[name].startswith("A writer. ") for name in LEARNERS)
 
 
 def test_edits_of_documents_are_marked():
-    marked = [name for name, line in listed("edits").items() if line.startswith("for documents: ")]
+    marked = [name for name, line in listed("edits").items() if line.startswith("For documents, not queries. ")]
     assert marked == ["add_queries"]
     assert list(listed("edits")) == list(EDITS)
 

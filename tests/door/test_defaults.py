@@ -58,5 +58,7 @@ def test_a_small_one_is_trained_once_and_audited(folder, monkeypatch):
     for audit in (first, second):
         assert list(audit.runs) == [*LEXICAL, "dense", "knrm"]
     assert first.runs == second.runs
-    assert "neural rankers: dense, and knrm(teacher='bm25'" in said[0]
-    assert said[1].endswith("bm25, ql, ql_jm, rm3, dense, knrm")
+    assert "Neural rankers: dense, and a small one, knrm(teacher='bm25'" in said[0]
+    assert said[1].endswith("bm25, ql, ql_jm, rm3, dense, knrm.")
+    assert "is trained now. That takes" in said[0], "nothing is trained unasked without a word on how long it takes"
+    assert "was trained before" in said[2]

@@ -89,7 +89,7 @@ def test_every_defence_trains_a_ranker_and_its_card_tells(kept, tmp_path, defenc
         assert told["examples"]["pairs"] > 12
         assert told["examples"]["seconds"] >= 0
         assert told["standard training"]["steps"] == 6
-        assert any("without a defence first" in one for one in said)
+        assert any("is trained without a defence" in one for one in said)
         assert len(list((kept / "adversaries").glob("*.jsonl"))) == 1, "all defences share the examples"
     else:
         assert card["best"] > 0
@@ -152,7 +152,7 @@ def test_attacked_documents_of_a_file_take_the_place_of_examples(kept, tmp_path)
     mine = tmp_path / "mine.jsonl"
     mine.write_bytes(path.read_bytes())
     _, said = trained(tmp_path / "n", "at", attacked=mine)
-    assert not any("without a defence first" in one for one in said)
+    assert not any("is trained without a defence" in one for one in said)
     assert Saved(str(tmp_path / "n")).card()["defence"] == {"text": "at", "attacked": str(mine)}
     assert same(tmp_path / "m", tmp_path / "n")
 

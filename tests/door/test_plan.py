@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import shaketable as st
-from shaketable.door.plan import plan
-from shaketable.errors import RankerFailed, UnknownName
+from shaketable.door.plan import check_names, plan
+from shaketable.errors import BadInput, RankerFailed, UnknownName
 from shaketable.rankers.remote import HTTP
 from shaketable.score.sending import nothing_sent
 from shaketable.types import Scores, Slate
@@ -51,6 +51,40 @@ def test_what_is_planned_is_what_is_asked(pointwise):
     assert all(row.exact and row.requests == 0 and np.isnan(row.seconds) for row in told.rows)
     again = plan("sample", {"counting": Counting(pointwise)}, TASKS, **options)
     assert again.pairs == 0, "all of it is kept now"
+
+
+class TestRules:
+    """A rule that nothing will answer is refused before anybody is asked anything."""
+
+    def given(self, tasks=("query_attack(draws=1)",), data="sample"):
+        self.ranker = Counting(fingerprint="counting rules")
+        return data, {"counting": self.ranker}, tasks
+
+    @pytest.mark.parametrize("name", ["overlp(1-char)", "counting.RBO(1-chr)", "drop(wrod).low"])
+    def test_a_mistyped_name(self, name):
+        with pytest.raises(UnknownName, match="did you mean"):
+            check_names([name], *self.given(), depth=20)
+        assert self.ranker.asked == 0
+
+    @pytest.mark.parametrize(
+        "name", ["overlap(1-char)", "counting.overlap(1-char)", "drop(word).low", "quite another thing"]
+    )
+    def test_names_that_come_up_or_may_come_up_with_more_queries(self, name):
+        check_names([name], *self.given(), depth=20)
+        assert self.ranker.asked == 0
+
+    def test_measures(self):
+        check_names(["nDCG@10"], *self.given(["effectiveness"]))
+        with pytest.raises(UnknownName, match="did you mean nDCG@10"):
+            check_names(["nDGC@10"], *self.given(["effectiveness"]), depth=20)
+
+    def test_what_only_judgements_can_tell(self, tmp_path):
+        (tmp_path / "queries.tsv").write_text("q1\toak\n")
+        (tmp_path / "docs.tsv").write_text("d1\tan oak\nd2\tan ash\n")
+        files = f"files?queries={tmp_path}/queries.tsv&docs={tmp_path}/docs.tsv"
+        for name in ("nDCG@10", "counting.nDCG@10"):
+            with pytest.raises(BadInput, match="only judgements can tell"):
+                check_names([name], *self.given(["agreement"], files))
 
 
 def test_nothing_that_was_made_up_is_kept():

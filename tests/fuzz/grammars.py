@@ -344,3 +344,26 @@ def judged_run(draws: Draws) -> Mapping[str, bytes]:
         "qrels": text_of([*rows, f"{qids[0]} 1 judged 1"], draws),
         "run": text_of([*listed, f"{qids[0]} Q0 found 1 0 t"], draws),
     }
+
+
+def rules(draws: Draws) -> bytes:
+    """A file of rules, of all kinds but those that need an earlier audit."""
+    words = ("steady", "shaken", "breaks", "unclear")
+
+    def rule() -> str:
+        if draws.below(2):
+            about = f"finding = {json.dumps(name(draws), ensure_ascii=False)}\n"
+            about += f"{draws.choice(['below', 'above'])} = {draws.below(100) / 10 - 3}"
+        else:
+            about = f"facet = {json.dumps(draws.choice(['*', 'query typos', 'attack']))}\n"
+            about += f"called = {json.dumps(draws.choice([draws.choice(words), list(words[:2])]))}"
+        return f"[[{draws.choice(['fail_if', 'warn_if'])}]]\n{about}" + ("\nranker = 'a'" if draws.below(2) else "")
+
+    return text_of(some(draws, 1, 5, rule), draws)
+
+
+def settings(draws: Draws) -> bytes:
+    """A file of settings."""
+    texts = [json.dumps(name(draws), ensure_ascii=False) for _ in range(3)]
+    rows = [f"data = {texts[0]}", f"ranker = [{', '.join(texts)}]", f"depth = {1 + draws.below(500)}"]
+    return text_of([row for row in [*rows, "keep-going = true", "# a remark"] if draws.below(3)] or ["seed = 1"], draws)

@@ -20,9 +20,11 @@ from shaketable.data.letor import read_letor, write_letor
 from shaketable.data.pairs import read_crossed, read_jfleg, read_pairs
 from shaketable.data.scores import read_scores
 from shaketable.data.trec import read_qrels, read_run_and_tag, read_topics, write_qrels, write_run
+from shaketable.door.settings import Flag, read_settings
 from shaketable.files import parsed
 from shaketable.measure.effectiveness import Evaluator, parse
 from shaketable.probes.own import read_expectations
+from shaketable.report.rules import read_rules
 from shaketable.text import counterfitting
 from shaketable.text.gguf import read_gguf
 from shaketable.text.misspellings import read_misspellings
@@ -181,6 +183,14 @@ def _there(path: Path) -> Path:
     return path if path.exists() else path.with_name(f"{path.name}.gz")
 
 
+FLAGS = {
+    "data": Flag("a text"),
+    "ranker": Flag("a text", several=True),
+    "depth": Flag("a whole number"),
+    "seed": Flag("a whole number"),
+    "keep-going": Flag("true or false"),
+}
+
 TARGETS = {
     target.name: target
     for target in (
@@ -212,6 +222,8 @@ TARGETS = {
         Target("folder", grammars.folder, _folder),
         Target("competition", grammars.competition, _competition),
         Target("judged run", grammars.judged_run, _evaluated),
+        Target("rules", grammars.rules, read_rules, "rules.toml", text=False),
+        Target("settings", grammars.settings, lambda path: read_settings(path, FLAGS), "shaketable.toml", text=False),
         Target("JSON", grammars.neighbour_lists, of_text(lambda text: parsed(text, Path("x"))), "x.json", text=False),
     )
 }

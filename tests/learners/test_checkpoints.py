@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -93,10 +94,14 @@ def test_the_same_seed_the_same_weights_and_a_run_cut_off_comes_to_the_same_end(
     assert weights_of(tmp_path / "a") == weights_of(tmp_path / "b") != weights_of(tmp_path / "c")
 
     @contextmanager
-    def stopping(what: str, total: int) -> Iterator[Callable[[int], None]]:
-        if what.startswith(f"{kind} step 4"):
-            raise Stop
-        yield lambda done: None
+    def stopping(what: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
+        steps = count(1)
+
+        def advance(done: int) -> None:
+            if what == f"training {kind}" and next(steps) == 5:
+                raise Stop
+
+        yield advance
 
     with pytest.raises(Stop):
         learner.fit(collection, QIDS[:6], valid=TEST[:2], folder=tmp_path / "d", watch=stopping)

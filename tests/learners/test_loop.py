@@ -239,7 +239,7 @@ def test_a_run_that_was_interrupted_comes_to_the_same_end(tmp_path, at):
     course = whole.run()
 
     @contextmanager
-    def stopping(what, total):
+    def stopping(what, total, unit):
         def advance(done):
             if broken.course.step == at:
                 raise Stop
@@ -265,7 +265,7 @@ from tests.learners.test_loop import small_net, training
 torch.set_num_threads(1)
 
 @contextmanager
-def telling(what, total):
+def telling(what, total, unit):
     yield lambda done: print(what, flush=True)
 
 training(Path(sys.argv[1]), net=small_net("duet"), watch=telling).run()
@@ -373,20 +373,27 @@ def test_a_gradient_that_is_no_number_stops_too(tmp_path, slope):
 
 
 def test_progress_tells_loss_and_validation(tmp_path):
-    told: list[tuple[str, int]] = []
-    advanced = []
+    told: list[tuple[str, int, str]] = []
+    shown: list[str] = []
+
+    class Bar:
+        def beside(self, say):
+            self.say = say
+
+        def __call__(self, done):
+            shown.append(self.say())
 
     @contextmanager
-    def watch(what, total):
-        told.append((what, total))
-        yield advanced.append
+    def watch(*opened):
+        told.append(opened)
+        yield Bar()
 
     training(tmp_path, watch=watch, schedule=Schedule(steps=7, lists=2, lr=0.05, every=3)).run()
-    assert [total for _, total in told] == [3, 3, 1]
-    assert sum(advanced) == 7
-    assert told[0][0].startswith("knrm step 0 of 7: validation 0.")
-    assert told[1][0].startswith("knrm step 3 of 7: loss 1.")
-    assert "validation" in told[1][0]
+    assert told == [("training knrm", 7, "steps")]
+    assert len(shown) == 7
+    assert shown[0].startswith("validation 0.")
+    assert shown[3].startswith("loss 1.")
+    assert "validation" in shown[3]
 
 
 def test_stale_counts_validations_since_the_best():

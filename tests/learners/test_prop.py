@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from math import fsum, log
 
 import numpy as np
@@ -241,13 +242,17 @@ def test_pretraining_that_was_cut_off_comes_to_the_same_end(tmp_path, home, monk
     settings = replace(SETTINGS, checkpoint=str(tiny.encoder(tmp_path / "tiny")), steps=6, adapt=4, every=2)
     whole = weights_of(pretrained(corpus, settings))
     monkeypatch.setenv("SHAKETABLE_HOME", str(tmp_path / "another"))
-    for stop in ("prop step 2 of 4", "prop step 4 of 6"):
+    for steps, stop in ((4, 3), (6, 5)):
 
         @contextmanager
-        def stopping(what, total, stop=stop):
-            if what.startswith(stop):
-                raise Stop
-            yield lambda done: None
+        def stopping(what, total, unit, steps=steps, stop=stop):
+            done = count(1)
+
+            def advance(step):
+                if total == steps and next(done) == stop:
+                    raise Stop
+
+            yield advance
 
         with pytest.raises(Stop):
             pretrained(corpus, settings, stopping)
@@ -265,13 +270,13 @@ def test_the_learner_pretrains_once_and_says_so(tmp_path, home):
     told = []
 
     @contextmanager
-    def watch(what, total):
-        told.append(what)
+    def watch(what, total, unit):
+        told.append((what, total))
         yield lambda done: None
 
     model = learner.fit(collection, QIDS[:8], valid=QIDS[8:], folder=tmp_path / "model", watch=watch)
-    assert any(what.startswith("prop step 0 of 2") for what in told)
-    assert any(what.startswith("prop step 0 of 4") for what in told)
+    assert ("training prop", 2) in told
+    assert ("training prop", 4) in told
     about = json.loads((tmp_path / "model" / "model.json").read_text())
     assert about["kind"] == "bert"
     assert about["card"]["learner"].startswith("prop(")
@@ -283,7 +288,7 @@ def test_the_learner_pretrains_once_and_says_so(tmp_path, home):
     assert np.isfinite(scores).all()
     told.clear()
     learner.fit(collection, QIDS[:8], valid=QIDS[8:], seed=1, folder=tmp_path / "second", watch=watch)
-    assert not any(what.startswith("prop") for what in told), "another seed shares the pre-training"
+    assert not any(what == "training prop" for what, _ in told), "another seed shares the pre-training"
     assert len(list((home / "pretrained").iterdir())) == 1
 
 

@@ -37,6 +37,16 @@ def test_tei_has_a_limit_and_cuts_long_texts(serve):
     assert the(checks, "stops being read").examples == ("between 300 and 1,000 words",)
 
 
+def test_equal_texts_whose_scores_differ_in_the_last_bits_are_cut_all_the_same(serve):
+    """As infinity's do: where a text stands in a batch changes how its sums are rounded."""
+
+    def rounded(nth, body):
+        texts = [" ".join(text.split()[:200]) for text in body["documents"]]
+        return 200, rows(*((i, worth(body["query"], text) + 3e-8 * i) for i, text in enumerate(texts))), {}
+
+    assert the(visit(serve(rounded)), "stops being read").examples == ("between 100 and 300 words",)
+
+
 def test_a_limit_matters_where_lists_are_not_cut(serve):
     checks = visit(serve(lambda nth, body: limited(body)))
     limit = the(checks, "in one request")

@@ -45,11 +45,11 @@ def pasted(message: str) -> HTTP:
         (servers.vllm, {}, "cohere", ""),
         (servers.vllm_score, {}, "vllm-score", ""),
         (servers.own, {}, "plain", ""),
-        (servers.infinity("a-reranker"), {"/models": models("a-reranker")}, "cohere", "a-reranker"),
+        (servers.infinity("a-reranker"), {"/models": models("a-reranker")}, "infinity", "a-reranker"),
         (
             servers.infinity("embedder", "reranker"),
             {"/models": models("embedder", "reranker", rerank=("reranker",))},
-            "cohere",
+            "infinity",
             "reranker",
         ),
         (servers.jina, {"/v1/models": models("j")}, "cohere", "j"),
@@ -176,7 +176,7 @@ def test_a_server_of_no_family(serve):
     server = serve(always(400, {"error": "no"}))
     message = failure(server)
     assert "asked in the dialects cohere, tei, vllm-score, mixedbread, voyage, plain" in message
-    assert "with one of cohere, tei" in message
+    assert "with one of cohere, infinity, tei" in message
     assert len(server.bodies) == 6
     assert "a shape that none of the dialects has" in failure(serve(always(200, {"error": "model not loaded"})))
 

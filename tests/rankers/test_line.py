@@ -183,6 +183,13 @@ def test_a_server_that_dies_is_not_asked_for_ever_and_what_it_said_is_kept(serve
     assert len(server.bodies) - asked == 80 + 6, "those that were missing, and three twice to see that it is the same"
 
 
+def test_whoever_is_stopped_by_a_server_that_dies_is_told_what_is_kept(serve, tmp_path):
+    server = serve(lambda nth, body: simple(nth, body) if nth <= 20 else (500, "out of memory", {}))
+    ranker = HTTP(server.url, retries=0, concurrency=1, **KNOWN).open(NOWHERE)
+    with pytest.raises(RankerFailed, match=r"out of memory.*20 of 100 answers had come, and are kept: give the same"):
+        Road(Store(tmp_path / "s.sqlite")).score(ranker, slates(100))
+
+
 def test_a_failure_now_and_then_does_not_end_the_asking(serve):
     server = serve(lambda nth, body: (400, "no", {}) if "7" in body["query"] else simple(nth, body))
     road = Road(go_on=True)
@@ -354,7 +361,7 @@ def test_retries_are_shown_beside_the_progress(serve):
     shown: list[str] = []
 
     @contextmanager
-    def watch(what, total):
+    def watch(what, total, unit):
         class Bar:
             def beside(self, say):
                 self.say = say

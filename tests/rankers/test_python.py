@@ -96,7 +96,7 @@ class Model:
 THINGS = [function, Calling(), Calling, Nameless(), Nameless, CrossEncoder(), Scorer(), Transformer(), Reranker()]
 
 
-@pytest.mark.parametrize("thing", [*THINGS, Overlap(), Overlap, Model()], ids=repr)
+@pytest.mark.parametrize("thing", [*THINGS, Overlap(), Overlap, Model()])
 def test_each_shape_scores_the_same(thing):
     ranker = adapt(thing, NOWHERE, "mine")
     for scores, expected in zip(ranker.score(SLATES), EXPECTED, strict=True):
@@ -104,7 +104,7 @@ def test_each_shape_scores_the_same(thing):
     check_ranker(ranker)
 
 
-@pytest.mark.parametrize("thing", THINGS, ids=repr)
+@pytest.mark.parametrize("thing", THINGS)
 def test_what_has_no_name_gets_the_one_it_was_called_by(thing):
     assert adapt(thing, NOWHERE, "package.module:thing").name == "package.module:thing"
 

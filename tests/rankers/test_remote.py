@@ -25,6 +25,7 @@ KNOWN = {"dialect": "cohere", "pointwise": False, "revision": "1"}
 """Settings that leave nothing open, so that the first request is the first list."""
 SPEAKERS = {
     "cohere": servers.cohere,
+    "infinity": servers.infinity("m"),
     "tei": servers.tei,
     "vllm-score": servers.vllm_score,
     "mixedbread": servers.mixedbread,
@@ -53,6 +54,14 @@ def failure(server, **settings) -> str:
 def test_each_dialect_gives_scores_in_the_order_of_the_documents(serve, name):
     model = "" if name in ("tei", "vllm-score", "elasticsearch", "plain") else "m"
     assert ask(serve(SPEAKERS[name]), dialect=name, model=model).tolist() == EXPECTED
+
+
+def test_infinity_gives_its_logits_only_if_asked(serve):
+    server = serve(servers.infinity("m"))
+    assert ask(server, dialect="cohere", model="m").tolist() == pytest.approx(1 / (1 + np.exp(-np.array(EXPECTED))))
+    assert "raw_scores" not in server.bodies[-1]
+    assert ask(server, dialect="infinity", model="m").tolist() == EXPECTED
+    assert server.bodies[-1]["raw_scores"] is True
 
 
 @pytest.mark.parametrize("reply", [servers.simple, servers.tei, servers.by_list])

@@ -13,25 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shaketable.errors import BadInput, MissingExtra
-from shaketable.report.charts import (
+from shaketable.report.charts import MOST_LINES, draw, page_colors
+from shaketable.report.colours import (
     GAIN,
     INKS,
     LOSS,
-    MOST_LINES,
     NEITHER,
     ON_DARK,
     ONE_SIDED,
     PALETTE,
     TWO_SIDED,
-    beside,
     contrast,
-    draw,
     ink_on,
     mixed,
-    page_colors,
-    place_ticks,
-    spread,
 )
+from shaketable.report.layout import beside, place_ticks, spread
 from shaketable.types import Figure, Result
 
 from .samples import HOSTILE, SYSTEMS, hostile, ordinary, scores
@@ -69,6 +65,49 @@ def test_bars_one_for_each_category() -> None:
 def test_bars_have_whiskers_where_an_interval_is_known() -> None:
     table = pd.DataFrame({"who": ["a", "b"], "s": [0.2, 0.4], "low": [0.1, np.nan], "high": [0.3, np.nan]})
     assert len(marks(svg("bars", table, "who", "s"), "rule")) == 2  # zero, and that of a
+
+
+def test_an_interval_is_drawn_for_its_own_column_only() -> None:
+    table = pd.DataFrame({"who": ["a"], "difference": [0.2], "low": [0.1], "high": [0.3], "reward": [0.5]})
+    assert len(marks(svg("bars", table, "who", "reward"), "rule")) == 1  # zero
+    assert len(marks(svg("bars", table, "who", "difference"), "rule")) == 2
+    named = table.assign(**{"reward low": [0.4], "reward high": [0.6]})
+    assert hints(svg("bars", named, "who", "reward")) == ["who: a; reward: 0.5000; 95 %: 0.400 to 0.600"]
+    assert len(marks(svg("scatter", named, "difference", "reward", "who"), "rule")) == 1
+
+
+def test_lines_start_at_zero_where_a_reader_expects_it_and_have_bands() -> None:
+    table = pd.DataFrame(
+        {"x": [1, 2, 3], "share": [20.0, 50.0, 90.0], "low": [10.0, 40.0, 80.0], "high": [30.0, 60.0, 95.0]}
+    )
+    root = svg("lines", table, "x", "share")
+    assert "0" in texts(root)
+    assert len(marks(root, "area")) == 1
+    assert "0" not in texts(svg("lines", table.assign(share=[80.0, 85.0, 90.0], low=79.0, high=91.0), "x", "share"))
+
+
+def test_points_are_named_by_a_label_and_coloured_by_a_class() -> None:
+    table = pd.DataFrame(
+        {"x": [1.0, 2.0, 3.0], "y": [1.0, 3.0, 2.0], "class": ["old", "old", "new"], "who": ["a", "b", "c"]}
+    )
+    root = svg("scatter", table, "x", "y", "class", label="who")
+    assert {"a", "b", "c", "old", "new"} <= set(texts(root))
+    assert len({mark.get("fill") for mark in marks(root, "symbol")}) == 2
+
+
+def test_percentages_have_one_decimal_in_cells_and_hints() -> None:
+    table = pd.DataFrame({"who": ["a"], "attack": ["word"], "drop %": [-12.345], "queries": [50]})
+    root = svg("heatmap", table, "who", "attack", "drop %")
+    assert "-12.3" in texts(root)
+    assert hints(root) == ["drop %: -12.3; who: a; attack: word; queries: 50"]
+
+
+def test_marks_tell_whose_they_are_to_who_asks() -> None:
+    table = pd.DataFrame({"who": ["a", 'b"<'], "attack": ["word", "1-char"], "drop": [1.0, 2.0]})
+    figure = Figure("heatmap", "t", "A title", "who", "attack", "drop")
+    root = ElementTree.fromstring(draw(figure, table, keys=("who", "attack")))
+    assert [mark.get("data-at") for mark in marks(root, "rect")] == ['["a", "word"]', '["b\\"<", "1-char"]']
+    assert "data-at" not in draw(figure, table)
 
 
 def test_bars_in_groups_have_a_legend() -> None:

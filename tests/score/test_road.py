@@ -177,13 +177,13 @@ def test_progress_reaches_the_total():
     seen = []
 
     @contextmanager
-    def watch(what, total):
-        seen.append((what, total))
+    def watch(what, total, unit):
+        seen.append((what, total, unit))
         yield lambda done: seen.append(done)
 
     Road(watch=watch, chunk=7).score(Overlap(), slates())
-    (what, total), *steps = seen
-    assert what == "scoring with overlap"
+    (what, total, unit), *steps = seen
+    assert (what, unit) == ("scoring with overlap", "query-document pairs")
     assert sum(steps) == total > 0
 
 

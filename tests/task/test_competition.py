@@ -270,7 +270,7 @@ class TestTheSample:
             assert example.before != example.after
             assert example.place_after == 1 < example.place_before
         html = page("A competition", {}, [result], {})
-        assert html.count("<svg") >= len(result.figures) == 3
+        assert html.count("<svg") >= len(result.figures) == 4
         assert "<ins>" in html
 
     def test_its_rankers_may_fail_on_some_lists(self, collection, tmp_path):

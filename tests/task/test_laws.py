@@ -163,7 +163,7 @@ class TestDepths:
         result = QueryVariation(edits=(EDIT,), depths=(5, 10, 20, 50)).run(deep)
         table = result.tables["depth"]
         assert set(table["depth"]) == {5, 10, 20}
-        assert any("Depth 50 is not in the table" in note for note in result.notes)
+        assert any("The table by depth leaves out 50" in note for note in result.notes)
         for _, row in table.iterrows():
             assert row["queries"] == len(few)
             ends = []
@@ -207,11 +207,9 @@ class TestWithoutJudgements:
         assert not {"before", "after", "drop %"} & set(summary.columns)
         assert summary[list(COLUMNS.values())].notna().all().all()
         assert len(summary) == 3 * 3
-        assert {f.name for f in result.findings if not f.where} == {
-            "overlap(1-char)",
-            "overlap(2-char)",
-            "overlap(word)",
-        }
+        moved = {name for name in COLUMNS.values() if name != COLUMNS["overlap"]} | {"overlap"}
+        attacks = ("1-char", "2-char", "word")
+        assert {f.name for f in result.findings if not f.where} == {f"{m}({a})" for m in moved for a in attacks}
         assert result.examples
         assert all(np.isnan(example.value_before) for example in result.examples)
 

@@ -11,7 +11,7 @@ from shaketable.bench import Bench
 from shaketable.errors import BadInput
 from shaketable.measure.effectiveness import parse, per_query
 from shaketable.registry import RANKERS
-from shaketable.task.changed import PIPELINE, RERANKER, Trial, originals, runs_of, values_of
+from shaketable.task.changed import PIPELINE, RERANKER, Shaken, Trial, originals, runs_of, values_of
 from shaketable.task.fusion import Fusion
 from shaketable.task.query_attack import QueryAttack
 from shaketable.task.query_variation import QueryVariation
@@ -68,12 +68,41 @@ class TestQueryAttack:
         assert len(merged) == len(few)
         assert (merged["text"] == merged["text again"]).all()
 
+    def test_an_example_names_the_relevant_document_that_fell(self):
+        old = {"0": {"a": 3.0, "b": 2.0, "c": 1.0}, "1": {"a": 2.0, "b": 1.0}}
+        new = {"0": {"a": 3.0, "c": 2.0, "b": 1.0}, "1": {"a": 2.0}}
+        trials = [Trial("q", "rotuer", "router"), Trial("q", "roter", "router")]
+        qrels = {"q": {"b": 2, "c": 0}}
+        shaken = Shaken(trials, old, new, np.array([0.6, 0.6]), np.array([0.5, 0.0]), qrels)
+        examples = [shaken.example("it", place, "1-char") for place in (0, 1)]
+        assert [(e.document, e.place_before, e.place_after) for e in examples] == [("b", 2, 3), ("b", 2, 0)]
+        unjudged = Shaken(trials, old, new, None, None).example("it", 0, "1-char")
+        assert (unjudged.document, unjudged.place_before, unjudged.place_after) == ("a", 1, 1)
+        risen = Shaken(trials[:1], new, old, np.array([0.5]), np.array([0.6]), qrels).example("it", 0, "1-char")
+        assert (risen.document, risen.place_before, risen.place_after) == ("b", 3, 2)
+
 
 class TestQueryVariation:
     def test_lists_shorter_than_every_depth_leave_out_the_tables_by_depth(self, bench):
         tables = QueryVariation(edits=("drop_letter",), depths=(10,)).run(bench.cut(5)).tables
         assert not {"depth", "what the first stage finds"} & tables.keys()
         assert "by method" in tables
+
+    def test_the_tables_of_the_paper(self, bench):
+        result = QueryVariation(edits=("drop_letter", "random_order_swap"), depths=(5, 10)).run(bench)
+        printed = result.tables["means by method"].set_index("method")
+        rows = result.tables["by method"]
+        rows = rows[rows["setting"] == "pipeline"]
+        for _, row in rows.iterrows():
+            shown = printed.loc[row["method"], row["ranker"]]
+            assert shown.rstrip("↓↑") == f"{row['invalid replaced']:.4f}"
+            assert shown.endswith(("↓", "↑")) == (row["  "] == "*")
+            assert printed.loc["original query", row["ranker"]] == f"{row['before']:.4f}"
+        depths = result.tables["depth per query"].groupby(["ranker", "depth"])["change"].mean()
+        for _, row in result.tables["depth"].iterrows():
+            assert depths[row["ranker"], row["depth"]] == pytest.approx(row["change"])
+        assert set(result.tables["map of rankers"]["class"]) == {"traditional"}
+        assert {figure.source for figure in result.figures} >= {f"Penha et al. 2022, Fig. {n}" for n in (1, 2, 3, 4)}
 
     def test_ordering_changes_nothing_for_bags_of_words(self, bench):
         result = QueryVariation(edits=("random_order_swap",)).run(bench)
@@ -127,7 +156,7 @@ class TestQueryVariation:
         bench = Bench(replace(collection, queries=queries, qrels=qrels), {"bm25": RANKERS.build("bm25")})
         assert "o0" not in bench.queries, "an empty query is no query"
         result = QueryVariation().run(bench)
-        assert any("Not every method applies" in note for note in result.notes)
+        assert any("Not every method finds something" in note for note in result.notes)
         QueryAttack(draws=1).run(bench)
 
 
@@ -146,6 +175,15 @@ class TestFusion:
             table[(table["lists of"] == "all") & (table["fusion"] == "rrf")].groupby("with original")["lists"].first()
         )
         assert cost[True] == cost[False] + 1
+
+    def test_the_table_of_the_paper(self, bench):
+        tables = Fusion(edits=("drop_letter", "double_letter")).run(bench).tables
+        printed = tables["means of fused lists"].set_index("lists of")
+        assert list(printed.index) == ["original query", "all", "misspelling", "best query"]
+        rows = tables["fusion"]
+        fused = rows[(rows["fusion"] == "rrf") & ~rows["with original"]].set_index(["lists of", "ranker"])["after"]
+        for (what, ranker), value in fused.items():
+            assert printed.loc[what, ranker].rstrip("↓↑") == f"{value:.4f}"
 
 
 class Given:

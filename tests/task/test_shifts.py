@@ -155,6 +155,14 @@ def test_a_shift_of_corpus_is_found_with_its_sign_and_size(corpora, home):
     found = {(f.ranker, f.name): f for f in result.findings}
     assert found["ranksvm", "drop(another corpus)"].value == pytest.approx(-75 * 4 / 6)
     assert found["ranksvm", "drop(another corpus)"].n == 90
+    for measure in ("AP", "nDCG@10", "P@10", "RR@10"):
+        drops = result.tables[f"drop by {measure}"].set_index(["ranker", "trained → tested"])
+        assert drops.loc[("ranksvm", "brief → terse"), "drop %"] == pytest.approx(0, abs=1e-9)
+        assert drops.loc[("ranksvm", "brief → wordy"), "drop %"] < -50 or measure == "P@10"
+        assert len(drops) == 2 * 6
+    same = result.tables["drop by RR@10"].set_index(["ranker", "trained → tested"])["drop %"]
+    assert same["ranksvm", "brief → wordy"] == cell(result, "ranksvm", "brief", "wordy")["drop %"]
+    assert [figure.source for figure in result.figures].count("Wu et al. 2022, Fig. 5") == 4
 
 
 def test_distances_stand_beside_the_drops(corpora):
@@ -314,7 +322,8 @@ def test_heat_maps_show_every_cell_with_its_interval(kinds):
     assert list(dict.fromkeys(table["trained on"])) == ["brief", "terse", "wordy", "ALL*", "ALL* cut"]
     assert list(dict.fromkeys(table["tested on"])) == ["brief", "terse", "wordy"]
     assert (table[table["trained on"] == table["tested on"]]["drop %"] == 0).all()
-    assert "95 %: -75.000 to -75.000; queries: 22" in svg
+    assert "95 %: -75.0 to -75.0; queries: 22" in svg
+    assert figure.source == "Wu et al. 2022, Fig. 4"
     bars = next(f for f in result.figures if f.kind == "bars")
     assert "ranksvm" in draw(bars, result.tables[bars.table])
 

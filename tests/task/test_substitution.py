@@ -19,7 +19,7 @@ from shaketable.data.corpus import MemoryCorpus
 from shaketable.door.names import named_models
 from shaketable.errors import BadInput, NotApplicable, RankerFailed
 from shaketable.measure.ranking_error import ranking_error
-from shaketable.report.gates import Gate, verdicts
+from shaketable.report.gates import Bound, Seen
 from shaketable.score.road import Road
 from shaketable.task import substitution
 from shaketable.task.agreement import Agreement
@@ -451,7 +451,7 @@ class TestWhatIsLeft:
     def test_gates_read_the_findings(self, numbers):
         result = attack(bench(numbers, Numbers(), Numbers("other", sign=-1)))
         rules = ("numbers.attack success %<=50", "attack boost < 1000", "robust RR@10>=0", "robust nDCG@10 >= 0")
-        held = [[v.held for v in verdicts([Gate.parse(rule)], [result])] for rule in rules]
+        held = [[r.status == "held" for r in Bound.parse(rule).rulings(Seen.of([result]))] for rule in rules]
         assert held == [[False], [True, True], [True, True], [True, True]]
         found = {(f.ranker, f.name): f for f in result.findings}
         (row,) = result.tables["attack in full"].query("ranker == 'numbers'").to_dict("records")
@@ -463,8 +463,9 @@ class TestWhatIsLeft:
     def test_findings_name_the_recipe_where_there_are_several(self, numbers):
         result = attack(bench(numbers), recipes=(PUT, ONLY_DOWN))
         assert {finding.where for finding in result.findings} == {PUT, ONLY_DOWN}
-        (worst,) = [v for v in verdicts([Gate.parse("attack success %<=50")], [result]) if not v.held]
-        assert worst.finding.where == PUT
+        ruled = Bound.parse("attack success %<=50").rulings(Seen.of([result]))
+        (worst,) = [ruling for ruling in ruled if ruling.status == "failed"]
+        assert f"({PUT})" in worst.said
 
     def test_examples_have_both_texts(self, numbers):
         result = attack(bench(numbers))
@@ -580,7 +581,7 @@ class TestTextsOfOthers:
         assert row["after"] == 1, "no document has a higher number"
         assert row["before"] > 1, "an empty text has none"
         assert any("1 of the 2 documents of" in note and "no list" in note for note in result.notes)
-        assert any("is compared with an empty one" in note for note in result.notes)
+        assert any("is compared with an empty text" in note for note in result.notes)
         assert "clean RR@10" not in result.tables["damage in full"]
 
     def test_a_file_for_other_data(self, numbers, file):
@@ -647,3 +648,4 @@ def test_similarities_where_an_encoder_is_installed(numbers, monkeypatch, tmp_pa
     assert targets["similarity"].between(0, 1).all()
     assert (targets["similarity"] < 1).all()
     assert result.tables["attack"]["similarity"].iloc[0] == pytest.approx(targets["similarity"].mean())
+    assert "similarity" not in attack(bench(numbers), queries=1, targets=2, similarity=False).tables["attack"]

@@ -71,8 +71,8 @@ def test_many_texts_at_once(texts: list[str], split: str, lower: bool) -> None:
         spaced = spaced[size:]
 
 
-@given(st.text(st.characters(codec="ascii")))
-def test_the_fast_way_for_ascii_is_the_same(text: str) -> None:
+@given(st.text(st.characters(codec="ascii") | st.sampled_from("’“”—…\u00a0™·\u0301\u037e\u1fef\u2126😀")))
+def test_the_fast_way_for_ascii_and_signs_is_the_same(text: str) -> None:
     """With a letter that is not ASCII the pattern is used."""
     assert [*PLAIN.words(text), "é"] == PLAIN.words(text + " é")
 

@@ -40,7 +40,7 @@ def drive(
     )
     running: dict[int, _Running] = {}
     outcomes: dict[int, Outcome | Failure] = {}
-    with watch(what, len(cases)) as advance:
+    with watch(what, len(cases), "documents") as advance:
         while running or waiting:
             while waiting and len(running) < together:
                 i, one = waiting.popleft()

@@ -59,9 +59,10 @@ class Instruction:
     """A document asks the language model that ranks it for a better place: an instruction at the start or the end.
 
     The instructions are `texts`, those of a JSONL file with a field "text" on each line, or both; without either they
-    are ours, eight of them in several styles. "{query}" in a text becomes the query. Each is tried at the start and at
-    the end of the body. Three of ours name the query, which lifts a document for rankers that obey nobody, too: texts
-    without it tell obedience from matching.
+    are ours, eight of them in several styles. "{query}" in a text becomes the query. Each is tried at the start of the
+    body and then at the end, which a ranker that cuts texts off never sees; their order is drawn for each document, so
+    that a budget for few of them is spent on all of them over many documents. Three of ours name the query, which lifts
+    a document for rankers that obey nobody, too: texts without it tell obedience from matching.
 
     Greshake, Abdelnabi, Mishra, Endres, Holz, Fritz. Not what you've signed up for: compromising real-world
     LLM-integrated applications with indirect prompt injection. AISec 2023.
@@ -85,7 +86,7 @@ class TemplateTokens:
 
     "turn": the tokens by which chat templates close the turn of the user, a forged answer, and another turn; six kinds
     of templates. "keyword": words by which prompts ask for relevance and models answer, such as "Relevant: true". Each
-    is tried at the start and at the end of the body.
+    is tried at the start of the body and then at the end, in an order that is drawn for each document.
 
     Parry, Fröbe, MacAvaney, Potthast, Hagen. Analyzing adversarial attacks on sequence-to-sequence relevance models.
     ECIR 2024 (keywords); turns are the same idea for chat models.
@@ -111,7 +112,7 @@ class _Injection:
 
     def steps(self, case: Case, draws: Draws) -> Steps:
         query = "; ".join(listing.query for listing in case.lists)
-        texts = [text.replace("{query}", query) for text in self.texts]
+        texts = [text.replace("{query}", query) for text in draws.shuffled(self.texts)]
         docs = [inserted(case.doc, text, "start", draws) for text in texts]
         docs += [inserted(case.doc, text, "end", draws) for text in texts]
         yield from try_all(self.checks, case, docs)

@@ -18,7 +18,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from shaketable.errors import ShaketableError
 
     try:
-        code = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        given = None if arguments is None else list(arguments)
+        code = app(args=given, prog_name="shaketable", standalone_mode=False)
         sys.stdout.flush()  # here, and not after all is over, where nobody can say that the disk is full
     except ShaketableError as error:
         _end(str(error), error.exit_code)
@@ -28,10 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _leave(0)
     except OSError as error:
         _end(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
-    except SystemExit as end:  # not ours: `app` returns its code
-        if not isinstance(end.__context__, BrokenPipeError):  # where nobody reads on, typer leaves like this
-            _end("code that you named tried to end the program", 2)
-        _leave(0)
+    except SystemExit as end:  # so typer leaves where it has completed a word, and where nobody reads on
+        _leave(0 if isinstance(end.__context__, BrokenPipeError) else int(end.code or 0))
     except BaseException as error:
         if hasattr(error, "format_message"):  # what typer says of words that it cannot parse
             _show(error)

@@ -33,10 +33,18 @@ def attack(
     fail_under: o.Rules = None,
     keep_going: o.KeepGoing = False,
     json_to: o.Json = None,
+    jobs: o.Jobs = None,
+    ray: o.Ray = None,
+    worker_cpus: o.WorkerCpus = None,
+    worker_gpus: o.WorkerGpus = None,
+    device: o.Device = "auto",
+    dtype: o.Dtype = None,
+    batch_tokens: o.BatchTokens = None,
 ) -> None:
-    """Attack documents so that they climb in a ranker's lists: synonyms, stuffing, insertions, triggers, glyphs."""
-    from shaketable.cli.console import emit_json, judge, progress, say, show
-    from shaketable.door.attack import attack as run
+    """Attack a ranker: change documents, by recipes such as synonyms or stuffed keywords, until they stand higher."""
+    import shaketable as st
+    from shaketable.cli.console import emit_json, judge, say, show
+    from shaketable.cli.progress import progress
     from shaketable.door.attack import written
     from shaketable.report.folder import check_writable
 
@@ -46,13 +54,14 @@ def attack(
     which: Any = {"attacked": attacked, "any_grade": any_grade, "language": language}
     where: Any = {"split": split, "candidates": candidates, "first_stage": first_stage, "depth": depth, "limit": limit}
     how: Any = {"out": out, "seed": seed, "keep_going": keep_going, "watch": progress, "say": say}
+    how["executor"] = st.workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
     chosen: Any = {"recipes": recipe} if recipe else {}
-    done = run(data, ranker or (), **chosen, **what, **which, **where, **how)
+    done = st.attack(data, ranker or (), **chosen, **what, **which, **where, **how)
     done.save(report)
     if json_to:
         emit_json(done.json(), json_to)
     show(done, json_to)
-    say(f"report: {report / 'report.html'}   tables: {report}")
+    say(f"The report is {report / 'report.html'}; the tables are in {report}.")
     if out:
         say(written(done, out))
     if not rules(done):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from shaketable.cli import options as o
+from shaketable.cli.config import Config
 
 
 def audit(
@@ -28,38 +28,54 @@ def audit(
     limit: o.Limit = None,
     seed: o.Seed = 0,
     fail_under: o.Rules = None,
+    rules: o.RuleFiles = None,
     gate: o.DefaultGate = False,
     tables: o.AllTables = False,
     table: o.TableNames = None,
     keep_going: o.KeepGoing = False,
     json_to: o.Json = None,
+    junit_to: o.Junit = None,
+    markdown_to: o.Summary = None,
+    badge_to: o.Badge = None,
+    config: Config = None,
+    jobs: o.Jobs = None,
+    ray: o.Ray = None,
+    worker_cpus: o.WorkerCpus = None,
+    worker_gpus: o.WorkerGpus = None,
+    device: o.Device = "auto",
+    dtype: o.Dtype = None,
+    batch_tokens: o.BatchTokens = None,
     plan: o.PlanOnly = False,
     price_per_1k: o.Price = None,
     seconds_per_request: o.Latency = 0.2,
 ) -> None:
-    """Put rankers on the table: every task that applies, on the bundled sample unless you bring data."""
-    from shaketable.cli.console import emit_json, progress, ruling, say, show_plan, show_verdict
+    """Audit rankers: run every robustness task that applies to them and to the data, and write a report."""
+    import shaketable as st
+    from shaketable.cli.console import emit_json, emit_rulings, say, show_plan, show_verdict
+    from shaketable.cli.progress import progress
     from shaketable.data.load import chosen_data
-    from shaketable.door.audit import audit as run
+    from shaketable.door.audit import read_gates, save_ruled
+    from shaketable.door.plan import check_names
     from shaketable.door.plan import plan as planned
     from shaketable.report.folder import check_writable
+    from shaketable.report.gates import finding_names
 
-    rules = ruling(fail_under or [])  # a mistyped rule, or a folder that cannot be written to, must not cost an audit
+    gates = read_gates([*(rules or []), *(fail_under or [])], ranker or ())  # a mistake in one must not cost an audit
     check_writable(out)
     given: Any = (chosen_data(data or "sample", queries, docs, qrels), ranker or (), task or ())
     where: Any = {"split": split, "cut": cut, "candidates": candidates, "first_stage": first_stage, "depth": depth}
     where |= {"kinds": kinds, "limit": limit, "seed": seed, "watch": progress, "say": say}
+    check_names(finding_names(gates), *given, **where)
     if plan:
         cost = planned(*given, **where, price_per_1k=price_per_1k, seconds_per_request=seconds_per_request)
-        show_plan(cost, json_to)
-        return
-    done = run(*given, **where, keep_going=keep_going, gated=gate)
-    done = replace(done, ruled=tuple(rules(done)))
-    done.save(out)
+        return show_plan(cost, json_to)
+    hands = st.workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
+    done = st.audit(*given, **where, keep_going=keep_going, executor=hands, gated=gate)
+    done = save_ruled(done, out, gates, {"fail-under": fail_under, "rules": rules, "gate": gate})
     if json_to:
         emit_json(done.json(), json_to)
-    show_verdict(done, json_to, tables, table)
-    say(f"report: {out / 'report.html'}   tables and runs: {out}")
-    deciding = done.answer().rulings if gate else done.ruled
-    if any(one.status == "failed" for one in deciding):
+    show_verdict(done, "-" if "-" in (json_to, markdown_to) else None, tables, table)
+    say(f"The report is {out / 'report.html'}; the tables and the runs are in {out}.")
+    if not emit_rulings(done, done.answer().rulings if gate else done.ruled, junit_to, markdown_to, badge_to):
         raise typer.Exit(1)
+    return None

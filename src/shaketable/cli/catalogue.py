@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from shaketable.cli import complete
 from shaketable.cli.options import Json
 
 
@@ -30,11 +31,17 @@ class Kind(StrEnum):
 
 
 def list_(
-    kind: Annotated[Kind, typer.Argument(help="What to list.")],
-    name: Annotated[str | None, typer.Argument(help="One of them, to see its parameters: list rankers http.")] = None,
+    kind: Annotated[Kind, typer.Argument(help="The kind of thing to list, for example rankers.")],
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="The name of one of them, to see its parameters, for example: shaketable list rankers http",
+            autocompletion=complete.listed,
+        ),
+    ] = None,
     json_to: Json = None,
 ) -> None:
-    """List what there is of a kind, each with a line on what it is; with a name, the parameters of that one."""
+    """List the names of a kind of thing, each with a line that says what it is; with a name, list its parameters."""
     from shaketable.cli.console import emit_json, stdout
     from shaketable.door.catalogue import listed, parameters
 

@@ -1,17 +1,18 @@
-"""Where words go: results to stdout, everything else to stderr; progress only where somebody watches."""
+"""Where words go, and how many: results to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
 import json
+import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from shaketable.errors import BadInput
 from shaketable.files import written_whole
 from shaketable.report import cell, clean, escaped
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from shaketable.door.audit import Audit
     from shaketable.door.plan import Plan
     from shaketable.door.train import TrainedWriter, Training
+    from shaketable.report.comparison import AuditComparison
     from shaketable.report.gates import Ruling
 
 
@@ -27,9 +29,48 @@ def stdout(json_target: str | None = None) -> Console:
     return Console(stderr=json_target == "-", highlight=False)
 
 
-def say(message: str) -> None:
-    """A remark on stderr, on one line, without what a terminal would obey: attackers write some of the texts."""
-    print(" ".join(clean(message).splitlines()), file=sys.stderr)
+_quiet = False
+
+
+def is_quiet() -> bool:
+    """Are results and errors all that somebody wants to hear?"""
+    return _quiet
+
+
+@contextmanager
+def loudness(quiet: bool, verbose: bool) -> Iterator[None]:
+    """Say results and errors alone, or also what the package logs (`logging`) of its work."""
+    global _quiet
+    if quiet and verbose:
+        raise BadInput("--quiet and --verbose contradict each other; give one of them")
+    log, teller = logging.getLogger("shaketable"), _Teller(logging.INFO)
+    before, _quiet = _quiet, quiet
+    level = log.level
+    if verbose:
+        log.setLevel(logging.INFO)
+        log.addHandler(teller)
+    try:
+        yield
+    finally:
+        _quiet = before
+        log.removeHandler(teller)
+        log.setLevel(level)
+
+
+class _Teller(logging.Handler):
+    """What is logged, said."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(record.getMessage())
+
+
+def say(message: str, *, always: bool = False) -> None:
+    """A remark on stderr, on one line, without what a terminal would obey: attackers write some of the texts.
+
+    Whoever is `always` said is a part of the result: --quiet does not silence it.
+    """
+    if always or not _quiet:
+        print(" ".join(clean(message).splitlines()), file=sys.stderr)
 
 
 def show(done: Audit, json_target: str | None) -> None:
@@ -40,7 +81,7 @@ def show(done: Audit, json_target: str | None) -> None:
     for result in done.results:
         show_result(console, result)
     for task, reason in done.skipped.items():
-        console.print(cell(f"{task} was skipped: {reason}"), markup=False)
+        console.print(cell(f"The task {task} was skipped: {reason}."), markup=False)
     for name, remark in done.remarks.items():
         console.print(cell(f"{name}: {remark}"), markup=False)
 
@@ -69,7 +110,7 @@ def show_plan(plan: Plan, json_target: str | None) -> None:
     for note in plan.notes:
         console.print(cell(note), markup=False)
     for task, reason in plan.skipped.items():
-        console.print(cell(f"{task} is not planned: {reason}"), markup=False)
+        console.print(cell(f"The task {task} cannot be planned: {reason}."), markup=False)
     console.print(cell(str(plan)), markup=False)
     if json_target:
         emit_json(plan.json(), json_target)
@@ -77,24 +118,55 @@ def show_plan(plan: Plan, json_target: str | None) -> None:
 
 def judge(rules: list[str]) -> Callable[[Audit], bool]:
     """Read the rules now; what is returned says later of an audit whether they hold, each on a line of its own."""
-    ruled = ruling(rules)
+    from shaketable.report.gates import all_held
+    from shaketable.report.rules import gates_of
+
+    gates = gates_of(rules)
 
     def held(done: Audit) -> bool:
-        found = ruled(done)
-        for one in found:
-            say(str(one))
-        return all(one.status != "failed" for one in found)
+        found = done.rulings(*gates)
+        for ruling in found:
+            say(str(ruling), always=True)
+        return all_held(found)
 
     return held
 
 
-def ruling(rules: list[str]) -> Callable[[Audit], list[Ruling]]:
-    """Read the rules now; what is returned says later of an audit what becomes of them."""
-    from shaketable.report.gates import Gate
+def show_comparison(found: AuditComparison, target: str | None) -> None:
+    """Print what became of a ranker between two audits: the answer, what became worse or better, on which queries."""
+    from shaketable.report.comparison import EXPLAINED
+    from shaketable.report.terminal import show_table
 
-    for rule in rules:
-        Gate.parse(rule)
-    return lambda done: done.rulings(*rules)
+    console = stdout(target)
+    console.print(cell(found.answer), markup=False, style="bold")
+    changed = {status: found.brief(status) for status in ("worse", "better")}
+    for status, table in changed.items():
+        if len(table):
+            show_table(console, f"what became {status}", table)
+    if any(map(len, changed.values())):
+        console.print(cell(EXPLAINED), markup=False, style="dim")
+    for title, table in found.worst_queries().items():
+        show_table(console, title, table)
+    for failure in found.failures:
+        console.print(cell(f"new failure: {failure.ranker} on {failure.query!r}: {failure.reason}"), markup=False)
+    for line in (*(f"a worse word: {turn}" for turn in found.turns), *found.remarks):
+        console.print(cell(line), markup=False)
+
+
+def emit_rulings(
+    done: Audit, found: Sequence[Ruling], junit_to: Path | None, markdown_to: str | None, badge_to: Path | None
+) -> bool:
+    """What became of gates, for build servers, pull requests and badges as far as asked for; and whether all held."""
+    from shaketable.report.ci import badge, junit, summary
+    from shaketable.report.gates import all_held
+
+    if junit_to:
+        emit_text(junit(found, done.title), str(junit_to))
+    if markdown_to:
+        emit_text(summary(done.title, done.answer(), found), markdown_to)
+    if badge_to:
+        emit_json(badge(found), str(badge_to))
+    return all_held(found)
 
 
 def show_training(done: Training | TrainedWriter, json_target: str | None, page: Path | None) -> None:
@@ -115,55 +187,13 @@ def show_training(done: Training | TrainedWriter, json_target: str | None, page:
 
 def emit_json(data: Mapping[str, Any], target: str) -> None:
     """Strict JSON to a file, whole or not at all, or to stdout."""
-    text = escaped(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False))
+    emit_text(escaped(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)) + "\n", target)
+
+
+def emit_text(text: str, target: str) -> None:
+    """A text to a file, whole or not at all, or to stdout."""
     if target == "-":
-        print(text)
+        print(text, end="")
         return
     with written_whole(Path(target)) as out:
-        out.write(text + "\n")
-
-
-@contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, nothing elsewhere or where there is nothing to do."""
-    if total == 0 or not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeRemainingColumn
-    from rich.text import Text
-
-    class Words(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            return Text(bar.text())
-
-    bar = Bar(what, lambda done: bars.advance(task, done))
-    columns = (Words(), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("", total=total)
-        yield bar
-
-
-@dataclass
-class Bar:
-    """What advances a progress bar, and has the words for it: what `beside` is given is asked whenever it is drawn."""
-
-    what: str
-    advance: Callable[[int], None]
-    say: Callable[[], str] = str
-
-    def text(self) -> str:
-        """What is being done and, where something is out of the ordinary, what it waits for.
-
-        >>> bar = Bar("scoring with mine", print)
-        >>> bar.beside(lambda: "3 tried again")
-        >>> bar.text()
-        'scoring with mine (3 tried again)'
-        """
-        said = self.say()
-        return cell(f"{self.what} ({said})" if said else self.what)
-
-    def beside(self, say: Callable[[], str]) -> None:
-        self.say = say
-
-    def __call__(self, done: int) -> None:
-        self.advance(done)
+        out.write(text)

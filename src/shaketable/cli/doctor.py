@@ -19,13 +19,17 @@ def doctor(
     path: Annotated[
         str | None,
         typer.Argument(
-            help="A collection ('sample', a folder, irds:ID), a run file, or an endpoint (a URL); none: this machine."
+            help="What to examine: a collection ('sample', a folder, or irds:ID), a TREC run file, or the URL of an "
+            "endpoint. Without it, this installation is examined."
         ),
     ] = None,
-    qrels: Annotated[Path | None, typer.Option("--qrels", help="Judgements to hold a run against.")] = None,
+    qrels: Annotated[
+        Path | None,
+        typer.Option("--qrels", metavar="FILE", help="With a run file: the judgements to compare its ids with."),
+    ] = None,
     json_to: Json = None,
 ) -> None:
-    """Examine a collection, a run, an endpoint or the installation; the exit code is 2 if it cannot be used."""
+    """Look for mistakes in a collection, a run, an endpoint or this installation. Exit code 2: one is fatal."""
     from shaketable.cli.console import emit_json, stdout
     from shaketable.report.files import plain
 
@@ -61,14 +65,18 @@ def _show_findings(console: Console, findings: list[Check]) -> None:
 
     signs = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]broken[/]"}
     table = Table(box=None, pad_edge=False)
-    for column in ("", "check", "count", "found", "advice"):
-        table.add_column(column, justify="right" if column == "count" else "left", overflow="fold")
+    for column in ("result", "what was checked", "how many", "examples", "what to do"):
+        table.add_column(column, justify="right" if column == "how many" else "left", overflow="fold")
     for finding in findings:
-        count = f"{finding.count}/{finding.total}" if finding.total else str(finding.count or "")
+        count = f"{finding.count:,} of {finding.total:,}" if finding.total else str(finding.count or "")
         examples = escape(cell(", ".join(finding.examples[:3])))
-        advice = "" if finding.severity == "ok" else escape(cell(finding.advice))
+        advice = {"ok": "", "error": "see below"}.get(finding.severity, escape(cell(finding.advice)))
         table.add_row(signs[finding.severity], escape(cell(finding.check)), count, examples, advice)
     console.print(table)
+    for finding in findings:
+        if finding.severity == "error":  # on lines of its own: what it says to write is to be copied as a whole
+            said = f"[red]broken[/]: {escape(cell(finding.check))}: {escape(cell(finding.advice))}"
+            console.print(said, soft_wrap=True, highlight=False)
 
 
 def _examine(path: str | None, qrels: Path | None) -> tuple[list[Check], Statistics | None]:
@@ -84,7 +92,7 @@ def _examine(path: str | None, qrels: Path | None) -> tuple[list[Check], Statist
         return examine_endpoint(path), None
     if Path(path).is_file():
         if qrels is None:
-            raise BadInput("is a file: give --qrels too, to hold the run against", path)
+            raise BadInput("is a file; if it is a run, give the judgements to compare it with (--qrels) too", path)
         return examine_run(read_run(Path(path)), read_qrels(qrels)), None
     collection = load(path)
     return examine_collection(collection), statistics(collection)

@@ -24,7 +24,7 @@ def evaluate(
     html_to: o.Html = None,
     seed: o.Seed = 0,
 ) -> None:
-    """Effectiveness, variance and risk of runs, or of ready scores."""
+    """Evaluate run files, or a table of scores: effectiveness, variance and risk. It needs no ranker."""
     from shaketable.cli.console import emit_json, show
     from shaketable.door.evaluate import evaluate as run_evaluation
     from shaketable.report.files import write_per_query, write_tables

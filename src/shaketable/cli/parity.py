@@ -30,8 +30,9 @@ def parity(
     keep_going: o.KeepGoing = False,
     json_to: o.Json = None,
 ) -> None:
-    """Compare rankers that should be the same: largest score difference, noise, lists that change; a verdict."""
-    from shaketable.cli.console import emit_json, judge, progress, say, show
+    """Compare rankers that should give the same scores, for example one model in two servers, and say if they do."""
+    from shaketable.cli.console import emit_json, judge, say, show
+    from shaketable.cli.progress import progress
     from shaketable.data.load import chosen_data
     from shaketable.door.parity import parity as run
     from shaketable.report.folder import check_writable
@@ -46,6 +47,6 @@ def parity(
     if json_to:
         emit_json(done.json(), json_to)
     show(done, json_to)
-    say(f"report: {out / 'report.html'}   tables: {out}")
+    say(f"The report is {out / 'report.html'}; the tables are in {out}.")
     if not rules(done):
         raise typer.Exit(1)

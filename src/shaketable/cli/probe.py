@@ -33,12 +33,21 @@ def probe(
     fail_under: o.Rules = None,
     keep_going: o.KeepGoing = False,
     json_to: o.Json = None,
+    jobs: o.Jobs = None,
+    ray: o.Ray = None,
+    worker_cpus: o.WorkerCpus = None,
+    worker_gpus: o.WorkerGpus = None,
+    device: o.Device = "auto",
+    dtype: o.Dtype = None,
+    batch_tokens: o.BatchTokens = None,
 ) -> None:
-    """Probe what rankers prefer: word order, length, fluency, negation and more, or pairs of texts of your own."""
-    from shaketable.cli.console import emit_json, judge, progress, say, show
+    """Probe what rankers prefer, by pairs of texts that differ in one thing: word order, length, negation, ..."""
+    from shaketable.cli.console import emit_json, judge, say, show
+    from shaketable.cli.progress import progress
     from shaketable.data.load import chosen_data
     from shaketable.door.probe import failed_pairs
     from shaketable.door.probe import probe as run
+    from shaketable.door.workers import workers
     from shaketable.report.folder import check_writable
 
     rules = judge(fail_under or [])
@@ -46,13 +55,14 @@ def probe(
     what: Any = {"pairs": pairs, "delta": delta, "documents": documents, "language": language, "stopwords": stopwords}
     where: Any = {"split": split, "candidates": candidates, "first_stage": first_stage, "depth": depth, "limit": limit}
     how: Any = {"correction": correction, "seed": seed, "keep_going": keep_going, "watch": progress, "say": say}
+    how["executor"] = workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
     done = run(chosen_data(data, queries, docs, qrels), ranker or (), test or (), **what, **where, **how)
     done.save(out)
     if json_to:
         emit_json(done.json(), json_to)
     show(done, json_to)
-    say(f"report: {out / 'report.html'}   tables: {out}")
+    say(f"The report is {out / 'report.html'}; the tables are in {out}.")
     if failed := failed_pairs(done):
-        say(f"your own pairs: {failed} did not come out as expected")
+        say(f"{failed} of your own pairs did not come out as expected.", always=True)
     if failed or not rules(done):
         raise typer.Exit(1)

@@ -21,19 +21,23 @@ def rank(
     tag: o.Tag = None,
     keep_going: o.KeepGoing = False,
     json_to: o.Json = None,
+    jobs: o.Jobs = None,
+    ray: o.Ray = None,
+    worker_cpus: o.WorkerCpus = None,
+    worker_gpus: o.WorkerGpus = None,
+    device: o.Device = "auto",
+    dtype: o.Dtype = None,
+    batch_tokens: o.BatchTokens = None,
 ) -> None:
-    """Rank a collection's queries: a retriever searches it, any other ranker re-ranks what the first stage finds."""
-    from shaketable.cli.console import emit_json, progress, say
+    """Rank documents for every query of a collection, and write the lists to a TREC run file."""
+    from shaketable.cli.console import emit_json, say
+    from shaketable.cli.progress import progress
     from shaketable.data.load import chosen_data
     from shaketable.door.rank import ranked, write_ranked
+    from shaketable.door.workers import workers
 
-    how: Any = {
-        "split": split,
-        "candidates": candidates,
-        "first_stage": first_stage,
-        "depth": depth,
-        "limit": limit,
-    }
+    how: Any = {"split": split, "candidates": candidates, "first_stage": first_stage, "depth": depth, "limit": limit}
+    how["executor"] = workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
     bench = ranked(chosen_data(data, queries, docs), ranker, **how, keep_going=keep_going, watch=progress)
     run = write_ranked(bench, out, tag)
     (name,) = bench.models
@@ -42,4 +46,7 @@ def rank(
         emit_json({"schema": "shaketable.rank/1", "run": str(out), "queries": len(run), "spent": spent}, json_to)
     for who, remark in bench.remarks().items():
         say(f"{who}: {remark}")
-    say(f"{out}: {len(run)} of {len(bench.queries)} queries, {sum(map(len, run.values()))} documents, by {name}")
+    say(
+        f"{name} ranked {sum(map(len, run.values())):,} documents for {len(run):,} of {len(bench.queries):,} queries: "
+        f"{out}"
+    )

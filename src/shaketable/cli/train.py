@@ -31,27 +31,24 @@ def train(
     overwrite: o.Overwrite = False,
     html_to: o.Html = None,
     json_to: o.Json = None,
+    jobs: o.Jobs = None,
+    ray: o.Ray = None,
+    worker_cpus: o.WorkerCpus = None,
+    worker_gpus: o.WorkerGpus = None,
+    device: o.Device = "auto",
+    dtype: o.Dtype = None,
+    batch_tokens: o.BatchTokens = None,
 ) -> None:
-    """Train a ranker, from feature files or a collection, for --ranker FOLDER; or a model that writes, from pairs."""
-    from shaketable.cli.console import progress, say, show_training
+    """Train a ranker on a collection or on files of features, or a model that writes texts; write it to a folder."""
+    from shaketable.cli.console import say, show_training
+    from shaketable.cli.progress import progress
     from shaketable.door.train import train as run
+    from shaketable.door.workers import workers
 
     files: Any = {"letor": letor, "letor_valid": valid, "letor_test": test, "pairs": pairs, "attacked": attacked}
-    where: Any = {
-        "split": split,
-        "valid": valid_split,
-        "cut": cut,
-        "folds": folds,
-        "candidates": candidates,
-        "depth": depth,
-    }
-    how: Any = {
-        "first_stage": first_stage,
-        "baselines": baseline or (),
-        "tune": tune,
-        "preset": preset,
-        "defence": defence,
-        "seed": seed,
-    }
+    where: Any = {"split": split, "valid": valid_split, "cut": cut, "folds": folds, "candidates": candidates}
+    where |= {"depth": depth, "first_stage": first_stage}
+    how: Any = {"baselines": baseline or (), "tune": tune, "preset": preset, "defence": defence, "seed": seed}
+    how["executor"] = workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
     done = run(learner, data, out, **files, **where, **how, overwrite=overwrite, watch=progress, say=say)
     show_training(done, json_to, html_to)

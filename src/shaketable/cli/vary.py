@@ -18,7 +18,7 @@ def vary(
     seed: o.Seed = 0,
     json_to: o.Json = None,
 ) -> None:
-    """Make variations of queries, each with its category and whether it is valid, and why not."""
+    """Make variations of queries, such as misspellings, and say of each whether it still asks for the same."""
     from shaketable.cli.console import emit_json, say
     from shaketable.door.vary import vary as run
     from shaketable.door.vary import write_variations
@@ -27,12 +27,12 @@ def vary(
     done = run(queries, method or (), **which, n=n, seed=seed, lower=not keep_case)
     write_variations(done.variations, out)
     for name, reason in done.left_out.items():
-        say(f"{name} was left out: {reason}")
+        say(f"The method {name} was left out: {reason}")
     total, valid = len(done.queries), sum(variation.valid for variation in done.variations)
     for name, idle in done.not_applicable.items():
         if idle:
-            say(f"{name} applies to {total - idle} of {total} queries")
-    say(f"{len(done.variations)} variations of {total} queries, {valid} valid")
+            say(f"The method {name} can be applied to {total - idle} of the {total} queries.")
+    say(f"{len(done.variations)} variations of {total} queries were made; {valid} of them are valid.")
     if json_to:
         counts = {"queries": total, "variations": len(done.variations), "valid": valid}
         more = {"not_applicable": done.not_applicable, "left_out": done.left_out}

@@ -108,10 +108,10 @@ def _installation() -> Iterator[Check]:
     try:
         home().mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=home()):
-            yield Check(f"caches in {home()}", "ok", 0, 0)
+            yield Check(f"the folder {home()} can be written to", "ok", 0, 0)
     except OSError as error:
-        advice = f"cannot be written ({error.strerror}): set SHAKETABLE_HOME to a folder of your own"
-        yield Check(f"caches in {home()}", "error", 0, 0, (), advice)
+        advice = f"set SHAKETABLE_HOME to a folder of your own ({error.strerror})"
+        yield Check(f"the folder {home()} cannot be written to", "error", 0, 0, (), advice)
 
 
 def _collection(collection: Collection) -> Iterator[Check]:
@@ -120,12 +120,14 @@ def _collection(collection: Collection) -> Iterator[Check]:
     yield _needed("queries", len(queries), "a collection needs queries")
     yield from _texts(docs)
     empty = [qid for qid, query in queries.items() if not query.text.strip()]
-    yield _these("empty queries", empty, len(queries), "remove them: no ranker can answer nothing")
+    yield _these("empty queries", empty, len(queries), "remove them, because no ranker can answer an empty query")
 
     unjudged = [qid for qid in queries if qid not in qrels]
-    yield _these("queries without judgements", unjudged, len(queries), "measures of effectiveness leave them out")
+    yield _these(
+        "queries without judgements", unjudged, len(queries), "they are left out of the measures of effectiveness"
+    )
     unanswered = [qid for qid, grades in qrels.items() if not any(grade > 0 for grade in grades.values())]
-    advice = "every ranker scores zero on them; most evaluations leave them out"
+    advice = "every ranker has the value 0 on them; remove them, as most evaluations do"
     yield _these("judged queries without a relevant document", unanswered, len(qrels), advice)
     yield from _dangling("judged", qrels, collection)
     yield from _dangling("candidate", collection.candidates, collection)
@@ -138,12 +140,20 @@ def _dangling(what: str, lists: Run | Qrels, collection: Collection) -> Iterator
     """Ids that judgements or candidates speak of and the collection does not have."""
     if lists:
         qids = [qid for qid in lists if qid not in collection.queries]
-        advice = "they are left out; if it is all of them, the file belongs to other queries"
-        yield _these(f"{what} queries that are unknown", qids, len(lists), advice, fatal=len(qids) == len(lists))
+        advice = "they are left out; if it is all of them, the file belongs to another collection"
+        yield _these(
+            f"{what} queries that the collection does not have", qids, len(lists), advice, fatal=len(qids) == len(lists)
+        )
         named = {docno for scores in lists.values() for docno in scores}
         docnos = sorted(docno for docno in named if docno not in collection.docs)
         advice = "they can never be found; if it is all of them, the two files write ids differently"
-        yield _these(f"{what} documents that are unknown", docnos, len(named), advice, fatal=len(docnos) == len(named))
+        yield _these(
+            f"{what} documents that the collection does not have",
+            docnos,
+            len(named),
+            advice,
+            fatal=len(docnos) == len(named),
+        )
 
 
 def _texts(docs: Corpus) -> Iterator[Check]:
@@ -159,13 +169,13 @@ def _texts(docs: Corpus) -> Iterator[Check]:
             blank += 1
             if len(empty) < EXAMPLES:
                 empty.append(docno)
-    yield _finding("empty documents", blank, len(docs), empty, "they match nothing; remove them or find their text")
+    yield _finding("empty documents", blank, len(docs), empty, "no query finds them; remove them, or find their texts")
 
     repeated = _repeated(np.array(hashes, np.uint64))
     wanted = set(repeated[:EXAMPLES].tolist())
     examples = [docno for place, docno in enumerate(docs) if place in wanted] if wanted else []
-    advice = "copies tie, and perhaps only one of them is judged; keep one"
-    yield _finding("documents whose text came before", len(repeated), len(docs), examples, advice)
+    advice = "copies have the same score, and perhaps only one of them is judged; keep one"
+    yield _finding("documents whose text an earlier document has too", len(repeated), len(docs), examples, advice)
 
 
 def _repeated(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
@@ -182,19 +192,26 @@ def _run(run: Run, qrels: Qrels) -> Iterator[Check]:
     yield _needed("documents in the run", total, "a run needs lists of documents")
 
     broken = [qid for qid, scores in lists.items() if not np.isfinite(scores).all()]
-    advice = "no order follows from such scores; find out why the ranker made them"
+    advice = "such scores (NaN or infinite) have no order; find out why the ranker made them"
     yield _these("queries with scores that are not finite", broken, len(lists), advice, fatal=True)
 
     longer = {qid: scores for qid, scores in lists.items() if len(scores) > 1}
     constant = [qid for qid, scores in longer.items() if (scores == scores[0]).all()]
     advice = "such a list is no ranking: its order comes from the ids alone"
-    check = "queries whose documents all have one score"
+    check = "queries whose documents all have the same score"
     yield _these(check, constant, len(longer), advice, fatal=len(constant) == len(longer))
 
     tied = {qid: count for qid, scores in lists.items() if (count := _tied(scores))}
     worst = sorted(tied, key=lambda qid: -tied[qid] / len(lists[qid]))
     advice = "their order comes from the ids, not from the ranker"
-    yield _finding("documents that tie with another", sum(tied.values()), total, worst, advice, TOLERATED)
+    yield _finding(
+        "documents that have the same score as another of their list",
+        sum(tied.values()),
+        total,
+        worst,
+        advice,
+        TOLERATED,
+    )
     if qrels:
         yield from _judged(run, qrels)
 
@@ -202,7 +219,7 @@ def _run(run: Run, qrels: Qrels) -> Iterator[Check]:
 def _judged(run: Run, qrels: Qrels) -> Iterator[Check]:
     """What a run and judgements have in common, and what not."""
     shared = [qid for qid, scores in run.items() if scores and qid in qrels]
-    advice = "the run and the judgements belong to different topics"
+    advice = "the run and the judgements are of different queries; check that the ids are written alike"
     yield _needed("queries that are both in the run and judged", len(shared), advice)
     missing = [qid for qid in qrels if not run.get(qid)]
     yield _these("judged queries that the run does not have", missing, len(qrels), "each of them counts as zero")

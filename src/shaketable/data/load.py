@@ -110,6 +110,18 @@ def files_text(docs: str | Path | None, queries: str | Path | None, qrels: str |
     return f"{TABLES}?{urlencode(parts, safe='/')}"
 
 
+def paths_of(text: str) -> list[str]:
+    """The files and folders that a collection's text names.
+
+    >>> paths_of("files?docs=/a/docs.csv&queries=/a/log.tsv"), paths_of("sample?split=test")
+    (['/a/docs.csv', '/a/log.tsv'], [])
+    """
+    base, parameters = _parted(text)
+    said = dict(parse_qsl(parameters))
+    own = [] if base in ("sample", TABLES) or base.startswith("irds:") else [base]
+    return own + [path for key in (*FILES, "candidates", "kinds") if (path := said.get(key)) and path != RULES]
+
+
 def _tables(files: Mapping[str, str]) -> Collection:
     """A collection of tables. Without documents there is nothing to score, but runs of its queries can be compared."""
     if "queries" not in files:

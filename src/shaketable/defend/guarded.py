@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -133,6 +134,11 @@ class GuardedRanker:
             rate = f"a rate of false alarms of {self.model.false_alarms:g}"
             said.append(f"no alarm is ever raised, for {len(self.docs)} documents are too few to tell {rate}")
         return "; ".join(filter(None, said))
+
+    @property
+    def counted(self) -> Counter[str]:
+        counts: Counter[str] | None = getattr(self.base, "counted", None)
+        return Counter() if counts is None else counts
 
     @property
     def notice(self) -> str:

@@ -9,6 +9,7 @@ from shaketable.data.attacked import write_attacked
 from shaketable.door.audit import Audit, Say, audit
 from shaketable.door.names import several
 from shaketable.files import check_file
+from shaketable.score.executor import Executor
 from shaketable.task.substitution import QUICK, Substitution
 from shaketable.types import Collection, Watch, unwatched
 
@@ -36,6 +37,7 @@ def attack(
     keep_going: bool = False,
     watch: Watch = unwatched,
     say: Say = lambda message: None,
+    executor: Executor | None = None,
 ) -> Audit:
     """Attack the documents of rankers' lists, as an audit of that task alone; `out` is a file for the changed ones.
 
@@ -57,7 +59,8 @@ def attack(
         language=language,
     )
     where: Any = {"split": split, "candidates": candidates, "first_stage": first_stage, "depth": depth, "limit": limit}
-    done = audit(data, rankers, [task], **where, seed=seed, keep_going=keep_going, watch=watch, say=say, runs=False)
+    how: Any = {"seed": seed, "keep_going": keep_going, "watch": watch, "say": say, "executor": executor}
+    done = audit(data, rankers, [task], **where, **how, runs=False)
     if out is not None:
         write_attacked(done["substitution"].attacked, Path(out))
     return done
@@ -66,4 +69,8 @@ def attack(
 def written(done: Audit, out: Path) -> str:
     """What is in the file for changed documents, in words."""
     count = len(done["substitution"].attacked)
-    return f"{count} changed documents: {out}" if count else f"no document was changed for the better: {out} is empty"
+    return (
+        f"{count} changed documents are in {out}."
+        if count
+        else f"No document was changed for the better, so {out} is empty."
+    )

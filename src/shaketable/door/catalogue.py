@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import re
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -46,7 +48,7 @@ def parameters(kind: str, name: str) -> dict[str, str]:
     """
     catalogue = CATALOGUES.get(kind)
     if catalogue is None:
-        raise BadInput(f"{kind} have no parameters to list; those that have are {', '.join(CATALOGUES)}")
+        raise BadInput(f"{kind} have no parameters to list; these have some: {', '.join(CATALOGUES)}")
     name = name if name in catalogue else name.replace("-", "_")
     make = catalogue.class_of(name)
     fields = [field for field in dataclasses.fields(make) if field.init] if dataclasses.is_dataclass(make) else []
@@ -62,14 +64,31 @@ def _parameter(
     catalogue: Catalogue, make: type[Any], field: dataclasses.Field[Any], spec: Callable[[list[str]], str]
 ) -> str:
     """What its class says of it, or else its type; the default; and an example, its class's own or the default."""
-    kind = described(typing.get_type_hints(make).get(field.name, Any))
-    says = field.metadata.get("says") or kind[:1].upper() + kind[1:]
+    said = field.metadata.get("says") or _documented(make).get(field.name)
+    says = said or described(typing.get_type_hints(make).get(field.name, Any))
+    says = says[:1].upper() + says[1:]
     default = _default(field)
     if default is dataclasses.MISSING:
         return f"{says.rstrip('.')}. It must be given. Example: {spec([])}"
     text = catalogue.spec(default) if dataclasses.is_dataclass(default) else repr(default)
     example = field.metadata.get("example") or f"{field.name}={text}"
     return f"{says.rstrip('.')}. By default {text}. Example: {spec([example])}"
+
+
+def _documented(make: type[Any]) -> dict[str, str]:
+    """What the docstring of a class says of its settings, in lines such as "goal   promote or demote".
+
+    >>> from shaketable.task.substitution import Substitution
+    >>> _documented(Substitution)["goal"]
+    'promote, demote, or top(k=10)'
+    """
+    rows: dict[str, str] = {}
+    for line in inspect.getdoc(make).splitlines() if make.__doc__ else ():  # type: ignore[union-attr]
+        if row := re.match(r"(\w+) {2,}(\S.*)", line):
+            rows[row[1]] = row[2]
+        elif rows and line.startswith("    "):
+            rows[next(reversed(rows))] += f" {line.strip()}"
+    return rows
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
@@ -85,12 +104,12 @@ def lacking(make: type[Any]) -> str:
     extra = getattr(make, "extra", "")
     if extra and not has(extra):
         absent = ", ".join(name for name in libraries()[extra] if not installed(name))
-        missing.append(f"needs what is not installed ({absent}): pip install 'shaketable[{extra}]'")
+        missing.append(f"needs libraries that are not installed ({absent}): pip install 'shaketable[{extra}]'")
     fields = dataclasses.fields(make) if dataclasses.is_dataclass(make) else ()
     for name in (field.default for field in fields if field.name in WEIGHTS):
         if isinstance(name, str) and name not in PACKAGED and not has_weights(name):  # a package is part of its extra
             places = ", ".join(map(str, model_places(name)))
-            missing.append(f"needs the weights {name}, which are not at {places}: hf download {name}")
+            missing.append(f"needs the weights {name}, which were looked for at {places}: hf download {name}")
     return "; it ".join(missing)
 
 
@@ -114,13 +133,15 @@ def _rankers() -> dict[str, str]:
 
 def _learners() -> dict[str, str]:
     """Learners, and below them the writers."""
-    return _rows(LEARNERS) | {name: f"writer: {line}" for name, line in _rows(WRITERS).items()}
+    return _rows(LEARNERS) | {name: f"A writer. {line}" for name, line in _rows(WRITERS).items()}
 
 
 def _edits() -> dict[str, str]:
     """Edits of queries, and those of documents, which say so."""
     lines = {name: EDITS.summary(name) for name in EDITS}
-    return {name: f"for documents: {line}" if _edits_documents(name) else line for name, line in lines.items()}
+    return {
+        name: f"For documents, not queries. {line}" if _edits_documents(name) else line for name, line in lines.items()
+    }
 
 
 def _edits_documents(name: str) -> bool:
@@ -144,7 +165,9 @@ def _data() -> dict[str, str]:
 
 
 def _resources() -> dict[str, str]:
-    return {r.name: f"found at {r.where}" if r.found else f"not at {r.where}; {r.advice}" for r in resources()}
+    return {
+        r.name: f"It was found at {r.where}." if r.found else f"It is not at {r.where}; {r.advice}" for r in resources()
+    }
 
 
 CATALOGUES = {

@@ -43,10 +43,12 @@ def several(things: Any) -> list[Any]:
 def named_models(rankers: Any) -> dict[str, Model]:
     """name -> model, of texts ("bm25(k1=0.9)", "mine=http://host/rerank") and of objects, or a mapping of both by name.
 
-    Two of one name are told apart.
+    Two of one name are told apart, and so are two models of one server, by their names before its address.
 
     >>> list(named_models(["bm25", "short=bm25(b=0.1)", "bm25"]))
     ['bm25', 'short', 'bm25 (2)']
+    >>> list(named_models([f"http(url='http://h:1/rerank', model={name!r})" for name in ("small", "large")]))
+    ['small at h:1', 'large at h:1']
     """
     if isinstance(rankers, Mapping):
         return {name: _model(thing, name)[1] for name, thing in rankers.items()}
@@ -78,10 +80,15 @@ def _model(thing: Any, name: str) -> tuple[str, Model]:
         if not re.search(r"[/(:]", text) and text not in RANKERS and (Path(text) / "model.json").is_file():
             text = f"./{text}"  # a model folder in the current one, named without a slash
         model: Model = RANKERS.build(text)
-        return name or given or RANKERS.spec(model), model
+        return name or given or _called(model), model
     if callable(getattr(thing, "open", None)) and not hasattr(thing, "score"):
-        return name or RANKERS.spec(thing), thing
+        return name or _called(thing), thing
     own = name or str(getattr(thing, "name", "") or getattr(thing, "__name__", type(thing).__name__))
     if not own:
         raise BadInput(f"a ranker needs a name: {thing!r} has none")
     return own, Given(thing, own)
+
+
+def _called(model: Model) -> str:
+    """What a model is called that nobody named: by itself, if it has a shorter name than its text form."""
+    return getattr(model, "called", "") or RANKERS.spec(model)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from math import ceil, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,9 @@ import numpy as np
 from shaketable.bench import Bench
 from shaketable.chance import draws_for
 from shaketable.door.audit import Say, default_models, open_bench, set_up
-from shaketable.errors import NotApplicable, ShaketableError
+from shaketable.errors import BadInput, NotApplicable, ShaketableError, UnknownName
 from shaketable.files import home
+from shaketable.measure.effectiveness import parse
 from shaketable.rankers.python import Adapted
 from shaketable.registry import TASKS
 from shaketable.score.road import Road, Traits
@@ -37,6 +39,10 @@ TIMED = 32
 LATENCY = 0.2
 """Seconds of a request, where nobody says."""
 LISTS = "the lists of all queries"
+FEW = 5
+"""Queries of a rehearsal."""
+ALIKE = 0.7
+"""How alike two names are, as difflib has it, of which one is the other mistyped."""
 
 
 @dataclass
@@ -125,7 +131,7 @@ class Plan:
 
     def __str__(self) -> str:
         unknown = sorted({row.ranker for row in self.rows if np.isnan(row.seconds)})
-        beside = f", and what {', '.join(unknown)} takes, which nobody can know" if unknown else ""
+        beside = f", and the time of {', '.join(unknown)}, which nobody can know" if unknown else ""
         money = "" if np.isnan(self.money) else f", {self.money:,.2f} of money"
         return f"in all: {self.pairs:,} pairs, {self.requests:,} requests, {self.minutes:,.1f} minutes{money}{beside}"
 
@@ -309,6 +315,68 @@ def plan(
     return Plan(rows, tuple(_notes(bench, rows, counts, seconds, seconds_per_request, price_per_1k)), skipped)
 
 
+def check_names(
+    names: Sequence[str],
+    data: Any = "sample",
+    rankers: Any = (),
+    tasks: Any = (),
+    *,
+    watch: Watch = unwatched,
+    say: Say = lambda message: None,
+    limit: int | None = None,
+    **where: Any,
+) -> None:
+    """Refuse rules on findings that `audit` with these arguments will not have, before it asks anybody anything.
+
+    The tasks are rehearsed on a few queries, with rankers that make scores up. Few queries bring fewer findings than
+    many do, so a name is refused only if it looks like one of those that came up, or needs judgements that are absent.
+    """
+    if not names:
+        return
+    with nothing_sent():
+        models, chosen, first = set_up(data, rankers, tasks)
+        few = open_bench(first, models, **where, limit=min(limit or FEW, FEW))
+        wanted = [name for name in names if not (few.qrels and _sure(name, chosen))]
+        if not few.qrels and (lost := [name for name in names if _is_measure(name.rpartition(".")[2])]):
+            nobody = f"and {few.collection.name} has none; bring some with --qrels, or leave the rule out"
+            raise BadInput(f"a rule is about {lost[0]}, which only judgements can tell, {nobody}")
+        if not wanted:
+            return
+        models = models or default_models(few, lambda message: None, lambda bench: Untrained("knrm"))
+        counts = {name: Count() for name in models}
+        found = _rehearsed(_dry_bench(few, models, counts), chosen)
+        found |= {measure for task in chosen for measure in getattr(task, "measures", ())}
+    for name in wanted:
+        if name not in found and get_close_matches(name, found, cutoff=ALIKE):
+            raise UnknownName("finding", name, found)
+
+
+def _sure(name: str, tasks: Sequence[Task]) -> bool:
+    """Is it a measure that one of the tasks is told to take?"""
+    return any(name in getattr(task, "measures", ()) for task in tasks)
+
+
+def _is_measure(name: str) -> bool:
+    try:
+        parse(name)
+    except ShaketableError:
+        return False
+    return True
+
+
+def _rehearsed(bench: DryBench, tasks: Sequence[Task]) -> set[str]:
+    """The names of the findings that come up, with and without the ranker's."""
+    names: set[str] = set()
+    for task in tasks:
+        try:
+            results, _ = run_tasks(bench, [task])
+        except ShaketableError:
+            continue
+        for finding in (one for result in results for one in result.findings):
+            names |= {finding.name, f"{finding.ranker}.{finding.name}"}
+    return names
+
+
 def _dry_bench(opened: Bench, models: Mapping[str, Model], counts: Mapping[str, Count]) -> DryBench:
     """The same bench with rankers that count, and with what is kept to look up only."""
     path = home() / "scores.sqlite"
@@ -404,22 +472,23 @@ def _notes(
     price: float | None,
 ) -> Iterable[str]:
     yield (
-        "pairs: a query and a document that a ranker would be asked about, each once; what is kept already, and what "
-        "an earlier task has asked, is not counted. Nothing was sent."
+        "'pairs' are pairs of a query and a document that a ranker would be asked about, each once; what is kept "
+        "already, and what an earlier task has asked, is not counted. Nothing was sent."
     )
     remote = [name for name in counts if getattr(bench.ranker(name), "remote", False)]
     if remote:
         yield (
-            f"requests: to {', '.join(remote)}. minutes: {latency:g} seconds a request (--seconds-per-request), "
-            "divided by those under way at once; retries and rate limits come on top."
+            f"'requests' would go to {', '.join(remote)}. 'minutes' takes {latency:g} seconds for each request "
+            "(--seconds-per-request), divided by the number that are under way at once; retries and rate limits come "
+            "on top."
         )
         yield (
-            "Whether the scores of an endpoint that are kept are still its own only the endpoint can say, so none is "
-            "taken off where its name depends on its answers; and an endpoint is taken to score text by text unless "
+            "Only the endpoint can say whether scores of it that are kept are still its own, so they are counted again "
+            "where its identity depends on its answers. An endpoint is taken to score text by text, unless "
             "pointwise=False says otherwise."
         )
         if price is not None:
-            yield f"money: {price:g} for 1,000 requests."
+            yield f"'money' takes a price of {price:g} for 1,000 requests."
     if not all(row.exact for row in rows):
-        yield "estimate: what an attack asks depends on the answers, and the plan made these up."
-    yield f"All that is not the rankers' own work took {seconds / 60:.1f} minutes here, and will take as long again."
+        yield "An 'estimate' is of an attack: what it asks depends on the answers, and the plan made these up."
+    yield f"All work but that of the rankers took {seconds / 60:.1f} minutes now, and will take as long again."

@@ -7,6 +7,7 @@ from typing import Any
 
 from shaketable.door.audit import Audit, Say, audit
 from shaketable.door.names import several
+from shaketable.score.executor import Executor
 from shaketable.task.behaviour import OWN, Behaviour
 from shaketable.types import Collection, Watch, unwatched
 
@@ -31,6 +32,7 @@ def probe(
     keep_going: bool = False,
     watch: Watch = unwatched,
     say: Say = lambda message: None,
+    executor: Executor | None = None,
 ) -> Audit:
     """The behaviour tests alone, as an audit: all of them, those whose names match, or the pairs of a file.
 
@@ -46,7 +48,8 @@ def probe(
         correction=correction,
     )
     where: Any = {"split": split, "candidates": candidates, "first_stage": first_stage, "depth": depth, "limit": limit}
-    return audit(data, rankers, [task], **where, seed=seed, keep_going=keep_going, watch=watch, say=say)
+    how: Any = {"seed": seed, "keep_going": keep_going, "watch": watch, "say": say, "executor": executor}
+    return audit(data, rankers, [task], **where, **how)
 
 
 def failed_pairs(done: Audit) -> int:

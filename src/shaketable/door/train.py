@@ -26,6 +26,7 @@ from shaketable.rankers.folder import refuse_taken
 from shaketable.rankers.ltr import FittedModel
 from shaketable.rankers.saved import Saved
 from shaketable.registry import LEARNERS, LEXICAL, WRITERS
+from shaketable.score.executor import Executor
 from shaketable.task.defending import defended
 from shaketable.types import Collection, Defence, Figure, Learner, Result, Watch, unwatched
 
@@ -186,6 +187,7 @@ def train(
     overwrite: bool = False,
     watch: Watch = unwatched,
     say: Say = lambda message: None,
+    executor: Executor | None = None,
 ) -> Training | TrainedWriter:
     """Train a ranker from a collection, or from feature files, and leave it in a folder that is a ranker by its path.
 
@@ -219,7 +221,7 @@ def train(
     if letor_valid or letor_test:
         raise BadInput("files to validate and test on go with a feature file to learn from (--letor)")
     assert data is not None
-    bench = open_bench(data, {}, "all", candidates, cut, depth, None, seed, first_stage, False, watch)
+    bench = open_bench(data, {}, "all", candidates, cut, depth, None, seed, first_stage, False, watch, executor)
     own = chosen.plan() if isinstance(chosen, NeuralLearner) else Plan()  # a teacher, for instance
     plan = replace(own, baselines=tuple(baselines)) if baselines else None
     trials: Sequence[Mapping[str, Any]] = ()

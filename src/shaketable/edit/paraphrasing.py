@@ -74,7 +74,10 @@ class SynSwap:
 
 @dataclass(frozen=True)
 class WordNetSynSwap:
-    """Replace a word by its first synonym in WordNet (paper 004), or by a random one (its code)."""
+    """Replace a word by its first synonym in WordNet, or by a random one.
+
+    The first is what paper 004 describes; its published code takes a random one.
+    """
 
     choice: str = "first"
     category: ClassVar[str] = PARAPHRASING
@@ -88,8 +91,9 @@ class WordNetSynSwap:
 
 @dataclass(frozen=True)
 class WordEmbedSynSwap:
-    """Replace a word by its nearest neighbour in counter-fitted vectors (paper 004), or by a random one (its code).
+    """Replace a word by its nearest neighbour in counter-fitted vectors, or by a random one.
 
+    The nearest is what paper 004 describes; its published code takes a random one.
     Of vectors up to `neighbours` words with a cosine of `threshold` or more count; ready lists have no cosines.
     """
 

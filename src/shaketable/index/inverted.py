@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -19,6 +21,8 @@ from shaketable.errors import BadInput, Damaged
 from shaketable.index.texts import BLOCK, UNKNOWN, Texts, Vocabulary, blocks
 from shaketable.text.tokens import Tokenizer
 from shaketable.types import Corpus, fingerprint
+
+LOG = logging.getLogger(__name__)
 
 FORMAT = 2  # of the files; raise it when they, or the terms of a text, come out differently
 
@@ -134,12 +138,15 @@ def _on_disk(corpus: Corpus, tokenizer: Tokenizer, name: str) -> Index:
     folder, remark = files.home() / "indexes" / name, ""
     try:
         if folder.is_dir():
+            LOG.info("The index of the documents is in %s.", folder)
             return read_index(folder)
     except BadInput as error:
         if isinstance(error, Damaged):
             arrays.discard(folder)
         remark = f"the index was built again, for what was on disk is of no use ({error})"
+    started = time.perf_counter()
     index = build(corpus, tokenizer, name)
+    LOG.info("The documents were indexed in %.1f seconds, for %s.", time.perf_counter() - started, folder)
     stayed = folder.exists()  # damaged, and not to be removed
     try:
         save(index, folder)

@@ -92,7 +92,7 @@ class FeatureLearner(ABC):
             raise BadInput(f"{registry.LEARNERS.spec(self)} has its own objective; {plan.objective} is for nets")
         lessons = Lessons.prepare(collection, train, valid, candidates, depth, seed, hold_out=False)
         queries = {"train": lessons.train, "valid": lessons.valid}
-        with watch("computing features", len(lessons.train) + len(lessons.valid)) as advance:
+        with watch("computing features", len(lessons.train) + len(lessons.valid), "lists") as advance:
             rows = {}
             for part, qids in queries.items():
                 asked = {qid: collection.queries[qid] for qid in qids}

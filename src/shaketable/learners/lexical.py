@@ -91,7 +91,7 @@ class LexicalLearner:
             raise BadInput(f"{self.ranker} has no parameters to choose")
         trials: list[dict[str, Any]] = []
         points = list(product(*self.grid.values()))
-        with watch(f"tuning {self.ranker}", len(points)) as advance:
+        with watch(f"tuning {self.ranker}", len(points), "trials") as advance:
             for point in points:
                 settings = dict(zip(self.grid, point, strict=True))
                 value = self._value(replace(model, **settings), collection, qids, candidates, depth)
@@ -113,7 +113,7 @@ class LexicalLearner:
         """The best parameters that a search from coarse to fine finds; none where there are none to choose."""
         if not self.grid:
             return {}
-        with watch(f"tuning {self.ranker}", 0) as advance:
+        with watch(f"tuning {self.ranker}", 0, "trials") as advance:
 
             def value(settings: Mapping[str, Any]) -> float:
                 advance(1)

@@ -32,9 +32,9 @@ from shaketable.learners.samples import Sample, Source
 from shaketable.measure.effectiveness import score_table
 from shaketable.rankers.folder import STATE, WORK, WORK_FILES
 from shaketable.rankers.nets.net import Net
-from shaketable.rankers.nets.scoring import ranker_of
+from shaketable.rankers.nets.scoring import device, ranker_of
 from shaketable.score.road import ask
-from shaketable.types import Collection, Qrels, Run, Scores, Slate, Watch, fingerprint, ranking, unwatched
+from shaketable.types import Collection, Qrels, Run, Scores, Slate, Watch, beside, fingerprint, ranking, unwatched
 
 Examine = Callable[[Any], float]
 """How good a net is: higher is better."""
@@ -121,7 +121,7 @@ class Training:
     course: Course = field(default_factory=Course)
 
     def __post_init__(self) -> None:
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = device()
         self.net.to(self.device)
         self.learning = {name: p for name, p in self.net.named_parameters() if p.requires_grad}
         self.optimizer = torch.optim.AdamW(
@@ -134,14 +134,16 @@ class Training:
             if not self._resume():
                 self._validate()
             self._lists = _passes(self.source, self.seed, self.course.step * self.schedule.lists)
-            while not self._over():
-                started = time.perf_counter()
-                with self.watch(self._title(), self._ahead()) as advance:
+            left = self.schedule.steps - self.course.step
+            with self.watch(f"training {self.net.kind}", 0 if self._over() else left, "steps") as advance:
+                beside(advance, self._told)
+                while not self._over():
+                    started = time.perf_counter()
                     for _ in range(self._ahead()):
                         self._step()
                         advance(1)
-                self.course.seconds += time.perf_counter() - started
-                self._validate()
+                    self.course.seconds += time.perf_counter() - started
+                    self._validate()
         self._take_best()
         return self.course
 
@@ -162,10 +164,11 @@ class Training:
         step, every = self.course.step, self.schedule.every
         return min(every - step % every, self.schedule.steps - step)
 
-    def _title(self) -> str:
+    def _told(self) -> str:
+        """What the last validation came to."""
         last = self.course.history[-1]
         loss = f"loss {last['loss']:.3g}, " if "loss" in last else ""
-        return f"{self.net.kind} step {self.course.step} of {self.schedule.steps}: {loss}validation {last['valid']:.4f}"
+        return f"{loss}validation {last['valid']:.4f}"
 
     def _step(self) -> None:
         course = self.course

@@ -150,9 +150,10 @@ COLUMNS = {
     "fall": "fall of first",
 }
 EXPLAINED = (
-    "new first %: how often another document comes first; overlap@10: the share of the first ten documents that stay; "
-    "RBO: rank-biased overlap (1: the same list); Kendall distance: the share of pairs of documents that change order; "
-    "fall of first: how many places the former first document loses. These need no judgements."
+    "These need no judgements: 'new first %' is the percentage of lists with another document in first place; "
+    "'overlap@10' is the share of the first ten documents that stay among the first ten; 'RBO' is rank-biased overlap, "
+    "in which the first places weigh most, and 1 for the same list; 'Kendall distance' is the share of pairs of "
+    "documents that change their order; 'fall of first' is the number of places that the former first document loses."
 )
 
 

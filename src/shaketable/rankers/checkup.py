@@ -13,7 +13,8 @@ from shaketable.data.corpus import MemoryCorpus
 from shaketable.data.doctor import TOLERATED, Check, Severity
 from shaketable.errors import RankerFailed, ShaketableError
 from shaketable.rankers.dialects import most_texts
-from shaketable.rankers.handshake import ALIKE, COMPANY, NEVER, QUERY, TEXTS, Met, Talk
+from shaketable.rankers.handshake import ALIKE, COMPANY, QUERY, TEXTS, Met, Talk
+from shaketable.rankers.line import NEVER
 from shaketable.rankers.remote import HTTP, Remote
 from shaketable.registry import RANKERS
 from shaketable.types import Collection, Scores
@@ -25,6 +26,8 @@ LENGTHS = (100, 300, 1000, 3000, 10_000)
 """Words of filler before a sentence that answers the query: from where on is that sentence not read any more?"""
 FILLER = "the weather was mild and the road was long and nobody said much on the way".split()
 NOWHERE = Collection("no documents", MemoryCorpus({}), {})
+SAME = 1e-6
+"""How far the scores of equal texts in one batch may lie apart, as a share of the score: the last bits depend on it."""
 NEAR = 1e-4
 """How near to 0 or 1 a score is as good as there."""
 
@@ -79,7 +82,7 @@ def _company(talk: Talk, met: Met, scores: Scores, noise: float) -> Check:
     other = talk.scores(met.dialect, met.model, [TEXTS[place] for place in COMPANY])
     apart = float(np.abs(other - scores[list(COMPANY)]).max())
     name = "how far a text's score differs with the texts beside it"
-    if apart <= 1e-6 * max(1.0, float(np.abs(scores).max())) + ALIKE * float(np.ptp(scores)) + 2 * noise:
+    if apart <= SAME * max(1.0, float(np.abs(scores).max())) + ALIKE * float(np.ptp(scores)) + 2 * noise:
         return _found(name, f"{apart:.2g}: scores are per pair, and lists may be cut")
     advice = "scores depend on the list: lists are sent whole, and must not be longer than the server takes"
     if met.pointwise:
@@ -136,7 +139,7 @@ def _truncation(talk: Talk, met: Met, noise: float) -> Check:
         except RankerFailed as error:
             advice = f"longer texts are refused, not cut: {error}"
             return Check(name, "warning", 0, 0, (f"refused at {length:,} words",), advice)
-        if abs(answer - none) <= noise:
+        if abs(answer - none) <= noise + SAME * max(1.0, abs(answer)):
             advice = "what comes later in a text cannot matter; cut long documents into passages"
             seen = f"between {read:,} and {length:,} words" if read else f"before {length:,} words"
             return Check(name, "warning", 0, 0, (seen,), advice)

@@ -53,8 +53,10 @@ class Dialect:
 
 
 DIALECTS = {
-    # Cohere (v1 and v2), Jina, infinity, vLLM and llama.cpp
+    # Cohere (v1 and v2), Jina, vLLM and llama.cpp
     "cohere": Dialect(top="top_n"),
+    # infinity takes Cohere's requests as well, and answers these with the sigmoid of its scores (`told_by_answer`)
+    "infinity": Dialect(top="top_n", extra={"raw_scores": True}),
     # Hugging Face text-embeddings-inference; raw scores, for the sigmoid's saturate and tie
     "tei": Dialect("texts", extra={"raw_scores": True, "truncate": True}),
     "vllm-score": Dialect("text_2", "text_1", address=r"/score/?$"),
@@ -110,6 +112,16 @@ def told_by(url: str) -> str:
     ('voyage', '')
     """
     return next((name for name, d in DIALECTS.items() if d.address and re.search(d.address, url)), "")
+
+
+def told_by_answer(answer: Any) -> str:
+    """The dialect of a server that names itself in its answer, or "".
+
+    >>> told_by_answer({"object": "rerank", "id": "infinity-0b1c", "results": []}), told_by_answer([])
+    ('infinity', '')
+    """
+    said = answer.get("id") if isinstance(answer, dict) else None
+    return "infinity" if isinstance(said, str) and said.startswith("infinity-") else ""
 
 
 def rows_in(answer: Any) -> Rows | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,10 +23,11 @@ from shaketable.rankers.dialects import (
     most_texts,
     rows_in,
     told_by,
+    told_by_answer,
     vendor_at,
     wants_model,
 )
-from shaketable.rankers.line import Line, Reply
+from shaketable.rankers.line import NEVER, Line, Reply
 from shaketable.registry import RANKERS
 from shaketable.score.road import checked
 from shaketable.types import Doc, Scores, Slate
@@ -50,7 +50,6 @@ ALIKE = 1e-3
 """Scores of a text that lie no further apart, as a share of how far all scores lie apart, are one score."""
 ADDRESSES = ("rerank", "v1/rerank", "v2/rerank", "score")
 """Where servers have their endpoint."""
-NEVER = Event()
 
 
 @dataclass(frozen=True)
@@ -102,8 +101,11 @@ class Talk:
             tried.append(name)
             reply = self.line.ask(self.body(name, model, TEXTS), NEVER)
             if reply.fine:
-                rows = rows_in(reply.content)
-                if rows is not None:
+                if rows_in(reply.content) is not None:
+                    better = told_by_answer(reply.content) if self.settings.dialect == "auto" else ""
+                    if better and better not in tried:
+                        order.insert(0, better)
+                        continue
                     return name, model, self.read(reply, TEXTS)
                 told = told or f"answered in a shape that none of the dialects has: {shown(self.line, reply)}"
                 continue

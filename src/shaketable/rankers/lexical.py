@@ -165,6 +165,7 @@ class LexicalRanker:
     bags: Callable[[Sequence[str]], Bags]
     pointwise: ClassVar[bool] = True
     cached: ClassVar[bool] = False
+    threaded: ClassVar[bool] = True  # the kernels release the lock, and a search divides its queries among threads
     family: ClassVar[str] = "traditional"
 
     @property

@@ -6,6 +6,7 @@ the server is busy or gone, holds for all.
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
 import ssl
@@ -38,6 +39,8 @@ MOST_HOPS = 5
 BUSY = (429, 503)
 """What a server says that has too much to do."""
 MOVED = (301, 302, 307, 308)
+NEVER = Event()
+"""For who asks alone: nobody else's failure ends the trying."""
 
 
 class Unreadable(Exception):
@@ -141,6 +144,11 @@ class Gate:
         ]
         return ", ".join(filter(None, words))
 
+    @property
+    def told(self) -> str:
+        """What it took to get the answers, for afterwards; "" if nothing was tried twice."""
+        return f"requests answered: {self.answered:,}, tried again: {self.retried:,}" if self.retried else ""
+
 
 @dataclass(eq=False)
 class Line:
@@ -154,6 +162,9 @@ class Line:
     retries: int = 4
     backoff: float = 0.5
     concurrency: int = 4
+    kind: str = "a rerank endpoint (often /rerank or /v1/rerank)"
+    """What is looked for at the address, and what its users can lower where an answer takes too long, for errors."""
+    lower: str = "concurrency or --depth"
     gate: Gate = field(init=False)
     _idle: list[httpx.HTTPTransport] = field(init=False, repr=False, default_factory=list)
     """One connection each: what keeps many looks through all of them for every request. Clients, with their cookies and
@@ -183,10 +194,10 @@ class Line:
                 problem = f"answered {reply.status}: {self.excerpt(reply)}"
                 remedy = "wait, or lower concurrency" if reply.status == 429 else "look at the server's log"
             except Unreadable as error:
-                problem, remedy = str(error), "is this the address of a rerank endpoint (often /rerank or /v1/rerank)?"
+                problem, remedy = str(error), f"is this the address of {self.kind}?"
             except httpx.TimeoutException:
                 problem = f"gave no answer within {self.timeout:g} seconds"
-                remedy = "raise timeout, or lower concurrency or --depth"
+                remedy = f"raise timeout, or lower {self.lower}"
             except httpx.RequestError as error:
                 problem = f"cannot be reached ({error})"
                 remedy = "is the server running, and the address right?"
@@ -296,6 +307,27 @@ class Line:
 def _close(connections: list[httpx.HTTPTransport]) -> None:
     for connection in connections:
         connection.close()
+
+
+def model_at(model: str, url: str) -> str:
+    """A model and its host, for tables; "" where no model is named.
+
+    >>> model_at("bge-reranker", "http://localhost:8080/v1/rerank"), model_at("", "http://localhost:8080/v1/rerank")
+    ('bge-reranker at localhost:8080', '')
+    """
+    return f"{model} at {urlsplit(url).netloc}" if model else ""
+
+
+def on_this_machine(host: str) -> bool:
+    """Is it a name of the loopback?
+
+    >>> on_this_machine("localhost"), on_this_machine("127.0.0.1"), on_this_machine("api.example.com")
+    (True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def proxy_for(url: str) -> str | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shaketable.errors import MissingExtra, UnknownName, check
 from shaketable.rankers.nets.shapes import BertShape, DenseShape, MonoT5Shape
 from shaketable.registry import RANKERS
+from shaketable.score import hardware
 from shaketable.types import Collection, Ranker, fingerprint
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class Trained:
     def open(self, collection: Collection) -> Ranker:
         saving, folder = _nets("saving"), Path(self.folder)
         net, mark = saving.read_net(folder), saving.mark(folder)
-        ranker: Ranker = _nets("scoring").ranker_of(self.folder, mark, net, collection.docs, self.precision)
+        ranker: Ranker = _nets("scoring").ranker_of(self.folder, mark, net, collection.docs, _precision(self))
         return ranker
 
     def card(self) -> dict[str, Any]:
@@ -151,8 +152,14 @@ def _folder(checkpoint: str) -> Path:
 def _opened(model: Dense | ST | HF | T5, path: Path, net: Any, collection: Collection) -> Ranker:
     settings = json.dumps(net.config(), sort_keys=True)
     mark = fingerprint(net.kind, _nets("checkpoints").contents(path), settings)
-    ranker: Ranker = _nets("scoring").ranker_of(RANKERS.spec(model), mark, net, collection.docs, model.precision)
+    ranker: Ranker = _nets("scoring").ranker_of(RANKERS.spec(model), mark, net, collection.docs, _precision(model))
     return ranker
+
+
+def _precision(model: Dense | ST | HF | T5 | Trained) -> str:
+    """What the model says or, where it says nothing else than usual, what was chosen for all (`score.hardware`)."""
+    usual = type(model).precision
+    return hardware.chosen().dtype or usual if model.precision == usual else model.precision
 
 
 def _nets(module: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import re
@@ -16,8 +15,8 @@ import numpy as np
 
 from shaketable.errors import BadInput, RankerFailed, ShaketableError, UnknownName
 from shaketable.rankers.dialects import DIALECTS, most_texts, told_by, vendor_at
-from shaketable.rankers.handshake import NEVER, Met, meet, refused, scores_of
-from shaketable.rankers.line import Line
+from shaketable.rankers.handshake import Met, meet, refused, scores_of
+from shaketable.rankers.line import NEVER, Line, model_at, on_this_machine
 from shaketable.score.executor import Job, Threads, completed
 from shaketable.types import Collection, Ranker, Scores, Slate, fingerprint
 
@@ -80,7 +79,12 @@ class HTTP:
             self.backoff,
             self.concurrency,
         )
-        return Remote(f"{self.model} at {self.url}" if self.model else self.url, self, line)
+        return Remote(self.called or self.url, self, line)
+
+    @property
+    def called(self) -> str:
+        """The model, where one is named, and the host: of two models at one address a table shows the difference."""
+        return model_at(self.model, self.address)
 
     @property
     def address(self) -> str:
@@ -112,7 +116,7 @@ class HTTP:
             raise BadInput(f"{self.url}: the environment variable {self.key_env} is to have the key, and has none")
         if not (key.isascii() and key.isprintable()):
             raise BadInput(f"the key in {self.key_variable} has characters that an HTTP header cannot carry")
-        if key and not self.address.lower().startswith("https:") and not _this_machine(self.host):
+        if key and not self.address.lower().startswith("https:") and not on_this_machine(self.host):
             raise BadInput(
                 f"{self.url}: the key in {self.key_variable} would cross the network for all to read; "
                 "write https://, or reach the server by a tunnel that ends on localhost"
@@ -145,13 +149,6 @@ class HTTP:
             raise BadInput(f"{self.url}: batch cuts lists, which pointwise=False forbids")
         if self.dialect != "auto" and self.dialect not in DIALECTS:
             raise UnknownName("dialect", self.dialect, ["auto", *DIALECTS])
-
-
-def _this_machine(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 @dataclass(eq=False)
@@ -233,8 +230,7 @@ class Remote:
     @property
     def notice(self) -> str:
         """What it took to get the scores."""
-        gate = self.line.gate
-        return f"requests answered: {gate.answered:,}, tried again: {gate.retried:,}" if gate.retried else ""
+        return self.line.gate.told
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         """One array a slate, in order; a slate without documents costs no request."""

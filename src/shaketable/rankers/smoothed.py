@@ -267,6 +267,11 @@ class SmoothedRanker:
         return str(getattr(self.base, "remark", ""))
 
     @property
+    def counted(self) -> Counter[str]:
+        counts: Counter[str] | None = getattr(self.base, "counted", None)
+        return Counter() if counts is None else counts
+
+    @property
     def notice(self) -> str:
         return str(getattr(self.base, "notice", ""))
 

@@ -83,6 +83,45 @@ def cell(value: object, most: int = 0) -> str:
     return text if not most or len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
+def cells(column: pd.Series[Any], most: int = 0) -> list[str]:
+    """The values of a column as texts; what is in per cent, by its heading, has one decimal, and counts have none.
+
+    >>> import pandas as pd
+    >>> cells(pd.Series([-12.345, None], name="drop %")), cells(pd.Series([0.5], name="worst 25 %"))
+    (['-12.3', '–'], ['0.5000'])
+    >>> cells(pd.Series([5.0, 56.0, None], name="places"))
+    ['5', '56', '–']
+    """
+    if is_percentage(str(column.name)):
+        return [percent(float(v)) if isinstance(v, Real) and not _whole(v) else cell(v, most) for v in column]
+    known = [float(v) for v in column if isinstance(v, Real) and not _whole(v) and not missing(v)]
+    if known and all(value.is_integer() for value in known) and max(map(abs, known)) > 1:
+        return [f"{float(v):.0f}" if isinstance(v, Real) and not missing(v) else cell(v, most) for v in column]
+    return [cell(v, most) for v in column]
+
+
+def percent(value: float) -> str:
+    """A number of per cent: one decimal.
+
+    >>> percent(12.34), percent(-0.01)
+    ('12.3', '0.0')
+    """
+    return f"{round(value, 1) + 0.0:.1f}" if math.isfinite(value) else number(value)
+
+
+def is_percentage(heading: str) -> bool:
+    """Does a heading say that its numbers are per cent? "worst 25 %" and "losses > 20 %" do not.
+
+    >>> [is_percentage(text) for text in ("drop % (valid)", "%no@10", "CSR@10 %", "worst 25 %", "nDCG@10")]
+    [True, True, True, False, False]
+    """
+    return "%" in re.sub(r"(?<![@\d])\d+\s*%", "", heading)
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, bool | Integral) or type(value).__name__ == "bool"
+
+
 def missing(value: object) -> bool:
     """Is this None, NaN, NaT or pandas' NA?"""
     if isinstance(value, str):  # most are, and for these nothing need be loaded

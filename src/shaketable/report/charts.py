@@ -6,57 +6,32 @@ never enter a Vega expression: columns are renamed to their roles, and texts are
 
 from __future__ import annotations
 
-import re
+import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil
 from typing import TYPE_CHECKING, Any, TypeAlias
-from xml.etree import ElementTree
 
 from shaketable.errors import BadInput, MissingExtra
-from shaketable.report import cell, missing, number
-from shaketable.types import Figure, Result, fingerprint
+from shaketable.report import cell, is_percentage, missing, number, percent
+from shaketable.report.colours import GAIN, LOSS, NEITHER, ONE_SIDED, PALETTE, TWO_SIDED, ink_on, mixed
+from shaketable.report.layout import WIDTH, beside, from_zero, padded, place_ticks, spread, widened
+from shaketable.report.svg import FONT, harmless_svg
+from shaketable.types import Figure, Result
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Colors: TypeAlias = Mapping[str, str]
 """Series -> colour."""
-Span: TypeAlias = tuple[float, float]
 
-# Two of Okabe and Ito's colours, then those that stay furthest apart for people who see two primaries only.
-PALETTE = (
-    "#0072b2", "#d55e00", "#26a9b8", "#8c3168", "#a39c35", "#4f6420",
-    "#a6726c", "#5f6f7f", "#5b4fb8", "#d37295", "#c39a10", "#009e73",
-)  # fmt: skip
-ON_DARK = {"#0072b2": "#3a96d0", "#8c3168": "#c4689f", "#4f6420": "#86a03c", "#5b4fb8": "#8f86e0", "#5f6f7f": "#8496a8"}
-"""What a page puts in the place of the darkest colours when it is dark itself."""
-GAIN, LOSS, NEITHER = PALETTE[0], PALETTE[1], "#9aa3ab"
-ONE_SIDED = ("#eef4fa", "#b9d4ea", "#6baed6", "#2171b5", "#08306b")
-TWO_SIDED = ("#8c3a00", "#dd9455", "#f6f3ee", "#6fa8d6", "#0b4a86")
-INKS = ("#000000", "#ffffff")
-
-FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
-"""Fonts of one width: what was measured when a drawing was laid out holds wherever it is read."""
-WIDTH = 560
 FEW = 60
 """Up to so many topics or points, each is drawn and named by itself."""
 FEWEST = 20
 """Queries that a number needs to stand alone; with fewer, their count is shown beside it."""
-LEAST_SPAN = 0.1
 MOST_LINES = 400
 """Lines between places that one panel has; beyond that they would hide each other and make the page heavy."""
-MOST_HINTS = 400
-"""Marks that say what they are when the pointer rests on them; more of them would make the page heavy."""
 
-_SVG = "{http://www.w3.org/2000/svg}"
-_ELEMENTS = {"svg", "g", "path", "rect", "line", "text", "tspan", "defs", "clipPath"}
-_ATTRIBUTES = {
-    "class", "clip-path", "d", "dx", "dy", "fill", "fill-opacity", "font-size", "font-style", "font-weight", "height",
-    "id", "opacity", "stroke", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "stroke-miterlimit",
-    "stroke-opacity", "stroke-width", "text-anchor", "transform", "viewBox", "width", "x", "x1", "x2", "y", "y1", "y2",
-}  # fmt: skip
 _QUIET = {"labelColor": "currentColor", "titleColor": "currentColor", "labelFontSize": 11, "titleFontSize": 11}
 _CONFIG = {
     "font": FONT,
@@ -107,6 +82,8 @@ class Plot:
     frame: pd.DataFrame
     names: Mapping[str, str]
     colors: Colors
+    texts: tuple[str, ...] = ()
+    """The roles that hold texts: with them a mark tells whose it is, for a page that looks up its queries."""
 
     @property
     def series(self) -> list[str]:
@@ -117,8 +94,25 @@ class Plot:
         """A chart of these rows, each with a hint of what it is."""
         rows = [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
         for row in rows:
-            row["hint"] = "; ".join(f"{name}: {cell(row[role])}" for role, name in self.names.items()) + _rests_on(row)
+            said = [f"{name}: {self.shown(role, row[role])}" for role, name in self.names.items()]
+            said += [cell(row["label"])] if "label" in row else []
+            whose = [row[role] for role in self.texts if not missing(row.get(role))]
+            row["hint"] = json.dumps(["; ".join([*said, *self._rests_on(row)]), whose if self.texts else []])
         return _chart(rows)
+
+    def shown(self, role: str, value: object, decimals: int = 4) -> str:
+        """A value as text: per cent with one decimal, where the name of the role says so."""
+        if isinstance(value, float) and not missing(value):
+            return percent(value) if is_percentage(self.names[role]) else number(value, decimals)
+        return cell(value)
+
+    def _rests_on(self, row: Mapping[str, Any]) -> Iterator[str]:
+        """What a number rests on, for its hint: the interval and the queries, where they are known."""
+        value = "color" if "y" not in self.names or isinstance(row.get("y"), str) else "y"
+        if not missing(row.get("low")) and not missing(row.get("high")):
+            yield f"95 %: {self.shown(value, float(row['low']), 3)} to {self.shown(value, float(row['high']), 3)}"
+        if not missing(row.get("n")):
+            yield f"queries: {row['n']:.0f}"
 
     def color(self, legend: Any = None) -> Any:
         """The colour of a series, the same wherever the series appears; without series the palette's first."""
@@ -129,13 +123,13 @@ class Plot:
         scale = alt.Scale(domain=self.series, range=[self.colors[name] for name in self.series])
         return alt.Color("color:N", scale=scale, legend=legend, title=None)
 
-    def upwards(self, **scale: Any) -> Any:
+    def upwards(self, field: str = "y", **scale: Any) -> Any:
         """The vertical axis: a light grid, its title flat above it."""
         import altair as alt
 
         flat: dict[str, Any] = {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleX": 0, "titleY": -12}
         axis = alt.Axis(grid=True, domain=False, tickCount=6, **flat)
-        return alt.Y("y:Q", title=self.names["y"], scale=alt.Scale(**scale), axis=axis)
+        return alt.Y(f"{field}:Q", title=self.names["y"], scale=alt.Scale(**scale), axis=axis)
 
 
 @dataclass(frozen=True)
@@ -147,10 +141,11 @@ class Kind:
     most: Mapping[str, int] = field(default_factory=dict)
 
 
-def draw(figure: Figure, table: pd.DataFrame, colors: Colors | None = None) -> str:
+def draw(figure: Figure, table: pd.DataFrame, colors: Colors | None = None, keys: Sequence[str] = ()) -> str:
     """The figure as one SVG element, or "" where the table holds nothing to draw.
 
-    `colors` are those of `page_colors`; series that are not among them get colours of their own.
+    `colors` are those of `page_colors`; series that are not among them get colours of their own. Marks tell what they
+    have in the columns `keys`, which must be columns that the figure draws, in an attribute `data-at`.
     """
     kind = _kind(figure)
     frame, notes = _limited(figure, kind, table)
@@ -163,11 +158,15 @@ def draw(figure: Figure, table: pd.DataFrame, colors: Colors | None = None) -> s
         raise MissingExtra("report", "drawing plots") from error
     names = {role: cell(getattr(figure, role)) for role in ("color", "x", "y") if getattr(figure, role)}
     own = {} if "color" in kind.numbers else _colored([_distinct(frame, "color")])
-    chart = kind.make(Plot(frame, names, {**own, **(colors or {})}))
-    if notes:
-        chart = alt.concat(chart, title=alt.TitleParams(notes, orient="bottom", offset=10, fontStyle="italic"))
-    svg = vl_convert.vegalite_to_svg(chart.to_dict(), config=_CONFIG, allowed_base_urls=[])
-    return _harmless(svg, cell(figure.title))
+    roles = {getattr(figure, role): role for role in names}
+    plot = Plot(frame, names, {**own, **(colors or {})}, tuple(roles[key] for key in keys))
+    with alt.utils.schemapi.debug_mode(False):  # what is drawn here is known to be right, and checking takes as long
+        chart = kind.make(plot)
+        if notes:
+            chart = alt.concat(chart, title=alt.TitleParams(notes, orient="bottom", offset=10, fontStyle="italic"))
+        described = chart.to_dict(validate=False)
+    svg = vl_convert.vegalite_to_svg(described, config=_CONFIG, allowed_base_urls=[])
+    return harmless_svg(svg, cell(figure.title))
 
 
 def page_colors(results: Iterable[Result]) -> dict[str, str]:
@@ -220,10 +219,14 @@ def _roles(figure: Figure, kind: Kind, table: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     named = {role: getattr(figure, role) for role in ("x", "y", "color") if getattr(figure, role)}
-    more = {role: getattr(figure, role) for role in ("join", "mark") if getattr(figure, role)}
+    more = {role: getattr(figure, role) for role in ("join", "mark", "label") if getattr(figure, role)}
     if absent := [column for column in (*named.values(), *more.values()) if column not in table.columns]:
         raise BadInput(f"figure {figure.title!r}: table {figure.table!r} has no column {absent[0]!r}")
-    ends = {"low": "low", "high": "high"}
+    value = getattr(figure, kind.numbers[-1])
+    # an interval is named after its column, or stands beside it as "low" and "high"
+    beside_it = [str(name) for name in table.columns][list(table.columns).index(value) + 1 :][:2]
+    ends = {"low": f"{value} low", "high": f"{value} high"}
+    ends = {"low": "low", "high": "high"} if beside_it == ["low", "high"] else ends
     wide = {"x_low": f"{figure.x} low", "x_high": f"{figure.x} high"}
     interval = {role: name for pair in (ends, wide) for role, name in pair.items() if set(pair.values()) <= set(table)}
     if "queries" in table:
@@ -259,7 +262,9 @@ def _bars(plot: Plot) -> Any:
     zero = _chart([{"y": 0}]).mark_rule(color="currentColor", opacity=0.5, aria=False).encode(x="y:Q")
     layers = [_hinted(bars), zero]
     if "low" in frame:
-        rule = _chart(frame.dropna().to_dict("records")).mark_rule(color="currentColor", strokeWidth=1.3, aria=False)
+        rule = _chart(frame.dropna(subset=["low", "high"]).to_dict("records")).mark_rule(
+            color="currentColor", strokeWidth=1.3, aria=False
+        )
         layers.append(rule.encode(y=y, x="low:Q", x2="high:Q", **offset))
     high = len(categories) * (10 * len(plot.series) + 8 if grouped else 22)
     return alt.layer(*layers).properties(width=WIDTH - 100, height=high)
@@ -271,7 +276,7 @@ def _distribution(plot: Plot) -> Any:
     import numpy as np
 
     roles = ["x", *(["color"] if plot.series else [])]
-    levels = {"p5": 0.05, "low": 0.25, "y": 0.5, "high": 0.75, "p95": 0.95}
+    levels = {"p5": 0.05, "q1": 0.25, "y": 0.5, "q3": 0.75, "p95": 0.95}
     groups = plot.frame.groupby(roles, sort=False)["y"]
     frame = (
         groups.quantile(np.array(list(levels.values()))).unstack().set_axis(list(levels), axis="columns").reset_index()
@@ -284,8 +289,8 @@ def _distribution(plot: Plot) -> Any:
     chart = plot.chart(frame)
     boxes = chart.mark_bar(opacity=0.75).encode(
         y=y,
-        x=alt.X("low:Q", title=title, axis=axis),
-        x2="high:Q",
+        x=alt.X("q1:Q", title=title, axis=axis),
+        x2="q3:Q",
         color=plot.color(alt.Legend(offset=8) if offset else None),
         **offset,
     )
@@ -297,17 +302,23 @@ def _distribution(plot: Plot) -> Any:
 
 
 def _lines(plot: Plot) -> Any:
-    """A line for each series, named at its right end."""
+    """A line for each series, named at its right end, in a band that is its interval where there is one."""
     import altair as alt
 
     frame, height = plot.frame.sort_values("x", kind="stable"), 260
-    span = padded(frame["y"])
+    known = [frame[role].dropna() for role in ("y", "low", "high") if role in frame]
+    span = from_zero([value for values in known for value in values])
     ticks = 8
     if len(frame) and (frame["x"] % 1 == 0).all():  # no tick between two whole numbers
         ticks = max(1, min(ticks, int(frame["x"].max() - frame["x"].min())))
     x = alt.X("x:Q", title=plot.names["x"], axis=alt.Axis(tickCount=ticks), scale=alt.Scale(zero=False))
     y = plot.upwards(domain=span, nice=False)
-    layers = [plot.chart(frame).mark_line(strokeWidth=2, aria=False).encode(x=x, y=y, color=plot.color())]
+    layers = []
+    if "low" in frame:
+        bands = _chart(frame.dropna(subset=["low", "high"]).to_dict("records")).mark_area(opacity=0.13, aria=False)
+        low = plot.upwards(domain=span, nice=False, field="low")
+        layers.append(bands.encode(x=x, y=low, y2="high:Q", color=plot.color()))
+    layers.append(plot.chart(frame).mark_line(strokeWidth=2, aria=False).encode(x=x, y=y, color=plot.color()))
     if frame["x"].nunique() <= FEW:
         points = plot.chart(frame).mark_circle(size=24, opacity=1)
         layers.append(_hinted(points.encode(x=x, y=y, color=plot.color())))
@@ -347,22 +358,26 @@ def _profile(plot: Plot) -> Any:
 
 
 def _scatter(plot: Plot) -> Any:
-    """Points: each named beside it where each is a series of its own, else a colour for each series.
+    """Points: each named beside it where each is a series of its own or has a label, else a colour for each series.
 
-    An interval of what goes to the right is drawn as a line through the point. Points that the figure joins are joined
+    Intervals are drawn as lines through the point. Points that the figure joins are joined
     in the order of the table, and a point with a mark is that mark.
     """
     import altair as alt
     import pandas as pd
 
     frame, height = plot.frame, 340
-    ends = [frame[role] for role in ("x_low", "x_high") if role in frame]
-    across, up = (widened(padded(values)) for values in (pd.concat([frame["x"], *ends]).dropna(), frame["y"]))
+    wide, high = ([frame[role] for role in ends if role in frame] for ends in (("x_low", "x_high"), ("low", "high")))
+    across, up = (
+        widened(padded(pd.concat([frame[role], *ends]).dropna())) for role, ends in (("x", wide), ("y", high))
+    )
     axis = alt.Axis(grid=True, domain=False, tickCount=7)
     x = alt.X("x:Q", title=plot.names["x"], scale=alt.Scale(domain=across, nice=False), axis=axis)
-    alone = bool(plot.series) and frame["color"].is_unique
+    names = frame["label"] if "label" in frame else frame["color"] if plot.series else None
+    alone = names is not None and names.is_unique
     few = len(plot.series) <= len(PALETTE)
-    color = plot.color(None if alone else alt.Legend()) if few else alt.value(PALETTE[0])
+    legend = alt.Legend() if "label" in frame or not alone else None
+    color = plot.color(legend) if few else alt.value(PALETTE[0])
     y = plot.upwards(domain=up, nice=False)
     layers = []
     if "join" in frame:
@@ -375,15 +390,19 @@ def _scatter(plot: Plot) -> Any:
     if marked.any():
         marks = plot.chart(frame[marked]).mark_text(fontSize=18, fontWeight="bold", aria=False)
         layers.append(marks.encode(x=x, y=y, color=color, text="mark:N"))
-    if ends:
+    if high:
+        lines = plot.chart(frame).mark_rule(opacity=0.45, aria=False)
+        bottom = plot.upwards(domain=up, nice=False, field="low")
+        layers.append(lines.encode(x=x, y=bottom, y2="high:Q", color=color))
+    if wide:
         lines = plot.chart(frame).mark_rule(opacity=0.45, aria=False)
         start = alt.X("x_low:Q", title=plot.names["x"], scale=alt.Scale(domain=across, nice=False), axis=axis)
         layers.append(lines.encode(x=start, x2="x_high:Q", y=y, color=color))
-    if alone and len(frame) <= FEW:
+    if names is not None and alone and len(frame) <= FEW:
         lefts = (frame["x"] - across[0]) / (across[1] - across[0]) * WIDTH
         tops = (up[1] - frame["y"]) / (up[1] - up[0]) * height
-        places = beside(list(zip(lefts, tops, strict=True)), list(frame["color"]))
-        for text, (left, top, align) in zip(frame["color"], places, strict=True):
+        places = beside(list(zip(lefts, tops, strict=True)), list(names))
+        for text, (left, top, align) in zip(names, places, strict=True):
             name = _chart([{"text": text}]).mark_text(align=align, baseline="middle", limit=170, aria=False)
             layers.append(name.encode(x=alt.value(left), y=alt.value(top), text="text:N"))
     return alt.layer(*layers).properties(width=WIDTH, height=height)
@@ -404,7 +423,10 @@ def _heatmap(plot: Plot) -> Any:
         ramp, high = ONE_SIDED, high if high > low else low + 1
     fills = [mixed(ramp, (value - low) / (high - low)) for value in values]
     counts = frame["n"] if "n" in frame else [FEWEST] * len(frame)
-    texts = [number(v, 3) + (f" ({n:.0f})" if n < FEWEST else "") for v, n in zip(values, counts, strict=True)]
+    texts = [
+        plot.shown("color", float(v), 3) + (f" ({n:.0f})" if n < FEWEST else "")
+        for v, n in zip(values, counts, strict=True)
+    ]
     frame = frame.assign(fill=fills, ink=[ink_on(fill) for fill in fills], text=texts)
     columns, rows = _distinct(frame, "x"), _distinct(frame, "y")
     width = min(90, max(46, WIDTH // len(columns)))
@@ -424,6 +446,7 @@ def _waterfall(plot: Plot) -> Any:
     import altair as alt
 
     facets = list(plot.frame.groupby("color", sort=False)) if plot.series else [("", plot.frame)]
+    facets = [(facet, part) for facet, part in facets if (part["y"] != 0).any()] or facets  # nobody against itself
     width, height = (WIDTH + 80, 240) if len(facets) == 1 else (WIDTH // 2, 130)
     low, high = padded(plot.frame["y"])
     domain = [min(low, 0), max(high, 0)]
@@ -458,17 +481,17 @@ def _diverging(plot: Plot) -> Any:
         right, middle, left = (shares.get(name, 0.0) for name in (*plot.series, "", "")[:3])
         ends = ((middle / 2, middle / 2 + right), (-middle / 2, middle / 2), (-middle / 2 - left, -middle / 2))
         rows += [
-            {"x": category, "color": name, "y": shares.get(name, 0.0), "low": low, "high": high}
+            {"x": category, "color": name, "y": shares.get(name, 0.0), "left": low, "right": high}
             for name, (low, high) in zip(plot.series, ends, strict=False)
         ]
     frame = pd.DataFrame(rows)
     categories = _distinct(frame, "x")
     y = alt.Y("x:N", sort=categories, title=None, axis=alt.Axis(domain=False), scale=alt.Scale(padding=0.22))
     scale = alt.Scale(domain=[-1, 1])
-    x = alt.X("low:Q", title=plot.names["y"], scale=scale, axis=alt.Axis(grid=True, domain=False, tickCount=5))
+    x = alt.X("left:Q", title=plot.names["y"], scale=scale, axis=alt.Axis(grid=True, domain=False, tickCount=5))
     fills = alt.Scale(domain=plot.series, range=[GAIN, NEITHER, LOSS][: len(plot.series)])
     color = alt.Color("color:N", scale=fills, legend=alt.Legend(offset=8), title=None)
-    bars = plot.chart(frame).mark_bar().encode(y=y, x=x, x2="high:Q", color=color)
+    bars = plot.chart(frame).mark_bar().encode(y=y, x=x, x2="right:Q", color=color)
     zero = _chart([{"y": 0}]).mark_rule(color="currentColor", opacity=0.5, aria=False).encode(x="y:Q")
     return alt.layer(_hinted(bars), zero).properties(width=WIDTH - 100, height=len(categories) * 22)
 
@@ -535,125 +558,6 @@ KINDS = {
 }
 
 
-def widened(span: Span) -> Span:
-    """A span of at least a tenth, where it lies between 0 and 1: a difference of a hundredth must not look large.
-
-    >>> tuple(round(end, 3) for end in widened((0.4, 0.42)))
-    (0.36, 0.46)
-    """
-    low, high = span
-    if low < 0 or high > 1 or high - low >= LEAST_SPAN:
-        return span
-    middle = min(max((low + high) / 2, LEAST_SPAN / 2), 1 - LEAST_SPAN / 2)
-    return middle - LEAST_SPAN / 2, middle + LEAST_SPAN / 2
-
-
-def padded(values: Iterable[float], share: float = 0.06) -> Span:
-    """The span of the values with some room at both ends.
-
-    >>> padded([0.0, 1.0], 0.5)
-    (-0.5, 1.5)
-    """
-    values = list(values)
-    low, high = min(values), max(values)
-    room = (high - low) * share or abs(high) * share or 1.0
-    return low - room, high + room
-
-
-def place_ticks(last: float) -> list[int]:
-    """The places that an axis names: the first, and round ones until the last is reached.
-
-    >>> place_ticks(98), place_ticks(23)
-    ([1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100], [1, 5, 10, 15, 20, 25])
-    """
-    steps = (factor * 10**power for power in range(300) for factor in (1, 2, 5))
-    step = next(step for step in steps if last <= 10 * step)
-    return [1, *(step * number for number in range(1, max(2, ceil(last / step)) + 1) if step * number > 1)]
-
-
-def spread(values: Sequence[float], gap: float, span: Span) -> list[float]:
-    """The values moved apart until neighbours are `gap` apart, in the same order, inside the span if they fit.
-
-    >>> spread([1.0, 1.0, 5.0], 2.0, (0.0, 10.0))
-    [1.0, 3.0, 5.0]
-    >>> spread([9.0, 10.0], 2.0, (0.0, 10.0))
-    [8.0, 10.0]
-    """
-    order = sorted(range(len(values)), key=lambda i: values[i])
-    places = [values[i] for i in order]
-    for i in range(1, len(places)):
-        places[i] = max(places[i], places[i - 1] + gap)
-    ceiling = span[1]
-    for i in reversed(range(len(places))):
-        places[i] = min(places[i], ceiling)
-        ceiling = places[i] - gap
-    moved = dict(zip(order, places, strict=True))
-    return [moved[i] for i in range(len(values))]
-
-
-def beside(points: Sequence[tuple[float, float]], texts: Sequence[str]) -> list[tuple[float, float, str]]:
-    """Where to write each text so that it hides least: right of its point, left, above or below."""
-    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in points]
-    places = []
-    for (x, y), text in zip(points, texts, strict=True):
-        wide = min(170.0, 6.2 * len(text))
-        sides = (
-            (x + 8, y, "left", x + 8),
-            (x - 8, y, "right", x - 8 - wide),
-            (x, y - 13, "center", x - wide / 2),
-            (x, y + 13, "center", x - wide / 2),
-        )
-        boxes = [(left, top - 6, left + wide, top + 6) for _, top, _, left in sides]
-        hidden = [
-            sum(a < right and left < b and c < low and top < d for a, c, b, d in taken) + (left < 0 or right > WIDTH)
-            for left, top, right, low in boxes
-        ]
-        best = hidden.index(min(hidden))
-        taken.append(boxes[best])
-        places.append(sides[best][:3])
-    return places
-
-
-def mixed(ramp: Sequence[str], share: float) -> str:
-    """The colour at a share of the way along a ramp.
-
-    >>> mixed(("#000000", "#ffffff"), 0.5)
-    '#808080'
-    """
-    place = min(max(share, 0.0), 1.0) * (len(ramp) - 1)
-    left = min(int(place), len(ramp) - 2)
-    pairs = zip(_rgb(ramp[left]), _rgb(ramp[left + 1]), strict=True)
-    return "#" + "".join(f"{round(a + (b - a) * (place - left)):02x}" for a, b in pairs)
-
-
-def ink_on(fill: str) -> str:
-    """Dark or white, whichever is read better on this colour.
-
-    >>> ink_on("#08306b"), ink_on("#eef4fa")
-    ('#ffffff', '#000000')
-    """
-    return max(INKS, key=lambda ink: contrast(ink, fill))
-
-
-def contrast(one: str, other: str) -> float:
-    """How well one colour is read on another, from 1 to 21 (WCAG 2).
-
-    >>> contrast("#000000", "#ffffff")
-    21.0
-    """
-    low, high = sorted(_luminance(color) for color in (one, other))
-    return (high + 0.05) / (low + 0.05)
-
-
-def _luminance(color: str) -> float:
-    linear = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in (c / 255 for c in _rgb(color)))
-    return sum(weight * value for weight, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def _rgb(color: str) -> tuple[int, ...]:
-    return tuple(bytes.fromhex(color[1:]))
-
-
 def _distinct(frame: pd.DataFrame, role: str) -> list[str]:
     return list(dict.fromkeys(frame[role])) if role in frame else []
 
@@ -664,54 +568,7 @@ def _chart(rows: Sequence[Mapping[Any, Any]]) -> Any:
     return alt.Chart(alt.InlineData(values=list(rows)))
 
 
-def _rests_on(row: Mapping[str, Any]) -> str:
-    """What a number rests on, for its hint: the interval and the queries, where they are known."""
-    said = ""
-    if not missing(row.get("low")) and not missing(row.get("high")):
-        said += f"; 95 %: {number(row['low'], 3)} to {number(row['high'], 3)}"
-    if not missing(row.get("n")):
-        said += f"; queries: {row['n']:.0f}"
-    return said
-
-
 def _hinted(chart: Any) -> Any:
     import altair as alt
 
     return chart.encode(description=alt.Description("hint:N"))
-
-
-def _harmless(svg: str, title: str) -> str:
-    """The SVG rebuilt from what is known to be harmless; ids are its own, so that drawings can share a page."""
-    root = ElementTree.fromstring(svg)
-    scope = f"f{fingerprint(svg)[:10]}-"
-    marks = sum("aria-label" in node.attrib for node in root.iter())
-    kept = _kept(root, scope, hints=marks <= MOST_HINTS)
-    kept.set("xmlns", "http://www.w3.org/2000/svg")
-    kept.set("role", "img")
-    kept.set("aria-label", title)
-    kept.set("font-family", FONT)
-    return ElementTree.tostring(kept, encoding="unicode")
-
-
-def _kept(node: ElementTree.Element, scope: str, hints: bool) -> ElementTree.Element:
-    kept = ElementTree.Element(node.tag.removeprefix(_SVG))
-    kept.text = node.text
-    for name, value in node.attrib.items():
-        if name == "id":
-            kept.set("id", scope + value)
-        elif name == "clip-path" and (local := re.fullmatch(r"url\(#([\w-]+)\)", value)):
-            kept.set(name, f"url(#{scope}{local.group(1)})")
-        elif name in _ATTRIBUTES and "url" not in value.lower():
-            kept.set(name, _short(value) if name in ("d", "transform") else value)
-    if hints and kept.tag == "path" and "aria-label" in node.attrib:
-        ElementTree.SubElement(kept, "title").text = node.attrib["aria-label"]
-    for child in node:
-        bare = child.get("class") == "background" and not (child.get("fill") or child.get("stroke"))
-        if child.tag.removeprefix(_SVG) in _ELEMENTS and child.get("display") != "none" and not bare:
-            kept.append(_kept(child, scope, hints))
-    return kept
-
-
-def _short(path: str) -> str:
-    """Coordinates to a tenth of a pixel."""
-    return re.sub(r"-?\d+\.\d{2,}(?:e-?\d+)?", lambda match: f"{float(match.group()):.1f}".removesuffix(".0"), path)

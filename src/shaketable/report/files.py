@@ -27,36 +27,80 @@ NAME = "results.json"
 
 def result_json(result: Result) -> dict[str, Any]:
     """A Result as plain values that strict JSON can hold: NaN becomes null, an infinity the text "inf"."""
+    tables = {name: _head_json(frame) | {"rows": list(_rows(frame))} for name, frame in result.tables.items()}
+    return _about_json(result) | {"tables": tables}
+
+
+def _about_json(result: Result) -> dict[str, Any]:
+    """All of a Result but its tables."""
     return {
         "task": result.task,
         "question": result.question,
-        "tables": {name: _table_json(frame) for name, frame in result.tables.items()},
         "figures": [asdict(figure) for figure in result.figures],
         "notes": list(result.notes),
         "findings": [plain(asdict(finding)) for finding in result.findings],
         "examples": [plain(asdict(example)) for example in result.examples],
         "failures": [asdict(failure) for failure in result.failures],
         "brief": list(result.brief),
+        "sources": dict(result.sources),
     }
 
 
 def audit_json(
-    results: Sequence[Result], provenance: Mapping[str, object], rulings: Sequence[Ruling] = ()
+    results: Sequence[Result],
+    provenance: Mapping[str, object],
+    rulings: Sequence[Ruling] = (),
+    beside: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
-    """A whole audit as plain values: what results.json holds. The answer is first, and its gates before it."""
+    """A whole audit as plain values: what results.json holds. The answer is first, and its gates before it.
+
+    `beside` has what else is needed to make the page again, and to compare the audit with another.
+    """
+    return {**_head(results, provenance, rulings, beside), "results": [result_json(r) for r in results]}
+
+
+def _head(
+    results: Sequence[Result],
+    provenance: Mapping[str, object],
+    rulings: Sequence[Ruling],
+    beside: Mapping[str, object] | None,
+) -> dict[str, Any]:
+    """All of an audit but its results, in the order of the file."""
     found = plain(answer(results, provenance, rulings).json())
-    told = {"gates": found.pop("rulings"), "answer": found, "provenance": plain(provenance)}
-    return {"schema": SCHEMA, **told, "results": [result_json(r) for r in results]}
+    told = {"gates": found.pop("rulings"), "answer": found, **plain(beside or {}), "provenance": plain(provenance)}
+    return {"schema": SCHEMA, **told}
 
 
 def write_results(
-    folder: Path, results: Sequence[Result], provenance: Mapping[str, object], rulings: Sequence[Ruling] = ()
+    folder: Path,
+    results: Sequence[Result],
+    provenance: Mapping[str, object],
+    rulings: Sequence[Ruling] = (),
+    beside: Mapping[str, object] | None = None,
 ) -> None:
     """Write results.json and the CSV files; the JSON comes last, so where it stands everything does."""
     write_tables(folder, results)
     with written_whole(folder / NAME) as out:
-        json.dump(audit_json(results, provenance, rulings), out, allow_nan=False, indent=1)
-        out.write("\n")
+        out.writelines(_json_text(results, _head(results, provenance, rulings, beside)))
+
+
+def _json_text(results: Sequence[Result], head: Mapping[str, Any]) -> Iterator[str]:
+    """`audit_json` as text, a row of a table at a time: tables with a row for each query may be large."""
+
+    def text(value: object) -> str:
+        return json.dumps(value, allow_nan=False)
+
+    yield "{" + ",\n".join(f"{text(name)}: {text(value)}" for name, value in head.items()) + ',\n"results": ['
+    for number, result in enumerate(results):
+        yield ",\n" if number else "\n"
+        yield text(_about_json(result))[:-1] + ',\n"tables": {'
+        for place, (name, frame) in enumerate(result.tables.items()):
+            yield ",\n" if place else "\n"
+            yield f'{text(name)}: {text(_head_json(frame))[:-1]}, "rows": ['
+            yield from (f"{',' if row else ''}\n{text(cells)}" for row, cells in enumerate(_rows(frame)))
+            yield "]}"
+        yield "}}"
+    yield "]}\n"
 
 
 def write_tables(folder: Path, results: Sequence[Result], form: str = "csv") -> None:
@@ -85,8 +129,8 @@ def write_per_query(folder: Path, result: Result) -> None:
             out.writelines(f"{m:<22}\tall\t{rows[m].mean():.4f}\n" for m in measures)
 
 
-def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:
-    """The Results and the provenance that `write_results` wrote; a folder stands for the results.json in it."""
+def read_document(path: Path) -> dict[str, Any]:
+    """What a results.json holds, its results as Results; a folder stands for the results.json in it."""
     path = path / NAME if path.is_dir() else path
     with open_binary(path) as raw:
         text = raw.read()
@@ -98,9 +142,16 @@ def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:
     if schema != SCHEMA:
         raise BadInput(f"is not an audit that this version can read (schema {schema!r}, expected {SCHEMA!r})", path)
     try:
-        return [_result(entry) for entry in document["results"]], dict(document["provenance"])
+        results = [_result(entry) for entry in document["results"]]
+        return {**document, "results": results, "provenance": dict(document["provenance"])}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadInput(f"is not a whole audit ({type(error).__name__}: {error}); run the audit again", path) from error
+
+
+def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:
+    """The Results and the provenance that `write_results` wrote."""
+    document = read_document(path)
+    return document["results"], document["provenance"]
 
 
 def csv_names(results: Sequence[Result]) -> dict[tuple[int, str], str]:
@@ -156,13 +207,15 @@ def plain(value: object) -> Any:
     return str(value)
 
 
-def _table_json(frame: pd.DataFrame) -> dict[str, Any]:
+def _head_json(frame: pd.DataFrame) -> dict[str, Any]:
+    """What the columns of a table are."""
     columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
-    return {
-        "columns": [str(column.name) for column in columns],
-        "types": [_type(column) for column in columns],
-        "rows": [list(row) for row in zip(*([plain(v) for v in column] for column in columns), strict=True)],
-    }
+    return {"columns": [str(column.name) for column in columns], "types": [_type(column) for column in columns]}
+
+
+def _rows(frame: pd.DataFrame) -> Iterator[list[Any]]:
+    columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
+    return (list(row) for row in zip(*(map(plain, column) for column in columns), strict=True))
 
 
 def _type(column: pd.Series[Any]) -> str:
@@ -177,16 +230,22 @@ def _result(entry: Mapping[str, Any]) -> Result:
         task=str(entry["task"]),
         question=str(entry["question"]),
         tables={name: _frame(table) for name, table in entry["tables"].items()},
-        figures=tuple(Figure(**_texts(figure)) for figure in entry["figures"]),
+        figures=tuple(_figure(figure) for figure in entry["figures"]),
         notes=tuple(map(str, entry["notes"])),
         findings=tuple(_made(Finding, finding) for finding in entry["findings"]),
         examples=tuple(_made(Example, example) for example in entry["examples"]),
         failures=tuple(Failure(**_texts(failure)) for failure in entry["failures"]),
         brief=tuple(map(str, entry["brief"])),
+        sources=_texts(entry.get("sources", {})),
     )
     if absent := [figure.table for figure in result.figures if figure.table not in result.tables]:
         raise ValueError(f"a figure of {absent[0]!r}, which is not there")
     return result
+
+
+def _figure(entry: Mapping[str, Any]) -> Figure:
+    texts = _texts({name: value for name, value in entry.items() if name != "folded"})
+    return Figure(**texts, folded=bool(entry.get("folded", False)))
 
 
 def _made(kind: type[Any], entry: Mapping[str, Any]) -> Any:

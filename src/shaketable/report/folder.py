@@ -63,6 +63,20 @@ def replace_files(folder: Path, fill: Callable[[Path], None]) -> None:
                 shutil.rmtree(staging, ignore_errors=True)
 
 
+def replace_one(folder: Path, name: str, text: str) -> None:
+    """Put a new text in the place of one file that an audit wrote into the folder; the others stay."""
+    with writing(folder), alone(folder):
+        ours = _ours(folder)
+        if name not in ours:
+            raise BadInput(f"has no {name} that an audit wrote; name the folder of an audit", folder)
+        about = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+        _write_manifest(folder / MANIFEST, about | {name: {}})  # ours, whatever is in it if we are stopped here
+        with written_whole(folder / name) as out:
+            out.write(text)
+        path = folder / name
+        _write_manifest(folder / MANIFEST, about | {name: {"bytes": path.stat().st_size, "blake2b": _checksum(path)}})
+
+
 def _swap(folder: Path, staging: Path) -> None:
     """All that needs room on the disk is written first; then only names change, and change back should one fail."""
     inside = {path.relative_to(staging / "new").as_posix(): path for path in sorted((staging / "new").rglob("*"))}

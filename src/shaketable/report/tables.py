@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from shaketable.report import cell, is_numeric
+from shaketable.report import cell, cells, is_numeric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,10 +35,19 @@ def markdown(frame: pd.DataFrame) -> str:
     |:--|--:|
     | a\\|b | 0.5000 |
     """
-    names, rows = _texts(frame, lambda text: re.sub(r"([|\\`*_<>\[\]])", r"\\\1", text))
+    names, rows = _texts(frame, escaped_markdown)
     rule = [("--:" if numeric else ":--") for numeric in _numeric(frame)]
     lines = [f"| {' | '.join(names)} |", f"|{'|'.join(rule)}|", *(f"| {' | '.join(row)} |" for row in rows)]
     return "\n".join(lines)
+
+
+def escaped_markdown(text: str) -> str:
+    """A text that Markdown shows as it is.
+
+    >>> print(escaped_markdown("a_b <c>"))
+    a\\_b \\<c\\>
+    """
+    return re.sub(r"([|\\`*_<>\[\]])", r"\\\1", text)
 
 
 def latex(frame: pd.DataFrame) -> str:
@@ -70,7 +79,7 @@ FORMS: Mapping[str, tuple[str, Callable[[pd.DataFrame], str]]] = {
 
 def _texts(frame: pd.DataFrame, escape: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
     names = [escape(cell(name)) for name in frame.columns]
-    columns = [[escape(cell(value)) for value in frame.iloc[:, i]] for i in range(frame.shape[1])]
+    columns = [[escape(text) for text in cells(frame.iloc[:, i])] for i in range(frame.shape[1])]
     return names, [list(row) for row in zip(*columns, strict=True)]
 
 

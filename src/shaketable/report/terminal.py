@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shaketable.report import cell, is_numeric
+from shaketable.report import cell, cells, is_numeric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ def show_result(console: Console, result: Result) -> None:
         console.print(Text(cell(note), style="dim"))
     if result.failures:
         first = result.failures[0]
-        many = f"{len(result.failures)} queries failed, e.g. {first.ranker} on {first.query!r}: {first.reason}"
+        many = f"{len(result.failures)} queries failed, for example {first.ranker} on {first.query!r}: {first.reason}"
         console.print(Text(cell(many), style="red"))
     console.print()
 
@@ -69,14 +69,14 @@ def show_table(console: Console, title: str, frame: pd.DataFrame, notes: Sequenc
                 console.print()
             console.print(_table(part, console.width))
     if len(frame) > MOST_ROWS:
-        console.print(Text(f"… {len(frame) - MOST_ROWS} more rows; --csv or --json has them", style="dim"))
+        console.print(Text(f"… and {len(frame) - MOST_ROWS} more rows, which are in the files", style="dim"))
     for note in notes:
         console.print(Text(cell(note), style="dim"))
     console.print()
 
 
 def _column(values: pd.Series[Any]) -> _Column:
-    return _Column(Text(cell(values.name)), tuple(Text(cell(v)) for v in values), is_numeric(values))
+    return _Column(Text(cell(values.name)), tuple(map(Text, cells(values))), is_numeric(values))
 
 
 def _parts(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:

@@ -1,15 +1,17 @@
 """Who does the work: jobs go in, and come back in any order.
 
 A job names what it is about twice: as the object at hand, for whoever runs it in this process, and as the texts from
-which another process can open an equal one.
+which another process can open an equal one. `Here` and `Threads` run jobs in this process; `score.processes` has other
+processes of this machine, `score.cluster` those of a Ray cluster.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -23,10 +25,16 @@ Tray: TypeAlias = "SimpleQueue[tuple[Future[Any], Job] | None]"
 
 @dataclass(frozen=True)
 class Origin:
-    """The texts from which a ranker (or, without a model, the collection alone) can be opened anywhere."""
+    """The texts from which a ranker (or, without a model, the documents alone) can be opened anywhere.
+
+    `documents` and `ranker` are the fingerprints of what is at hand: whoever opens something else under these texts
+    must not answer. "" where there is none.
+    """
 
     collection: str
     model: str = ""
+    documents: str = ""
+    ranker: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,13 +46,24 @@ class Job:
     arguments: tuple[Any, ...] = ()
     origin: Origin | None = None
     """None for what was made in memory: such a job stays in this process."""
+    here: Mapping[str, Any] = field(default_factory=dict)
+    """Further arguments that mean something in this process alone, such as a progress display."""
+    needs: Mapping[str, float] = field(default_factory=dict)
+    """The resources that it takes where these are counted, by Ray's names: num_cpus and num_gpus."""
+    leaves: Path | None = None
+    """A folder that it writes: who does it must share the disk with whoever reads that."""
+    threaded: bool = False
+    """It uses the cores of a machine by itself: another process beside it would gain nothing."""
 
     def __call__(self) -> Any:
-        return self.function(self.subject, *self.arguments)
+        return self.function(self.subject, *self.arguments, **self.here)
 
 
 class Executor(Protocol):
-    """Runs jobs, `in_flight` of them at a time at most."""
+    """Runs jobs, `in_flight` of them at a time at most.
+
+    One that hands jobs to other processes has the attribute `elsewhere`, which says to whom, in words.
+    """
 
     @property
     def in_flight(self) -> int: ...

@@ -8,11 +8,12 @@ one was.
 
 from __future__ import annotations
 
+import logging
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import groupby, islice, repeat
 from typing import Any, Protocol, TypeVar
@@ -22,7 +23,9 @@ import numpy as np
 from shaketable.errors import BadInput, RankerFailed, ShaketableError, users_code
 from shaketable.score.executor import Executor, Here, Job, Origin, Threads, completed
 from shaketable.score.store import Store
-from shaketable.types import Doc, Failure, Ranker, Retriever, Scores, Slate, Watch, ranking, unwatched
+from shaketable.types import Doc, Failure, Ranker, Retriever, Scores, Slate, Watch, beside, ranking, unwatched
+
+LOG = logging.getLogger(__name__)
 
 Unit = TypeVar("Unit")
 Answer = Any
@@ -30,6 +33,8 @@ Answer = Any
 
 LARGEST = float(np.finfo(np.float32).max)
 """Beyond it a score is infinite to `types.ranking`, which sorts by float32."""
+PAIRS = "query-document pairs"
+"""What is counted while a ranker scores."""
 DIGESTS = 500_000
 """Documents whose digests are remembered."""
 
@@ -47,6 +52,8 @@ class Traits:
     chunk: int = 0
     noise: float = 0.0
     floor: float = 0.0
+    threaded: bool = False
+    needs: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, ranker: Ranker | Retriever, name: str = "") -> Traits:
@@ -61,6 +68,8 @@ class Traits:
                 chunk=int(getattr(ranker, "chunk", 0)),
                 noise=float(getattr(ranker, "noise", 0.0)),
                 floor=float(getattr(ranker, "floor", 0.0)),
+                threaded=getattr(ranker, "threaded", False) is True,
+                needs={n: float(getattr(ranker, n)) for n in ("num_cpus", "num_gpus") if hasattr(ranker, n)},
             )
 
 
@@ -103,6 +112,8 @@ class Road:
     _unnamed: list[Any] = field(default_factory=list, repr=False)
     _trusted: dict[tuple[str, ...], bool] = field(default_factory=dict, repr=False)
     """Of volatile rankers: are the answers on disk still theirs?"""
+    _said: dict[tuple[str, ...], str] = field(default_factory=dict, repr=False)
+    """What rankers remarked, wherever they were asked."""
     _threads: dict[int, Threads] = field(default_factory=dict, repr=False)
     _digests: dict[int, tuple[Doc, bytes]] = field(default_factory=dict, repr=False)
     """By `id`, each with its document, which keeps the id from being given to another."""
@@ -141,11 +152,12 @@ class Road:
         return "; ".join(filter(None, texts))
 
     def _remark(self, ranker: Ranker) -> str:
-        said = str(getattr(ranker, "remark", "") or "")
         traits = Traits.of(ranker)
+        names = self._names(_Asked(ranker, traits, None))
+        said = str(getattr(ranker, "remark", "") or "") or self._said.get(names, "")
         if self.store is None or traits.fingerprint is None:
             return said
-        key = digest(b"remark", *self._names(_Asked(ranker, traits, None)))
+        key = digest(b"remark", *names)
         if said:
             self.store.put([(key, said.encode())])
             return said
@@ -158,7 +170,7 @@ class Road:
         said = [f"{damaged:,} answers kept on disk were damaged; they were asked for again"] if damaged else []
         said += [
             f"{name} failed on {spent.failed:,} of {spent.queries:,} lists ({spent.failed / spent.queries:.0%}), "
-            "which count in no number"
+            "which count 0 where there are judgements, and in no other number"
             for name, spent in self.spent.items()
             if spent.failed
         ]
@@ -174,18 +186,22 @@ class Road:
         on_disk = kept and asked.traits.fingerprint is not None and asked.traits.cached
         todo = self._look_up(asked, way, units, keys, values, on_disk) if kept else list(range(len(units)))
         weights = [way.weight(units[i]) for i in todo]
-        size = asked.traits.chunk or self.chunk
+        executor = self._executor(asked.traits)
+        size = shared(asked.traits.chunk or self.chunk, sum(weights), executor.in_flight)
         # who takes several chunks at a time is a server, and to a server a chunk is one request, for one query
         queries = [way.query(units[i]) for i in todo] if asked.traits.in_flight > 1 else None
         parts = chunks(todo, weights, size, queries)
         jobs = ((part, asked.job(way, [units[i] for i in part], self.go_on)) for part in parts)
         what = f"{way.verb} with {asked.traits.name}"
         finished: list[int] = []
-        with self.watch(what, sum(weights)) as advance, self._interrupted(what, finished, todo, on_disk):
-            show_beside(advance, asked.ranker)
-            for part, (answers, seconds) in completed(self._executor(asked.traits), jobs):
+        before = spent.seconds
+        with self.watch(what, sum(weights), way.unit) as advance, self._interrupted(what, finished, todo, on_disk):
+            beside(advance, lambda: str(getattr(asked.ranker, "status", "")))
+            for part, (answers, seconds, remark) in completed(executor, jobs):
                 for i, answer in zip(part, self._answered(asked, units, part, way, answers), strict=True):
                     values[i] = answer
+                if remark:
+                    self._said[self._names(asked)] = remark
                 spent.seconds += seconds
                 spent.searches += len(part) if isinstance(way, Searches) else 0
                 spent.scored += sum(way.pairs(units[i], values[i]) for i in part)
@@ -193,6 +209,10 @@ class Road:
                     self._keep(way, [(keys[i], values[i]) for i in part if values[i] is not None], on_disk)
                 finished += part
                 advance(sum(way.weight(units[i]) for i in part))
+        if units:
+            new, count = sum(weights), sum(map(way.weight, units))
+            took = f"{new:,} were asked for and took {spent.seconds - before:.1f} seconds"
+            LOG.info("%s: of %s %s, %s were known and %s.", what, f"{count:,}", way.unit, f"{count - new:,}", took)
         spent.queries += len(places)
         spent.failed += sum(any(values[i] is None for i in place) for place in places)
         spent.asked += (
@@ -204,17 +224,23 @@ class Road:
 
     @contextmanager
     def _interrupted(self, what: str, finished: list[int], todo: list[int], on_disk: bool) -> Iterator[None]:
-        """Whoever is stopped from the keyboard is told what is done of it, and whether that is kept."""
+        """Whoever is stopped, from the keyboard or by a ranker, is told what is done, and whether that is kept."""
         try:
             yield
         except KeyboardInterrupt as interrupt:
-            kept = (
-                "are kept: give the same command again to go on"
-                if on_disk and self.store is not None
-                else "are lost, for answers of this ranker are not kept"
-            )
-            count = f"{len(finished):,} of {len(todo):,} answers had come, and {kept}"
-            raise KeyboardInterrupt(f"stopped while {what}: {count}") from interrupt
+            raise KeyboardInterrupt(f"stopped while {what}: {self._done(finished, todo, on_disk)}") from interrupt
+        except RankerFailed as error:
+            if not (finished and on_disk and self.store is not None):
+                raise
+            raise RankerFailed(f"{error}; {self._done(finished, todo, on_disk)}") from error
+
+    def _done(self, finished: list[int], todo: list[int], on_disk: bool) -> str:
+        kept = (
+            "are kept: give the same command again to go on"
+            if on_disk and self.store is not None
+            else "are lost, for answers of this ranker are not kept"
+        )
+        return f"{len(finished):,} of {len(todo):,} answers had come, and {kept}"
 
     def _distinct(
         self, asked: _Asked, way: Way[Unit], wanted: Sequence[Any]
@@ -235,7 +261,7 @@ class Road:
 
     def _executor(self, traits: Traits) -> Executor:
         """The road's own; a ranker that waits for others is asked by several threads, as many as it says."""
-        if traits.in_flight <= self.executor.in_flight:
+        if traits.in_flight == 1:
             return self.executor
         return self._threads.setdefault(traits.in_flight, Threads(traits.in_flight))
 
@@ -343,7 +369,17 @@ class _Asked:
     origin: Origin | None
 
     def job(self, way: Way[Unit], units: list[Unit], one_by_one: bool) -> Job:
-        return Job(attempt, self.ranker, (self.traits.name, way.request(units), one_by_one), self.origin)
+        """What is cheaper to score than to look up is also cheaper than to send anywhere."""
+        traits, origin = self.traits, self.origin
+        stays = origin is None or not (traits.cached or isinstance(way, Searches))
+        return Job(
+            attempt,
+            self.ranker,
+            (traits.name, way.request(units), one_by_one),
+            None if stays or origin is None else replace(origin, ranker=traits.fingerprint or ""),
+            needs=traits.needs,
+            threaded=traits.threaded,
+        )
 
 
 @dataclass(frozen=True)
@@ -361,8 +397,9 @@ class Request(Protocol):
     def units(self) -> int: ...
 
 
-def attempt(ranker: Any, name: str, request: Request, one_by_one: bool) -> tuple[list[Any], float]:
-    """The answers to a chunk, and how long it took; with `one_by_one` what fails is tried again in its parts."""
+def attempt(ranker: Any, name: str, request: Request, one_by_one: bool) -> tuple[list[Any], float, str]:
+    """The answers to a chunk, how long it took, and what the ranker remarks; with `one_by_one` what fails is tried
+    again in its parts."""
     started = time.perf_counter()
     try:
         answers: list[Any] = request.put(ranker, name)
@@ -378,7 +415,7 @@ def attempt(ranker: Any, name: str, request: Request, one_by_one: bool) -> tuple
                 answers += part.put(ranker, name)
             except ShaketableError as reason:
                 answers += [Failed(str(reason))] * part.units()
-    return answers, time.perf_counter() - started
+    return answers, time.perf_counter() - started, str(getattr(ranker, "remark", "") or "")
 
 
 def ask(ranker: Ranker, name: str, slates: list[Slate]) -> list[Scores]:
@@ -480,10 +517,13 @@ def chunks(items: list[int], weights: list[int], size: int, groups: Sequence[str
         yield part
 
 
-def show_beside(advance: Any, ranker: Any) -> None:
-    """Let a progress display that can (see `types.Watch`) show what a ranker waits for."""
-    if callable(beside := getattr(advance, "beside", None)):
-        beside(lambda: str(getattr(ranker, "status", "")))
+def shared(size: int, total: int, hands: int) -> int:
+    """The size of chunks, made smaller where there is too little for each of several hands to have a few of them.
+
+    >>> shared(512, 600, 1), shared(512, 600, 2), shared(512, 1_000_000, 64)
+    (512, 150, 512)
+    """
+    return size if hands == 1 else max(1, min(size, -(-total // (2 * hands))))
 
 
 class Way(Protocol[Unit]):
@@ -491,6 +531,8 @@ class Way(Protocol[Unit]):
 
     @property
     def verb(self) -> str: ...
+    @property
+    def unit(self) -> str: ...
     def units(self, wanted: Any) -> list[Unit]: ...
     def keys(self, seed: bytes, wanted: Any) -> list[bytes]: ...
     def weight(self, unit: Unit) -> int: ...
@@ -511,6 +553,7 @@ class Pairs:
     digest_of: Callable[[Doc], bytes]
     _queries: dict[tuple[bytes, str], bytes] = field(default_factory=dict, repr=False)
     verb = "scoring"
+    unit = PAIRS
 
     def units(self, wanted: Slate) -> list[tuple[str, Doc]]:
         return [(wanted.query, doc) for doc in wanted.docs]
@@ -556,6 +599,7 @@ class Slates:
 
     digest_of: Callable[[Doc], bytes]
     verb = "scoring"
+    unit = PAIRS
 
     def units(self, wanted: Slate) -> list[Slate]:
         return [wanted]
@@ -636,6 +680,7 @@ class Searches:
 
     k: int
     verb = "searching"
+    unit = "queries"
 
     def __post_init__(self) -> None:
         if self.k < 1:

@@ -54,8 +54,11 @@ class Agreement:
         shown = self.measures[-1]
         notes = [
             (
-                "Means over queries, with 95 % bootstrap intervals (low, high). top_change and kendall: 0 is no "
-                "difference; overlap and rbo: 1 is none."
+                "Each number is a mean over queries; 'low' and 'high' are the ends of its 95 % interval. 'top_change' "
+                "is the share of queries with another document in first place, and 'kendall' the share of pairs of "
+                "documents that stand in another order: 0 is no difference. 'overlap(k=10)' is the share of the first "
+                "ten documents that two lists have in common, and 'rbo' is rank-biased overlap, in which the first "
+                "places weigh most: 1 is no difference."
             )
         ]
         if len(rankings) < 2:
@@ -64,7 +67,16 @@ class Agreement:
             "agreement",
             "How far do the rankers agree?",
             {"agreement": means, "per query": per_query},
-            (Figure("heatmap", "agreement", f"Agreement by {shown}", x="ranker", y="other", color=shown),)
+            (
+                Figure(
+                    "heatmap",
+                    "agreement",
+                    f"How far each two rankers agree, by {shown}",
+                    x="ranker",
+                    y="other",
+                    color=shown,
+                ),
+            )
             if len(rankings) > 1
             else (),
             tuple(notes),

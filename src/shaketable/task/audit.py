@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -9,7 +11,9 @@ from shaketable.bench import Bench
 from shaketable.errors import BadInput, NotApplicable
 from shaketable.registry import TASKS
 from shaketable.task.shifted import compared
-from shaketable.types import Model, Result, Task
+from shaketable.types import Model, Result, Task, beside
+
+LOG = logging.getLogger(__name__)
 
 UNJUDGED = (
     "There are no judgements, so every number here says how far rankings move or agree, not how good they are. Whether "
@@ -38,15 +42,20 @@ def usual_tasks(models: Iterable[Model] = ()) -> list[str]:
 def run_tasks(bench: Bench, tasks: Sequence[Task]) -> tuple[list[Result], dict[str, str]]:
     """Results of the tasks that apply, and for each that does not, why."""
     skipped = {TASKS.spec(task): reason for task in tasks if (reason := _idle(bench, task))}
+    todo = [task for task in tasks if TASKS.spec(task) not in skipped]
     results = []
-    for task in tasks:
-        if (spec := TASKS.spec(task)) not in skipped:
+    with bench.road.watch("in all", len(todo), "tasks") as advance:
+        for number, task in enumerate(todo, 1):
+            spec, started = TASKS.spec(task), time.perf_counter()
+            beside(advance, lambda: f"task {number} of {len(todo)}, {spec}")  # noqa: B023 - the one that is under way
             try:
                 results.append(_complete(task, bench))
             except NotApplicable as error:
                 if len(tasks) == 1:
                     raise
                 skipped[spec] = str(error)
+            LOG.info("The task %s took %.1f seconds.", spec, time.perf_counter() - started)
+            advance(1)
     if not results:
         raise BadInput(f"no task applies: {'; '.join(f'{task}: {reason}' for task, reason in skipped.items())}")
     return compared(results), skipped

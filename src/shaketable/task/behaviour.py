@@ -41,9 +41,12 @@ TABLES = {
     "own": "your own pairs",
 }
 """strategy -> its table."""
+PRINTED = ("measure and match", "text manipulation", "data set transfer")
+"""Tables 1 to 3 of the paper."""
 OWN, STRONGEST = "your pairs, one by one", "the strongest preferences"
 SYMMETRIC, SLICED = "tests without a direction", "by slice"
 SIGNS = ("positive", "neutral", "negative")
+DRAWN = ("test", "ranker", "s", "low", "high", "queries")
 MAP, SHARES, EQUAL_TF = "s: ", "shares: ", "relevance at equal TF"
 SIDE_BY_SIDE = {
     EQUAL_TF: ("relevance-given-tf",),
@@ -61,7 +64,7 @@ EXAMPLES = 2
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What a ranker prefers, of two texts that differ in one thing: the behaviour tests of paper 001, and others.
+    """What a ranker prefers, of two texts that differ in one thing: the behaviour tests of ABNIRML, and others.
 
     tests        names or patterns of probes, such as "shuffle-*", or their texts; all of them if there is none
     pairs        a file of your own pairs (JSONL with query, a, b, expect)
@@ -112,7 +115,7 @@ class Behaviour:
             whys = "; ".join(f"{key}: {why}" for key, why in skipped.items())
             raise BadInput(f"none of these tests can be done here ({whys})")
         units = Units()
-        with bench.road.watch("drawing samples", len(probes)) as advance:
+        with bench.road.watch("drawing samples", len(probes), "tests") as advance:
             drawn = {}
             for key, probe in probes.items():
                 drawn[key] = draw(probe, ground, units)
@@ -165,6 +168,7 @@ class Behaviour:
             brief=tuple(
                 key for key in (STRONGEST, *TABLES.values(), SYMMETRIC, "both directions right", OWN) if key in tables
             ),
+            sources={name: f"MacAvaney et al. 2022, Table {number}" for number, name in enumerate(PRINTED, 1)},
         )
 
     def _ground(self, bench: Bench) -> Ground:
@@ -260,21 +264,32 @@ class Behaviour:
         skipped: Mapping[str, str],
     ) -> Iterator[str]:
         yield (
-            "Each number is s = (positive - negative) / samples, from -1 to +1. +1 means that the ranker always "
-            "prefers the text with more of what the row names, or the changed text; -1 means that it never does."
+            "Each number is s, from -1 to +1: the share of pairs of texts in which the ranker prefers the text with "
+            "more of what the row names (or the changed text), minus the share in which it prefers the other. For "
+            "example, +1 for Prepend query means that it always prefers a text that has the query put before it."
+        )
+        yield (
+            "'samples' are pairs of texts. A row such as TF | Length compares texts that differ in the first (how "
+            "often the query's words occur) and agree in the second; 'low' and 'high' are the ends of a 95 % "
+            "interval. 'both right' is the share of pairs in which each of two queries is given the text that is "
+            "meant for it, and 'one right' that of the single decisions; 'chance' is what a ranker that guesses "
+            "reaches. In the table 'details', 'positive', 'neutral' and 'negative' count the pairs in which it "
+            "prefers the one text, neither, or the other, and 'hash' names the texts, so that two audits can be seen "
+            "to have had the same ones."
         )
         yield (
             f"° marks what may be chance (paired t-test, p of {LEVEL} or more after correction by {self.correction} "
-            f"for the cells of a table); numbers in parentheses rest on fewer than {FEWEST_SAMPLES} samples and claim "
-            "nothing; | | marks a test without a direction: the share of pairs that differ by more than delta."
+            f"for the cells of a table). A number in parentheses rests on fewer than {FEWEST_SAMPLES} samples and "
+            "claims nothing. A number between bars, | |, is of a test without a direction: it is the share of pairs "
+            "whose scores differ by more than delta."
         )
         if self.delta is None:
             values = ", ".join(f"{ranker} {delta:.4g}" for ranker, delta in deltas.items())
             yield (
-                f"A difference counts from delta on, the median gap between neighbours in a ranker's own first ten "
-                f"({measured.said}): {values}."
+                "A ranker prefers a text if its score is higher by delta or more, which is the median difference "
+                f"between neighbours among the first ten documents of the ranker's lists ({measured.said}): {values}."
             )
-        yield f"The linguistic tool is {ground.language.name}, the stop list {self.stopwords}."
+        yield f"The linguistic tool is {ground.language.name}, and the stop list is {self.stopwords}."
         if skipped:
             many = "1 test was" if len(skipped) == 1 else f"{len(skipped)} tests were"
             yield f"{many} skipped; the table 'left out' says why."
@@ -505,7 +520,7 @@ def _drawn_tables(details: pd.DataFrame) -> dict[str, pd.DataFrame]:
         return {}
     whole = details[(details["documents"] == ALL) & (details["samples"] >= FEWEST_SAMPLES)]
     tables = {
-        f"{MAP}{TABLES.get(str(strategy), strategy)}": rows[["test", "ranker", "s", "queries"]].reset_index(drop=True)
+        f"{MAP}{TABLES.get(str(strategy), strategy)}": rows[[*DRAWN]].reset_index(drop=True)
         for strategy, rows in whole.groupby("strategy", sort=False)
     }
     for test, rows in whole.groupby("test", sort=False):
@@ -517,12 +532,19 @@ def _drawn_tables(details: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def _figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
     """Who tells relevance from matching words; then what each ranker prefers, as a map, and test by test."""
-    caption = "From -1, always the text with less or the original, to +1, always that with more or the changed one."
+    caption = "-1: always the text with less, or the original. +1: always the text with more, or the changed one."
     for key in tables:
         if key == EQUAL_TF:
-            yield Figure("bars", key, "Relevance at equal TF: who tells it from matching words", x="ranker", y="s")
+            yield Figure(
+                "bars",
+                key,
+                "Which ranker tells a relevant text from one with as many matching words (Relevance | TF)",
+                x="ranker",
+                y="s",
+            )
         elif key.startswith(MAP):
             title = f"What each ranker prefers: {key.removeprefix(MAP)}"
             yield Figure("heatmap", key, title, x="ranker", y="test", color="s", caption=caption)
         elif key.startswith(SHARES):
-            yield Figure("diverging", key, key.removeprefix(SHARES), x="ranker", y="share", color="preference")
+            title = key.removeprefix(SHARES)
+            yield Figure("diverging", key, title, x="ranker", y="share", color="preference", folded=True)

@@ -154,7 +154,7 @@ def knowledge(bench: Bench, name: str, attacked: Sequence[str], language: str = 
         run = bench.rerank(name, texts, bench.first_stage_finds(texts))
         orders = {qid: ranking(scores) for qid, scores in run.items()}
         places = {qid: {docno: float(-i) for i, docno in enumerate(order, 1)} for qid, order in orders.items()}
-        return Collection(whole.name, whole.docs, own, candidates=places)
+        return Collection(whole.name, whole.docs, own, candidates=places, source=whole.source)
 
     def fit(learner: str, plan: Plan, collection: Collection) -> Saved:
         return bench.on(collection).fit(learner, tuple(collection.queries), plan=plan)
@@ -182,8 +182,8 @@ def shortage(drawn: Sequence[Aim], parts: Sequence[Range], sizes: Sequence[int])
         *([f"{beyond} lie beyond the end of their list"] if beyond else []),
         *([f"{relevant} hold relevant documents only"] if relevant else []),
     ]
-    wanted = f"{len(drawn)} targets in {len(sizes)} lists, where {len(parts) * len(sizes)} were wanted"
-    return f"{wanted}: of the ranges of places, {' and '.join(reasons)}."
+    wanted = f"{len(drawn)} documents were attacked in {len(sizes)} lists, where {len(parts) * len(sizes)} were wanted"
+    return f"{wanted}: of the ranges of places to take them from, {' and '.join(reasons)}."
 
 
 def by_origin(documents: Sequence[Attacked]) -> dict[str, list[Attacked]]:

@@ -77,7 +77,10 @@ class Certificate:
                     "K",
                     _column(HEADLINE),
                     "ranker",
-                    "The share of queries of whose lists nobody from below place K can be brought among the first K.",
+                    (
+                        "The percentage of queries in whose lists no attack brings a document from below place K "
+                        "among the first K."
+                    ),
                 ),
             ),
             tuple(self._notes(smoothed)),
@@ -94,13 +97,15 @@ class Certificate:
     def _notes(self, smoothed: Mapping[str, SmoothedRanker]) -> Iterator[str]:
         words = f"up to {self.changed} words" if self.changed else "any number of words"
         yield (
-            f"CRQ %: the share of queries whose list is certified at K. Whatever {words} of documents below K an "
-            "attack replaces, within what the ranker is smoothed against, none of them comes among the first K."
+            f"'CRQ %' is the percentage of queries whose list is certified at K: whichever {words} of the documents "
+            "below place K an attack replaces, within what the ranker is smoothed against, none of them comes among "
+            "the first K."
         )
         yield (
-            "Readings: paper and tight take the smoothed score as exact; the paper adds the gap of two neighbours and "
-            "the largest shift below, tight asks for each document by itself. sampled allows for the draws of two "
-            f"texts, whole list for those of all, so that it fails with a chance of at most {DELTA:g}."
+            "There are four readings of a certificate. 'paper' and 'tight' take the smoothed score as exact: 'paper' "
+            "compares the gap between two neighbours with the largest shift below, and 'tight' asks for each document "
+            "by itself. The score is in fact a mean of random draws: 'sampled' allows for the draws of two texts, and "
+            f"'whole list' for those of all texts, so that it is wrong with a probability of at most {DELTA:g}."
         )
         for name, ranker in smoothed.items():
             yield f"{name}: each score is the mean of {ranker.samples:,} draws."
@@ -110,11 +115,11 @@ def certifiable(bench: Bench, name: str, qids: Iterable[str], changed: int = 0) 
     """The lists of a smoothed ranker with what an attack of so many words could add to each score; 0 is all words."""
     ranker = bench.ranker(name)
     assert isinstance(ranker, SmoothedRanker)
-    run, docs = bench.run(name), bench.collection.docs
-    shifts = {
-        docno: ranker.shift(docs[docno], changed or None) for docno in {d for qid in qids for d in run.get(qid, ())}
-    }
-    return {qid: Certifiable.of(run[qid], shifts) for qid in qids if qid in run}
+    run = bench.rerank(name, {qid: bench.texts[qid] for qid in qids}, bench.candidates)
+    docs = bench.collection.docs
+    listed = {docno for scores in run.values() for docno in scores}
+    shifts = {docno: ranker.shift(docs[docno], changed or None) for docno in listed}
+    return {qid: Certifiable.of(scores, shifts) for qid, scores in run.items()}
 
 
 def _column(reading: Reading) -> str:

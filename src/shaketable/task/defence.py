@@ -8,8 +8,9 @@ Figure 2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, product
 from math import nan
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,8 +28,10 @@ from shaketable.measure.effectiveness import score_tables
 from shaketable.measure.plane import tsne
 from shaketable.measure.promotion import estimate
 from shaketable.measure.significance import FEWEST_QUERIES
+from shaketable.rankers.saved import Saved
 from shaketable.rankers.smoothed import SmoothedRanker
 from shaketable.registry import DEFENCES, LEARNERS
+from shaketable.score.executor import Job
 from shaketable.task.campaign import attacked_lists, open_target, ranges
 from shaketable.task.certificate import certifiable
 from shaketable.task.defending import defended
@@ -148,7 +151,10 @@ class Defence:
         notes: list[str] = []
         swept = self._swept()
         measured: list[Measured] = []
-        for text in dict.fromkeys((*self.defences, *(text for some in swept.values() for text in some))):
+        texts = list(dict.fromkeys((*self.defences, *(text for some in swept.values() for text in some))))
+        if bench.road.executor.in_flight > 1:
+            self._train_together(bench, texts)
+        for text in texts:
             said: list[str] = []
             try:
                 measured += [self._measured(bench, text, seed, said) for seed in self.seeds]
@@ -183,12 +189,13 @@ class Defence:
             tuple(_findings(tables["defence"])),
             failures=tuple(failure for one in measured for failure in one.result.failures),
             brief=("defence", "trade-off"),
+            sources={"defence": "Liu et al. 2024, Table 1"},
             attacked=tuple(doc for one in measured for doc in one.result.attacked),
         )
 
     def _attack(self) -> Substitution:
         """The attack on each ranker."""
-        return Substitution((self.recipe,), targets=self.targets, queries=self.queries, detectors=())
+        return Substitution((self.recipe,), targets=self.targets, queries=self.queries, detectors=(), similarity=False)
 
     def _check(self, bench: Bench) -> None:
         """Refuse what no training could help, before hours of it."""
@@ -210,17 +217,32 @@ class Defence:
             if isinstance(how, PIAT) and self.lambdas
         }
 
-    def _measured(self, bench: Bench, text: str, seed: int, notes: list[str]) -> Measured:
-        """Train with a defence, attack what was learned, and measure both lists of each query."""
+    def _train_together(self, bench: Bench, texts: Sequence[str]) -> None:
+        """Train side by side what can be; what cannot be trained is told where it is measured."""
+        wanted: list[Saved | Job] = []
+        for text, seed in product(texts, self.seeds):
+            with suppress(BadInput):
+                wanted.append(self._prepared(bench, text, seed))
+        with suppress(BadInput):
+            bench.together(wanted)
+
+    def _prepared(self, bench: Bench, text: str, seed: int) -> Saved | Job:
+        """The model of a defence, or the job of its training."""
         how, learner = DEFENCES.build(text), LEARNERS.build(self.learner)
         school = replace(bench, models={}, seed=seed)
-        saved = school.fit(learner, plan=defended(school, learner, how, None, TRAIN, None, None, 0, lambda said: None))
+        plan = defended(school, learner, how, None, TRAIN, None, None, 0, lambda said: None)
+        return school.prepared(learner, plan=plan)
+
+    def _measured(self, bench: Bench, text: str, seed: int, notes: list[str]) -> Measured:
+        """Train with a defence, attack what was learned, and measure both lists of each query."""
+        how = DEFENCES.build(text)
+        (saved,) = bench.together([self._prepared(bench, text, seed)])
         card = saved.card()
         if card.get("best") == 0:
             notes.append(
-                f"{text}: no step of the training did better on the validation queries than none, so what is kept is "
-                "what it began with and has learned nothing. If attacks move it little, that is no merit: it is "
-                "compared with nobody."
+                f"{text}: no step of the training did better on the validation queries than the beginning, so the "
+                "model that is kept has learned nothing. If attacks move it little, that is no merit, and it is "
+                "compared with no other."
             )
         smoothed = getattr(how, "smoothed", None)
         model: Model = smoothed(saved.path, seed=seed) if smoothed else saved
@@ -234,7 +256,7 @@ class Defence:
         places = _represented(table, text, target, result.attacked)
         first = next(places, None)
         if first is None:
-            notes.append(f"{text}: the score is not made by one linear layer of a net, so there is no displacement.")
+            notes.append(f"{text}: the score is not made by one linear layer of a net, so it has no displacement.")
         attack, damage = (result.tables[name].to_dict("records")[0] for name in ("attack in full", "damage in full"))
         row = {str(key): value for key, value in (damage | attack).items() if key not in ("recipe", "ranker")}
         row |= {
@@ -249,32 +271,35 @@ class Defence:
     def _notes(self, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
         count = int(tables["defence"]["queries"].max())
         yield (
-            f"{self.learner} learned from the split {TRAIN} with each defence, and was attacked by {self.recipe}: its "
-            f"own lists of {count} queries, its own targets. clean and robust are the lists of these queries before, "
-            "and with all changed documents in them at once."
+            f"{self.learner} learned from the split {TRAIN} with each defence, and each of the models was attacked by "
+            f"{self.recipe}, in its own lists of {count} queries. 'clean' is before the attack, and 'robust' with all "
+            "changed documents in the lists at once; RR is the reciprocal rank of the first relevant document."
         )
         yield (
-            f"{SUCCESS}: the share of targets that stand strictly higher than before, with an interval over queries. "
-            "LSD: the mean square of the places that documents moved."
+            f"'{SUCCESS}' (attack success rate) is the percentage of attacked documents that stand strictly higher "
+            "than before, with the ends of its interval over queries. 'LSD' is the mean square of the places that "
+            "documents moved."
         )
         yield (
-            "displacement: how far a changed text is from its original in what the last layer makes the score of, as a "
-            "share of the mean distance of two documents of the list; over all documents that an attack changed."
+            "'displacement' is how far a changed text lies from its original, in the numbers of which the last layer "
+            "makes the score, as a share of the mean distance between two documents of the list; it is the mean over "
+            "all documents that an attack changed."
         )
         if CONDITIONAL in tables:
             yield (
-                f"{CONDITIONAL}, of smoothed rankers: CSR@{CERTIFIED_AT} % is the share of targets from below place "
-                f"{CERTIFIED_AT} that the attack brings above it; the other columns count only queries whose lists are "
-                "certified, by each reading of a certificate (`--task certificate` tells them apart). The attack's "
-                "synonyms may be others than those that the ranker is smoothed against, so even certified lists may "
-                "change."
+                f"The table '{CONDITIONAL}' is about smoothed rankers. 'CSR@{CERTIFIED_AT} %' is the percentage of "
+                f"attacked documents from below place {CERTIFIED_AT} that the attack brings above it; the other "
+                "columns count only queries whose lists are certified, by each reading of a certificate ('--task "
+                "certificate' explains them). The synonyms of the attack may be others than those that the ranker is "
+                "smoothed against, so even certified lists may change."
             )
         if len(self.seeds) > 1:
-            yield f"Numbers are means over {len(self.seeds)} trainings, whose seeds are in the table by seed."
+            yield f"Each number is a mean over {len(self.seeds)} trainings; the table by seed has each of them."
         if "against the best baseline" in tables:
             yield (
-                f"{BETTER}: the measures whose difference to the best of {', '.join(BASELINES)} that were measured is "
-                "significant by a paired t-test over queries, p corrected by Holm for all comparisons of the table."
+                f"'{BETTER}' names the measures in which the defence differs significantly from the best of those of "
+                f"{', '.join(BASELINES)} that were measured (paired t-test over queries, corrected by Holm for all "
+                "comparisons of the table)."
             )
         if count < FEWEST_QUERIES:
             yield f"There are fewer than {FEWEST_QUERIES} queries: nothing is marked as significant."
@@ -449,12 +474,13 @@ def _trade_off(full: pd.DataFrame, swept: Mapping[str, Sequence[str]]) -> pd.Dat
 
 def _figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
     name, color = ("trade-off", "series") if "trade-off" in tables else ("defence", "defence")
-    swept = " A point for each share of the natural loss." if name == "trade-off" else ""
+    swept = " Each point is a share (λ) of the natural loss." if name == "trade-off" else ""
     for title, y, caption in (
-        ("What is good on clean lists, and what is left of it under attack", "robust RR@10", "Best: top right."),
-        ("What is good on clean lists, and how often attacks succeed", SUCCESS, "Best: bottom right."),
+        ("How good clean lists are, and how good they are under attack", "robust RR@10", "Top right is best."),
+        ("How good clean lists are, and how often attacks succeed", SUCCESS, "Bottom right is best."),
     ):
-        yield Figure("scatter", name, title, "clean RR@10", y, color, caption + swept, join=color if swept else "")
+        join, source = (color, "Liu et al. 2024, Fig. 1") if swept else ("", "")
+        yield Figure("scatter", name, title, "clean RR@10", y, color, caption + swept, join=join, source=source)
     for name in tables:
         if name.startswith("map of "):
             yield Figure(
@@ -464,10 +490,11 @@ def _figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
                 x="x",
                 y="y",
                 color="text",
-                caption="Documents of one query, by what the last layer makes their scores of, in the plane (t-SNE). "
+                caption="The documents of one query, by the numbers of which the last layer makes scores (t-SNE). "
                 "A line joins a document and what the attack made of it; a star is a relevant document.",
                 join="pair",
                 mark="relevant",
+                source="Liu et al. 2024, Fig. 2",
             )
 
 

@@ -72,13 +72,16 @@ def _made(
     bench: Bench, learner: Learner, examples: Examples, train: str, valid: str | None, say: Callable[[str], None]
 ) -> tuple[Path, dict[str, Any]]:
     """Adversarial examples against the model of standard training, and what both of them cost."""
-    say(f"training {LEARNERS.spec(learner)} without a defence first, to attack it; what is learned is kept")
+    say(f"First {LEARNERS.spec(learner)} is trained without a defence, to attack it; the model is kept.")
     model = bench.fit(learner, train, valid=valid)
     card = model.card()
-    say(f"standard training took {card['seconds']:.0f} s for {card['steps']} steps")
+    say(f"The training without a defence took {card['seconds']:.0f} seconds for {card['steps']} steps.")
     making = attack_on(bench, model, examples, train, valid)
     kept = making.run(say)
-    say(f"{kept.changed:,} of {kept.documents:,} documents have a higher score than before; now the defended training")
+    say(
+        f"{kept.changed:,} of {kept.documents:,} attacked documents have a higher score than before. Now it is trained "
+        "with the defence."
+    )
     standard = {"seconds": card["seconds"], "steps": card["steps"], "value": card["value"]}
     return kept.path, {"recipe": examples.recipe, "examples": kept.about(), "standard training": standard}
 

@@ -58,7 +58,7 @@ class Effectiveness:
         if baseline not in bench.models:
             raise UnknownName("baseline", baseline, bench.models)
         tables = score_tables(self.measures, bench.qrels, bench.runs())
-        notes = [f"Ranked: {bench.pool}."]
+        notes = [f"Each ranker ranks {bench.pool}."]
         if bench.weights:
             notes.append(f"{bench.weighing[0].upper()}{bench.weighing[1:]}.")
         return of_tables(tables, baseline, self.test, self.correction, bench.seed, notes, bench.weights)
@@ -99,14 +99,22 @@ def of_tables(
     )
     said = [
         *notes,
-        f"low, high: 95 % bootstrap interval of the mean over {len(first.topics)} queries.",
-        "letters: two rankers that share a letter do not differ significantly in that measure.",
-        f"difference: from {baseline}; p: {test}, corrected by {correction}; effect size: Cohen's d of differences.",
+        (
+            f"'mean' is the mean over {len(first.topics)} queries, and 'low' and 'high' are the ends of its 95 % "
+            "interval (by the bootstrap)."
+        ),
+        "'letters': two rankers that share a letter do not differ significantly in that measure.",
+        (
+            f"'difference' is the mean of the ranker minus that of {baseline}, and 'p' the probability that chance "
+            f"alone makes a difference as large ({test}, corrected by {correction} for many comparisons); a star marks "
+            "p below 0.05. 'effect size' is Cohen's d: the mean difference, divided by the standard deviation of the "
+            "differences."
+        ),
     ]
     if weights:
-        said.append("letters and all pairs: every query counts alike, whatever its weight.")
+        said.append("In the letters and in the table of all pairs every query counts alike, whatever its weight.")
         if chosen_test(test) is not t_test:
-            said.append(f"p: {test} knows no weights; every query counts alike in it.")
+            said.append(f"The test {test} knows no weights, so every query counts alike in p.")
     if len(first.topics) < FEWEST_QUERIES:
         said.append(f"There are fewer than {FEWEST_QUERIES} queries: nothing is marked as significant.")
     shown = summary[summary["measure"] == first.measure]
@@ -121,7 +129,7 @@ def of_tables(
                 f"Mean {first.measure}, with its 95 % interval",
                 x="ranker",
                 y="mean",
-                caption="Intervals that overlap may still belong to rankers that differ: the comparison is paired.",
+                caption="Rankers whose intervals overlap may still differ: they are compared query by query.",
             ),
         ),
         tuple(said),

@@ -99,18 +99,23 @@ class FirstStage:
             return [f"There is no ranker beside the first stage, {against}."]
         notes = [
             (
-                f"Compared with {against}. {OWN_ORDER}: in how many lists the order is neither that of the candidates "
-                "nor one score for all documents. A ranker that has none of its own does nothing, and nothing can "
-                "shake it."
+                f"The rankers are compared with {against}. '{OWN_ORDER}' is the percentage of lists whose order is the "
+                "ranker's own: neither that of the candidates, nor one score for all documents. A ranker that has no "
+                "order of its own does nothing, so nothing can shake it. 'overlap@10' is the share of the first ten "
+                "documents that the two have in common."
             )
         ]
         if judged:
             notes += [
-                f"{GAIN}: the difference in {self.measure}, in per cent of the first stage's, with its 95 % interval.",
                 (
-                    f"{MORE_UNSERVED}: queries that have no relevant document in the first ten, less those of the "
-                    f"first stage, in per cent of all; {GAIN_AT_DOUBLE}: the same gain where each loss counts twice "
-                    "(URisk at alpha 1)."
+                    f"'before' and 'after' are {self.measure} of the first stage and of the ranker, and '{GAIN}' is "
+                    "the difference in per cent of 'before', with its 95 % interval; 'p (Holm)' is by a paired "
+                    "t-test, and a star marks p below 0.05."
+                ),
+                (
+                    f"'{MORE_UNSERVED}' is the percentage of queries without a relevant document among the first ten, "
+                    f"minus that of the first stage. '{GAIN_AT_DOUBLE}' is the gain if each loss counts twice (URisk "
+                    "at alpha 1)."
                 ),
             ]
         return notes

@@ -20,10 +20,13 @@ from shaketable.measure.comparison import compare, starred
 from shaketable.measure.effectiveness import Evaluator, parse
 from shaketable.rankers.fusion import METHODS, fuse
 from shaketable.task.changed import Trial, originals, runs_of, settings, values_of
+from shaketable.task.layouts import LAYOUT, PENHA, across
 from shaketable.task.query_variation import varied
 from shaketable.types import Figure, Finding, Result, Run, ranking
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from shaketable.bench import Bench
 
 Lists = Mapping[str, Run]
@@ -65,32 +68,44 @@ class Fusion:
             return self._steadiness(bench, plain, kept, setting)
         rows = [row for name in bench.scoring for row in self._rows(bench, name, plain, kept, setting)]
         summary = starred(pd.DataFrame(rows))
-        columns = ["lists of", "ranker", "before", "after", "change", "p (Holm)", "", "lists", "queries with lists"]
+        columns = ["lists of", "ranker", "before", "after", "change", "low", "high", "p (Holm)", "", "lists", "queries"]
         shown = summary[summary["fusion"].isin(["rrf", "oracle"]) & summary["with original"]][columns]
         return Result(
             "fusion",
             "What does fusing the variations of a query repair?",
-            {"fusion": summary, "rrf with the original": shown},
+            {"fusion": summary, "rrf with the original": shown, "means of fused lists": _layout(summary)},
             (
                 Figure(
                     "bars",
                     "rrf with the original",
-                    f"Change of {self.measure} by fusing lists (RRF, with the original query)",
+                    f"What fusing the lists of variations changes in {self.measure} (RRF, with the original query)",
                     x="lists of",
                     y="change",
                     color="ranker",
                 ),
             ),
             (
-                f"{self.measure} ({setting}); ranked: {bench.pool}.",
                 (
-                    "best query: the best of the original and its variations, chosen by the judgements. It is a bound "
-                    "that nobody can reach without them, so it is not tested."
+                    f"The lists of a query and of its variations are fused into one (setting: {setting}). Each ranker "
+                    f"ranks {bench.pool}."
                 ),
                 (
-                    "lists: how many lists a query costs on average; the original query alone costs one. Where a query "
-                    "has no variation, the original's list stands in."
+                    f"'before' is the mean {self.measure} of the original queries' lists, and 'after' that of the "
+                    "fused ones; 'change' is the difference, 'lists of' names the variations that are fused, and "
+                    "'with original' says whether the original is among them. 'rrf' is reciprocal rank fusion: the "
+                    "score of a document is the sum of 1 / (60 + place) over the lists. 'p (Holm)' is by a paired "
+                    "t-test, and a star marks p below 0.05."
                 ),
+                (
+                    "'best query' takes the best list of the original and its variations, as the judgements tell. "
+                    "Nobody can do so without them: it is an upper bound, so it is not tested."
+                ),
+                (
+                    "'lists' is the number of lists that a query costs on average; the original query alone costs "
+                    "one. 'queries with lists' counts the queries that have a variation. Where a query has no "
+                    "variation, the list of the original stands in."
+                ),
+                f"The table 'means of fused lists' has the lists of the variations alone, fused by RRF. {LAYOUT}",
             ),
             tuple(
                 Finding(
@@ -105,6 +120,7 @@ class Fusion:
                 for _, r in summary[summary["with original"] & (summary["fusion"] == "rrf")].iterrows()
             ),
             brief=("rrf with the original",),
+            sources={"means of fused lists": f"{PENHA}, Table 7"},
         )
 
     def _steadiness(
@@ -132,12 +148,15 @@ class Fusion:
             if rows
             else (),
             (
-                f"Setting: {setting}; ranked: {bench.pool}.",
                 (
-                    "one variation: the share of the first ten documents of the original query that the list of a "
-                    "variation has as well, the mean over variations; fused: the same of the list that reciprocal rank "
-                    "fusion makes of all of them, the original's own not among them; gain: the difference, with a 95 % "
-                    "bootstrap interval over queries that have two variations or more."
+                    f"The lists of the variations of a query are fused into one (setting: {setting}). Each ranker "
+                    f"ranks {bench.pool}."
+                ),
+                (
+                    "'one variation' is the share of the first ten documents of the original query that the list of a "
+                    "variation has as well, on average over variations. 'fused' is the same for the list that "
+                    "reciprocal rank fusion makes of all variations, without the original. 'gain' is the difference, "
+                    "with a 95 % interval ('low', 'high') over queries that have two variations or more."
                 ),
             ),
             tuple(
@@ -255,6 +274,13 @@ def _groups(lists: Sequence[tuple[str, str, str, Mapping[str, float]]]) -> dict[
         for what in (category, "all"):
             groups.setdefault(what, {}).setdefault(key, {})[qid] = scores
     return {what: dict(runs) for what, runs in groups.items()}
+
+
+def _layout(summary: pd.DataFrame) -> pd.DataFrame:
+    """The means of the lists fused by RRF without the original query, and of the best query."""
+    fused = summary[(summary["fusion"] == "rrf") & ~summary["with original"]]
+    best = summary[summary["fusion"] == "oracle"]
+    return across([*fused.to_dict("records"), *best.to_dict("records")], ("lists of",), "after", "")
 
 
 def _missing(original: Run, lists: Lists) -> Run:

@@ -349,52 +349,56 @@ class LLMRanker:
             f"those of {', '.join(self.files)}" if self.files else "as the first stage has them, reversed, and shuffled"
         )
         yield (
-            f"order: the same lists in several input orders ({how}). {KENDALL}: the mean share of pairs of documents "
-            "that two orders rank differently, with its interval over queries; 'when repeated' is the same for one "
-            "order that was asked for twice, which is noise. Position weight: how many places earlier a document "
-            "comes out for each place that it is shown earlier; 0 is a ranker that is blind to the order, 1 one that "
-            "returns its input."
+            f"For the table 'order', the ranker was shown the same lists in several input orders ({how}). '{KENDALL}' "
+            "is the mean share of pairs of documents that come out in another order, with its interval over queries; "
+            "'when repeated' is the same for one input order that was asked for twice, which is noise. 'position "
+            "weight' is by how many places earlier a document comes out for each place that it is shown earlier: 0 for "
+            "a ranker that is blind to the order, 1 for one that returns its input."
         )
         if ALONE in tables["order"]:
             yield (
-                f"'{ALONE}' and 'weight of these': what distance and weight would be if each question were answered "
-                "perfectly, by the central ranking of the list. A window that slides once over a list sorts its top "
-                "and not its bottom, so some of the input order stays whatever the model answers."
+                f"'{ALONE}' and 'weight of these' are what the distance and the weight would be if each question were "
+                "answered perfectly, by the central ranking of the list. A window that slides once over a list sorts "
+                "its top and not its bottom, so some of the input order stays, whatever the model answers."
             )
         yield (
-            "position: the mean place that comes out, by the place at which a document was shown; 'shift' is by how "
-            "much that is lower in the list than the mean place of the same document, so it is 0 everywhere for a "
-            "ranker that is blind to the order."
+            "The table 'position' has the mean place at which a document comes out, by the place at which it was "
+            "shown; 'shift' is how many places lower that is than the mean place of the same document. It is 0 "
+            "everywhere for a ranker that is blind to the order."
         )
         yield (
-            "self-consistency: the centre is the ranking that all orders agree on best. 'to another order' and 'to the "
-            "centre of the others' are Kendall distances of the list of one order: if the second is smaller, the "
-            "centre is steadier than one list. Requests are means over lists that were asked for just now."
+            "In the table 'self-consistency' the centre is the ranking on which all input orders agree best. 'to "
+            "another order' and 'to the centre of the others' are Kendall distances from the list of one input order: "
+            "if the second is smaller, the centre is steadier than one list. The numbers of requests are means over "
+            "the lists that were asked for just now."
         )
         if "wording" in tables:
-            yield "wording: lists by other built-in wordings of the question, beside those of the ranker's own."
+            yield "The table 'wording' has lists by other built-in wordings of the question, beside the ranker's own."
         if "answers" in tables:
             yield (
-                "answers: those that were read just now; lists that were kept from earlier runs are not among them. "
-                "Malformed: not in the form that was asked for; repaired where that leaves no doubt (what is named "
-                "twice counts once, what is missing comes last), unreadable where the input order stayed."
+                "The table 'answers' counts the answers that were read just now, and not those of lists that were "
+                "kept from earlier runs. A malformed answer is not in the form that was asked for. It is repaired "
+                "where that leaves no doubt (what is named twice counts once, and what is missing comes last), and "
+                "unreadable where the input order stayed."
             )
             for row in tables["answers"].to_dict("records"):
                 if row["malformed %"] > OFTEN:
                     yield (
                         f"{row['ranker']}: {row['malformed %']:.0f} % of the answers were malformed, and whatever an "
                         "answer leaves out keeps the order of the input. So its order sensitivity and its position "
-                        "weight are in part those of this repair, and a list that stays is no sign of steadiness."
+                        "weight are in part those of this repair, and a list that stays the same is no sign that the "
+                        "ranker is steady."
                     )
         if "injection" in tables:
             yield (
-                f"injection: documents from place 11 on, with a text put into them, up to {self.trials} texts for each "
-                "(more where lists have fewer targets than were asked for, and then for all recipes alike); the best "
-                f"place counts. {INTRUSION}: the share that ends among the first ten. Harmless sentences are tried as "
-                f"often; '{BEYOND}' is the difference to them, in per cent of the targets."
+                f"For the table 'injection', a text was put into documents from place 11 on. Up to {self.trials} texts "
+                "were tried for each document (more where lists have fewer documents to attack than were asked for, "
+                f"and then for all recipes alike), and the best place counts. '{INTRUSION}' is the percentage of "
+                f"documents that end among the first ten. Harmless sentences were tried as often; '{BEYOND}' is the "
+                "difference from them, in per cent of the documents."
             )
         if count < FEWEST_QUERIES:
-            yield f"There are fewer than {FEWEST_QUERIES} queries: take the intervals seriously."
+            yield f"There are fewer than {FEWEST_QUERIES} queries, so read the intervals and not the means."
 
 
 def ordered(bench: Bench, name: str, inputs: Orders, road: Road | None = None) -> Ordered:
@@ -509,7 +513,7 @@ def _figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
         x="shown at",
         y="comes out at",
         color="ranker",
-        caption="Flat but for chance: the ranker is blind to the order. The diagonal: it returns its input.",
+        caption="A flat line: the ranker is blind to the input order. The diagonal: it returns its input.",
     )
 
 

@@ -168,22 +168,23 @@ class Parity:
     def _notes(self, bench: Bench, reference: str, rows: list[dict[str, Any]]) -> list[str]:
         notes = [f"{row['ranker']} against {reference}: {row['verdict']}." for row in rows]
         notes += [
-            f"Scored are the same documents by every ranker, anew: nothing that was kept answered. {bench.pool}.",
+            f"Every ranker scored the same documents anew; no score was looked up. Each ranker ranks {bench.pool}.",
             (
-                "noise floor: how far the answers of one ranker to one question differ at most, of both rankers the "
-                "larger; a difference is beyond noise where it is more than twice that and more than a millionth of "
-                "the score."
+                "The 'noise floor' is the largest difference between two answers of one ranker to the same question, "
+                "of the two rankers the larger. A difference is beyond noise if it is more than twice that and more "
+                "than a millionth of the score."
             ),
             (
-                "tied %: the share of documents whose score another document of their list has too; at the ends %: the "
-                "share of scores that equal the highest or lowest of all, where several do (saturation)."
+                "'tied %' is the percentage of documents whose score another document of the list has too; 'at the "
+                "ends %' is the percentage of scores that equal the highest or the lowest of all, where several do, "
+                "which is a sign of saturation."
             ),
-            f"Kendall tau: 1 for the same order, -1 for the reverse. {EXPLAINED}",
+            f"'Kendall tau' is 1 for the same order and -1 for the reverse. {EXPLAINED}",
         ]
         if not bench.qrels:
-            notes.append("Which of two lists is the better one only judgements could tell.")
+            notes.append("Which of two lists is the better one, only judgements could tell.")
         if bench.weights:
-            notes.append(f"Queries: {bench.weighing}.")
+            notes.append(f"{bench.weighing[0].upper()}{bench.weighing[1:]}.")
         return notes
 
 

@@ -20,7 +20,7 @@ from shaketable.measure.facets import TYPOS, WORDING
 from shaketable.measure.significance import FEWEST_QUERIES
 from shaketable.registry import EDITS
 from shaketable.task.changed import RERANKER, Added, Shaken, Trial, shake, stability_findings, stability_rows
-from shaketable.task.sliced import sliced
+from shaketable.task.sliced import SLICES, sliced
 from shaketable.types import Context, Example, Figure, Finding, Result
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class QueryAttack:
             "What does a slip of the keyboard, or a changed word, cost?",
             tables | slices,
             _figures(bool(bench.qrels)) if len(summary) else (),
-            tuple(self._notes(bench, attacks)),
+            (*self._notes(bench, attacks), *([SLICES] if slices else [])),
             (
                 *(self._findings(summary, lost) if bench.qrels else ()),
                 *stability_findings(stability, "attack", stay, {} if bench.qrels else FACETS),
@@ -174,22 +174,29 @@ class QueryAttack:
         return sliced(bench, details, "change" if bench.qrels else "overlap@10", "change under query attack")
 
     def _notes(self, bench: Bench, attacks: dict[str, list[Attacked]]) -> list[str]:
-        notes = [f"Ranked are the candidates of the original query: {bench.pool}."]
+        notes = [f"Each ranker ranks {bench.pool}. The candidates are those of the original query."]
         if bench.qrels:
             notes += [
                 (
-                    f"before, after: {self.measure} of the original and of the attacked queries, means over "
-                    f"{self.draws} draws for each query; drop %: the difference in per cent, negative where it hurts."
+                    f"'before' and 'after' are {self.measure} of the original and of the attacked queries, with "
+                    f"{self.draws} attacks on each query, drawn at random; 'drop %' is the difference in per cent of "
+                    "'before', negative where the attack hurts. For example, 1-char changes one letter."
                 ),
-                "low, high: 95 % bootstrap interval of the drop over queries.",
+                (
+                    "'low' and 'high' are the ends of the 95 % interval of the drop over queries; 'p (Holm)' is by a "
+                    "paired t-test, corrected for all rows, and a star marks p below 0.05. 'sd over draws' is the "
+                    "standard deviation of the drop from draw to draw, and 'effect size' is Cohen's d: the mean "
+                    "change, divided by the standard deviation of the changes."
+                ),
             ]
         notes.append(EXPLAINED)
+        notes.append("The table 'shares of edits' counts the 'edits' of each kind; 'share %' is their percentage.")
         if len(bench.queries) < FEWEST_QUERIES:
-            notes.append(f"There are fewer than {FEWEST_QUERIES} queries: no drop is marked as significant.")
+            notes.append(f"There are fewer than {FEWEST_QUERIES} queries, so no drop is marked as significant.")
         wanted = len(bench.queries) * self.draws
         for name, attacked in attacks.items():
             if missing := wanted - len(attacked):
-                notes.append(f"{name} did not apply to {missing} of {wanted} queries and draws.")
+                notes.append(f"The attack {name} could not be made in {missing} of {wanted} cases.")
         return notes
 
 
@@ -231,9 +238,23 @@ def _shares(attacks: dict[str, list[Attacked]]) -> pd.DataFrame:
 
 def _figures(judged: bool) -> tuple[Figure, ...]:
     if not judged:
-        title = "Share of the first ten documents that stay"
+        title = "The share of the first ten documents that stay among the first ten"
         return (Figure("bars", "query attack", title, x="ranker", y="overlap@10", color="attack"),)
     return (
-        Figure("bars", "query attack", "Drop of the mean, in per cent", x="ranker", y="drop %", color="attack"),
-        Figure("heatmap", "query attack", "Drop %, attack by ranker", x="ranker", y="attack", color="drop %"),
+        Figure(
+            "bars",
+            "query attack",
+            "What each attack costs, in per cent of the mean",
+            x="ranker",
+            y="drop %",
+            color="attack",
+        ),
+        Figure(
+            "heatmap",
+            "query attack",
+            "What each attack costs each ranker, in per cent of the mean",
+            x="ranker",
+            y="attack",
+            color="drop %",
+        ),
     )

@@ -13,6 +13,7 @@ from shaketable.errors import BadInput, NotApplicable, UnknownName, check, quote
 from shaketable.task.shifted import (
     KIND_SHIFT,
     RANKERS,
+    WU,
     Cell,
     Training,
     check_settings,
@@ -92,7 +93,8 @@ class QueryTypeShift:
         cells, trainings = self._cells(bench, kinds)
         learners = named_learners(self.rankers, self.measure)
         notes: list[str] = []
-        found, tuned = values_of(bench, learners, cells, self.measure, notes)
+        measured, tuned = values_of(bench, learners, cells, [self.measure], notes)
+        found = measured[self.measure]
         tables = {"kinds": _statistics(bench, kinds, trainings)} | tables_of(found, cells, self.measure, bench.seed)
         if len(tuned):
             tables["tuned"] = tuned
@@ -100,7 +102,7 @@ class QueryTypeShift:
             KIND_SHIFT,
             "How does a ranker fare on kinds of queries that it was not trained on?",
             tables,
-            tuple(figures_of(found, "kinds of queries")),
+            tuple(figures_of(found, "kinds of queries", f"{WU}, Fig. 4")),
             (*notes, *self._notes(kinds, trainings), *notes_of(self.measure, "kind", tables, learners)),
             tuple(findings_of(tables["mean drop"])),
             brief=("kinds", "mean drop", "effectiveness"),
@@ -206,17 +208,19 @@ class QueryTypeShift:
         size = f"{len(one.train)} queries to learn from, {len(one.valid)} to validate on"
         if self.folds:
             where = (
-                f"All queries of a kind are tested on. Those of the own kind were ranked by {self.folds} models that "
-                "had not seen them; a model for other kinds learned from as many queries as each of these."
+                f"Rankers were tested on all queries of a kind. Those of the kind that a ranker learned from were "
+                f"ranked by {self.folds} models that had not seen them; a model for other kinds learned from as many "
+                "queries as each of these."
             )
         else:
-            where = "Rankers learned from the splits train and validation, and were tested on the queries measured on."
+            where = "Rankers learned from the splits train and validation, and were tested on the queries of the audit."
         return [
-            f"{where} Each kind has {size}, and {len(kinds[0].test)} to test on, drawn by chance.",
+            f"{where} Each kind has {size}, and {len(kinds[0].test)} to test on, drawn at random.",
             (
-                f"{UNION}: trained on all kinds but the one tested on, {len(kinds) - 1} times as many queries. {CUT}: "
-                "the same kinds, as many queries as of one kind. What the first gains over the second is volume; what "
-                "the second gains over a single kind is variety."
+                f"'{UNION}' was trained on all kinds but the one that it is tested on, with {len(kinds) - 1} times as "
+                f"many queries. '{CUT}' was trained on the same kinds, with as many queries as one kind has. What the "
+                "first gains over the second is due to more data; what the second gains over a single kind is due to "
+                "variety."
             ),
         ]
 

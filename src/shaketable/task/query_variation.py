@@ -38,7 +38,8 @@ from shaketable.task.changed import (
     stability_rows,
     values_of,
 )
-from shaketable.task.sliced import sliced
+from shaketable.task.layouts import LAYOUT, MORE_FIGURES, PENHA, REPLACED, SOURCES, across
+from shaketable.task.sliced import SLICES, sliced
 from shaketable.types import Example, Figure, Finding, Result
 
 if TYPE_CHECKING:
@@ -113,13 +114,17 @@ class QueryVariation:
             "stability": pd.DataFrame(stability),
             "by method": by_method,
             "by class of ranker": _classes(bench, by_category, change),
-            "depth": self._depths(bench, variations),
+            **self._depths(bench, variations),
             "what the first stage finds": self._recall(bench, variations),
             "correlation of changes": _correlations(variations, deltas),
-            "map of rankers": _map(deltas),
+            "map of rankers": _map(bench, deltas),
             "change by method": shown[["category", "method", "ranker", change, "queries"]],
             "variations per query": per_query,
         }
+        if bench.qrels:
+            better = by_category[by_category["setting"] == first]
+            tables["means by method"] = across(shown.to_dict("records"), ("category", "method"), *REPLACED)
+            tables["better than the original"] = better[["category", "ranker", "better %", "worse %", "queries"]]
         kept = per_query[per_query["valid"] & per_query["category"].isin(KEEPING)]
         slices, worst_slices = sliced(bench, kept, change, "change under query variation") if len(kept) else ({}, [])
         tables = {name: table for name, table in (tables | slices).items() if len(table)}
@@ -127,8 +132,12 @@ class QueryVariation:
             "query-variation",
             "Which other ways of asking break a ranker?",
             tables,
-            tuple(figure for figure in _figures(first, change) if figure.table in tables),
-            tuple(self._notes(bench, variations, lacking)),
+            tuple(figure for figure in (*_figures(first, change), *MORE_FIGURES) if figure.table in tables),
+            (
+                *self._notes(bench, variations, lacking),
+                *([f"In the table 'means by method', {LAYOUT[0].lower()}{LAYOUT[1:]}"] if bench.qrels else []),
+                *([SLICES] if slices else []),
+            ),
             (
                 *(self._findings(by_category[by_category["setting"] == first], lost) if bench.qrels else ()),
                 *stability_findings(stability, "category", stay, {} if bench.qrels else FACETS),
@@ -136,6 +145,7 @@ class QueryVariation:
             ),
             tuple(examples),
             brief=("change by category",) if bench.qrels else ("change by category", "stability"),
+            sources=SOURCES,
         )
 
     def _findings(self, by_category: pd.DataFrame, lost: Added) -> Iterator[Finding]:
@@ -217,13 +227,14 @@ class QueryVariation:
         values = values_of(bench, self.measure, whole, runs_of(bench, name, whole, setting))
         return {trial.qid: float(value) for trial, value in zip(whole, values, strict=True)}
 
-    def _depths(self, bench: Bench, variations: Sequence[Variation]) -> pd.DataFrame:
-        """The pipeline with every ranker as a re-ranker of lists cut at several depths, pair by pair."""
+    def _depths(self, bench: Bench, variations: Sequence[Variation]) -> dict[str, pd.DataFrame]:
+        """The pipeline with every ranker as a re-ranker of lists cut at several depths: means, and query by query."""
         import pandas as pd
 
         rows: list[dict[str, Any]] = []
+        changes: list[dict[str, Any]] = []
         if PIPELINE not in settings(bench) or not bench.qrels:
-            return pd.DataFrame(rows)
+            return {}
         kept = [v for v in variations if v.category in KEEPING]
         qids = [v.qid for v in kept]
         trials = [Trial(v.qid, v.text, v.original) for v in kept]
@@ -239,7 +250,11 @@ class QueryVariation:
                     ends.append(query_means(qids, values_of(bench, self.measure, some, run)))
                 compared = compare(ends[0], ends[1], bench.seed, bench.weights)
                 rows.append({"ranker": name, "depth": depth, **_ends(compared)})
-        return starred(pd.DataFrame(rows))
+                changes += [
+                    {"ranker": name, "depth": depth, "query": qid, "change": ends[1][qid] - ends[0][qid]}
+                    for qid in ends[0]
+                ]
+        return {"depth": starred(pd.DataFrame(rows)), "depth per query": pd.DataFrame(changes)} if rows else {}
 
     def _recall(self, bench: Bench, variations: Sequence[Variation]) -> pd.DataFrame:
         """The share of the relevant documents that the first stage finds, by category and depth."""
@@ -263,40 +278,57 @@ class QueryVariation:
         return starred(pd.DataFrame(rows)) if rows else pd.DataFrame(rows)
 
     def _notes(self, bench: Bench, variations: Sequence[Variation], lacking: Mapping[str, str]) -> list[str]:
-        notes = [f"Ranked: {bench.pool}.", SETTINGS]
+        notes = [f"Each ranker ranks {bench.pool}.", SETTINGS]
         if bench.qrels:
             notes += [
                 (
-                    f"before, as is: {self.measure} of the original queries and of all their variations, with the 95 % "
-                    "interval of the change; p says how likely chance alone is to do as much, corrected by Holm."
+                    f"'before' is the mean {self.measure} of the original queries, and 'as is' that of all their "
+                    "variations; 'change' is the difference, 'low' and 'high' are the ends of its 95 % interval, and "
+                    "'p (Holm)' is the probability that chance alone makes a change as large, corrected for all rows."
                 ),
                 (
-                    "valid only: those variations that still ask for the same, beside what their originals have; "
-                    "invalid replaced: the originals stand in for all others, and for queries without a variation."
+                    "A variation is valid if it still asks for the same. 'valid only' is the mean of the valid "
+                    "variations, beside that of their originals ('before (valid)'); for 'invalid replaced', the "
+                    "original stands in for every variation that is not valid, and for queries without one; 'drop % "
+                    "(valid)', 'p (valid)' and 'p (replaced)' belong to these two. 'better %' and 'worse %' are the "
+                    "percentages of variations that gain and that lose. 'judged@10 before' and 'judged@10' are the "
+                    "shares of the first ten documents that somebody judged, before and after."
                 ),
-                "valid %, applies %: of all queries and methods, as the paper counts them.",
+                (
+                    "'applies %' is the percentage of queries that a method finds something to change in, and 'valid "
+                    "%' that of queries for which it makes a valid variation."
+                ),
             ]
         notes.append(EXPLAINED)
         if not self.variations:
             notes.append(
-                "Whether a variation is valid is judged by rules, a proxy for people: docs/evidence/validity.md."
+                "Rules judge whether a variation is valid, in the place of people; docs/evidence/validity.md says how "
+                "well they do."
             )
         if deeper := [depth for depth in self.depths if depth > bench.depth]:
             listed = ", ".join(map(str, deeper))
-            notes.append(f"Depth {listed} is not in the table by depth: lists end at {bench.depth} (option --depth).")
+            notes.append(
+                f"The table by depth leaves out {listed}, because lists end at {bench.depth} (option --depth)."
+            )
         methods = dict.fromkeys(v.method for v in variations if v.method != HUMAN)
         done = {m: len({v.qid for v in variations if v.method == m}) for m in methods}
         if partly := {m: n for m, n in done.items() if n < len(bench.queries)}:
-            listed = ", ".join(f"{method} to {n}" for method, n in partly.items())
-            notes.append(f"Not every method applies to each of the {len(bench.queries)} queries: {listed}.")
+            listed = ", ".join(f"{method} in {n}" for method, n in partly.items())
+            notes.append(
+                f"Not every method finds something to change in each of the {len(bench.queries)} queries: {listed}."
+            )
         if lacking:
-            notes.append(f"Left out for want of data or models ('shaketable list resources'): {', '.join(lacking)}.")
+            notes.append(
+                f"These methods are left out because their data or models are not here: {', '.join(lacking)}. "
+                "'shaketable list resources' says what they need."
+            )
         if any(v.category not in KEEPING for v in variations):
             notes.append(
-                "Generalisation, specialisation and another aspect change what is asked: no ranker is to blame."
+                "A generalisation, a specialisation or another aspect asks for something else, so a ranker is not to "
+                "blame for these changes."
             )
         if len(bench.queries) < FEWEST_QUERIES:
-            notes.append(f"There are fewer than {FEWEST_QUERIES} queries: no change is marked as significant.")
+            notes.append(f"There are fewer than {FEWEST_QUERIES} queries, so no change is marked as significant.")
         return notes
 
 
@@ -388,7 +420,7 @@ def _overview(by_category: pd.DataFrame, change: str) -> pd.DataFrame:
 
 def _classes(bench: Bench, by_category: pd.DataFrame, change: str) -> pd.DataFrame:
     """Means over the rankers of a class: traditional, neural, transformer (paper 004, section 5.1)."""
-    families = {name: str(getattr(bench.ranker(name), "family", "other")) for name in bench.scoring}
+    families = {name: _class(bench, name) for name in bench.scoring}
     if len(set(families.values())) < 2:
         return by_category.iloc[:0]
     classes = by_category.assign(**{"class": by_category["ranker"].map(families)})
@@ -432,14 +464,19 @@ def _pearson(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     return float(np.corrcoef(x, y)[0, 1]) if varies else float("nan")
 
 
-def _map(deltas: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
+def _map(bench: Bench, deltas: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
     """Rankers in the plane by their changes (t-SNE): those that break alike stand together."""
     import pandas as pd
 
     if len(deltas) < 3:
         return pd.DataFrame()
     places = tsne(np.array(list(deltas.values())))
-    return pd.DataFrame({"ranker": list(deltas), "x": places[:, 0], "y": places[:, 1]})
+    classes = [_class(bench, name) for name in deltas]
+    return pd.DataFrame({"ranker": list(deltas), "class": classes, "x": places[:, 0], "y": places[:, 1]})
+
+
+def _class(bench: Bench, name: str) -> str:
+    return str(getattr(bench.ranker(name), "family", "other"))
 
 
 def _figures(setting: str, change: str) -> tuple[Figure, ...]:
@@ -447,11 +484,14 @@ def _figures(setting: str, change: str) -> tuple[Figure, ...]:
         Figure(
             "distribution",
             "variations per query",
-            "How far each category moves a query",
+            "How far each category of variations moves a query",
             x="category",
             y=change,
             color="ranker",
-            caption=f"Each box is the middle half of the changes, the line their median ({setting}).",
+            caption=(
+                f"Each box holds the middle half of the changes, and its line is their median (setting: {setting})."
+            ),
+            source=f"{PENHA}, Fig. 2",
         ),
         Figure(
             "heatmap", "change by method", f"Mean {change} by method and ranker", x="ranker", y="method", color=change
@@ -459,18 +499,22 @@ def _figures(setting: str, change: str) -> tuple[Figure, ...]:
         Figure(
             "heatmap",
             "correlation of changes",
-            "Do the same variations break both rankers? (Pearson's r)",
+            "Do the same variations break both rankers? (correlation of their changes, Pearson's r)",
             x="ranker",
             y="other",
             color="all",
+            folded=True,
         ),
         Figure(
             "scatter",
             "map of rankers",
-            "Rankers that break alike stand together",
+            "Rankers that the same variations break stand together",
             x="x",
             y="y",
-            color="ranker",
-            caption="The axes have no meaning of their own; only nearness has (t-SNE of the changes).",
+            color="class",
+            caption="Only nearness has a meaning here; the axes have none (t-SNE of the changes).",
+            label="ranker",
+            folded=True,
+            source=f"{PENHA}, Fig. 3",
         ),
     )

@@ -22,7 +22,15 @@ from shaketable.measure.risk import (
     risk_table,
     z_scores,
 )
-from shaketable.measure.significance import FEWEST_QUERIES, adjust, bootstrap_interval, effect_size, mark, t_test
+from shaketable.measure.significance import (
+    FEWEST_QUERIES,
+    adjust,
+    all_pairs,
+    bootstrap_interval,
+    effect_size,
+    mark,
+    t_test,
+)
 from shaketable.types import Figure, Finding, Result, ScoreTable
 
 if TYPE_CHECKING:
@@ -31,6 +39,9 @@ if TYPE_CHECKING:
     from shaketable.bench import Bench
 
 ALPHAS = (0.0, 1.0, 5.0, 10.0)
+PAPER = "Dinçer et al. 2016"
+SAME = "same mean"
+"""The column of letters: risk is read between two rankers that share one, and no others (section 5 of the paper)."""
 QUESTION = "What does each ranker risk on the queries where others do better?"
 
 
@@ -89,39 +100,84 @@ def of_scores(table: ScoreTable, baselines: Sequence[str], alphas: Sequence[floa
         ),
     }
     notes = [
-        f"URisk and TRisk are against {baseline}"
-        + (" of all rankers, per query" if baseline not in table.systems else "")
-        + f"; T*Risk is against the mean, ZRisk and GeoRisk against all {len(table.systems)} rankers.",
         (
-            "R is the place by the measure before it. p: how often TRisk (p*: T*Risk) is as large when the two are "
-            "exchanged at random, topic by topic; it holds at every alpha."
+            "All of these compare rankers query by query, and count a loss 1 + alpha times as much as a gain; higher "
+            f"is better. 'URisk' is the mean gain over {baseline}"
+            + (" of all rankers" if baseline not in table.systems else "")
+            + ", and 'TRisk' is URisk divided by its standard error. 'T*Risk' is the same against the mean of all "
+            "rankers."
         ),
         (
-            "Risk tells systems apart only where their means do not differ significantly (section 5 of the paper); "
-            f"G² of all systems is {g_squared(table.values):.3f}."
+            "'ZRisk' sums how far each query departs from what the level of the ranker and the difficulty of the "
+            f"query, for all {len(table.systems)} rankers, let one expect. 'GeoRisk' is the geometric mean of the "
+            "ranker's effectiveness and of ZRisk as a probability, from 0 to 1. In the table by query, 'z' is how far "
+            "one query departs."
+        ),
+        (
+            "A column 'R' has the place of the ranker by the measure after which it is named. 'p' is the probability "
+            "that TRisk (for 'p*', T*Risk) is as extreme if rankers are exchanged at random, query by query; it holds "
+            "at every alpha."
+        ),
+        (
+            "In the tables against a baseline, 'reward' and 'risk' are the mean gain and the mean loss over all "
+            "queries; 'reward/risk' is the one divided by the other; 'wins', 'losses' and 'ties' count queries, 'W/L' "
+            "is wins divided by losses, and 'losses > 20 %' counts the queries that lose more than a fifth of the "
+            "baseline's value. 'low' and 'high' are the ends of the 95 % interval of the difference; 'p (Holm)' is by "
+            "a paired t-test, a star marks p below 0.05, and 'effect size' is Cohen's d. 'G² of the two' is larger "
+            "the more the two rankers differ in which queries they serve well."
+        ),
+        (
+            "Do not read a difference in risk between rankers whose means differ significantly (section 5 of the "
+            f"paper): '{SAME}' has letters, and only rankers that share one may be compared (paired t-test, Holm). "
+            f"G² of all rankers is {g_squared(table.values):.3f}."
         ),
     ]
     if len(table.topics) < FEWEST_QUERIES:
         notes.append(f"There are fewer than {FEWEST_QUERIES} queries: no difference is marked as significant.")
     figures = [
-        Figure("lines", "GeoRisk by alpha", "GeoRisk as losses weigh more", x="alpha", y="GeoRisk", color="ranker"),
+        Figure(
+            "lines",
+            "GeoRisk by alpha",
+            "GeoRisk, as losses weigh more (alpha)",
+            x="alpha",
+            y="GeoRisk",
+            color="ranker",
+            folded=True,
+            source=f"{PAPER}, Figs. 2 and 3",
+        ),
     ]
     if set(table.systems) - {baseline}:
         against = f"against {baseline}"
         figures += [
-            Figure("scatter", against, f"Reward and risk against {baseline}", x="risk", y="reward", color="ranker"),
-            Figure("waterfall", "per query", f"Won and lost {against}", x="query", y="difference", color="ranker"),
+            Figure(
+                "scatter",
+                against,
+                f"Reward and risk against {baseline}",
+                x="risk",
+                y="reward",
+                color="ranker",
+                folded=True,
+            ),
+            Figure(
+                "waterfall",
+                "per query",
+                f"What each query wins or loses {against}",
+                x="query",
+                y="difference",
+                color="ranker",
+            ),
         ]
     if len(table.systems) > 1:
         figures.append(
             Figure(
                 "profile",
                 "per query",
-                "Where each ranker departs from what is expected (z)",
+                "Where each ranker departs from what is expected of it (z)",
                 x="query",
                 y="z",
                 color="ranker",
-                caption="Above 0: better than its own level and the query's difficulty let one expect.",
+                caption="Above 0, a ranker does better than its own level and the query's difficulty let one expect.",
+                folded=True,
             )
         )
     findings = [
@@ -130,7 +186,10 @@ def of_scores(table: ScoreTable, baselines: Sequence[str], alphas: Sequence[floa
         for column, against in (("URisk", baseline), ("GeoRisk", "all rankers"))
         if not np.isnan(row[column])
     ]
-    return Result("risk", QUESTION, frames, tuple(figures), tuple(notes), tuple(findings))
+    sources = {"risk": f"{PAPER}, Table 6"} | {
+        name: f"{PAPER}, Table 7" for name in frames if name.startswith("against ")
+    }
+    return Result("risk", QUESTION, frames, tuple(figures), tuple(notes), tuple(findings), sources=sources)
 
 
 def _by_alpha(table: ScoreTable, base: np.ndarray, baseline: str, alphas: Sequence[float], seed: int) -> pd.DataFrame:
@@ -139,9 +198,10 @@ def _by_alpha(table: ScoreTable, base: np.ndarray, baseline: str, alphas: Sequen
 
     found = risk_table(table.values, base, alphas, seed)
     is_baseline = np.array([name == baseline for name in table.systems])
+    same = all_pairs(table.values, "t_test", "holm", seed=seed).letters
     parts = []
     for i, alpha in enumerate(found.alphas):
-        part = pd.DataFrame({"ranker": table.systems, "alpha": f"{alpha:g}", table.measure: found.mean})
+        part = pd.DataFrame({"ranker": table.systems, "alpha": f"{alpha:g}", table.measure: found.mean, SAME: same})
         for column, values in (("URisk", found.u), ("TRisk", found.t)):
             # the baseline has no risk against itself; 0 would place it in the middle
             part[column] = np.where(is_baseline, np.nan, values[:, i])

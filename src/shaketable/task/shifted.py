@@ -31,6 +31,7 @@ from shaketable.measure.significance import FEWEST_QUERIES
 from shaketable.rankers import folder
 from shaketable.rankers.saved import Saved
 from shaketable.registry import LEARNERS
+from shaketable.score.executor import Job
 from shaketable.text.words import spans
 from shaketable.types import Collection, Figure, Finding, Learner, Result, Retriever
 
@@ -136,77 +137,85 @@ def check_settings(task: str, rankers: Sequence[str], measure: str, folds_: int,
 
 
 def values_of(
-    bench: Bench, learners: Mapping[str, Learner], cells: Sequence[Cell], measure: str, notes: list[str]
-) -> tuple[dict[str, Cells], pd.DataFrame]:
-    """ranker -> (trained on, tested on) -> query -> value; and to what the formulas were tuned.
+    bench: Bench, learners: Mapping[str, Learner], cells: Sequence[Cell], measures: Sequence[str], notes: list[str]
+) -> tuple[dict[str, dict[str, Cells]], pd.DataFrame]:
+    """measure -> ranker -> (trained on, tested on) -> query -> value; and to what the formulas were tuned.
 
-    A ranker that cannot be trained is left out, with a note.
+    They were tuned by the first of the measures. A ranker that cannot be trained is left out, with a note.
     """
     import pandas as pd
 
     trainings = list(dict.fromkeys(training for cell in cells for training, _ in cell.parts))
     schools: dict[str, Bench] = {}
-    found: dict[str, Cells] = {}
+    found: dict[str, dict[str, Cells]] = {measure: {} for measure in measures}
     tuned: list[dict[str, Any]] = []
     for ranker, learner in learners.items():
-        models: dict[Training, tuple[str, Saved]] = {}
         try:
-            with bench.road.watch(f"training {ranker}", len(trainings)) as advance:
-                for number, training in enumerate(trainings):
-                    models[training] = f"{ranker}, training {number + 1}", _fitted(bench, schools, training, learner)
-                    advance(1)
+            with bench.road.watch(f"training {ranker}", len(trainings), "trainings") as advance:
+                wanted = [_prepared(bench, schools, training, learner) for training in trainings]
+                saved = bench.together(wanted, advance)
         except BadInput as error:
             notes.append(f"{ranker} is left out: {error}.")
             continue
-        found[ranker] = _measured(bench, models, cells, measure)
+        models = {
+            training: (f"{ranker}, training {number}", model)
+            for number, (training, model) in enumerate(zip(trainings, saved, strict=True), 1)
+        }
+        for measure, own in _measured(bench, models, cells, measures).items():
+            found[measure][ranker] = own
         if isinstance(learner, LexicalLearner):
             tuned += [
                 {"ranker": ranker, TRAINED: training.name, "queries": len(training.train) + len(training.valid)}
-                | {"tuned to": folder.read(model.path).about["ranker"], measure: model.card()["value"]}
+                | {"tuned to": folder.read(model.path).about["ranker"], measures[0]: model.card()["value"]}
                 for training, (_, model) in models.items()
             ]
-    if not found:
+    if not found[measures[0]]:
         raise NotApplicable(f"no ranker can be trained; {notes[-1].removesuffix('.')}")
     return found, pd.DataFrame(tuned)
 
 
-def _fitted(bench: Bench, schools: dict[str, Bench], training: Training, learner: Learner) -> Saved:
-    """The model of a training; one bench for each collection, so that what it has opened is shared."""
+def _prepared(bench: Bench, schools: dict[str, Bench], training: Training, learner: Learner) -> Saved | Job:
+    """The model of a training, or the job; one bench for each collection, so that what it has opened is shared."""
     name = training.collection.fingerprint
     school = schools.setdefault(name, replace(bench.on(training.collection), models={}, limit=None))
+    train, valid = training.train, training.valid
+    if isinstance(learner, LexicalLearner):  # has nothing to learn but what others choose by, so it takes both
+        train, valid = (*train, *valid), ()
     try:
-        if isinstance(learner, LexicalLearner):  # has nothing to learn but what others choose by, so it takes both
-            return school.fit(learner, (*training.train, *training.valid), valid=())
-        return school.fit(learner, training.train, valid=training.valid)
+        return school.prepared(learner, train, valid, where=training.name)
     except BadInput as error:
         raise BadInput(f"it cannot be trained on {training.name} ({error})") from error
 
 
-def _measured(bench: Bench, models: Mapping[Training, tuple[str, Saved]], cells: Sequence[Cell], measure: str) -> Cells:
-    """The value of each cell's queries, each ranked by the model of its part."""
+def _measured(
+    bench: Bench, models: Mapping[Training, tuple[str, Saved]], cells: Sequence[Cell], measures: Sequence[str]
+) -> dict[str, Cells]:
+    """measure -> the value of each cell's queries, each ranked by the model of its part."""
     named = dict(models.values())
     tables: dict[str, Bench] = {}
-    found: dict[tuple[str, str], dict[str, float]] = {}
+    found: dict[str, dict[tuple[str, str], dict[str, float]]] = {measure: {} for measure in measures}
     for cell in cells:
         place = cell.collection.fingerprint
         table = tables.setdefault(place, replace(bench.on(cell.collection), models=named, limit=None))
-        values: dict[str, float] = {}
+        for measure in measures:
+            found[measure][cell.train, cell.test] = {}
         for training, qids in cell.parts:
-            values |= _ranked(table, models[training][0], qids, measure)
-        found[cell.train, cell.test] = {qid: values[qid] for _, qids in cell.parts for qid in qids}
-    return found
+            for measure, values in _ranked(table, models[training][0], qids, measures).items():
+                found[measure][cell.train, cell.test] |= {qid: values[qid] for qid in qids}
+    return dict(found)
 
 
-def _ranked(table: Bench, name: str, qids: Sequence[str], measure: str) -> dict[str, float]:
-    """A measure's value for these queries, as `Bench.run` would rank them."""
+def _ranked(table: Bench, name: str, qids: Sequence[str], measures: Sequence[str]) -> dict[str, dict[str, float]]:
+    """measure -> its value for these queries, as `Bench.run` would rank them."""
     texts = {qid: table.collection.queries[qid].text for qid in qids}
     if isinstance(table.ranker(name), Retriever) and not table.collection.candidates:
         run = table.answer(name, texts)
     else:
         run = table.rerank(name, texts, table.candidates)
-    wanted = parse(measure)
+    wanted = {measure: parse(measure) for measure in measures}
     judgements = {qid: table.collection.qrels[qid] for qid in qids}
-    return dict(Evaluator((wanted,), judgements).per_query(run)[wanted])
+    values = Evaluator(tuple(wanted.values()), judgements).per_query(run)
+    return {measure: dict(values[parsed]) for measure, parsed in wanted.items()}
 
 
 def tables_of(found: Mapping[str, Cells], cells: Sequence[Cell], measure: str, seed: int) -> dict[str, pd.DataFrame]:
@@ -274,7 +283,7 @@ def _matrix(found: Mapping[str, Cells]) -> pd.DataFrame:
     return pd.DataFrame(list(rows.values()))
 
 
-def figures_of(found: Mapping[str, Cells], noun: str) -> Iterator[Figure]:
+def figures_of(found: Mapping[str, Cells], noun: str, source: str) -> Iterator[Figure]:
     """The mean drop of each ranker, and a map of its drops: trained on x tested on."""
     yield Figure(
         "bars",
@@ -283,17 +292,18 @@ def figures_of(found: Mapping[str, Cells], noun: str) -> Iterator[Figure]:
         x="ranker",
         y=MEAN,
         color=TRAINED,
-        caption="Whiskers: 95 % bootstrap interval over queries. Below zero is a loss.",
+        caption="The whiskers are 95 % intervals over queries. Below zero is a loss.",
     )
     for ranker in found:
         yield Figure(
             "heatmap",
             f"drop of {ranker}",
-            f"{ranker}: {DROP} against the same ranker trained where it is tested",
+            f"{ranker}: what it loses or gains, in per cent, against itself trained where it is tested",
             x=TRAINED,
             y=TESTED,
             color=DROP,
-            caption="Orange loses, blue gains. The pointer shows the interval and the number of queries.",
+            caption="Orange is a loss, blue a gain. Point at a cell to see its interval and its number of queries.",
+            source=source,
         )
 
 
@@ -308,32 +318,34 @@ def notes_of(measure: str, noun: str, tables: Mapping[str, pd.DataFrame], learne
     """What the columns mean, and what was trained how."""
     notes = [
         (
-            f"drop %: ({measure} - own {measure}) / own {measure}, in per cent, negative where it hurts. own: the same "
-            f"ranker trained on the {noun} that it is tested on, on the same queries."
+            f"'own {measure}' is that of the same ranker trained on the {noun} that it is tested on, on the same "
+            f"queries. 'drop %' is the difference of {measure} from it, in per cent of it, and negative where the "
+            "shift hurts."
         ),
         (
-            "low, high: 95 % bootstrap interval of the drop over queries. p: paired t-test over queries, corrected by "
-            "Holm for all rows of the table; a star stands for p < .05. The means have no test: their intervals tell."
+            "'low' and 'high' are the ends of the 95 % interval of the drop over queries. 'p' is by a paired t-test "
+            "over queries, corrected by Holm for all rows of the table, and a star marks p below 0.05. The mean drops "
+            "are not tested: their intervals tell."
         ),
-        "Each model was trained once, with one seed: what another seed would change is in no interval.",
+        "Each model was trained once, with one seed: the intervals do not hold what another seed would change.",
     ]
     formulas = [name for name, learner in learners.items() if isinstance(learner, LexicalLearner)]
     if formulas:
         notes.append(
-            f"{', '.join(formulas)}: tuned on the training and validation queries of the training {noun}, for a "
-            "formula has nothing else to learn from them; the grid is searched from coarse to fine. The table tuned "
-            "has what was chosen; its values are those of the queries that it was tuned on."
+            f"{', '.join(formulas)}: a formula has only parameters to learn, which were tuned on the training and "
+            f"validation queries of the training {noun}, from a coarse grid to a fine one. The table 'tuned' has what "
+            "was chosen, with the value on the queries that it was tuned on."
         )
     gains = tables["drop"][tables["drop"][DROP] > IMPLAUSIBLE].groupby("ranker", sort=False)[TESTED]
     for ranker, where in gains.unique().items():
         notes.append(
-            f"{ranker} gains more than {IMPLAUSIBLE} % on {', '.join(where)} by a training elsewhere: its own training "
-            "there hardly taught it anything, so that its drops say little."
+            f"{ranker} gains more than {IMPLAUSIBLE} % on {', '.join(where)} by being trained elsewhere. So its own "
+            "training there hardly taught it anything, and its drops say little."
         )
     if (tables["drop"]["queries"] < FEWEST_QUERIES).any():
         few = int(tables["drop"]["queries"].min())
         notes.append(
-            f"Some cells have {few} queries only. With fewer than {FEWEST_QUERIES} nothing is marked as significant."
+            f"Some cells have only {few} queries. With fewer than {FEWEST_QUERIES} nothing is marked as significant."
         )
     return notes
 
@@ -394,9 +406,10 @@ def compared(results: Sequence[Result]) -> list[Result]:
     return [*results[:last], added, *results[last + 1 :]]
 
 
+WU = "Wu et al. 2022"
 KIND_SHIFT, CORPUS_SHIFT = "query-type-shift", "corpus-shift"
 BESIDE = (
-    "kinds and corpora: the mean drop of each ranker on a kind of queries and on a corpus that it was not trained on, "
-    "each with its 95 % interval. The two have other queries, and maybe other measures, so that only intervals that "
-    "lie apart tell of a difference."
+    "The table 'kinds and corpora' has the mean drop of each ranker on kinds of queries and on corpora that it was not "
+    "trained on, with 95 % intervals. The two rest on other queries, and maybe on other measures, so only intervals "
+    "that lie apart tell of a difference."
 )

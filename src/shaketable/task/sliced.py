@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 DIFFICULTY = "difficulty for"
 QUARTERS = ("hardest quarter", "second quarter", "third quarter", "easiest quarter")
+SLICES = (
+    "The table 'by slice' divides the queries into parts: by their length, by their kind, by how common their rarest "
+    "word is, and by how hard they are for another ranker. 'other queries' is the mean over all queries outside of the "
+    "part, and 'p (Holm)' says how likely chance alone makes such a difference, corrected for all parts."
+)
 
 
 def sliced(

@@ -28,7 +28,7 @@ from shaketable.measure.facets import ATTACK
 from shaketable.measure.promotion import Attempts, by_range, by_trials, promotion_row
 from shaketable.measure.ranking_error import RankingError, ranking_error
 from shaketable.measure.significance import FEWEST_QUERIES
-from shaketable.measure.wording import similarity, words_changed
+from shaketable.measure.wording import Encode, similarity, words_changed
 from shaketable.rankers.similarity import encoder
 from shaketable.registry import ATTACKS, DETECTORS, GOALS
 from shaketable.task.campaign import (
@@ -87,6 +87,7 @@ class Substitution:
     attacked     a file of documents as others left them: they are tried as they are, nothing is searched for
     any_grade    attack relevant documents as well, not only those of grade 0 and those that nobody judged
     detectors    simple filters; how many of the successful texts each would catch is shown
+    similarity   say how much alike texts are before and after, where MiniLM is installed
     language     the linguistic tool: light, spacy, or spacy:MODEL
     """
 
@@ -99,6 +100,7 @@ class Substitution:
     attacked: str = ""
     any_grade: bool = False
     detectors: tuple[str, ...] = tuple(DETECTORS)
+    similarity: bool = True
     language: str = "light"
     measure: str = "nDCG@10"
 
@@ -304,7 +306,7 @@ class Substitution:
         import pandas as pd
 
         names = _names(attempts)
-        details = _details(attempts, goal)
+        details = _details(attempts, goal, encoder() if self.similarity else None)
         series = [names[recipe, ranker] for recipe, ranker in zip(details["recipe"], details["ranker"], strict=True)]
         details.insert(0, SERIES, series)
         grid = _grid([attempt.outcome.first for attempt in attempts])
@@ -337,9 +339,9 @@ class Substitution:
         details = tables["targets"]
         count = details["query"].nunique()
         yield (
-            f"{len(details)} attacks in the lists of {count} queries"
-            + (f", of {len(bench.queries)} in all" if count < len(bench.queries) and not self.attacked else "")
-            + (f"; a budget of {self.budget} trials for each recipe and ranker." if self.budget else ".")
+            f"{len(details)} documents were attacked, in the lists of {count} queries"
+            + (f" of {len(bench.queries)}" if count < len(bench.queries) and not self.attacked else "")
+            + (f", with {self.budget} trials for each recipe and ranker." if self.budget else ".")
         )
         if self.recipes == (QUICK,) and not self.attacked:
             yield (
@@ -348,32 +350,42 @@ class Substitution:
             )
         better = {"promote": "strictly higher", "demote": "strictly lower"}.get(self.goal, "better for the goal")
         yield (
-            ("" if self.attacked else "A recipe sees places only, never scores. ")
-            + f"success %: the share of targets that stand {better} than before; boost: places won, on average over "
-            "all targets; into top 10 %: of those that stood outside, the share that came in. Intervals are over "
-            "queries."
-        )
-        yield "trials: texts that the ranker was asked about for a target; pairs: what it scored for that."
-        yield (
-            "damage: all changed documents of a query stand in its list at once. LSD is the mean square of the places "
-            "that documents moved, RLSD its share of the largest possible, LMD their mean. Kendall is the "
-            "share of pairs of documents that changed order, top change that of queries with another first document."
+            ("" if self.attacked else "A recipe sees the places of documents only, never their scores. ")
+            + f"A target is a document that is attacked. 'success %' is the percentage of targets that stand {better} "
+            "than before, with the ends of its 95 % interval over queries ('low', 'high'); 'boost' is the number of "
+            "places won, on average over all targets; 'into top 10 %' is the percentage of the targets from outside "
+            "of the first ten that came among them, and 'top 10 %' that of all targets that stand there now; the same "
+            "goes for the first five ('top 5 %')."
         )
         yield (
-            "robust ranking error: the share of documents that stand outside of the places of their grade, or that an "
-            "attack brings there; natural is before the attack, boundary what the attack adds, a lower bound."
+            "'words changed %' is the percentage of a target's words that were changed, and 'similarity' how alike "
+            "the texts before and after are, 1 being the same ('sentence similarity' looks at the sentences that "
+            "changed); 'trials' is the number of texts that the ranker was asked about for a target, and 'pairs' the "
+            "number of query-document pairs that it scored for them."
+        )
+        yield (
+            "In the table 'damage' all changed documents of a query stand in its list at once; 'clean' is before the "
+            "attack and 'robust' after it, and 'p' is by a paired t-test. 'LSD' is the mean square of the places that "
+            "documents moved, 'RLSD' its share of the largest possible value, and 'LMD' the mean number of places. "
+            "'Kendall' is the share of pairs of documents that changed their order, and 'top change' that of queries "
+            "with another document in first place."
+        )
+        yield (
+            "The 'robust ranking error' is the share of documents that stand where documents of another grade belong, "
+            "or that an attack brings there; 'natural' is its part before the attack, and 'boundary' the part that the "
+            "attack adds, which is a lower bound."
         )
         if self.attacked and (details["words"] == 0).any():
             yield (
-                "A text that replaces none is compared with an empty one in its place, which stands where a text about "
-                "nothing does: into top 10 % says more of it than boost."
+                "A new text, which replaces no document, is compared with an empty text in its place, and an empty "
+                "text stands where a text about nothing does. So 'into top 10 %' says more of it than 'boost'."
             )
         if "detection" in tables:
             yield from _on_detection(tables["detection in full"])
         if count < FEWEST_QUERIES:
             yield f"There are fewer than {FEWEST_QUERIES} queries: nothing is marked as significant."
         if not bench.qrels:
-            yield "Nobody judged these queries, so any document may be a target, and there is no RR and no nDCG."
+            yield "Nobody judged these queries, so any document may be a target, and RR and nDCG have no value."
 
 
 MOVEMENTS: Mapping[str, ChangeMeasure] = {
@@ -406,13 +418,15 @@ def _harm(measure: str) -> tuple[str, ...]:
 def _on_detection(rows: pd.DataFrame) -> Iterator[str]:
     """What the table of detectors shows, and whom it has too few clean texts for."""
     yield (
-        "detection: the share of the changed texts that each filter catches, in per cent, where it takes one clean "
-        "text of these lists in a hundred for a changed one at most."
+        "The table 'detection' has the percentage of the changed texts that each filter catches, when it raises a "
+        "false alarm on one clean text of these lists in a hundred at most. In the full table this is 'caught %', "
+        "beside 'false alarms %'."
     )
     if few := list(dict.fromkeys(rows[rows["clean texts"] < CLEAN]["ranker"])):
         yield (
-            f"{', '.join(few)}: their lists have fewer than {CLEAN} clean texts, too few to tell one false alarm in a "
-            "hundred. So no filter can catch anything, and the zeros say nothing; attack the lists of more queries."
+            f"{', '.join(few)}: the lists have fewer than {CLEAN} clean texts, which is too few to tell one false "
+            "alarm in a hundred. So no filter can catch anything, and the zeros say nothing; attack the lists of more "
+            "queries."
         )
 
 
@@ -439,7 +453,7 @@ def _reached(qid: str, attempts: Sequence[Attempt]) -> dict[str, list[int]]:
     }
 
 
-def _details(attempts: Sequence[Attempt], goal: Goal) -> pd.DataFrame:
+def _details(attempts: Sequence[Attempt], goal: Goal, encode: Encode | None) -> pd.DataFrame:
     """A row for each target and list."""
     import pandas as pd
 
@@ -462,7 +476,7 @@ def _details(attempts: Sequence[Attempt], goal: Goal) -> pd.DataFrame:
             places = {"query": listing.qid, "before": before, "after": after, "gain": gain, "success": gain > 0}
             rows.append(common | places)
     details = pd.DataFrame(rows)
-    if (encode := encoder()) is None:
+    if encode is None:
         return details
     texts = [(attempt.case.doc, attempt.outcome.doc) for attempt in attempts for _ in attempt.case.lists]
     alike = similarity(encode, [before for before, _ in texts], [after for _, after in texts])
@@ -500,9 +514,9 @@ def _grid(first: Sequence[int]) -> list[int]:
 
 def _said(name: str, surrogate: Surrogate) -> str:
     return (
-        f"{name}: the surrogate learned from the order of {surrogate.lists} lists of queries that are not attacked, "
-        f"which cost {surrogate.pairs:,} pairs once; its order of others agrees with the target's at nDCG@10 "
-        f"{surrogate.agreement:.2f}."
+        f"{name}: the attack used a surrogate, a net that learned from the order of {surrogate.lists} lists of queries "
+        f"that are not attacked; they cost {surrogate.pairs:,} query-document pairs, once. On lists that it did not "
+        f"learn from, its order agrees with that of {name} at nDCG@10 {surrogate.agreement:.2f}."
     )
 
 
@@ -521,21 +535,23 @@ def _figures(tables: Mapping[str, pd.DataFrame]) -> tuple[Figure, ...]:
             x="before",
             y="after",
             color=SERIES,
-            caption="A line for each target. The best place is on top: a line that rises is a rank that was bought.",
+            caption=(
+                "Each line is an attacked document, and the first place is on top: a line that rises has won places."
+            ),
         ),
         Figure(
             "bars",
             "success by place",
-            "Success by where a document stood before, in per cent",
+            "How often attacks succeed, by where the document stood before, in per cent",
             x="places",
             y="success %",
             color=SERIES,
-            caption="With 95 % intervals over queries.",
+            caption="The whiskers are 95 % intervals over queries.",
         ),
         Figure(
             "lines",
             "success by cost",
-            "What a success costs: targets won after so many trials, in per cent",
+            "What success costs: the share of attacks that have succeeded after a number of trials, in per cent",
             x="trials",
             y="success %",
             color=SERIES,

@@ -25,7 +25,7 @@ from shaketable.measure.variance import (
     relevant_lost,
     robustness_index,
 )
-from shaketable.task.sliced import sliced
+from shaketable.task.sliced import SLICES, sliced
 from shaketable.types import Figure, Finding, Qrels, Result, Run, ScoreTable
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class Variance:
         return replace(
             result,
             tables={**result.tables, **slices},
+            notes=(*result.notes, *([SLICES] if slices else [])),
             findings=(*result.findings, *worst_slices),
             brief=tuple(result.tables)[:2],
         )
@@ -96,17 +97,33 @@ def of_tables(
     frames = {"variance": summary}
     if len(against):
         frames[f"AP against {initial}"] = against
-    notes = [f"Ranked: {pool}."] if pool else []
+    notes = [f"Each ranker ranks {pool}."] if pool else []
+    notes.append(
+        "'%no@10' is the percentage of queries without a relevant document among the first ten; 'judged@10' is the "
+        "share of the first ten documents that somebody judged; 'ties' is the share of neighbours in the lists that "
+        "have the same score, so that their order means nothing."
+    )
+    if len(against):
+        notes.append(
+            f"Against {initial}: the 'robustness index' is the share of queries that {initial} serves worse minus the "
+            f"share that it serves better, from -1 to 1; '<Init %' is the percentage of queries that are served worse "
+            f"than by {initial}; 'R-Loss@10' is the number of relevant documents that a query loses from its first "
+            "ten, on average."
+        )
     without = [qid for qid, grades in qrels.items() if not any(grade > 0 for grade in grades.values())]
     if without:
         notes.append(
-            f"{len(without)} of {len(qrels)} queries have no relevant document and count 0, e.g. {without[0]}."
+            f"{len(without)} of {len(qrels)} queries have no relevant document and count as 0, for example "
+            f"{without[0]}."
         )
     for system, run in runs.items():
         if missing := len(qrels.keys() - run.keys()):
-            notes.append(f"{system} has no list for {missing} of {len(qrels)} queries; they count 0.")
+            notes.append(f"{system} has no list for {missing} of {len(qrels)} queries; these count as 0.")
         if constant := ties[system].constant_lists:
-            notes.append(f"{system}: {constant:.0%} of its lists have one score for all documents: no ranking at all.")
+            notes.append(
+                f"{system} gives all documents of a list the same score in {constant:.0%} of its lists, which ranks "
+                "nothing."
+            )
     result = _result(wanted, ap, frames, notes)
     return replace(result, findings=(*result.findings, *_unserved(success, seed)))
 
@@ -159,38 +176,69 @@ def _result(tables: list[ScoreTable], ap: ScoreTable, frames: dict[str, pd.DataF
             **{table.measure: table.values.ravel() for table in every},
         }
     )
-    notes.append(f"low, high: 95 % bootstrap interval of the mean over {len(first.topics)} queries.")
-    if len(first.topics) < FEWEST_QUERIES:
-        notes.append(f"There are fewer than {FEWEST_QUERIES} queries: read the intervals, not the means.")
     notes.append(
-        f"variance of {ap.measure}: the mean squared distance of a query's {ap.measure} from their mean; VNAP: the "
-        "same, divided by the square of the mean, for rankers of different means to be compared; lower is more even."
+        f"'{first.measure}' is the mean over {len(first.topics)} queries, and 'low' and 'high' are the ends of its 95 "
+        "% interval (by the bootstrap)."
+    )
+    if len(first.topics) < FEWEST_QUERIES:
+        notes.append(f"There are fewer than {FEWEST_QUERIES} queries, so read the intervals and not the means.")
+    notes.append(
+        f"'variance of {ap.measure}' is the mean squared distance of the queries' {ap.measure} from their mean. 'VNAP' "
+        "(variance of normalised average precision) divides it by the square of the mean, so that rankers of different "
+        "means can be compared; lower is more even."
+    )
+    notes.append(
+        f"'gMAP' is the geometric mean of {ap.measure}, in which a query that fails weighs as much as many that do "
+        "well; 'gMAP floor' computes it as trec_eval does, with 0.00001 as the least value. 'worst 25 %' is the area "
+        f"under the mean {ap.measure} of the worst queries, up to the worst quarter of them."
     )
     correlation = mean_variance_correlation(summary[ap.measure], summary["VNAP"])
     if not np.isnan(correlation):
         rankers = summary["VNAP"].count()
-        notes.append(f"Pearson correlation of mean {ap.measure} and VNAP over {rankers} rankers: {correlation:.3f}.")
+        notes.append(
+            f"Over the {rankers} rankers, mean {ap.measure} and VNAP correlate by {correlation:.3f} (Pearson)."
+        )
     figures = (
-        Figure("bars", "variance", "Unevenness over queries (VNAP, lower is better)", x="ranker", y="VNAP"),
         Figure(
-            "scatter",
+            "bars",
             "variance",
-            "Mean effectiveness and the queries served worst",
-            x=ap.measure,
-            y="gMAP",
-            color="ranker",
-            caption="Up and right is better: gMAP weighs a failed query as much as many that shine.",
+            "How unevenly each ranker serves its queries (VNAP, lower is better)",
+            x="ranker",
+            y="VNAP",
+            folded=True,
+            source="Wu et al. 2022, Fig. 2",
         ),
         Figure(
             "scatter",
             "variance",
-            "Mean effectiveness and queries without a relevant document in the first ten",
+            "Mean effectiveness, and the queries that are served worst (gMAP)",
+            x=ap.measure,
+            y="gMAP",
+            color="ranker",
+            caption="Up and right is better: in gMAP a query that fails weighs as much as many that do well.",
+            folded=True,
+            source="Wu et al. 2022, Fig. 3",
+        ),
+        Figure(
+            "scatter",
+            "variance",
+            "Mean effectiveness, and queries without a relevant document among the first ten (%no@10)",
             x=ap.measure,
             y="%no@10",
             color="ranker",
             caption="Down and right is better.",
+            folded=True,
+            source="Wu et al. 2022, Fig. 3",
         ),
-        Figure("profile", "per query", f"{first.measure} of each query", x="query", y=first.measure, color="ranker"),
+        Figure(
+            "profile",
+            "per query",
+            f"{first.measure} of each query",
+            x="query",
+            y=first.measure,
+            color="ranker",
+            source="Dinçer et al. 2016, Fig. 1",
+        ),
     )
     findings = [
         Finding(

@@ -59,8 +59,10 @@ class Tokenizer:
 
     def words(self, text: str) -> list[str]:
         """The words of a text, stop-words among them, not stemmed."""
-        if self.split == "words" and text.isascii():  # much faster than a pattern
-            return text.encode().translate(_ascii_table(self.lower)).decode().split()
+        if self.split == "words":
+            plain = text if text.isascii() else _sign_pattern().sub(" ", text)
+            if plain.isascii():  # much faster than a pattern
+                return plain.encode().translate(_ascii_table(self.lower)).decode().split()
         text = unicodedata.normalize("NFC", text)
         if self.lower:
             text = text.lower()
@@ -130,6 +132,16 @@ def _ascii_table(lower: bool) -> bytes:
 @cache
 def _word_pattern() -> re.Pattern[str]:
     """A letter or digit, then letters, digits and marks, which Python's \\w leaves out."""
+    return re.compile(f"[^\\W_]+(?:[{_marks()}]+[^\\W_]*)*")
+
+
+@cache
+def _sign_pattern() -> re.Pattern[str]:
+    """What is neither ASCII nor of a word, such as a curly quote or a long dash."""
+    return re.compile(f"[^\\w\\x00-\\x7f{_marks()}]")
+
+
+@cache
+def _marks() -> str:
     codes = [*range(0x300, 0x1F000), *range(0xE0100, 0xE01F0)]  # the planes that have marks
-    marks = "".join(c for c in map(chr, codes) if unicodedata.category(c).startswith("M"))
-    return re.compile(f"[^\\W_]+(?:[{marks}]+[^\\W_]*)*")
+    return "".join(c for c in map(chr, codes) if unicodedata.category(c).startswith("M"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -31,7 +31,9 @@ class Served:
 
 
 @contextmanager
-def serving(reply: Reply, models: tuple[str, ...] = ("tiny",)) -> Iterator[Served]:
+def serving(
+    reply: Reply, models: tuple[str, ...] = ("tiny",), headers: Mapping[str, str] | None = None
+) -> Iterator[Served]:
     """A server for as long as the block runs."""
     served = Served(reply, models)
     lock = threading.Lock()
@@ -60,6 +62,8 @@ def serving(reply: Reply, models: tuple[str, ...] = ("tiny",)) -> Iterator[Serve
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(content)))
+            for name, value in (headers or {}).items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(content)
 

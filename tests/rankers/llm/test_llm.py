@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from importlib.util import find_spec
 from math import log
@@ -11,7 +12,8 @@ import numpy as np
 import pytest
 
 from shaketable.errors import BadInput, RankerFailed, ShaketableError, UnknownName
-from shaketable.rankers.llm import client
+from shaketable.rankers import line
+from shaketable.rankers.line import ENOUGH
 from shaketable.rankers.llm.client import address
 from shaketable.rankers.llm.model import LLM
 from shaketable.registry import RANKERS
@@ -83,8 +85,13 @@ def test_what_is_sent_to_a_chat_and_to_a_completion():
 
 def test_of_several_models_one_must_be_named():
     with serving(lawful, ("small", "large")) as server:
-        with pytest.raises(RankerFailed, match=r"has 2 models, so name one.*small, large"):
-            LLM(server.url).open(NOWHERE).score([SLATE])
+        ranker = LLM(server.url, window=4, step=2).open(NOWHERE)
+        for _ in range(2):
+            with pytest.raises(RankerFailed, match=r"has 2 models, small, large, so name one") as caught:
+                ranker.score([SLATE])
+        assert server.bodies == [], "nobody knows which of them would have answered"
+        (spec,) = re.findall(r"write (llm\(.*\))$", str(caught.value))
+        assert RANKERS.build(spec) == LLM(server.url, model="small", window=4, step=2)
         LLM(server.url, model="large").open(NOWHERE).score([SLATE])
         assert server.bodies[0]["model"] == "large"
 
@@ -203,11 +210,43 @@ def test_a_busy_server_is_asked_again():
 
 @pytest.mark.parametrize(
     "answer",
-    [b"<html>", {}, {"choices": []}, {"choices": [{"message": {}}]}, [1], {"choices": {"a": 1}}, {"choices": [None]}],
+    [{}, {"choices": []}, {"choices": [{"message": {}}]}, [1], {"choices": {"a": 1}}, {"choices": [None]}],
 )
 def test_what_is_no_answer_is_said(answer):
     with pytest.raises(RankerFailed, match="no answer of a chat or completion"):
         ask(lambda prompt, body: (200, answer))
+
+
+def test_a_page_is_no_answer():
+    with pytest.raises(RankerFailed, match=r"no JSON: '<html>'.*is this the address of a chat or completion endpoint"):
+        ask(lambda prompt, body: (200, b"<html>"))
+
+
+def test_a_server_that_dies_is_not_asked_for_ever():
+    def dying(prompt: str, body: dict[str, Any]) -> Any:
+        return lawful(prompt, body) if len(server.bodies) <= 6 else (500, {"error": "out of memory"})
+
+    with serving(dying) as server:
+        road, ranker = Road(go_on=True), LLM(server.url, retries=0, concurrency=1).open(NOWHERE)
+        found = road.score(ranker, slates(40, 5), "mine")
+    assert sum(scores is not None for scores in found) == 6
+    assert len(server.bodies) == 6 + ENOUGH
+    assert "is not asked any more: 5 requests in a row failed" in road.failures[-1].reason
+    assert ranker.status == "not asked any more"
+
+
+def test_everybody_waits_when_a_rate_limit_says_so():
+    times: list[float] = []
+
+    def limited(prompt: str, body: dict[str, Any]) -> Any:
+        times.append(time.monotonic())
+        return (429, {"error": "slow down"}) if len(times) == 1 else lawful(prompt, body)
+
+    with serving(limited, headers={"Retry-After": "1"}) as server:
+        ranker = LLM(server.url, model="m", concurrency=2).open(NOWHERE)
+        assert all(scores is not None for scores in Road().score(ranker, slates(6, 5)))
+    assert times[2] - times[0] >= 0.9, "but for what was under way"
+    assert ranker.notice == "requests answered: 6, tried again: 1"
 
 
 def test_an_answer_without_text_is_malformed():
@@ -228,6 +267,9 @@ def test_a_key_goes_only_where_it_may(monkeypatch):
         assert "sk-secret" not in str(caught.value)
     with pytest.raises(RankerFailed) as failed:
         ask(lambda prompt, body: (401, {"error": "wrong key sk-secret"}), key_env="MY_KEY")
+    assert "the key in the environment variable MY_KEY was sent, and is wrong" in str(failed.value)
+    with pytest.raises(RankerFailed, match="it wants a key, and none was sent"):
+        ask(lambda prompt, body: (401, {"error": "no key"}))
     assert "sk-secret" not in str(failed.value)
     assert "sk-secret" not in repr(LLM("https://api.example.com/v1", key_env="MY_KEY").open(NOWHERE))
 
@@ -303,7 +345,7 @@ def test_an_unreachable_server_is_one_sentence():
 
 
 def test_an_answer_that_never_ends_is_given_up(monkeypatch):
-    monkeypatch.setattr(client, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(line, "MOST_BYTES", 10_000)
     with pytest.raises(RankerFailed, match="answered with more than"):
         ask(lambda prompt, body: "[1] > " * 10_000)
 
@@ -313,7 +355,9 @@ def test_a_server_that_waits_too_long():
         time.sleep(0.4)
         return "[1]"
 
-    with pytest.raises(RankerFailed, match=r"no answer within 0.1 seconds; raise timeout.*tried 2 times"):
+    with pytest.raises(
+        RankerFailed, match=r"no answer within 0.1 seconds .tried 2 times.; raise timeout, or lower concurrency, window"
+    ):
         ask(slow, model="m", timeout=0.1, retries=1)
 
 

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import re
 import threading
-import time
-import weakref
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from shaketable.errors import BadInput, RankerFailed
-from shaketable.score.sending import refuse_in_plans
+from shaketable.rankers.line import NEVER, Line, Reply, on_this_machine
 
-if TYPE_CHECKING:
-    import httpx
-
-LONGEST_WAIT = 60.0
-"""Seconds between two tries, whatever the server asks for."""
-MOST_BYTES = 8 << 20
-"""Of one answer."""
 TOPS = 20
 """Alternatives of the first token that a chat server is asked for; a completion server is asked for 5."""
 CHAT, COMPLETION = "/chat/completions", "/completions"
@@ -60,20 +50,6 @@ def address(url: str) -> str:
     return str(whole.copy_with(path=path))
 
 
-def on_this_machine(host: str) -> bool:
-    """Is it a name of the loopback?
-
-    >>> on_this_machine("localhost"), on_this_machine("127.0.0.1"), on_this_machine("api.example.com")
-    (True, True, False)
-    """
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
 def key_for(url: str, key_env: str) -> str:
     """The key in an environment variable, if it may be sent there."""
     if not key_env:
@@ -97,30 +73,33 @@ def key_for(url: str, key_env: str) -> str:
 class Client:
     """An endpoint ready to be asked. What a server does not accept, such as a seed, is left out from then on."""
 
-    url: str
+    line: Line
     model: str = ""
     seed: int = 0
-    timeout: float = 120.0
-    retries: int = 4
-    backoff: float = 0.5
-    key: str = field(default="", repr=False)
+    key_env: str = ""
+    spec: Callable[[str], str] = "llm(url=..., model={!r})".format
+    """What to write for a model of the server."""
     refused: dict[str, None] = field(default_factory=dict)
     """Settings of a request that the server did not want."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _http: Any = field(default=None, repr=False)
-    _named: bool = field(default=False, repr=False)
+    _served: list[str] | None = field(default=None, repr=False)
+    """The models that the server lists, once it was asked."""
+
+    @property
+    def url(self) -> str:
+        return self.line.url
 
     def ask(self, prompt: str, tokens: int, probabilities: bool = False) -> Answer:
         """The answer to one prompt, in at most so many tokens."""
         self._name_model()
         while True:
-            answer = self._post(self._body(prompt, tokens, probabilities))
-            if answer.is_success:
-                return self._read(answer)
-            if answer.status_code not in (400, 422) or not self._give_way(answer.text, probabilities):
-                raise self._failed(
-                    f"answered {answer.status_code}: {self._excerpt(answer)}{_remedy(answer.status_code)}"
-                )
+            body = json.dumps(self._body(prompt, tokens, probabilities))  # as ASCII: a text may hold half a character
+            reply = self.line.ask(body.encode(), NEVER)
+            if reply.fine:
+                return self._read(reply)
+            if reply.status not in (400, 422) or not self._give_way(reply.text, probabilities):
+                said = f"answered {reply.status}: {self.line.excerpt(reply)}"
+                raise self._failed(f"{said}; {self._remedy(reply)}".rstrip("; "))
 
     def _body(self, prompt: str, tokens: int, probabilities: bool) -> dict[str, Any]:
         chat = self.url.endswith(CHAT)
@@ -147,88 +126,45 @@ class Client:
     def _name_model(self) -> None:
         """Where no model is named, the one that the server has; several are a question for the user."""
         with self._lock:
-            if self.model or self._named:
+            if self.model:
                 return
-            self._named = True
-            import httpx
-
-            place = self.url.removesuffix(COMPLETION).removesuffix("/chat") + "/models"
-            try:
-                answer = self._client().get(place)
-                names = [str(row["id"]) for row in answer.json()["data"]] if answer.is_success else []
-            except (httpx.HTTPError, ValueError, KeyError, TypeError):
-                return  # a server that does not tell may not ask either
-            if len(names) > 1:
-                some = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-                raise RankerFailed(
-                    f"{self.url} has {len(names)} models, so name one: llm(url=..., model=...) of {some}"
+            if self._served is None:
+                self._served = self._models()
+            if len(self._served) > 1:
+                some = ", ".join(self._served[:8]) + (", ..." if len(self._served) > 8 else "")
+                raise self._failed(
+                    f"has {len(self._served)} models, {some}, so name one: write {self.spec(self._served[0])}"
                 )
-            self.model = names[0] if names else ""
+            self.model = self._served[0] if self._served else ""
 
-    def _client(self) -> httpx.Client:
-        import httpx
-
-        refuse_in_plans(self.url)
-        if self._http is None:
-            key = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-            headers = {"Content-Type": "application/json", **key}
-            self._http = httpx.Client(headers=headers, timeout=self.timeout)
-            weakref.finalize(self, self._http.close)
-        client: httpx.Client = self._http
-        return client
-
-    def _post(self, body: dict[str, Any]) -> httpx.Response:
-        """Ask until there is an answer, waiting twice as long after each failure that may pass by itself."""
-        import httpx
-
-        content = json.dumps(body)  # as ASCII: a text may hold half a character
-        tried = 0
-        while True:
-            wait = self.backoff * 2**tried
-            tried += 1
-            try:
-                answer = self._sent(content)
-                if answer.status_code != 429 and answer.status_code < 500:
-                    return answer
-                problem = f"answered {answer.status_code}: {self._excerpt(answer)}"
-                asked = answer.headers.get("retry-after", "")
-                wait = float(asked) if re.fullmatch(r"\d+(\.\d+)?", asked) else wait
-            except httpx.TimeoutException:
-                problem = f"gave no answer within {self.timeout:g} seconds; raise timeout, or lower window or words"
-            except httpx.RequestError as error:
-                problem = f"cannot be reached ({error}); is the server running, and the address right?"
-            if tried > self.retries:
-                raise self._failed(f"{problem} (tried {tried} times)")
-            time.sleep(min(wait, LONGEST_WAIT))
-
-    def _sent(self, content: str) -> httpx.Response:
-        """The answer, read piece by piece: one that never ends, by length or by time, is given up."""
-        import httpx
-
-        started = time.monotonic()
-        with self._client().stream("POST", self.url, content=content) as answer:
-            parts: list[bytes] = []
-            for part in answer.iter_bytes():
-                parts.append(part)
-                if sum(map(len, parts)) > MOST_BYTES:
-                    raise self._failed(f"answered with more than {MOST_BYTES >> 20} MB")
-                if time.monotonic() - started > 2 * self.timeout:
-                    raise httpx.ReadTimeout("the answer does not end")
-            retry = {name: value for name, value in answer.headers.items() if name.lower() == "retry-after"}
-            return httpx.Response(answer.status_code, headers=retry, content=b"".join(parts))
-
-    def _read(self, answer: httpx.Response) -> Answer:
+    def _models(self) -> list[str]:
+        """The models that a server lists; a server that does not tell may not ask either."""
+        reply = self.line.get(self.url.removesuffix(COMPLETION).removesuffix("/chat") + "/models")
         try:
-            choice = answer.json()["choices"][0]
+            return [str(row["id"]) for row in reply.content["data"]] if reply and reply.fine else []
+        except (KeyError, TypeError):
+            return []
+
+    def _read(self, reply: Reply) -> Answer:
+        try:
+            choice = reply.content["choices"][0]
             text = choice["message"]["content"] if "message" in choice else choice["text"]
-        except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
-            raise self._failed(f"gave no answer of a chat or completion: {self._excerpt(answer)}") from error
+        except (KeyError, IndexError, TypeError) as error:
+            said = self.line.excerpt(replace(reply, text=json.dumps(reply.content)))
+            raise self._failed(f"gave no answer of a chat or completion: {said}") from error
         return Answer(text if isinstance(text, str) else "", first_tops(choice.get("logprobs")))
 
-    def _excerpt(self, answer: httpx.Response) -> str:
-        """The beginning of what the server said; servers have been seen to repeat the key."""
-        said = " ".join(answer.text[:2000].split())
-        return repr((said.replace(self.key, "***") if self.key else said)[:200])
+    def _remedy(self, reply: Reply) -> str:
+        if reply.status in (401, 403):
+            if self.line.secret:
+                return f"the key in the environment variable {self.key_env} was sent, and is wrong for this server"
+            return "it wants a key, and none was sent: name the environment variable that holds it with key_env"
+        if 300 <= reply.status < 400:
+            return f"it sends elsewhere, to {reply.headers.get('location', 'nowhere')}: if that is right, write it"
+        return {
+            404: "is this the address of a chat or completion endpoint (often http://HOST/v1), and the model there?",
+            413: "lower window or words",
+        }.get(reply.status, "")
 
     def _failed(self, message: str) -> RankerFailed:
         return RankerFailed(f"{self.url} {message}")
@@ -250,12 +186,3 @@ def first_tops(logprobs: Any) -> dict[str, float]:
     except (AttributeError, KeyError, IndexError, TypeError, ValueError):
         return {}
     return {token: value for token, value in found.items() if value == value and value <= 0}
-
-
-def _remedy(status: int) -> str:
-    return {
-        401: "; name the environment variable that holds the key with key_env",
-        403: "; is the key in key_env the right one?",
-        404: "; is this the address of a chat or completion endpoint (often http://HOST/v1), and the model there?",
-        413: "; lower window or words",
-    }.get(status, "; it sends elsewhere, so give that address" if 300 <= status < 400 else "")

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from shaketable.errors import BadInput, UnknownName, check_within
+from shaketable.rankers.line import Line, model_at
 from shaketable.rankers.llm.client import Client, address, key_for
 from shaketable.rankers.llm.orders import Asking, all_pairs, led, sets, sorted_pairs, windows
 from shaketable.rankers.llm.prompts import (
@@ -24,6 +25,7 @@ from shaketable.rankers.llm.prompts import (
     without_thoughts,
     yes_or_no,
 )
+from shaketable.registry import RANKERS
 from shaketable.types import Collection, Doc, Scores, Slate, fingerprint
 
 BOUNDS = {
@@ -105,16 +107,33 @@ class LLM:
             "setwise": (self.size, self.top),
         }[self.method]
         asked = (self.method, shape, self.words, self.tokens, self.seed, text)
-        client = Client(
-            url, self.model, self.seed, self.timeout, self.retries, self.backoff, key_for(url, self.key_env)
+        key = key_for(url, self.key_env)
+        line = Line(
+            url,
+            {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})},
+            key,
+            self.timeout,
+            2 * self.timeout,
+            self.retries,
+            self.backoff,
+            self.concurrency,
+            "a chat or completion endpoint (often http://HOST/v1)",
+            "concurrency, window or words",
         )
         return Reader(
             name=f"{self.model or 'llm'} at {url}",
             fingerprint=fingerprint("llm", url, self.model, self.revision, *asked),
             model=self,
             text=text,
-            client=client,
+            client=Client(
+                line, self.model, self.seed, self.key_env, lambda name: RANKERS.spec(replace(self, model=name))
+            ),
         )
+
+    @property
+    def called(self) -> str:
+        """The model, where one is named, and the host."""
+        return model_at(self.model, address(self.url))
 
     def wordings(self) -> dict[str, LLM]:
         """The same ranker by each built-in wording that is not its own."""
@@ -161,6 +180,16 @@ class Reader:
     def chunk(self) -> int:
         """One list, or one pair: each is kept as soon as it is there, for it may have been paid for."""
         return 1
+
+    @property
+    def status(self) -> str:
+        """Retries and waits, for whoever looks on."""
+        return self.client.line.gate.status
+
+    @property
+    def notice(self) -> str:
+        """What it took to get the answers."""
+        return self.client.line.gate.told
 
     @property
     def remark(self) -> str:

@@ -5,6 +5,7 @@ A net that reads queries and texts apart is asked for each distinct one once; th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +21,7 @@ from shaketable.rankers.nets.dense import BiEncoder
 from shaketable.rankers.nets.memory import Memory
 from shaketable.rankers.nets.net import Encoder, Net
 from shaketable.rankers.nets.vectors import Shelf, kept_shelf, open_shelf
+from shaketable.score import hardware
 from shaketable.types import Corpus, Scores, Slate, fingerprint
 
 Floats = NDArray[np.float32]
@@ -40,14 +42,13 @@ NOISE = {"float32": 1e-6, "bfloat16": 2**-8, "float16": 2**-11}
 
 @dataclass(eq=False)
 class NeuralRanker:
-    """A net that scores. `truncated` counts those of the texts `read` that were cut to what the net takes."""
+    """A net that scores. It counts the texts that it read, and those of them that were cut to what the net takes."""
 
     name: str
     fingerprint: str
     net: Net
     precision: str = "float32"
-    read: int = 0
-    truncated: int = 0
+    counted: Counter[str] = field(default_factory=Counter)
     pointwise: ClassVar[bool] = True
 
     @property
@@ -58,9 +59,22 @@ class NeuralRanker:
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise BadInput(f"{self.name}: precision should be {' or '.join(PRECISIONS)}, not {self.precision!r}")
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.budget = TOKENS[self.device.type]
+        self.device = device()
+        self.budget = hardware.chosen().batch_tokens or TOKENS[self.device.type]
         self.net.eval().to(self.device)
+
+    @property
+    def read(self) -> int:
+        return self.counted["read"]
+
+    @property
+    def truncated(self) -> int:
+        return self.counted["truncated"]
+
+    @property
+    def num_gpus(self) -> float:
+        """What a worker of a cluster takes."""
+        return float(self.device.type == "cuda")
 
     @property
     def noise(self) -> float:
@@ -118,8 +132,8 @@ class NeuralRanker:
 
     def _batched(self, prepared: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Out]]) -> list[Out]:
         """What `call` makes of each, in order."""
-        self.read += len(prepared)
-        self.truncated += sum(one.truncated for one in prepared)
+        self.counted["read"] += len(prepared)
+        self.counted["truncated"] += sum(one.truncated for one in prepared)
         outs: dict[int, Out] = {}
         for part in batches([one.length for one in prepared], self.budget):
             outs.update(zip(part, self._attempt([prepared[i] for i in part], call), strict=True))
@@ -237,6 +251,14 @@ def ranker_of(name: str, mark: str, net: Net, corpus: Corpus, precision: str = "
     if isinstance(net, Encoder):
         return EncoderRanker(name, mark, net, precision)
     return NeuralRanker(name, mark, net, precision)
+
+
+def device() -> torch.device:
+    """Where nets compute: as it was chosen (`score.hardware`)."""
+    wanted = hardware.chosen().device
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise BadInput("torch sees no GPU that CUDA can use here; leave --device out, or choose cpu")
+    return torch.device(wanted if wanted != "auto" else "cuda" if torch.cuda.is_available() else "cpu")
 
 
 def last_layer(net: nn.Module) -> nn.Linear | None:

@@ -1,0 +1,104 @@
+"""Where things go in a drawing: spans of axes, ticks, names that make room for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import ceil
+from typing import TypeAlias
+
+Span: TypeAlias = tuple[float, float]
+
+WIDTH = 560
+LEAST_SPAN = 0.1
+
+
+def widened(span: Span) -> Span:
+    """A span of at least a tenth, where it lies between 0 and 1: a difference of a hundredth must not look large.
+
+    >>> tuple(round(end, 3) for end in widened((0.4, 0.42)))
+    (0.36, 0.46)
+    """
+    low, high = span
+    if low < 0 or high > 1 or high - low >= LEAST_SPAN:
+        return span
+    middle = min(max((low + high) / 2, LEAST_SPAN / 2), 1 - LEAST_SPAN / 2)
+    return middle - LEAST_SPAN / 2, middle + LEAST_SPAN / 2
+
+
+def padded(values: Iterable[float], share: float = 0.06) -> Span:
+    """The span of the values with some room at both ends.
+
+    >>> padded([0.0, 1.0], 0.5)
+    (-0.5, 1.5)
+    """
+    values = list(values)
+    low, high = min(values), max(values)
+    room = (high - low) * share or abs(high) * share or 1.0
+    return low - room, high + room
+
+
+def from_zero(values: Iterable[float]) -> Span:
+    """The span that a reader expects of an axis: from zero, unless all values lie together far from it.
+
+    >>> from_zero([0.2, 1.0])[0], round(from_zero([0.8, 1.0])[0], 3)
+    (0.0, 0.788)
+    """
+    values = list(values)
+    low, high = padded(values)
+    if min(values) >= 0:
+        return (0.0 if min(values) <= max(values) / 2 else max(0.0, low)), high
+    return low, (0.0 if max(values) <= 0 and max(values) >= min(values) / 2 else high)
+
+
+def place_ticks(last: float) -> list[int]:
+    """The places that an axis names: the first, and round ones until the last is reached.
+
+    >>> place_ticks(98), place_ticks(23)
+    ([1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100], [1, 5, 10, 15, 20, 25])
+    """
+    steps = (factor * 10**power for power in range(300) for factor in (1, 2, 5))
+    step = next(step for step in steps if last <= 10 * step)
+    return [1, *(step * number for number in range(1, max(2, ceil(last / step)) + 1) if step * number > 1)]
+
+
+def spread(values: Sequence[float], gap: float, span: Span) -> list[float]:
+    """The values moved apart until neighbours are `gap` apart, in the same order, inside the span if they fit.
+
+    >>> spread([1.0, 1.0, 5.0], 2.0, (0.0, 10.0))
+    [1.0, 3.0, 5.0]
+    >>> spread([9.0, 10.0], 2.0, (0.0, 10.0))
+    [8.0, 10.0]
+    """
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    places = [values[i] for i in order]
+    for i in range(1, len(places)):
+        places[i] = max(places[i], places[i - 1] + gap)
+    ceiling = span[1]
+    for i in reversed(range(len(places))):
+        places[i] = min(places[i], ceiling)
+        ceiling = places[i] - gap
+    moved = dict(zip(order, places, strict=True))
+    return [moved[i] for i in range(len(values))]
+
+
+def beside(points: Sequence[tuple[float, float]], texts: Sequence[str]) -> list[tuple[float, float, str]]:
+    """Where to write each text so that it hides least: right of its point, left, above or below."""
+    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in points]
+    places = []
+    for (x, y), text in zip(points, texts, strict=True):
+        wide = min(170.0, 6.2 * len(text))
+        sides = (
+            (x + 8, y, "left", x + 8),
+            (x - 8, y, "right", x - 8 - wide),
+            (x, y - 13, "center", x - wide / 2),
+            (x, y + 13, "center", x - wide / 2),
+        )
+        boxes = [(left, top - 6, left + wide, top + 6) for _, top, _, left in sides]
+        hidden = [
+            sum(a < right and left < b and c < low and top < d for a, c, b, d in taken) + (left < 0 or right > WIDTH)
+            for left, top, right, low in boxes
+        ]
+        best = hidden.index(min(hidden))
+        taken.append(boxes[best])
+        places.append(sides[best][:3])
+    return places

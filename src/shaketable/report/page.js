@@ -1,0 +1,369 @@
+"use strict";
+// Sorts, filters and hands out tables, opens what is behind a number, and shows hints. Texts of the data only ever
+// become text nodes. Without it the page can be read all the same.
+(() => {
+  const find = (selector, root = document) => root.querySelector(selector);
+  const every = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const make = (tag, text = "", style = "") => {
+    const node = document.createElement(tag);
+    node.textContent = text;
+    if (style) node.className = style;
+    return node;
+  };
+
+  // ---- the data: JSON, gzip, base64; unpacked when it is first asked for
+
+  let unpacked;
+  const unpack = async () => {
+    const bytes = Uint8Array.from(atob(find("#data").content.textContent), (sign) => sign.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(stream).text());
+  };
+  const data = () => (unpacked ??= unpack());
+  const rowsOf = (table) => (table.cells[0] ?? []).map((_, row) => table.cells.map((column) => column[row]));
+
+  // ---- tables as files: the same texts as report/tables.py and report/files.py write
+
+  const harmless = (text) =>
+    /^[=+\-@\t\r\n＝＋－＠]/.test(text) && !/^(?:[-+]?\d[\d.,]*\s*%?|-)$/.test(text) ? `'${text}` : text;
+  const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const forms = {
+    CSV: {
+      ending: ".csv",
+      write: (table, whole) => {
+        const cell = (text, at) => quoted(text === whole.nothing ? "" : table.numeric[at] ? text : harmless(text));
+        const head = table.columns.map((name) => quoted(harmless(name)));
+        return [head, ...rowsOf(table).map((row) => row.map(cell))].map((row) => row.join(",")).join("\n") + "\n";
+      },
+    },
+    LaTeX: {
+      ending: ".tex",
+      write: (table, whole) => {
+        const escaped = (text) => text.replace(/[\\&%$#_{}~^]/g, (sign) => whole.latex[sign]);
+        const line = (row) => `${row.map(escaped).join(" & ")} \\\\`;
+        const columns = table.numeric.map((numeric) => (numeric ? "r" : "l")).join("");
+        const parts = [`\\begin{tabular}{${columns}}`, "\\toprule", line(table.columns), "\\midrule"];
+        return [...parts, ...rowsOf(table).map(line), "\\bottomrule", "\\end{tabular}"].join("\n") + "\n";
+      },
+    },
+    Markdown: {
+      ending: ".md",
+      write: (table) => {
+        const line = (row) => `| ${row.map((text) => text.replace(/([|\\`*_<>[\]])/g, "\\$1")).join(" | ")} |`;
+        const rule = `|${table.numeric.map((numeric) => (numeric ? "--:" : ":--")).join("|")}|`;
+        return [line(table.columns), rule, ...rowsOf(table).map(line)].join("\n") + "\n";
+      },
+    },
+  };
+  const save = async (table, form) => {
+    const whole = await data();
+    const link = make("a");
+    const { ending, write } = forms[form];
+    link.href = URL.createObjectURL(new Blob([write(table, whole)], { type: "text/plain" }));
+    link.download = table.file.replace(/\.csv$/, "") + ending;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  };
+
+  // ---- tables: sorted by a heading, filtered by words, some rows at a time
+
+  const STEP = 100;
+  const number = (text) => {
+    const found = /^[(|]?\s*([-+]?(?:\d[\d,]*\.?\d*(?:e[-+]?\d+)?|inf))/.exec(text);
+    return found ? Number(found[1].replaceAll(",", "").replace("inf", "Infinity")) : NaN;
+  };
+  const order = (rows, at) => {
+    const known = rows.map((row) => row.texts[at]).filter((text) => text !== "" && text !== "–");
+    if (known.every((text) => !Number.isNaN(number(text)))) return (a, b) => number(a) - number(b);
+    return (a, b) => a.localeCompare(b, "en", { numeric: true });
+  };
+
+  class Grid {
+    // `table` is in the page; `source` is an entry of the data where the page has not all of its rows
+    constructor(table, source, opened) {
+      this.table = table;
+      this.body = table.tBodies[0];
+      this.heads = [...table.tHead.rows[0].cells];
+      this.source = source;
+      this.opened = opened;
+      this.whole = Number(table.dataset.count ?? 0) <= this.body.rows.length;
+      this.rows = [...this.body.rows].map((tr) => ({ texts: [...tr.cells].map((td) => td.textContent), tr }));
+      this.words = "";
+      this.limit = STEP;
+      this.rows.forEach((row) => this.dress(row));
+      this.heads.forEach((head, at) => this.sortable(head, at));
+    }
+
+    sortable(head, at) {
+      const button = make("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.replaceChildren(button);
+      button.addEventListener("click", () => this.sort(at));
+    }
+
+    dress(row) {
+      if (this.opened) this.opened(this, row);
+    }
+
+    async load() {
+      if (this.whole) return;
+      const table = (await data()).tables[this.source];
+      const kept = this.rows.length;
+      for (const texts of rowsOf(table).slice(kept)) this.rows.push({ texts, tr: null });
+      this.whole = true;
+    }
+
+    row(row) {
+      if (row.tr) return row.tr;
+      row.tr = make("tr");
+      row.texts.forEach((text, at) => row.tr.append(make("td", text, this.heads[at].className)));
+      this.dress(row);
+      return row.tr;
+    }
+
+    async sort(at) {
+      await this.load();
+      const down = this.heads[at].getAttribute("aria-sort") === "ascending";
+      this.heads.forEach((head) => head.removeAttribute("aria-sort"));
+      this.heads[at].setAttribute("aria-sort", down ? "descending" : "ascending");
+      const compare = order(this.rows, at);
+      const empty = (row) => row.texts[at] === "" || row.texts[at] === "–";
+      this.rows.sort((a, b) =>
+        empty(a) || empty(b) ? empty(a) - empty(b) : (down ? -1 : 1) * compare(a.texts[at], b.texts[at]));
+      this.show();
+    }
+
+    async filter(words) {
+      await this.load();
+      this.words = words;
+      this.limit = STEP;
+      this.show();
+    }
+
+    async more() {
+      await this.load();
+      this.limit = this.body.rows.length < this.limit ? this.limit : this.limit + 5 * STEP;
+      this.show();
+    }
+
+    show() {
+      const words = this.words.toLowerCase().split(/\s+/).filter(Boolean);
+      const fits = (row) => words.every((word) => row.texts.some((text) => text.toLowerCase().includes(word)));
+      const found = this.rows.filter(fits);
+      this.body.replaceChildren(...found.slice(0, this.limit).map((row) => this.row(row)));
+      if (this.told) this.told(Math.min(this.limit, found.length), found.length, this.rows.length);
+    }
+  }
+
+  // tools above a table, a line below it that tells how much of it is shown
+  const equip = (grid, count, rest) => {
+    const tools = make("div", "", "tools");
+    if (count > 5) {
+      const input = make("input");
+      input.type = "search";
+      input.placeholder = "Filter rows by words";
+      input.setAttribute("aria-label", "Filter rows by words");
+      input.addEventListener("input", () => grid.filter(input.value));
+      tools.append(input);
+    }
+    const line = make("p", "", "soft rest");
+    const more = make("button", "Show more rows", "more");
+    more.type = "button";
+    more.addEventListener("click", () => grid.more());
+    grid.told = (shown, found, all) => {
+      const some = found < all ? `${found} of ${all} rows fit` : `${all} rows`;
+      line.replaceChildren(shown < found ? `The first ${shown} of ${some}. ` : found < all ? `${some}. ` : "");
+      if (shown < found) line.append(more);
+    };
+    if (grid.source !== null) {
+      for (const form of Object.keys(forms)) {
+        const button = make("button", form);
+        button.type = "button";
+        button.title = "Download the whole table; numbers are as shown";
+        button.addEventListener("click", async () => save((await data()).tables[grid.source], form));
+        tools.append(button);
+      }
+    }
+    grid.table.parentElement.before(tools);
+    if (rest) {
+      rest.append(" ", more);
+      rest.after(line);
+      grid.told = ((told) => (...counts) => (rest.remove(), told(...counts)))(grid.told);
+    } else grid.table.parentElement.after(line);
+  };
+
+  // ---- what is behind a number
+
+  const drill = find("#drill");
+  find(".close", drill).addEventListener("click", () => drill.close());
+  drill.addEventListener("click", (event) => event.target === drill && drill.close());
+
+  // A table in the dialog, of columns and rows of texts
+  const tabled = (place, title, columns, numeric, rows, opened) => {
+    const table = make("table");
+    const head = table.createTHead().insertRow();
+    columns.forEach((name, at) => {
+      const th = make("th", name, numeric[at] ? "n" : rows.some((row) => row[at].length > 40) ? "t" : "");
+      th.scope = "col";
+      head.append(th);
+    });
+    table.createTBody();
+    const wide = make("div", "", "wide");
+    wide.append(table);
+    if (title) place.append(make("h3", title));
+    place.append(wide);
+    const grid = new Grid(table, null, opened);
+    grid.rows = rows.map((texts) => ({ texts, tr: null }));
+    grid.whole = true;
+    equip(grid, rows.length);
+    grid.show();
+    return grid;
+  };
+
+  // The rows of a table per query that have these texts in these columns, which are left out, with the query as asked
+  const chosen = (whole, at, wanted) => {
+    const table = whole.tables[at];
+    const places = Object.entries(wanted).map(([name, text]) => [table.columns.indexOf(name), text]);
+    const rows = rowsOf(table).filter((row) => places.every(([place, text]) => row[place] === text));
+    const query = table.columns.indexOf("query");
+    const known = Object.keys(whole.queries).length > 0 && !("query" in wanted);
+    const said = new Set(places.map(([place]) => place));
+    const asked = (row, what) =>
+      row.flatMap((text, at) => (said.has(at) ? [] : at === query && known ? [text, what] : [text]));
+    return {
+      columns: asked(table.columns, "as asked"),
+      numeric: asked(table.numeric, false),
+      rows: rows.map((row) => asked(row, whole.queries[row[query]] ?? "")),
+    };
+  };
+
+  const open = (title, said, about) => {
+    find("#drill-title").textContent = title;
+    find(".said", drill).textContent = said;
+    find(".about", drill).textContent = about;
+    find(".found", drill).replaceChildren();
+    find(".cases-of", drill).replaceChildren();
+    if (!drill.open) drill.showModal();
+    drill.scrollTop = 0;
+    return find(".found", drill);
+  };
+
+  const openRows = async (at, wanted) => {
+    const whole = await data();
+    const found = chosen(whole, at, wanted);
+    const title = Object.values(wanted).join(", ");
+    const { name, file } = whole.tables[at];
+    const place = open(title, "", `${found.rows.length} rows of the table "${name}" (${file}).`);
+    const grid = tabled(place, "", found.columns, found.numeric, found.rows);
+    const change = found.columns.findIndex((name) => ["change", "difference", "gain"].includes(name));
+    if (change >= 0) await grid.sort(change);
+  };
+
+  const openMark = async (at) => {
+    const whole = await data();
+    const mark = whole.marks[at];
+    const place = open(mark.title, mark.said, mark.about);
+    if (!mark.values.length) place.append(make("p", "This number is not made of values by query."));
+    const rows = mark.values.map(([qid, value]) => [qid, whole.queries[qid] ?? "", value]);
+    const cases = (qid) => {
+      const below = find(".cases-of", drill);
+      below.replaceChildren(make("h3", `Query ${qid}: ${whole.queries[qid] ?? ""}`));
+      for (const detail of mark.details) {
+        const found = chosen(whole, detail, { ranker: mark.ranker, query: qid });
+        if (found.rows.length) tabled(below, whole.tables[detail].name, found.columns, found.numeric, found.rows);
+      }
+      below.scrollIntoView({ block: "nearest" });
+    };
+    if (rows.length) {
+      const opened = (grid, row) => mark.details.length && opener(row.tr.cells[0], () => cases(row.texts[0]));
+      tabled(place, "Its queries, worst first", ["query", "as asked", mark.name], [false, false, true], rows, opened);
+    }
+  };
+
+  // The text of a cell becomes a button
+  const opener = (cell, act) => {
+    const button = make("button", "", "open");
+    button.type = "button";
+    button.append(...cell.childNodes);
+    cell.replaceChildren(button);
+    button.addEventListener("click", act);
+  };
+
+  // A row leads to the queries that it rests on; where headings name rankers, each cell does
+  const leads = (table) => {
+    if (!table.dataset.detail) return null;
+    const by = JSON.parse(table.dataset.by);
+    return (grid, row) => {
+      const names = grid.heads.map((head) => head.textContent);
+      const wanted = Object.fromEntries(by.map((name) => [name, row.texts[names.indexOf(name)]]));
+      const at = names.indexOf(by.includes("ranker") ? "ranker" : by[0]);
+      opener(row.tr.cells[at], () => openRows(Number(table.dataset.detail), wanted));
+    };
+  };
+
+  // ---- hints
+
+  const tip = make("div", "", "tip");
+  tip.setAttribute("role", "tooltip");
+  tip.hidden = true;
+  document.body.append(tip);
+  const hints = new WeakMap();
+  const hint = (node) => {
+    if (!hints.has(node)) {
+      const title = [...node.children].find((child) => child.tagName.toLowerCase() === "title");
+      const text = title ? title.textContent.split("; ").join("\n") : (node.getAttribute("title") ?? "");
+      if (title) {
+        node.setAttribute("aria-label", title.textContent);
+        title.remove();
+      } else node.removeAttribute("title");
+      hints.set(node, text);
+    }
+    return hints.get(node);
+  };
+  const near = (x, y) => {
+    const { width, height } = tip.getBoundingClientRect();
+    tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - width - 4))}px`;
+    tip.style.top = `${y + 18 + height > innerHeight ? Math.max(4, y - height - 10) : y + 18}px`;
+  };
+  const point = (event) => {
+    const node = event.target.closest?.("svg path, .term, abbr, .mark a");
+    const text = node && (hints.has(node) || find(":scope > title", node) || node.title) ? hint(node) : "";
+    tip.hidden = !text;
+    if (!text) return;
+    (node.closest("dialog") ?? document.body).append(tip);
+    tip.textContent = text;
+    const box = node.getBoundingClientRect();
+    near(event.clientX || box.left, event.clientY || box.bottom);
+  };
+  document.addEventListener("pointerover", point);
+  document.addEventListener("pointermove", (event) => tip.hidden || near(event.clientX, event.clientY));
+  document.addEventListener("focusin", point);
+  document.addEventListener("focusout", () => (tip.hidden = true));
+  document.addEventListener("keydown", (event) => event.key === "Escape" && (tip.hidden = true));
+
+  // ---- all of it, put to work
+
+  document.documentElement.classList.add("live");
+  for (const table of every("table[data-table]")) {
+    const count = Number(table.dataset.count);
+    const rest = table.parentElement.nextElementSibling;
+    const grid = new Grid(table, Number(table.dataset.table), leads(table));
+    equip(grid, count, rest?.classList.contains("rest") ? rest : null);
+  }
+  document.addEventListener("click", (event) => {
+    const mark = event.target.closest?.("[data-mark]");
+    if (mark) {
+      event.preventDefault();
+      openMark(Number(mark.dataset.mark));
+      return;
+    }
+    const drawn = event.target.closest?.("[data-at]");
+    const figure = drawn?.closest("[data-detail]");
+    if (figure) {
+      const texts = JSON.parse(drawn.dataset.at);
+      const by = JSON.parse(figure.dataset.by);
+      openRows(Number(figure.dataset.detail), Object.fromEntries(by.map((name, at) => [name, texts[at]])));
+    }
+  });
+})();

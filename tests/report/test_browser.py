@@ -1,0 +1,424 @@
+"""The page in a real browser: it renders, it works, it asks for nothing, and what attackers wrote stays text."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shaketable as st
+from shaketable.door.audit import Audit
+from shaketable.report.answer import FIRST_STAGE, UNDER_TEST, Answer, Blow, Mark, Standing
+from shaketable.report.files import write_tables
+from shaketable.report.gates import Ruling
+from shaketable.report.page import MOST_BYTES, write_page
+from shaketable.types import Example, Finding
+
+from .samples import HOSTILE, hostile, ordinary
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = playwright.expect
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage")
+MORE_HOSTILE = (
+    "</script><script>window.hacked = 1</script>",
+    "</template><img src=x onerror='window.hacked = 1'>",
+    '=HYPERLINK("http://evil.example","x")',
+    r"\input{/etc/passwd} $x_1$ 100% & ~",
+    "${window.hacked = 1} {{constructor.constructor('window.hacked = 1')()}}",
+    "| a | `b` * _c_ <d> [e](f) \\",
+)
+RANKERS = {
+    "bm25": "bm25",
+    "ql": "ql",
+    "ql_jm": "ql_jm",
+    "rm3": "rm3",
+    "flat": "bm25(k1=0.3)",
+    "short": "bm25(b=1.0)",
+    "loose": "ql(mu=50)",
+    "wide": "rm3(base=ql)",
+}
+TASKS = (
+    *("effectiveness", "variance", "risk", "agreement", "query_attack(draws=1)", "competition"),
+    *(
+        "query_variation(edits=('neighb_char_swap', 'remove_stop_words', 'random_order_swap'))",
+        "behaviour(tests=('shuffle-words', 'length-given-tf', 'fluency'))",
+    ),
+    *("fusion(edits=('neighb_char_swap', 'remove_stop_words'))", "substitution(queries=2, targets=1)"),
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def audit(tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    """Eight rankers, every task that applies to them, quick settings."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SHAKETABLE_HOME", str(tmp_path_factory.mktemp("home")))
+        return st.audit("sample", RANKERS, TASKS, limit=20, runs=False)
+
+
+@pytest.fixture(scope="module")
+def full(audit: Audit, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write_page(path, audit.title, audit.facts, audit.results, audit.provenance, answer_of(audit))
+    return path
+
+
+def answer_of(audit: Audit) -> Answer:
+    """An answer as such an audit has it: typos break the first ranker, wording shakes it, and the rest is steady."""
+    rows = audit["query-attack"].tables["per query"]
+    words = {"bm25": "unclear", "ql": "breaks", "rm3": "shaken"}
+    standings = []
+    for ranker in ("ql", "ql_jm", "rm3", "flat", "short", "loose", "wide", "bm25"):
+        found = next(f for f in audit["query-attack"].findings if f.ranker == ranker and f.name == "drop(1-char)")
+        own = rows[(rows["ranker"] == ranker) & (rows["attack"] == "1-char")]
+        values = dict(zip(map(str, own["query"]), map(float, own["change"]), strict=True))
+        said = f"{found.value:.1f} % [{found.low:.1f}, {found.high:.1f}]"
+        mark = Mark("query typos", words.get(ranker, "steady"), said, replace(found, values=values))
+        role = FIRST_STAGE if ranker == "bm25" else UNDER_TEST
+        standings.append(Standing(ranker, role, f"{ranker} was measured.", {"query typos": mark}))
+    example = audit["query-attack"].examples[0]
+    blow = Blow("One letter costs much.", standings[0].marks["query typos"], "ql", example, "Correct the spelling.")
+    rulings = (
+        Ruling("no facet breaks", "ql", "failed", "Query typos break it."),
+        Ruling("nDCG@10>=0.3", "rm3", "held", "It is 0.51."),
+        Ruling("nDCG@10.low>=0.4", "rm3", "warned", "It is 0.41."),
+    )
+    facets = ("query typos", "attack")
+    return Answer("ql breaks.", False, facets, tuple(standings), (blow,), "Long queries.", rulings, ("A sample.",))
+
+
+def hostile_answer() -> Answer:
+    """Hostile texts wherever an answer has texts."""
+    bad = iter((*HOSTILE, *MORE_HOSTILE) * 4)
+    finding = Finding(next(bad), next(bad), 0.5, 0.4, 0.6, 5, values=dict.fromkeys(MORE_HOSTILE, 0.5))
+    mark = Mark(next(bad), "breaks", next(bad), finding, next(bad))
+    example = Example(next(bad), next(bad), next(bad), next(bad), next(bad), 0.5, 0.2, next(bad), 1, 9)
+    blow = Blow(next(bad), mark, next(bad), example, next(bad))
+    rulings = (Ruling(next(bad), next(bad), "failed", next(bad)), Ruling(next(bad), next(bad), "held", next(bad)))
+    standing = Standing(next(bad), UNDER_TEST, next(bad), {mark.facet: mark})
+    return Answer(next(bad), False, (mark.facet,), (standing,), (blow,), next(bad), rulings, HOSTILE)
+
+
+@contextmanager
+def opened(browser: Any, path: Path, **context: Any) -> Iterator[Any]:
+    """The page in a fresh window; whatever it asks for is blocked and, like every error, fails the test."""
+    window = browser.new_context(accept_downloads=True, **context)
+    asked: list[str] = []
+    wrong: list[str] = []
+    window.route(re.compile(r"^(?!file:|blob:|data:)"), lambda route: (asked.append(route.request.url), route.abort()))
+    page = window.new_page()
+    page.on("request", lambda request: asked.append(request.url) if request.url != path.as_uri() else None)
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
+    page.goto(path.as_uri())
+    try:
+        yield page
+        assert not wrong
+        assert not [url for url in asked if not url.startswith("blob:") and "#" not in url]
+    finally:
+        window.close()
+
+
+def texts(page: Any, selector: str) -> list[str]:
+    return [text.strip() for text in page.locator(selector).all_text_contents()]
+
+
+def table(page: Any, name: str) -> Any:
+    """The table that is kept in a file of this name, its fold open."""
+    found = page.locator(f'table[data-csv="{name}"]')
+    found.evaluate("table => table.closest('details')?.setAttribute('open', '')")
+    return found
+
+
+def column(found: Any, heading: str) -> list[str]:
+    at = [text.strip() for text in found.locator("thead th").all_text_contents()].index(heading) + 1
+    return [text.strip() for text in found.locator(f"tbody tr > :nth-child({at})").all_text_contents()]
+
+
+def test_a_full_audit_of_eight_rankers_is_small_and_opens_quickly(browser: Any, full: Path) -> None:
+    assert full.stat().st_size < MOST_BYTES
+    with opened(browser, full) as page:
+        assert page.locator("section[id^=s]").count() == len(TASKS)
+        assert page.locator("figure svg").count() > 20
+        took = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
+        assert took < 5_000  # well under a second on a machine that has nothing else to do
+
+
+def test_the_papers_figures_and_tables_are_there_by_name(browser: Any, full: Path) -> None:
+    """Those of papers 003 and of shifts, which train rankers, are looked for in the tests of their tasks."""
+    wanted = {
+        *(f"Wu et al. 2022, Fig. {number}" for number in (2, 3, 6, 7)),
+        *(f"MacAvaney et al. 2022, Table {number}" for number in (1, 2, 3)),
+        *("Dinçer et al. 2016, Fig. 1", "Dinçer et al. 2016, Figs. 2 and 3"),
+        *(f"Dinçer et al. 2016, Table {number}" for number in (6, 7)),
+        *(f"Penha et al. 2022, Fig. {number}" for number in (1, 2, 3, 4)),
+        *(f"Penha et al. 2022, Table {number}" for number in (5, 6, 7)),
+    }
+    with opened(browser, full) as page:
+        assert set(texts(page, ".source")) == wanted
+
+
+def test_the_first_screen_is_the_answer(browser: Any, full: Path) -> None:
+    with opened(browser, full, viewport={"width": 1200, "height": 900}) as page:
+        assert page.locator(".band.failed .verdict").inner_text() == "Failed 1 failed, 1 warned, 1 held, of 3 gates."
+        assert texts(page, ".band > .rulings b") == ["failed", "warned"]
+        assert page.locator(".headline").inner_text() == "ql breaks."
+        marks = page.locator(".scorecard .mark b")
+        assert marks.all_text_contents() == ["breaks", "steady", "shaken", *["steady"] * 4, "unclear"]
+        assert page.locator(".scorecard tbody tr").first.bounding_box()["y"] < 900
+        assert page.locator(".case del").count() == page.locator(".case ins").count() == 1
+        assert re.search(r"The document \S+ (fell|stayed|stood)", page.locator(".case .moved").inner_text())
+
+
+def test_tables_are_sorted_by_any_heading(browser: Any, full: Path, audit: Audit) -> None:
+    frame = audit["query-attack"].tables["per query"]
+    with opened(browser, full) as page:
+        found = table(page, "query-attack-per-query.csv")
+        head = found.get_by_role("button", name="change", exact=True)
+        head.click()
+        found.locator("th[aria-sort=ascending]").wait_for()
+        shown = [float(text) for text in column(found, "change")]
+        assert len(shown) == 100
+        assert shown == [round(value, 4) for value in sorted(frame["change"])[:100]]
+        head.click()
+        found.locator("th[aria-sort=descending]").wait_for()
+        assert float(column(found, "change")[0]) == round(frame["change"].max(), 4)
+
+
+def test_tables_are_filtered_by_words(browser: Any, full: Path, audit: Audit) -> None:
+    frame = audit["query-attack"].tables["per query"]
+    wanted = [
+        row
+        for row in frame.astype(str).itertuples(index=False)
+        if all(any(w in t for t in row) for w in ("loose", "word"))
+    ]
+    with opened(browser, full) as page:
+        found = table(page, "query-attack-per-query.csv")
+        box = found.locator("xpath=../preceding-sibling::div[1]").get_by_role("searchbox")
+        box.fill("loose word")
+        expect(found.locator("tbody tr")).to_have_count(len(wanted))
+        assert column(found, "query") == [row.query for row in wanted]
+        box.fill("no such words anywhere")
+        expect(found.locator("tbody tr")).to_have_count(0)
+        box.fill("")
+        expect(found.locator("tbody tr")).to_have_count(100)
+
+
+def test_a_mark_leads_to_its_queries_and_a_query_to_its_texts(browser: Any, full: Path, audit: Audit) -> None:
+    frame = audit["query-attack"].tables["per query"]
+    mine = frame[(frame["ranker"] == "ql") & (frame["attack"] == "1-char")].sort_values("change", kind="stable")
+    worst = str(mine["query"].iloc[0])
+    asked = audit.provenance["queries"][worst]
+    with opened(browser, full) as page:
+        page.locator(".scorecard .breaks a").click()
+        drill = page.locator("#drill[open]")
+        drill.locator(".found tbody tr").first.wait_for()
+        assert column(drill.locator(".found table"), "query")[0] == worst
+        assert column(drill.locator(".found table"), "as asked")[0] == asked
+        assert len(column(drill.locator(".found table"), "query")) == len(mine)
+        drill.locator(".found tbody tr button").first.click()
+        cases = drill.locator(".cases-of table").first
+        cases.wait_for()
+        assert set(mine["text"][mine["query"] == worst]) <= set(column(cases, "text"))
+        drill.get_by_role("button", name="Close").click()
+        assert page.locator("#drill[open]").count() == 0
+
+
+def test_cells_of_heat_maps_and_rows_of_tables_lead_to_their_queries(browser: Any, full: Path, audit: Audit) -> None:
+    frame = audit["query-attack"].tables["per query"]
+    with opened(browser, full) as page:
+        cell = page.locator('figure[data-detail] path[data-at=\'["ql", "word"]\']').first
+        cell.click()
+        drill = page.locator("#drill[open]")
+        drill.locator(".found tbody tr").first.wait_for()
+        assert drill.locator("h2").inner_text() == "ql, word"
+        assert len(column(drill.locator(".found table"), "query")) == len(
+            frame[(frame["ranker"] == "ql") & (frame["attack"] == "word")]
+        )
+        changes = [float(text) for text in column(drill.locator(".found table"), "change")]
+        assert changes == sorted(changes)
+        page.keyboard.press("Escape")
+        found = table(page, "query-attack-query-attack.csv")
+        found.locator("tbody tr").first.get_by_role("button").click()
+        drill.locator(".found tbody tr").first.wait_for()
+        assert drill.locator("h2").inner_text() == "1-char, bm25"
+
+
+def saved(page: Any, found: Any, form: str) -> tuple[str, str]:
+    with page.expect_download() as waiting:
+        found.locator("xpath=../preceding-sibling::div[1]").get_by_role("button", name=form, exact=True).click()
+    return waiting.value.suggested_filename, Path(waiting.value.path()).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("form", "written"), [("Markdown", "markdown"), ("LaTeX", "latex")])
+def test_a_download_is_the_file_that_an_audit_writes(
+    browser: Any, full: Path, audit: Audit, tmp_path: Path, form: str, written: str
+) -> None:
+    write_tables(tmp_path, audit.results, written)
+    with opened(browser, full) as page:
+        for name in ("query-attack-per-query", "effectiveness-effectiveness", "behaviour-details"):
+            file, text = saved(page, table(page, f"{name}.csv"), form)
+            assert text == (tmp_path / file).read_text(encoding="utf-8")
+
+
+def test_a_csv_has_every_row_and_no_formula(browser: Any, tmp_path: Path) -> None:
+    result = hostile()
+    frame = result.tables["t"].assign(more=[*MORE_HOSTILE, *HOSTILE][: len(HOSTILE)])
+    result = replace(result, tables={**result.tables, "t": frame})
+    write_page(tmp_path / "page.html", "An audit", {}, [result], {})
+    write_tables(tmp_path, [result])
+    with opened(browser, tmp_path / "page.html") as page:
+        found = page.locator("table[data-table='0']")
+        file, text = saved(page, found, "CSV")
+        theirs = (tmp_path / file).read_text(encoding="utf-8")
+        import csv
+
+        ours, written = (list(csv.reader(some.splitlines(keepends=True))) for some in (text, theirs))
+        words = [at for at, name in enumerate(written[0]) if not re.fullmatch(r"value|second|.*onerror.*", name)]
+        flat = [[" ".join(row[at].split()) for at in words] for row in written]
+        assert [[row[at] for at in words] for row in ours] == flat
+        assert not [
+            value for row in ours for at, value in enumerate(row) if at in words and value.startswith(("=", "+", "@"))
+        ]
+
+
+def test_hostile_texts_stay_inert(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    queries = {text: text for text in MORE_HOSTILE}
+    result = hostile()
+    per_query = result.tables["t"].assign(query=list(HOSTILE), ranker=MORE_HOSTILE[0])
+    summary = per_query[["ranker", "value"]]
+    result = replace(result, tables={**result.tables, MORE_HOSTILE[1]: per_query, MORE_HOSTILE[0]: summary})
+    facts = dict(zip(HOSTILE, HOSTILE[::-1], strict=True))
+    write_page(path, HOSTILE[4], facts, [result], {"queries": queries, HOSTILE[0]: HOSTILE}, hostile_answer())
+    with opened(browser, path) as page:
+        for fold in page.locator("details").all():
+            fold.evaluate("fold => fold.open = true")
+        for head in page.locator("th button").all()[:20]:
+            head.click()
+        for box in page.locator("input[type=search]").all():
+            box.fill("<script>")
+            box.fill("")
+        for mark in page.locator("figure path:has(title)").all()[:5]:
+            mark.dispatch_event("pointerover")
+        page.locator(".scorecard .mark a").first.click()
+        page.locator("#drill[open] .found tbody tr").first.wait_for()
+        assert MORE_HOSTILE[0] in texts(page, "#drill td")
+        page.keyboard.press("Escape")
+        page.locator("td button.open").first.click()
+        page.locator("#drill[open] .found tbody tr").first.wait_for()
+        assert page.evaluate("window.hacked") is None
+        assert page.evaluate("document.scripts.length") == 1
+        assert page.evaluate("document.querySelectorAll('iframe, img, object, embed, form, link').length") == 0
+        assert page.evaluate("7 * 7") == 49
+        assert "{{ 7 * 7 }}" in page.content()
+
+
+def test_the_policy_lets_no_other_script_run(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    write_page(path, "An audit", {}, [ordinary()], {})
+    forged = path.read_text(encoding="utf-8").replace("</main>", "<script>window.hacked = 1</script></main>")
+    path.write_text(forged, encoding="utf-8")
+    window = browser.new_context()
+    page = window.new_page()
+    page.goto(path.as_uri())
+    assert page.evaluate("window.hacked") is None
+    assert page.evaluate("document.documentElement.classList.contains('live')")
+    window.close()
+
+
+def test_hints_are_shown_at_once(browser: Any, full: Path) -> None:
+    with opened(browser, full) as page:
+        bar = page.locator("#s1 figure path:has(title)").first
+        said = bar.locator("title").text_content()
+        bar.hover()
+        assert page.locator(".tip").inner_text() == said.replace("; ", "\n")
+        page.locator(".notes .term").first.hover()
+        assert len(page.locator(".tip").inner_text()) > 40
+
+
+def test_terms_lead_to_the_glossary(browser: Any, full: Path) -> None:
+    with opened(browser, full) as page:
+        links = page.locator(".term").evaluate_all("links => links.map(link => link.getAttribute('href').slice(1))")
+        assert len(set(links)) > 5
+        assert page.evaluate("ids => ids.every(id => document.getElementById(id))", links)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_both_themes_are_read(browser: Any, full: Path, scheme: str) -> None:
+    with opened(browser, full, color_scheme=scheme) as page:
+        ink, paper = page.evaluate(
+            "['color', 'backgroundColor'].map(name => getComputedStyle(document.body)[name].match(/\\d+/g).map(Number))"
+        )
+        assert (sum(ink) > sum(paper)) == (scheme == "dark")
+        for word in ("steady", "shaken", "breaks", "unclear"):
+            fore, back = page.evaluate(
+                "word => ['color', 'backgroundColor'].map(name => "
+                "getComputedStyle(document.querySelector(`.mark.${word}`))[name].match(/\\d+/g).map(Number))",
+                word,
+            )
+            from shaketable.report.colours import contrast
+
+            assert contrast(*(f"#{r:02x}{g:02x}{b:02x}" for r, g, b in (fore[:3], back[:3]))) > 4.5, word
+
+
+def test_a_phone_scrolls_down_and_not_sideways(browser: Any, full: Path) -> None:
+    with opened(browser, full, viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        marks = page.locator(".scorecard .mark a")
+        assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in (m.bounding_box() for m in marks.all()))
+
+
+def test_stars_stay_in_sight_when_a_wide_table_is_cut_off(browser: Any, full: Path) -> None:
+    with opened(browser, full, viewport={"width": 700, "height": 844}) as page:
+        found = table(page, "risk-against-bm25.csv")
+        star, box = found.locator("tbody td.star").first.bounding_box(), found.locator("xpath=..").bounding_box()
+        assert found.evaluate("table => table.offsetWidth") > box["width"]
+        assert star["x"] + star["width"] <= box["x"] + box["width"] + 1
+
+
+def test_a_printed_page_has_what_is_folded_or_says_where_it_is(browser: Any, full: Path, tmp_path: Path) -> None:
+    with opened(browser, full) as page:
+        page.emulate_media(media="print")
+        assert not page.locator(".tools").first.is_visible()
+        assert not page.locator("nav").is_visible()
+        assert page.locator(".band summary").is_visible()
+        fold = page.locator("details.fold").first
+        assert fold.locator(".unprinted").is_visible()
+        assert not fold.locator("table").is_visible()
+        assert page.pdf(path=tmp_path / "page.pdf")
+        assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_all_can_be_read_without_the_script(browser: Any, full: Path) -> None:
+    with opened(browser, full, java_script_enabled=False) as page:
+        assert page.locator(".scorecard .mark a").first.get_attribute("href").startswith("#s")
+        assert page.locator("#s1 tbody tr").count() > 10
+        assert page.locator(".tools").count() == 0
+        assert page.locator("#glossary dt").count() > 30
+
+
+def test_without_an_answer_the_page_is_whole(browser: Any, tmp_path: Path) -> None:
+    write_page(tmp_path / "page.html", "Runs", {"runs": "3"}, [ordinary()], {"seed": 1})
+    with opened(browser, tmp_path / "page.html") as page:
+        assert page.locator("h1").inner_text() == "Runs"
+        assert page.locator(".scorecard").count() == 0
+        assert page.locator("figure svg").count() == 2

@@ -1,0 +1,119 @@
+"""A Ray cluster gives what this process gives; whoever is killed costs time, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import pytest
+
+from shaketable import workers
+from shaketable.data.load import load
+from shaketable.door.audit import audit
+from shaketable.errors import BadInput, MissingExtra, RankerFailed
+from shaketable.score.cluster import connected
+from shaketable.score.executor import Here, Job, Origin
+from shaketable.score.shipping import arrived, shipped
+from tests import watched
+from tests.score.handing_out import bench, forget, hands, learned, pairs, results
+from tests.toys import Overlap
+
+SAMPLE = Origin("sample")
+NAME, BROKEN = "tests.watched:Watched", "tests.watched:Broken"
+
+
+def test_without_ray_the_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r"--ray needs more .*'shaketable\[cluster\]'"):
+        workers(ray="auto")
+
+
+def test_an_address_where_nobody_answers_is_refused_within_seconds():
+    pytest.importorskip("ray")
+    started = time.monotonic()
+    for address in ("127.0.0.1:1", "127.0.0.1:nonsense", "no-such-host.invalid:6379"):
+        with pytest.raises(BadInput, match=f"no Ray cluster answers at {address}"):
+            connected(address)
+    assert time.monotonic() - started < 10
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers; what Ray leaves open when it ends is its own affair."""
+    ray = pytest.importorskip("ray")
+    yield workers(jobs=2, ray="local")
+    ray.shutdown()
+
+
+def whereabouts(collection):
+    return os.getpid(), len(collection.docs), os.environ["SHAKETABLE_HOME"]
+
+
+def test_jobs_are_done_in_workers_and_what_cannot_travel_here(cluster, home):
+    home.mkdir()
+    assert cluster.in_flight == 2
+    pid, *rest = cluster.submit(Job(whereabouts, load("sample"), (), SAMPLE)).result()
+    assert pid != os.getpid()
+    assert rest == [384, str(home)]
+    for job in (Job(whereabouts, load("sample")), Job(lambda collection: whereabouts(collection), load("sample"))):
+        assert cluster.submit(job).result()[0] == os.getpid()
+
+
+def test_two_workers_give_equal_results_and_one_killed_in_the_middle_changes_nothing(cluster, home):
+    expected = results(Here())
+    once = pairs(watched.asked())
+    forget(home)
+    watched.doom("worker", after=30)
+    assert results(cluster) == expected
+    assert not (home / watched.DEATH).exists()
+    assert pairs(watched.asked()) == once
+    assert len(hands(watched.asked()) - {str(os.getpid())}) >= 2
+
+
+def test_learners_give_the_same_in_a_cluster(cluster, tmp_path):
+    there, here = learned(cluster, tmp_path / "there"), learned(Here(), tmp_path / "here")
+    assert there.keys() == here.keys()
+    for qid, scores in here.items():
+        assert there[qid] == pytest.approx(scores, abs=1e-9), "a sum of products may differ in its last digit"
+
+
+def test_counts_remarks_and_errors_come_back(cluster, home):
+    home.mkdir()
+    here, there = bench(Here(), NAME), bench(cluster, NAME)
+    assert here.run(NAME) == there.run(NAME)
+    assert here.remarks() == there.remarks() == {NAME: "108 pairs were read"}
+    with pytest.raises(RankerFailed, match="no oaks, please"):
+        bench(cluster, BROKEN).rerank(BROKEN, {"q": "an oak"}, {"q": {"enc-001": 1.0}})
+    with pytest.raises(BadInput, match="is another one on a worker"):
+        bench(cluster, "tests.watched:Elsewhere").run("tests.watched:Elsewhere")
+
+
+def test_what_a_job_needs_bounds_how_many_there_are(cluster):
+    assert workers(ray="local", cpus=2).in_flight == 1
+    with pytest.raises(BadInput, match="less than one job takes"):
+        _ = workers(ray="local", gpus=1).in_flight
+
+
+def test_a_ranker_that_lives_only_in_this_process_is_refused_in_a_sentence(cluster):
+    with pytest.raises(BadInput, match=r"ranker overlap lives only in this process.*leave out --ray"):
+        audit("sample", Overlap(), "effectiveness", executor=cluster)
+
+
+def test_a_collection_that_a_machine_does_not_see_is_shipped_once(folder, home, tmp_path):
+    """The same texts open from a copy below the home folder, where the path itself is gone."""
+    pieces: list[bytes] = []
+
+    def put(piece: bytes) -> int:
+        pieces.append(piece)
+        return len(pieces) - 1
+
+    here = load(folder)
+    shipment = shipped(str(folder), here.docs.fingerprint, put)
+    origin = Origin(here.source, documents=here.docs.fingerprint)
+    assert arrived(origin, [shipment], pieces.__getitem__) == origin, "who sees the path opens it"
+    folder.rename(tmp_path / "elsewhere")
+    there = arrived(origin, [shipment], pieces.__getitem__)
+    assert there.collection.startswith(str(home / "shipped"))
+    assert load(there.collection).fingerprint == here.fingerprint
+    assert arrived(origin, [shipment], lambda piece: pytest.fail("fetched twice")) == there

@@ -1,0 +1,157 @@
+"""Other processes of this machine give what this one gives; whoever is killed costs time, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from shaketable import workers
+from shaketable.data.load import load
+from shaketable.door.audit import audit
+from shaketable.errors import BadInput, RankerFailed
+from shaketable.score.executor import Here, Job, Origin, completed
+from shaketable.score.processes import Processes
+from shaketable.score.worker import packed
+from tests import watched
+from tests.processes import in_a_process
+from tests.score.handing_out import bench, forget, hands, learned, pairs, results
+from tests.toys import Overlap
+
+SAMPLE = Origin("sample")
+DOCNO = "enc-001"
+
+
+@pytest.fixture(scope="module")
+def two():
+    return Processes(2)
+
+
+def double(collection, number):
+    return len(collection.docs), 2 * number, os.getpid()
+
+
+def halved(collection, number):
+    return 1 / number
+
+
+def test_jobs_are_done_elsewhere_and_what_has_no_origin_here(two):
+    jobs = [(i, Job(double, load("sample"), (i,), SAMPLE)) for i in range(20)]
+    came = dict(completed(two, jobs))
+    assert {i: value[:2] for i, value in came.items()} == {i: (384, 2 * i) for i in range(20)}
+    assert os.getpid() not in {value[2] for value in came.values()}
+    stays = Job(double, load("sample"), (1,)), Job(double, load("sample"), (1,), SAMPLE, threaded=True)
+    assert [two.submit(job).result() for job in stays] == [(384, 2, os.getpid())] * 2
+
+
+def test_what_cannot_travel_stays_here(two):
+    sticky = Job(lambda collection: os.getpid(), load("sample"), (), SAMPLE)
+    assert packed(sticky) is None
+    assert two.submit(sticky).result() == os.getpid()
+
+
+def test_one_two_and_four_processes_give_equal_results_and_a_killed_one_changes_nothing(home, two):
+    expected = results(Here())
+    once = pairs(watched.asked())
+    assert Counter(once).most_common(1)[0][1] == 1
+    for executor, after in ((two, 1_000_000), (Processes(4), 30)):
+        forget(home)
+        watched.doom("worker", after)
+        assert results(executor) == expected
+        assert pairs(watched.asked()) == once, "what was done was done again, or not at all"
+        assert len(hands(watched.asked()) - {str(os.getpid())}) >= 2
+    assert not (home / watched.DEATH).exists()
+
+
+def test_a_job_that_kills_every_worker_is_given_up_in_a_sentence(home, two):
+    watched.doom("everybody")
+    with pytest.raises(RankerFailed, match="given up: 4 workers in a row died of it"):
+        bench(two, "tests.watched:Watched").run("tests.watched:Watched")
+
+
+DRIVER = """
+from shaketable import workers
+from tests.score.handing_out import results
+results(workers(jobs=2), tasks=["effectiveness"])
+"""
+
+
+def test_a_killed_driver_leaves_what_is_done_and_no_worker_behind(home):
+    whole = results(Here(), tasks=["effectiveness"])
+    once = pairs(watched.asked())
+    forget(home)
+    watched.doom("driver", after=80)
+    assert in_a_process(DRIVER).returncode == -signal.SIGKILL
+    done = watched.asked()
+    assert 80 <= len(done) < len(once)
+    assert all(map(is_gone, hands(done)))
+    assert results(workers(jobs=2), tasks=["effectiveness"])["results"] == whole["results"]
+    # when the ninth chunk of ten pairs begins, four of those before it are committed: four wait beside it
+    assert len(watched.asked()) - len(done) <= len(once) - 40
+
+
+def is_gone(pid: str) -> bool:
+    """Does the process end within a while?"""
+    until = time.monotonic() + 30
+    while Path(f"/proc/{pid}/cmdline").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    return not Path(f"/proc/{pid}/cmdline").exists()
+
+
+def test_learners_give_the_same_elsewhere(tmp_path, two):
+    there, here = learned(two, tmp_path / "there"), learned(Here(), tmp_path / "here")
+    assert there.keys() == here.keys()
+    for qid, scores in here.items():
+        assert there[qid] == pytest.approx(scores, abs=1e-9), "a sum of products may differ in its last digit"
+
+
+def test_what_a_ranker_counts_and_remarks_comes_back(two):
+    name = "tests.watched:Watched"
+    here, there = bench(Here(), name), bench(two, name)
+    assert here.run(name) == there.run(name)
+    assert here.remarks() == there.remarks() == {name: "108 pairs were read"}
+
+
+def test_errors_are_what_they_are_here(two):
+    name = "tests.watched:Broken"
+    with pytest.raises(RankerFailed, match="no oaks, please"):
+        bench(two, name).rerank(name, {"q": "an oak"}, {"q": {DOCNO: 1.0}})
+    goes_on = bench(two, name, go_on=True)
+    run = goes_on.rerank(name, {"q": "an oak", "p": "a fir"}, {"q": {DOCNO: 1.0}, "p": {DOCNO: 1.0}})
+    assert list(run) == ["p"]
+    assert "no oaks, please" in goes_on.road.failures[0].reason
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):  # a mistake of ours
+        two.submit(Job(halved, load("sample"), (0,), SAMPLE)).result()
+
+
+def test_a_worker_that_opens_something_else_does_not_answer(two):
+    with pytest.raises(BadInput, match="is another one on a worker"):
+        bench(two, "tests.watched:Elsewhere").run("tests.watched:Elsewhere")
+    other = Origin("sample", documents="0" * 32)
+    with pytest.raises(BadInput, match="has other documents on a worker"):
+        two.submit(Job(double, load("sample"), (1,), other)).result()
+
+
+def test_what_lives_in_this_process_only_is_refused_in_a_sentence(two):
+    with pytest.raises(BadInput, match=r"ranker overlap lives only in this process.*leave out --jobs"):
+        audit("sample", Overlap(), "effectiveness", executor=two)
+    memory = load("sample", split="test")
+    unnamed = type(memory)(memory.name, memory.docs, memory.queries, memory.qrels)
+    with pytest.raises(BadInput, match="the collection sample lives only in this process"):
+        audit(unnamed, "bm25", "effectiveness", executor=two)
+
+
+def test_each_process_takes_its_share_of_the_cores(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr("shaketable.score.processes.cores", lambda: 8)
+    threads = Job(told, load("sample"), ("OMP_NUM_THREADS",), SAMPLE)
+    assert Processes(4).submit(threads).result() == "2"
+    assert Processes(16).submit(threads).result() == "1"
+
+
+def told(collection, name):
+    return os.environ[name]
