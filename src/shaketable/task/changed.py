@@ -104,7 +104,8 @@ class Shaken:
             return {}
         chosen = range(len(self.trials)) if places is None else places
         qids = [self.trials[i].qid for i in chosen]
-        return drops(*(query_means(qids, values[list(chosen)]) for values in (self.before, self.after)), weights)
+        before, after = (query_means(qids, values[list(chosen)]) for values in (self.before, self.after))
+        return drops(before, after, weights)
 
     def overlaps(self, places: Sequence[int] | None = None) -> dict[str, float]:
         """The share of the first ten documents that stay, by query."""
