@@ -67,7 +67,7 @@ def audit(
     check_names(gates, *given, **where)
     if plan:
         price: Any = {"price_per_1k": price_per_1k, "seconds_per_request": seconds_per_request}
-        return show_plan(planned(*given, **where, **price), json_to)
+        return show_plan(planned(*given, **(where | price)), json_to)
     hands = st.workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
     done = st.audit(*given, **where, keep_going=keep_going, executor=hands, gated=gate)
     done = save_ruled(done, out, gates, {"fail-under": fail_under, "rules": rules, "gate": gate})

@@ -25,7 +25,8 @@ def _of(catalogue: str) -> Complete:
     def found() -> Iterable[str]:
         from shaketable import registry
 
-        return iter(getattr(registry, catalogue))
+        known: Iterable[str] = getattr(registry, catalogue)
+        return known
 
     return _names(found)
 
