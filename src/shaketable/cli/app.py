@@ -43,7 +43,9 @@ class Commands(TyperGroup):
 class App(typer.Typer):
     """A Typer all of whose commands take --quiet and --verbose."""
 
-    def command(self, name: str | None = None, **how: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def command(  # type: ignore[override]
+        self, name: str | None = None, **how: Any
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         add = super().command(name, **how)
         return lambda command: add(_heard(command))
 

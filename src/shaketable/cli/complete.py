@@ -25,7 +25,8 @@ def _of(catalogue: str) -> Complete:
     def found() -> Iterable[str]:
         from shaketable import registry
 
-        return iter(getattr(registry, catalogue))
+        names: Iterable[str] = getattr(registry, catalogue)
+        return names
 
     return _names(found)
 
