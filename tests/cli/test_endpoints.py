@@ -29,7 +29,7 @@ def test_the_doctor_visits_an_endpoint(shaketable):
     with running(Server(servers.tei)) as server:
         ended = shaketable("doctor", server.url, "--json", "out.json")
     assert ended.code == 0, ended.out
-    for words in ("dialect", "tei", "latency", "noise floor", "32/100", "between 300 and"):
+    for words in ("dialect", "tei", "latency", "noise floor", "32 of 100", "between 300 and"):
         assert words in ended.out
     findings = json.loads(Path("out.json").read_text())["findings"]
     assert {"check": "dialect", "severity": "ok"}.items() <= findings[0].items()
@@ -80,7 +80,7 @@ def test_a_function_in_a_file_is_a_ranker(shaketable, folder, tmp_path):
     (tmp_path / "elsewhere" / "my.py").write_text(source)
     ended = shaketable("rank", "--data", folder, "--ranker", "./elsewhere/my.py:fn", "--out", "a.run")
     assert ended.code == 0, ended.err
-    assert "by ./elsewhere/my.py:fn" in ended.err
+    assert "./elsewhere/my.py:fn ranked" in ended.err
     assert (
         "there is no file" in shaketable("rank", "--data", folder, "--ranker", "./no.py:fn", "--out", "b").complaint()
     )
