@@ -135,7 +135,7 @@ def unexplained(results: list[dict]) -> None:
     for result in results:
         notes = " ".join(result["notes"])
         for name in result["brief"]:
-            for column in result["tables"][name]["columns"]:
+            for column in result["tables"].get(name, {"columns": ()})["columns"]:
                 word = re.sub(r" (low|high|p)$|^(clean|robust|R) ", "", column.strip())
                 known = word in PLAIN or "@" in word or word in DETECTORS
                 assert not word or known or word in notes, (result["task"], name, column)

@@ -45,7 +45,7 @@ class Commands(TyperGroup):
 class App(typer.Typer):
     """A Typer all of whose commands take --quiet and --verbose."""
 
-    def command(  # type: ignore[override]  # whatever else typer takes is handed on
+    def command(  # type: ignore[override]
         self, name: str | None = None, **how: Any
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         add = super().command(name, **how)

@@ -66,8 +66,8 @@ def audit(
     where |= {"kinds": kinds, "limit": limit, "seed": seed, "watch": progress, "say": say}
     check_names(gates, *given, **where)
     if plan:
-        price: Any = {"price_per_1k": price_per_1k, "seconds_per_request": seconds_per_request}
-        return show_plan(planned(*given, **(where | price)), json_to)
+        where |= {"price_per_1k": price_per_1k, "seconds_per_request": seconds_per_request}
+        return show_plan(planned(*given, **where), json_to)
     hands = st.workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
     done = st.audit(*given, **where, keep_going=keep_going, executor=hands, gated=gate)
     done = save_ruled(done, out, gates, {"fail-under": fail_under, "rules": rules, "gate": gate})

@@ -25,8 +25,8 @@ def _of(catalogue: str) -> Complete:
     def found() -> Iterable[str]:
         from shaketable import registry
 
-        known: Iterable[str] = getattr(registry, catalogue)
-        return known
+        names: Iterable[str] = getattr(registry, catalogue)
+        return names
 
     return _names(found)
 
