@@ -13,6 +13,7 @@ from shaketable.score.hardware import Hardware
 from shaketable.score.processes import Processes
 from shaketable.types import Collection, Doc
 from tests.rankers.nets import tiny
+from tests.score.handing_out import bench
 from tests.toys import slates
 
 torch = pytest.importorskip("torch")
@@ -62,11 +63,17 @@ def test_a_gpu_that_is_not_there_is_refused_in_a_sentence(opened):
     assert opened().device.type == "cpu"
 
 
-def test_workers_are_told():
+def test_workers_are_told_and_nets_score_there_as_here(tmp_path):
     hands = workers(jobs=2, dtype="float16", batch_tokens=77)
     assert isinstance(hands, Processes)
     told = hands.submit(Job(chosen_there, None, (), Origin("sample"))).result()
     assert told == Hardware("auto", "float16", 77)
+    hardware.choose(Hardware())
+    name = f"hf:{tiny.bert(tmp_path / 'bert')}"
+    here, there = bench(Here(), name), bench(hands, name)
+    for qid, scores in here.run(name).items():
+        assert there.run(name)[qid] == pytest.approx(scores, abs=1e-6)
+    assert here.ranker(name).counted == there.ranker(name).counted
 
 
 def chosen_there(collection):

@@ -290,16 +290,14 @@ def _default_gate(name: str, card: Mapping[str, _Cell], own: Finding | None) -> 
         finding = worth.judged.finding
         few = finding.n < FEWEST_QUERIES
         below = finding.value < 0 and finding.p < LEVEL and not few
-        doubtful = worth.mark.word == UNCLEAR
-        status = "failed" if below else "warned" if doubtful else "held"
-        yield Ruling(NOT_BELOW, name, status, f"{shown} {_worth(worth)}.")
+        said = f"{shown} {_worth(worth)}."
+        yield Ruling(NOT_BELOW, name, "failed" if below else "warned" if worth.mark.word == UNCLEAR else "held", said)
     scored = {facet: one for facet, one in card.items() if facet_of(facet).scales}
     if scored:
         broken, hurt = ([f for f, one in scored.items() if one.mark.word == word] for word in (BREAKS, SHAKEN))
-        told = broken or hurt
-        status = "failed" if broken else "warned" if hurt else "held"
         verb = "breaks in" if broken else "is shaken in" if hurt else "breaks in none of"
-        yield Ruling(NOTHING_BREAKS, name, status, f"{shown} {verb} {_listed(_ordered(told or scored))}.")  # type: ignore[arg-type]
+        said = f"{shown} {verb} {_listed(_ordered(broken or hurt or list(scored)))}."
+        yield Ruling(NOTHING_BREAKS, name, "failed" if broken else "warned" if hurt else "held", said)
 
 
 def _headline(standings: Sequence[Standing], rulings: Sequence[Ruling]) -> str:
@@ -325,20 +323,24 @@ def _headline(standings: Sequence[Standing], rulings: Sequence[Ruling]) -> str:
 def _blows(cards: Mapping[str, Mapping[str, _Cell]], first: str, results: Sequence[Result]) -> Iterator[Blow]:
     """The worst findings: of rankers under test before the first stage, of as many facets as there are."""
     bad = [
-        (name == first, one.judged.order, name, facet, one)
-        for name, card in cards.items()
+        one
+        for card in cards.values()
         for facet, one in card.items()
         if one.mark.word in (BREAKS, SHAKEN) and (facet == EFFECTIVENESS or not _useless(card))
     ]
-    bad.sort(key=lambda entry: entry[:2])
-    seen: set[str] = set()
-    fresh = [entry for entry in bad if not (entry[3] in seen or seen.add(entry[3]))]  # type: ignore[func-returns-value]
-    again = [entry for entry in bad if entry not in fresh]
-    for _, _, name, facet, one in sorted((fresh + again)[:MOST_BLOWS], key=lambda entry: entry[:2]):
-        example = _example(name, one.judged.finding, results)
-        said = _loss(name, facet, one.judged.finding)
+
+    def order(one: _Cell) -> tuple[bool, Any]:
+        return one.mark.finding.ranker == first, one.judged.order
+
+    bad.sort(key=order)
+    worst = {one.mark.facet: one for one in reversed(bad)}
+    others = [one for one in bad if one is not worst[one.mark.facet]]
+    for one in sorted([*sorted(worst.values(), key=order), *others][:MOST_BLOWS], key=order):
+        facet, finding = one.mark.facet, one.judged.finding
+        example = _example(finding, results)
+        said = _loss(facet, finding)
         sentence = f"{said}: {_case(example)}." if example else f"{said}."
-        yield Blow(sentence, one.mark, name, example, facet_of(facet).advice)
+        yield Blow(sentence, one.mark, finding.ranker, example, facet_of(facet).advice)
 
 
 def _useless(card: Mapping[str, _Cell]) -> bool:
@@ -346,24 +348,24 @@ def _useless(card: Mapping[str, _Cell]) -> bool:
     return EFFECTIVENESS in card and card[EFFECTIVENESS].mark.word == BREAKS
 
 
-def _loss(name: str, facet: str, finding: Finding) -> str:
+def _loss(facet: str, finding: Finding) -> str:
     """What a finding says, as a sentence without its stop."""
     scale = facet_of(facet).scale(finding)
     if scale is None:
-        return f"{cell(name)}: {facet} is {_value(facet, finding)}"
+        return f"{cell(finding.ranker)}: {facet} is {_value(facet, finding)}"
     inside = finding.name.partition("(")[2].removesuffix(")")
     what = SHAKES.get(inside, inside) or finding.against
     return scale.sentence.format(
-        ranker=cell(name), loss=scale.loss(finding, finding.value), what=cell(what), of=cell(finding.against)
+        ranker=cell(finding.ranker), loss=scale.loss(finding, finding.value), what=cell(what), of=cell(finding.against)
     )
 
 
-def _example(name: str, finding: Finding, results: Sequence[Result]) -> Example | None:
+def _example(finding: Finding, results: Sequence[Result]) -> Example | None:
     """A case of the ranker from the result that has the finding, of the same shake where there is one."""
     inside = finding.name.partition("(")[2].removesuffix(")")
     for result in results:
         if finding in result.findings:
-            own = [one for one in result.examples if one.ranker == name]
+            own = [one for one in result.examples if one.ranker == finding.ranker]
             alike = [one for one in own if inside and one.shake.partition(":")[0] == inside]
             return next(iter(alike), None) if inside else next(iter(own), None)
     return None

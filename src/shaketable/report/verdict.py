@@ -59,7 +59,8 @@ def lines(answer: Answer, width: int) -> list[Line]:
 
 def _columns(answer: Answer) -> tuple[list[str], list[str]]:
     """The facets that have a column, and those of which no ranker has anything but too few queries."""
-    told, untold = [], []
+    told: list[str] = []
+    untold: list[str] = []
     for facet in answer.facets:
         marks = [one.marks[facet] for one in answer.standings if facet in one.marks]
         few = all(mark.word == UNCLEAR and mark.finding.n < FEWEST_QUERIES for mark in marks)
@@ -77,7 +78,9 @@ def _band(answer: Answer, width: int) -> list[Line]:
 
 def _gates(rulings: Sequence[Ruling], width: int) -> Iterator[Line]:
     """A line for each of the user's rules, and two for the default gate: who failed, and who is warned."""
-    shown = [(one.status, f"{one.rule}: {one.said}", 1) for one in rulings if one.rule not in DEFAULT_GATE]
+    shown: list[tuple[str, str, int]] = [
+        (one.status, f"{one.rule}: {one.said}", 1) for one in rulings if one.rule not in DEFAULT_GATE
+    ]
     shown.sort(key=lambda entry: list(STATUS_STYLES).index(entry[0]))
     if (more := len(shown) - MOST_RULES) > 0:
         shown = [*shown[:MOST_RULES], ("held", f"and {more} more, in the report", 1)]

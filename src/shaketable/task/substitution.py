@@ -581,7 +581,7 @@ def _findings(tables: Mapping[str, pd.DataFrame], goal: Goal) -> Iterator[Findin
             yield Finding(name=heading, value=row[heading], p=row[f"{heading.removeprefix('robust ')} p"], **about)
 
 
-def _arrived(targets: pd.DataFrame, row: Mapping[str, Any]) -> dict[str, float]:
+def _arrived(targets: pd.DataFrame, row: Mapping[Any, Any]) -> dict[str, float]:
     """Of each query: the share of its targets from outside the first ten that came among them, in per cent."""
     mine = targets[(targets["recipe"] == row["recipe"]) & (targets["ranker"] == row["ranker"])]
     mine = mine[mine["before"] > TOP]
