@@ -187,7 +187,9 @@ class Road:
         todo = self._look_up(asked, way, units, keys, values, on_disk) if kept else list(range(len(units)))
         weights = [way.weight(units[i]) for i in todo]
         executor = self._executor(asked.traits)
-        size = shared(asked.traits.chunk or self.chunk, sum(weights), executor.in_flight)
+        whole = asked.traits.chunk or self.chunk
+        # a chunk of a server is a request, which may cost money: that is never made smaller to keep many hands busy
+        size = whole if asked.traits.in_flight > 1 else shared(whole, sum(weights), executor.in_flight)
         # who takes several chunks at a time is a server, and to a server a chunk is one request, for one query
         queries = [way.query(units[i]) for i in todo] if asked.traits.in_flight > 1 else None
         parts = chunks(todo, weights, size, queries)
