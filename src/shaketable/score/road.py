@@ -188,7 +188,8 @@ class Road:
         weights = [way.weight(units[i]) for i in todo]
         executor = self._executor(asked.traits)
         size = asked.traits.chunk or self.chunk
-        # who takes several chunks at a time is a server, and to a server a chunk is one request, for one query
+        # who takes several chunks at a time is a server, and to a server a chunk is one request, for one query; it may
+        # cost money, so it is never made smaller to keep many hands busy
         served = asked.traits.in_flight > 1
         queries = [way.query(units[i]) for i in todo] if served else None
         size = size if served else shared(size, sum(weights), executor.in_flight)
