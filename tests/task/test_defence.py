@@ -201,7 +201,7 @@ def test_a_smoothed_ranker_has_no_displacement():
     (target,) = result.tables["targets"].to_dict("records")
     assert set(conditional["CSR@10 %"]) == {100.0 * (target["after"] <= 10)}
     assert (conditional["certified queries"] <= conditional["queries"]).all()
-    assert any("conditional success, of smoothed rankers" in note for note in result.notes)
+    assert any("'conditional success' is about smoothed rankers" in note for note in result.notes)
 
 
 def test_it_can_be_drawn():

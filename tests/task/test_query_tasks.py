@@ -117,14 +117,18 @@ class TestQueryVariation:
         assert {"misspelling", "naturality", "ordering", "paraphrasing"} <= set(
             result.tables["by category"]["category"]
         )
-        (left_out,) = [note for note in result.notes if note.startswith("Left out")]
+        (left_out,) = [note for note in result.notes if note.startswith("These methods are left out")]
         assert "word_embed_syn_swap" in left_out
         assert "back_translation" not in left_out, "models that generate are not asked for"
         human = by_method[by_method["method"] == "human"]
         assert len(human), "variants of the collection take part"
 
     def test_what_a_list_of_methods_lacks_is_named(self, bench):
-        (note,) = [n for n in QueryVariation(edits=("paper_004",)).run(bench).notes if n.startswith("Left out")]
+        (note,) = [
+            n
+            for n in QueryVariation(edits=("paper_004",)).run(bench).notes
+            if n.startswith("These methods are left out")
+        ]
         assert "word_embed_syn_swap" in note
         assert "qwerty_char_sub" not in note
 

@@ -18,6 +18,7 @@ from shaketable.data.attacked import read_attacked, write_attacked
 from shaketable.data.corpus import MemoryCorpus
 from shaketable.door.names import named_models
 from shaketable.errors import BadInput, NotApplicable, RankerFailed
+from shaketable.measure.facets import INTO_TEN
 from shaketable.measure.ranking_error import ranking_error
 from shaketable.report.gates import Bound, Seen
 from shaketable.score.road import Road
@@ -175,7 +176,10 @@ class TestTargets:
         result = attack(bench(replace(numbers, qrels={"q0": grades})))
         assert result.tables["targets"]["range"].iloc[0] == "31-40"
         assert len(result.tables["targets"]) == 7
-        said = "7 targets in 1 lists, where 9 were wanted: of the ranges of places, 2 hold relevant documents only."
+        said = (
+            "7 documents were attacked in 1 lists, where 9 were wanted: of the ranges of places to take them from, "
+            "2 hold relevant documents only."
+        )
         assert f"numbers: {said}" in result.notes
 
     def test_lists_that_are_shorter_than_the_ranges(self, numbers):
@@ -185,7 +189,8 @@ class TestTargets:
         assert sizes["q0"] == 2
         assert set(sizes.drop("q0")) == {9}
         said = (
-            "47 targets in 6 lists, where 54 were wanted: of the ranges of places, 7 lie beyond the end of their list."
+            "47 documents were attacked in 6 lists, where 54 were wanted: of the ranges of places to take them from, "
+            "7 lie beyond the end of their list."
         )
         assert f"numbers: {said}" in result.notes
 
@@ -193,7 +198,9 @@ class TestTargets:
         with pytest.raises(BadInput, match="9 ranges of places from 11 on do not fit into lists of 15 documents"):
             attack(bench(numbers, depth=15))
         few = {qid: dict(list(scores.items())[:10]) for qid, scores in numbers.candidates.items()}
-        with pytest.raises(BadInput, match=r"there is no document to attack: numbers: 0 targets in 6 lists.*list$"):
+        with pytest.raises(
+            BadInput, match=r"there is no document to attack: numbers: 0 documents were attacked in 6 lists.*list$"
+        ):
             attack(bench(replace(numbers, candidates=few)))
 
     def test_queries_are_drawn_by_the_seed(self, numbers):
@@ -314,7 +321,7 @@ class TestNumbers:
             assert targets["trials"].sum() == spent
             assert (targets["trials"] <= 1 + budget // 54).all()
         result = attack(bench(numbers, ranker), budget=7)
-        assert any("a budget of 7 trials for each recipe and ranker" in note for note in result.notes)
+        assert any("with 7 trials for each recipe and ranker" in note for note in result.notes)
         for bad in (0, -5):
             with pytest.raises(BadInput, match="budget should be 1 or more, or None"):
                 Substitution(budget=bad)
@@ -330,7 +337,7 @@ class TestGoals:
         (row,) = result.tables["attack"].to_dict("records")
         assert row["boost"] < 0
         assert row["success %"] == 100 * (targets["after"] > targets["before"]).mean()
-        assert any("the share of targets that stand strictly lower than before" in note for note in result.notes)
+        assert any("the percentage of targets that stand strictly lower than before" in note for note in result.notes)
         better = {finding.name: finding.better for finding in result.findings}
         assert better["attack success %"] == "lower"
         assert better["attack boost"] == "higher", "the deeper documents fall, the worse"
@@ -346,7 +353,9 @@ class TestGoals:
             assert row["trials"] == needed
             assert row["after"] == ends[needed - 1]
         assert (result.tables["targets"]["after"] <= 5).all()
-        assert any("the share of targets that stand better for the goal than before" in note for note in result.notes)
+        assert any(
+            "the percentage of targets that stand better for the goal than before" in note for note in result.notes
+        )
 
     def test_one_text_for_several_queries_is_a_new_document(self, numbers):
         result = attack(bench(numbers), group=2, targets=4)
@@ -440,7 +449,7 @@ class TestRankers:
         result = attack(bench(replace(numbers, qrels={})))
         assert len(result.tables["targets"]) == 54
         assert not [column for column in result.tables["damage in full"] if "RR" in column or "nDCG" in column]
-        assert {finding.name for finding in result.findings} == {"attack success %", "attack boost"}
+        assert {finding.name for finding in result.findings} == {"attack success %", "attack boost", INTO_TEN}
         assert any("Nobody judged these queries" in note for note in result.notes)
 
     def test_a_recipe_that_is_named_twice_is_used_once(self, numbers):
@@ -504,7 +513,7 @@ class TestDetection:
         result = attack(bench(numbers, Numbers(), Standing(), depth=50), targets=4, detectors=("spamicity",))
         assert (result.tables["detection in full"]["caught %"] == 0).all()
         (note,) = [note for note in result.notes if "too few" in note]
-        assert note.startswith(f"numbers, standing: their lists have fewer than {CLEAN} clean texts")
+        assert note.startswith(f"numbers, standing: the lists have fewer than {CLEAN} clean texts")
 
 
 class TestTextsOfOthers:

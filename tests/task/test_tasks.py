@@ -10,6 +10,7 @@ import pytest
 from shaketable.bench import Bench
 from shaketable.errors import BadInput, RankerFailed
 from shaketable.measure.effectiveness import score_table
+from shaketable.measure.facets import INTO_TEN
 from shaketable.registry import TASKS
 from shaketable.report.gates import Bound, Seen
 from shaketable.score.road import Road
@@ -38,7 +39,7 @@ def test_variance_is_on_average_precision(bench):
     assert table["variance of AP"][0] == pytest.approx(((row - row.mean()) ** 2).mean())
     drawn = {(figure.kind, figure.x, figure.y) for figure in result.figures}
     assert {("scatter", "AP", "gMAP"), ("scatter", "AP", "%no@10")} <= drawn  # paper 000, Fig. 3
-    assert any(note.startswith("variance of AP: ") for note in result.notes)
+    assert any(note.startswith("'variance of AP' is ") for note in result.notes)
     assert len(result.tables["per query"]) == 3 * 24
     (finding,) = [f for f in result.findings if (f.ranker, f.name) == ("bm25", "AP")]
     assert finding.value == pytest.approx(row.mean())
@@ -105,10 +106,19 @@ def test_tasks_that_need_judgements_are_left_out_and_named(collection, bench):
     results, skipped = run_tasks(unjudged, [TASKS.build(name) for name in TASKS])
     tasks = {r.task: r for r in results}
     assert list(tasks) == [
-        *("agreement", "query-attack", "query-variation", "fusion", "behaviour", "substitution", "parity"),
+        *(
+            "first-stage",
+            "agreement",
+            "query-attack",
+            "query-variation",
+            "fusion",
+            "behaviour",
+            "substitution",
+            "parity",
+        ),
     ]
     assert skipped.keys() >= {"effectiveness", "variance", "risk", "competition", "defence"}
-    assert {f.name for f in tasks["substitution"].findings} == {"attack success %", "attack boost"}
+    assert {f.name for f in tasks["substitution"].findings} == {"attack success %", "attack boost", INTO_TEN}
     for task, name in (
         ("agreement", "rbo(p=0.9)"),
         ("query-attack", "RBO(word)"),

@@ -31,6 +31,8 @@ GAIN, MORE_UNSERVED = "gain over the first stage %", "more queries without an an
 GAIN_AT_DOUBLE = "gain at double losses %"
 """Names of the findings that compare a ranker with the first stage: its first measure, the queries that are left
 without a relevant document in the first ten, and the gain where a loss counts twice."""
+INTO_TEN = "into the first ten %"
+"""The name of the finding on attacked documents from below that came among the first ten."""
 LEVEL = 0.05
 STEADY, SHAKEN, BREAKS, UNCLEAR = "steady", "shaken", "breaks", "unclear"
 WORST_FIRST = (BREAKS, SHAKEN, UNCLEAR, STEADY)
@@ -160,7 +162,7 @@ FACETS = (
         "attacked documents that reach the first ten",
         (
             Scale(
-                "into the first ten %",
+                INTO_TEN,
                 10,
                 30,
                 "{what} brings {loss:.1f} % of the attacked documents among the first ten of {ranker}",

@@ -24,7 +24,7 @@ from shaketable.errors import BadInput, NotApplicable, check, quoted
 from shaketable.measure.change import LMD, LSD, RLSD, Kendall, TopChange
 from shaketable.measure.comparison import compare
 from shaketable.measure.effectiveness import score_tables
-from shaketable.measure.facets import ATTACK
+from shaketable.measure.facets import ATTACK, INTO_TEN
 from shaketable.measure.promotion import Attempts, by_range, by_trials, promotion_row
 from shaketable.measure.ranking_error import RankingError, ranking_error
 from shaketable.measure.significance import FEWEST_QUERIES
@@ -574,7 +574,7 @@ def _findings(tables: Mapping[str, pd.DataFrame], goal: Goal) -> Iterator[Findin
         if climbing:
             ends = {"low": row[f"{INTO} low"], "high": row[f"{INTO} high"]}
             more: Any = {"against": row["recipe"], "facet": ATTACK, "values": _arrived(tables["targets"], row)}
-            yield Finding(name="into the first ten %", value=row[INTO], better="lower", **ends, **about, **more)
+            yield Finding(name=INTO_TEN, value=row[INTO], better="lower", **ends, **about, **more)
     for row in tables["damage in full"].to_dict("records"):
         about = {"ranker": row["ranker"], "n": int(row["queries"]), "where": row["recipe"] if recipes > 1 else ""}
         for heading in [str(column) for column in row if f"{str(column).removeprefix('robust ')} p" in row]:
