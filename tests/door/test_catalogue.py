@@ -113,7 +113,7 @@ def test_an_extra_that_is_not_installed(installed):
     installed("ltr")
     rows = listed("learners")
     assert rows["gbrt"] == (
-        f"{LEARNERS.summary('gbrt')} It needs what is not installed (lightgbm): pip install 'shaketable[ltr]'"
+        f"{LEARNERS.summary('gbrt')} It needs libraries that are not installed (lightgbm): pip install 'shaketable[ltr]'"
     )
     assert {name for name, line in rows.items() if "shaketable[ltr]" in line} == {"gbrt", "lambdamart", "lgbm"}
     installed("neural")
