@@ -128,7 +128,7 @@ def test_short_lists_cost_an_audit_one_task(shaketable, folder):
     assert done.code == 0
     assert "substitution was skipped: there is no document to attack" in " ".join(done.out.split())
     alone = shaketable("attack", "--data", folder, "--ranker", "bm25").complaint()
-    assert alone.startswith("there is no document to attack: bm25: 0 targets in 3 lists")
+    assert alone.startswith("there is no document to attack: bm25: 0 documents were attacked in 3 lists")
 
 
 @pytest.mark.parametrize(

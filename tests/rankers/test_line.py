@@ -190,6 +190,13 @@ def test_whoever_is_stopped_by_a_server_that_dies_is_told_what_is_kept(serve, tm
         Road(Store(tmp_path / "s.sqlite")).score(ranker, slates(100))
 
 
+@pytest.mark.parametrize("concurrency", [1, 4, 64])
+def test_a_list_is_one_request_however_many_are_in_flight(serve, concurrency):
+    server = serve(simple)
+    Road().score(HTTP(server.url, concurrency=concurrency, **KNOWN).open(NOWHERE), slates(8))
+    assert len(server.bodies) == 8
+
+
 def test_a_failure_now_and_then_does_not_end_the_asking(serve):
     server = serve(lambda nth, body: (400, "no", {}) if "7" in body["query"] else simple(nth, body))
     road = Road(go_on=True)

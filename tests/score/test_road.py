@@ -306,6 +306,8 @@ def test_chunks_may_finish_in_any_order():
 
 def test_what_is_in_flight_when_one_fails_is_kept(tmp_path):
     class Fails(Overlap):
+        in_flight = 3
+
         def score(self, slates):
             if "elm" in slates[0].query:
                 raise ValueError("no elms")
@@ -314,7 +316,7 @@ def test_what_is_in_flight_when_one_fails_is_kept(tmp_path):
 
     given = [Slate(q, (Doc("oak"), Doc("fir"))) for q in ("elm", "oak", "fir", "yew")]
     with pytest.raises(RankerFailed, match="no elms"):
-        Road(Store(tmp_path / "s.sqlite"), executor=Threads(3), chunk=2).score(Fails(), given)
+        Road(Store(tmp_path / "s.sqlite"), chunk=2).score(Fails(), given)
     again = Fails()
     Road(Store(tmp_path / "s.sqlite")).score(again, given[1:3])
     assert again.asked == 0, "two were under way, came back and were paid for"

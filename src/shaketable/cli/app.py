@@ -37,6 +37,8 @@ class Commands(TyperGroup):
         except KeyboardInterrupt as stop:  # the road says what is done, and what of it is kept
             raise Stopped(str(stop) or "stopped") from stop
         except SystemExit as end:  # not ours: commands return
+            if isinstance(end.__context__, BrokenPipeError):  # where nobody reads on, typer leaves like this
+                raise
             raise BadInput("code that you named tried to end the program") from end
 
 

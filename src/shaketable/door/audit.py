@@ -19,7 +19,6 @@ from shaketable.data.trec import write_run
 from shaketable.door.names import named_models, several
 from shaketable.door.settings import SETTINGS, settings_of, write_settings
 from shaketable.door.workers import refuse_homebound
-from shaketable.door.workers import workers as workers  # for who audits
 from shaketable.errors import BadInput, UnknownName
 from shaketable.extras import has
 from shaketable.files import home, written_whole

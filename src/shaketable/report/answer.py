@@ -377,7 +377,7 @@ def _case(example: Example) -> str:
     parts = [f"'{query}'"]
     if isfinite(example.value_before) and isfinite(example.value_after):
         parts.append(f"goes from {example.value_before:.2f} to {example.value_after:.2f}")
-    if example.document and example.place_before:
+    if example.document and example.place_before and example.place_after != example.place_before:
         after = f"to place {example.place_after}" if example.place_after else "out of the list"
         parts.append(f"document {cell(example.document, 30)} from place {example.place_before} {after}")
     return ", ".join([" ".join(parts[:2]), *parts[2:]])

@@ -187,9 +187,12 @@ class Road:
         todo = self._look_up(asked, way, units, keys, values, on_disk) if kept else list(range(len(units)))
         weights = [way.weight(units[i]) for i in todo]
         executor = self._executor(asked.traits)
-        size = shared(asked.traits.chunk or self.chunk, sum(weights), executor.in_flight)
-        # who takes several chunks at a time is a server, and to a server a chunk is one request, for one query
-        queries = [way.query(units[i]) for i in todo] if asked.traits.in_flight > 1 else None
+        size = asked.traits.chunk or self.chunk
+        # who takes several chunks at a time is a server, and to a server a chunk is one request, for one query; it may
+        # cost money, so it is never made smaller to keep many hands busy
+        served = asked.traits.in_flight > 1
+        queries = [way.query(units[i]) for i in todo] if served else None
+        size = size if served else shared(size, sum(weights), executor.in_flight)
         parts = chunks(todo, weights, size, queries)
         jobs = ((part, asked.job(way, [units[i] for i in part], self.go_on)) for part in parts)
         what = f"{way.verb} with {asked.traits.name}"
