@@ -112,9 +112,8 @@ def test_weights_that_are_there(installed, home, tmp_path, monkeypatch, place):
 def test_an_extra_that_is_not_installed(installed):
     installed("ltr")
     rows = listed("learners")
-    assert rows["gbrt"] == (
-        f"{LEARNERS.summary('gbrt')} It needs what is not installed (lightgbm): pip install 'shaketable[ltr]'"
-    )
+    missing = "It needs libraries that are not installed (lightgbm): pip install 'shaketable[ltr]'"
+    assert rows["gbrt"] == f"{LEARNERS.summary('gbrt')} {missing}"
     assert {name for name, line in rows.items() if "shaketable[ltr]" in line} == {"gbrt", "lambdamart", "lgbm"}
     installed("neural")
     rows = listed("rankers")
