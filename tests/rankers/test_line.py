@@ -193,7 +193,8 @@ def test_whoever_is_stopped_by_a_server_that_dies_is_told_what_is_kept(serve, tm
 @pytest.mark.parametrize("concurrency", [1, 4, 64])
 def test_a_list_is_one_request_however_many_are_in_flight(serve, concurrency):
     server = serve(simple)
-    Road().score(HTTP(server.url, concurrency=concurrency, **KNOWN).open(NOWHERE), slates(8))
+    apart = {**KNOWN, "pointwise": True}
+    Road().score(HTTP(server.url, concurrency=concurrency, **apart).open(NOWHERE), slates(8))
     assert len(server.bodies) == 8
 
 
