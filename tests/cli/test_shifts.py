@@ -32,7 +32,7 @@ def test_two_collections(shaketable, folders, tmp_path):
     assert result["task"] == "corpus-shift"
     assert any("away" in text for text in written["provenance"]["tasks"]), "which corpora there were is told"
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "ranksvm: drop % against the same ranker trained where it is tested" in page
+    assert "ranksvm: what it loses or gains, in per cent, against itself trained where it is tested" in page
 
 
 def test_kinds(shaketable, folders, tmp_path):

@@ -126,7 +126,7 @@ def pretrained(kind: str, folder: Path) -> Net:
 
 
 SMALL = ["dssm", "drmm", "knrm", "conv_knrm", "duet", "duet on trigrams"]
-LARGE = {"bert": (100, 0.005), "colbert": (100, 0.005), "epic": (100, 0.005), "monot5": (200, 0.003)}
+LARGE = {"bert": (100, 0.005), "colbert": (100, 0.005), "epic": (100, 0.005), "monot5": (300, 0.003)}
 """Those that begin with a checkpoint: their steps and rates."""
 
 
