@@ -82,9 +82,9 @@ def main() -> None:
         [
             prose(f"""conv_knrm on rag24 as in defence.md, trained with words replaced at random by words of their
             perturbation sets (counter-fitted GloVe), and smoothed with the same noise. {QUERIES} test queries, one
-            seed, {TARGETS} targets in each list of {SHORT}; a score is the mean of 100 draws. A surrogate for it would ask for
-            20,000 pairs of 100 draws each, so both rows are attacked with the gradients of the net itself, places of
-            the smoothed ranker deciding."""),
+            seed, {TARGETS} targets in each list of {SHORT}; a score is the mean of 100 draws. A surrogate for it would
+            ask for 20,000 pairs of 100 draws each, so both rows are attacked with the gradients of the net itself,
+            places of the smoothed ranker deciding."""),
             table([HEAD[i] for i in SHOWN], table_1),
             "## Conditional success",
             prose("""What paper 003 prints as ASR of CertDR is called conditional success rate, and not defined. By each
