@@ -67,8 +67,10 @@ class Estimate:
 
 
 def read_table(page: str, heading: str) -> list[dict[str, str]]:
-    """The first table below a heading of a page, or of the page; a row is column -> cell."""
+    """The first table below a heading of a page, or of the page; a row is column -> cell, and there may be none."""
     text = (ROOT / "docs" / "evidence" / f"{page}.md").read_text(encoding="utf-8")
+    if heading and f"\n## {heading}\n" not in text:
+        return []
     lines = iter(text.partition(f"\n## {heading}\n")[2].splitlines() if heading else text.splitlines())
     rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in _first_table(lines)]
     return [dict(zip(rows[0], cells, strict=True)) for cells in rows[2:]]
@@ -101,7 +103,8 @@ def rows() -> list[list[str]]:
     """A row for each task and measure."""
     lines = []
     for where in WHERE:
-        found = estimates(where)
+        if not (found := estimates(where)):
+            continue
         won = winners(found, where.more)
         said = won[0] if len(won) == 1 else f"not to be told: {', '.join(won)}"
         cells = [found[family].cell if family in found else "" for family in FAMILIES]
@@ -116,7 +119,8 @@ def verdicts() -> list[list[str]]:
         for where in WHERE:
             if where.task != task:
                 continue
-            found = estimates(where)
+            if not (found := estimates(where)):
+                continue
             won = winners(found, where.more)
             said = "cannot be told" if family in won else "does not hold"
             if family not in found:
