@@ -86,7 +86,8 @@ class AuditComparison:
             return f"{names} became worse: {'; '.join(self._reasons(len(tested)))}."
         if self.verdict == "not worse":
             if not any(loss for drift in tested for loss in drift.losses.values()):
-                return f"{names} is the same as before: no query has another value in any of {len(tested)} findings."
+                be = "is" if len(self.rankers) == 1 else "are"
+                return f"{names} {be} the same as before: no query has another value in any of {len(tested)} findings."
             gained = f", and {len(better)} became better" if (better := self.of("better")) else ""
             held = f"None of the {len(tested)} findings of {names} became significantly worse{gained}."
             return f"{held}{self._ruled_out()}"
