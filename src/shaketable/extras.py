@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 
@@ -39,3 +41,16 @@ def has(extra: str) -> bool:
     True
     """
     return all(installed(name) for name in libraries()[extra])
+
+
+@contextmanager
+def python_strings() -> Iterator[None]:
+    """While this lasts, pandas keeps texts as Python does.
+
+    Where pyarrow is installed it would keep them in pyarrow's memory, which has no place for half of a surrogate pair;
+    texts come from anybody, so some have one.
+    """
+    import pandas as pd
+
+    with pd.option_context("mode.string_storage", "python"):
+        yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from shaketable.extras import python_strings
 from shaketable.types import Example, Failure, Figure, Finding, Result
 
 HOSTILE = (
@@ -22,6 +23,7 @@ HOSTILE = (
 SYSTEMS = ("bm25", "ql", "rm3(base=ql)")
 
 
+@python_strings()
 def hostile() -> Result:
     """Every place that a text can stand in holds a hostile one."""
     count = len(HOSTILE)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shaketable.errors import BadInput
+from shaketable.extras import python_strings
 from shaketable.files import open_binary, written_whole
 from shaketable.report import harmless, missing
 from shaketable.report.answer import answer
@@ -258,6 +259,7 @@ def _texts(entry: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in entry.items()}
 
 
+@python_strings()
 def _frame(table: Mapping[str, Any]) -> pd.DataFrame:
     import pandas as pd
 
@@ -289,6 +291,7 @@ def _float(value: Any) -> float:
     return float("nan") if value is None else float(value)
 
 
+@python_strings()
 def _for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with its texts made harmless: a spreadsheet runs a cell that starts like a formula.
 

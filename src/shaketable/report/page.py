@@ -22,6 +22,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from shaketable.errors import MissingExtra
+from shaketable.extras import python_strings
 from shaketable.files import written_whole
 from shaketable.report import NOTHING, cell, cells, clean, is_numeric, percent
 from shaketable.report.charts import draw, page_colors
@@ -153,6 +154,7 @@ def write_page(
         out.write(page(title, summary, results, provenance, answer))
 
 
+@python_strings()
 def page(
     title: str,
     summary: Mapping[str, str],

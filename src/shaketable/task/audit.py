@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from shaketable.bench import Bench
 from shaketable.errors import BadInput, NotApplicable
+from shaketable.extras import python_strings
 from shaketable.registry import TASKS
 from shaketable.task.shifted import compared
 from shaketable.types import Model, Result, Task, beside
@@ -39,6 +40,7 @@ def usual_tasks(models: Iterable[Model] = ()) -> list[str]:
     ]
 
 
+@python_strings()
 def run_tasks(bench: Bench, tasks: Sequence[Task]) -> tuple[list[Result], dict[str, str]]:
     """Results of the tasks that apply, and for each that does not, why."""
     skipped = {TASKS.spec(task): reason for task in tasks if (reason := _idle(bench, task))}
