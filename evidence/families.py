@@ -112,6 +112,13 @@ def rows() -> list[list[str]]:
     return lines
 
 
+def answer() -> str:
+    """In how many rows one family wins alone."""
+    found = rows()
+    alone = [f"{row[-1]} in {row[0]} ({row[1]})" for row in found if row[-1] in FAMILIES]
+    return prose(f"One family wins alone in {len(alone)} of {len(found)} rows: {'; '.join(alone) or 'in none'}.")
+
+
 def verdicts() -> list[list[str]]:
     """What the paper says of each task, against each of its measures."""
     lines = []
@@ -200,6 +207,7 @@ def main() -> None:
             one. A family wins if no other family's best has an interval that overlaps with that of its best; these are
             not paired, so what is told apart is told apart with care. dense is MiniLM as it comes. For VNAP, TC and KT
             lower is better; drops are better the nearer they are to 0 or the further above."""),
+            answer(),
             table(HEAD, rows()),
             prose("""Whoever has little can lose little: dssm reaches half of the others' nDCG@10 on rag24 (neural.md),
             and its small drops under query attack are no merit."""),
