@@ -103,9 +103,16 @@ class CorpusShift:
                     "looks like a loss and is none; name a file of vectors, as in knrm(vectors='glove.txt')"
                 )
 
+    def collections(self, bench: Bench) -> pd.DataFrame:
+        """What the corpora are like, and how much of each is learned from; nothing is trained for it."""
+        corpora = self._corpora(bench)
+        qids = _judged_in(corpora, bench)
+        parts = {name: parts_of(corpus) for name, corpus in corpora.items()}
+        return _statistics(corpora, qids, *self._trainings(bench, corpora, qids), parts)
+
     def run(self, bench: Bench) -> Result:
         corpora = self._corpora(bench)
-        qids = {name: judged(corpus)[: bench.limit] for name, corpus in corpora.items()}
+        qids = _judged_in(corpora, bench)
         own, whole = self._trainings(bench, corpora, qids)
         cells = [Cell(name, name, corpus, own[name]) for name, corpus in corpora.items()]
         cells += [
@@ -270,6 +277,11 @@ def _restricted(learner: Learner, common: Sequence[str]) -> Learner:
         return learner
     parts = tuple(part for part in learner.parts if part in common)
     return replace(learner, parts=parts) if parts != learner.parts else learner
+
+
+def _judged_in(corpora: Mapping[str, Collection], bench: Bench) -> dict[str, list[str]]:
+    """The queries of each corpus that can be learned from and measured on, as many as the bench takes."""
+    return {name: judged(corpus)[: bench.limit] for name, corpus in corpora.items()}
 
 
 def _statistics(
