@@ -211,12 +211,24 @@ def _csv(rows: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[int, lis
         for at, line in rows:  # noqa: B007 - whoever reads the records wants to know how far we are
             yield line + "\n"
 
-    csv.field_size_limit(LONGEST)  # the library's own is 128 KiB, and documents are longer
+    reader = csv.reader(fed(), strict=True)
     try:
-        for cells in csv.reader(fed(), strict=True):
+        while (cells := _next_record(reader)) is not None:
             yield at, cells
     except csv.Error as error:
         raise BadInput(f"is not a line of a table ({error})", path, at) from error
+
+
+def _next_record(reader: Iterator[list[str]]) -> list[str] | None:
+    """The next record, whose cells may be longer than the library's 128 KiB, for documents are.
+
+    The limit is that of the whole process, so it is put back: others have their own idea of it.
+    """
+    usual = csv.field_size_limit(LONGEST)
+    try:
+        return next(reader, None)
+    finally:
+        csv.field_size_limit(usual)
 
 
 def _is_parquet(path: Path) -> bool:
