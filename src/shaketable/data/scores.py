@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,11 @@ def read_scores(path: Path, measure: str = "score") -> ScoreTable:
 
     Spaces around a cell do not count.
     """
-    rows = _rows(path)
+    with closing(_rows(path)) as rows:  # at once, whatever is wrong with a line
+        return _table(rows, path, measure)
+
+
+def _table(rows: Iterator[tuple[int, list[str]]], path: Path, measure: str) -> ScoreTable:
     if (first := next(rows, None)) is None:
         raise BadInput("is empty; a header of system names and a row for each topic were expected", path)
     at, header = first
@@ -47,7 +52,7 @@ def read_scores(path: Path, measure: str = "score") -> ScoreTable:
     return ScoreTable(measure, tuple(names.values()), tuple(topics), np.array(values).T)
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _rows(path: Path) -> Generator[tuple[int, list[str]]]:
     """The cells of each line; a cell that goes on over several lines has no place among scores."""
     delimiter = ""
     for at, line in lines(path):
