@@ -146,7 +146,7 @@ def _content(path: Path, place: re.Pattern[str]) -> Any:
             db.close()
         return hashlib.sha256(repr(rows).encode()).hexdigest()
     raw = path.read_bytes()
-    if path.suffix in (".json", ".html"):
+    if path.suffix in (".json", ".html", ".toml"):
         return _timeless(path.name, NUMBERED.sub(r"\1", place.sub("", raw.decode())))
     return hashlib.sha256(raw).hexdigest()
 
@@ -156,7 +156,7 @@ def _timeless(name: str, text: str) -> Any:
         return hashlib.sha256(PASSING.sub("", text).encode()).hexdigest()
     try:
         return json.loads(text, object_hook=_without_times)
-    except ValueError:  # cut off while it was being staged
+    except ValueError:  # cut off while it was being staged, or settings
         return text
 
 

@@ -109,7 +109,9 @@ def test_an_audit(seen, hostile, tmp_path):
     assert sum(harmless_cells(path, ",") for path in tables) > 500
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert not OBEYED.search(page)
-    assert not re.search(r"<script|<img|<b>", page, re.I)
+    ours = "steady|shaken|breaks|unclear|held|warned|failed"
+    assert not re.search(rf"<img|<b>(?!({ours})</b>)", page, re.I)
+    assert len(re.findall("<script", page, re.I)) == 1, "our own"
     assert "&lt;script&gt;" in page
 
 
