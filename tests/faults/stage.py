@@ -161,7 +161,7 @@ def _timeless(name: str, text: str) -> Any:
 
 
 def _without_times(entry: dict[str, Any]) -> dict[str, Any]:
-    for name in ("seconds", "spent", "checksum", "blake2b", "bytes", "remarks"):
+    for name in ("seconds", "spent", "checksum", "blake2b", "bytes", "remarks", "cautions"):  # what was repaired
         entry.pop(name, None)
     return entry
 
