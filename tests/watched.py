@@ -26,9 +26,9 @@ def asked() -> list[str]:
 
 
 def doom(who: str, after: int = 0) -> None:
-    """Whoever scores next, once `after` pairs are done, is killed: the worker, with the driver or alone."""
+    """Whoever scores next, once `after` pairs are done, is killed: the worker alone, or with it the caller."""
     home().mkdir(parents=True, exist_ok=True)
-    (home() / DEATH).write_text(f"{who} {after}")
+    (home() / DEATH).write_text(f"{who} {after} {os.getpid()}")
 
 
 @dataclass
@@ -65,13 +65,13 @@ def _meet_death() -> None:
     path = home() / DEATH
     if not path.exists():
         return
-    who, after = path.read_text().split()
+    who, after, driver = path.read_text().split()
     if len(asked()) < int(after):
         return
     if who != "everybody":
         path.unlink(missing_ok=True)
     if who == "driver":
-        os.kill(os.getppid(), signal.SIGKILL)
+        os.kill(int(driver), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import signal
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from shaketable.bench import Bench
 from shaketable.data.load import load
 from shaketable.door.audit import audit
 from shaketable.door.names import named_models
-from shaketable.score.executor import Executor
+from shaketable.score.executor import Executor, Here
 from shaketable.score.road import Road
 from shaketable.types import Run
 from tests import watched
+from tests.processes import in_a_process
 
 RANKERS = ("bm25", "watched=tests.watched:Watched", "listwise=tests.watched:Listwise")
 TASKS = (
@@ -59,3 +64,49 @@ def forget(home: Path) -> None:
     """As if nothing had been scored yet."""
     for path in (*home.glob("scores.sqlite*"), home / watched.ASKED):
         path.unlink(missing_ok=True)
+
+
+DRIVER = """
+import sys
+from shaketable import workers
+from tests import watched
+from tests.score.handing_out import results
+watched.doom("driver", after=80)
+results(workers(2, sys.argv[1] or None), tasks=["effectiveness"])
+"""
+
+
+def check_driver_killed(home: Path, ray: str | None, again: Executor) -> None:
+    """A driver that is killed in the middle leaves what is done and no worker behind; given again, it goes on."""
+    whole = results(Here(), tasks=["effectiveness"])
+    once = pairs(watched.asked())
+    forget(home)
+    assert in_a_process(DRIVER, ray or "").returncode == -signal.SIGKILL
+    done = watched.asked()
+    assert 80 <= len(done) < len(once)
+    assert all(map(is_gone, hands(done)))
+    assert results(again, tasks=["effectiveness"])["results"] == whole["results"]
+    # when the ninth chunk of ten pairs begins, four of those before it are committed: four wait beside it
+    assert len(watched.asked()) - len(done) <= len(once) - 40
+
+
+def is_gone(pid: str) -> bool:
+    """Does the process end within a while?"""
+    until = time.monotonic() + 30
+    while Path(f"/proc/{pid}/cmdline").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    return not Path(f"/proc/{pid}/cmdline").exists()
+
+
+def check_nets(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A net is asked elsewhere, and its scores are those that it has here."""
+    pytest.importorskip("torch")
+    from shaketable.rankers.nets.scoring import NeuralRanker
+
+    net = bench(Here()).fit("knrm(steps=4, every=4, lists=2, size=3, dim=8)", "train").path
+    alone = bench(Here(), net).run(net)
+    monkeypatch.setattr(NeuralRanker, "score", lambda self, slates: pytest.fail("it was asked in this process"))
+    together = bench(executor, net).run(net)
+    assert together.keys() == alone.keys()
+    for qid, scores in alone.items():
+        assert together[qid] == pytest.approx(scores, abs=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -16,7 +17,17 @@ from shaketable.score.cluster import connected
 from shaketable.score.executor import Here, Job, Origin
 from shaketable.score.shipping import arrived, shipped
 from tests import watched
-from tests.score.handing_out import bench, forget, hands, learned, pairs, results
+from tests.processes import in_a_process
+from tests.score.handing_out import (
+    bench,
+    check_driver_killed,
+    check_nets,
+    forget,
+    hands,
+    learned,
+    pairs,
+    results,
+)
 from tests.toys import Overlap
 
 SAMPLE = Origin("sample")
@@ -69,6 +80,36 @@ def test_two_workers_give_equal_results_and_one_killed_in_the_middle_changes_not
     assert not (home / watched.DEATH).exists()
     assert pairs(watched.asked()) == once
     assert len(hands(watched.asked()) - {str(os.getpid())}) >= 2
+
+
+AUDIT = """
+import json, sys
+from shaketable import workers
+from tests.score.handing_out import results
+print(json.dumps(results(workers(int(sys.argv[1]), "local"))))
+"""
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_one_worker_and_four_give_what_two_give(count, home):
+    """Ray is one cluster a process, so these have processes of their own."""
+    pytest.importorskip("ray")
+    expected = results(Here())
+    once = pairs(watched.asked())
+    forget(home)
+    done = in_a_process(AUDIT, count)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == json.loads(json.dumps(expected))
+    assert pairs(watched.asked()) == once
+    assert len(hands(watched.asked())) >= min(count, 2)
+
+
+def test_a_killed_driver_leaves_what_is_done_and_no_worker_behind(cluster, home):
+    check_driver_killed(home, "local", cluster)
+
+
+def test_nets_give_the_same_in_a_cluster(cluster, monkeypatch):
+    check_nets(cluster, monkeypatch)
 
 
 def test_learners_give_the_same_in_a_cluster(cluster, tmp_path):

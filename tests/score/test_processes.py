@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
-import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -18,8 +15,16 @@ from shaketable.score.executor import Here, Job, Origin, completed
 from shaketable.score.processes import Processes
 from shaketable.score.worker import packed
 from tests import watched
-from tests.processes import in_a_process
-from tests.score.handing_out import bench, forget, hands, learned, pairs, results
+from tests.score.handing_out import (
+    bench,
+    check_driver_killed,
+    check_nets,
+    forget,
+    hands,
+    learned,
+    pairs,
+    results,
+)
 from tests.toys import Overlap
 
 SAMPLE = Origin("sample")
@@ -73,33 +78,8 @@ def test_a_job_that_kills_every_worker_is_given_up_in_a_sentence(home, two):
         bench(two, "tests.watched:Watched").run("tests.watched:Watched")
 
 
-DRIVER = """
-from shaketable import workers
-from tests.score.handing_out import results
-results(workers(jobs=2), tasks=["effectiveness"])
-"""
-
-
 def test_a_killed_driver_leaves_what_is_done_and_no_worker_behind(home):
-    whole = results(Here(), tasks=["effectiveness"])
-    once = pairs(watched.asked())
-    forget(home)
-    watched.doom("driver", after=80)
-    assert in_a_process(DRIVER).returncode == -signal.SIGKILL
-    done = watched.asked()
-    assert 80 <= len(done) < len(once)
-    assert all(map(is_gone, hands(done)))
-    assert results(workers(jobs=2), tasks=["effectiveness"])["results"] == whole["results"]
-    # when the ninth chunk of ten pairs begins, four of those before it are committed: four wait beside it
-    assert len(watched.asked()) - len(done) <= len(once) - 40
-
-
-def is_gone(pid: str) -> bool:
-    """Does the process end within a while?"""
-    until = time.monotonic() + 30
-    while Path(f"/proc/{pid}/cmdline").exists() and time.monotonic() < until:
-        time.sleep(0.05)
-    return not Path(f"/proc/{pid}/cmdline").exists()
+    check_driver_killed(home, None, workers(jobs=2))
 
 
 def test_learners_give_the_same_elsewhere(tmp_path, two):
@@ -107,6 +87,10 @@ def test_learners_give_the_same_elsewhere(tmp_path, two):
     assert there.keys() == here.keys()
     for qid, scores in here.items():
         assert there[qid] == pytest.approx(scores, abs=1e-9), "a sum of products may differ in its last digit"
+
+
+def test_nets_give_the_same_elsewhere(two, monkeypatch):
+    check_nets(two, monkeypatch)
 
 
 def test_what_a_ranker_counts_and_remarks_comes_back(two):
