@@ -102,7 +102,7 @@ class Certificate:
             "the first K."
         )
         yield (
-            "There are four readings of a certificate. 'paper' and 'tight' take the smoothed score as exact: 'paper' "
+            "A certificate can be read in several ways. 'paper' and 'tight' take the smoothed score as exact: 'paper' "
             "compares the gap between two neighbours with the largest shift below, and 'tight' asks for each document "
             "by itself. The score is in fact a mean of random draws: 'sampled' allows for the draws of two texts, and "
             f"'whole list' for those of all texts, so that it is wrong with a probability of at most {DELTA:g}."

@@ -48,8 +48,8 @@ Vectors = NDArray[np.float64]
 
 BASELINES = ("st", "da", "at", "certdr")
 """What other defences are compared with, by name: the best of those that were measured."""
-SUCCESS = "ASR %"
-LOWER = (SUCCESS, "LSD")
+SUCCESS, BOOST = "ASR %", "boost"
+LOWER = (SUCCESS, BOOST, "LSD")
 """The measures that are better when they are lower."""
 MEASURES = ("clean RR@10", "clean RR@100", "robust RR@10", "robust RR@100", *LOWER)
 ALL = "clean RR@10, all queries"
@@ -277,8 +277,9 @@ class Defence:
         )
         yield (
             f"'{SUCCESS}' (attack success rate) is the percentage of attacked documents that stand strictly higher "
-            "than before, with the ends of its interval over queries. 'LSD' is the mean square of the places that "
-            "documents moved."
+            f"than before, with the ends of its interval over queries, and '{BOOST}' the number of places that they win "
+            "on average; where nearly every attack succeeds, it still tells defences apart. 'LSD' is the mean square "
+            "of the places that documents moved."
         )
         yield (
             "'displacement' is how far a changed text lies from its original, in the numbers of which the last layer "
@@ -320,6 +321,7 @@ def _values(
         for kind, row in zip(table.systems, table.values, strict=True):
             values[f"{kind} {table.measure}"] = dict(zip(table.topics, row.tolist(), strict=True))
     values[SUCCESS] = query_means(list(targets["query"]), 100.0 * targets["success"].to_numpy())
+    values[BOOST] = query_means(list(targets["query"]), (targets["before"] - targets["after"]).to_numpy(np.float64))
     values["LSD"] = {qid: LSD().between(ranking(clean[qid]), ranking(robust[qid])) for qid in robust}
     return {measure: values[measure] for measure in MEASURES}
 
