@@ -94,8 +94,9 @@ def main() -> None:
             table(HEAD, [*dropped(open_rag24("bm25")), *drops]),
             "## Is it more than chance?",
             prose("""Differences of nDCG@10 to the same ranker with standard training (or as it was), query by query,
-            with 95 % intervals: on the queries as they are, on the attacked ones, and of what the attack takes away. A training
-            helps against slips where the last interval lies above 0, and it costs where the first lies below."""),
+            with 95 % intervals: on the queries as they are, on the attacked ones, and of what the attack takes away. A
+            training helps against slips where the last interval lies above 0, and it costs where the first lies
+            below."""),
             table(("ranker", "attack", "as they are", "attacked", "less lost"), gains),
         ],
     )
