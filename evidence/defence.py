@@ -366,7 +366,7 @@ def make(seeds: tuple[int, ...], moved: bool) -> None:
         f"One list as {names()[name]} sees it": (f"One list as {name} sees it", f"map-{name.lower()}")
         for name in ("AT", "PIAT-ListMLE")
     }
-    curves = {figure.title: (figure.title, f"trade-off-{n}") for n, figure in enumerate(second.figures[:2], 1)}
+    curves = {figure.title: (figure.title, f"trade-off-{n}") for n, figure in enumerate(second.figures[:3], 1)}
     write_page(
         __file__,
         "Defences by training",
