@@ -127,8 +127,9 @@ def main() -> None:
             such a set that stays when a synonym is written, on average. shift: how far the score of a passage can move
             at most, of 1, if one word is replaced, and if all are. immune %: the passages whose score cannot move at
             all. With a low tau the sets of neighbours differ, and nothing can be certified; with a high one all words
-            that hang together have one set, every order is certified, and next to no word is covered. CertDR's own 0.9
-            comes to that with our vectors, which have 50 numbers."""),
+            that hang together have one set, every order is certified but for scores that tie (a sigmoid brings many
+            near 1), and next to no word is covered. CertDR's own 0.9 comes to that with our vectors, which have 50
+            numbers."""),
             table(("tau", "covered %", "q", "shift, one word", "shift, all words", "immune %"), reach()),
         ],
     )
