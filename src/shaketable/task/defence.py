@@ -277,9 +277,9 @@ class Defence:
         )
         yield (
             f"'{SUCCESS}' (attack success rate) is the percentage of attacked documents that stand strictly higher "
-            f"than before, with the ends of its interval over queries, and '{BOOST}' the number of places that they win "
-            "on average; where nearly every attack succeeds, it still tells defences apart. 'LSD' is the mean square "
-            "of the places that documents moved."
+            f"than before, with the ends of its interval over queries, and '{BOOST}' the number of places that they "
+            "win on average; where nearly every attack succeeds, it still tells defences apart. 'LSD' is the mean "
+            "square of the places that documents moved."
         )
         yield (
             "'displacement' is how far a changed text lies from its original, in the numbers of which the last layer "
