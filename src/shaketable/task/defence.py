@@ -477,7 +477,7 @@ def _trade_off(full: pd.DataFrame, swept: Mapping[str, Sequence[str]]) -> pd.Dat
     """A row for each share of the natural loss of each piat, and one for each baseline (Figure 1 of the paper)."""
     import pandas as pd
 
-    shown = ["queries", "clean RR@10", "robust RR@10", SUCCESS]
+    shown = ["queries", "clean RR@10", "robust RR@10", *LOWER]
     found = {row["defence"]: row for row in full.to_dict("records")}
     rows = [
         {"series": series, "lambda": DEFENCES.build(text).lambda_} | {name: found[text][name] for name in shown}
