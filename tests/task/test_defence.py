@@ -145,7 +145,7 @@ def test_a_sweep_of_lambda():
     for name in ("clean RR@10", "robust RR@10", "ASR %"):
         assert half[name] == rows.loc[PIAT, name], "the default is a half"
         assert standard[name] == rows.loc["st", name]
-    assert [figure.table for figure in result.figures][:2] == ["trade-off"] * 2
+    assert [figure.table for figure in result.figures][:3] == ["trade-off"] * 3
 
 
 def test_the_displacement_by_another_way():
@@ -212,7 +212,7 @@ def test_it_can_be_drawn():
     result = run(Defence(defences=("st", PIAT), lambdas=(0.8, 0.5), **HOW))
     for figure in result.figures:
         assert draw(figure, result.tables[figure.table]).startswith("<svg"), figure.title
-    assert {figure.source for figure in result.figures} == {"Liu et al. 2024, Fig. 1", "Liu et al. 2024, Fig. 2"}
+    assert {figure.source for figure in result.figures} == {"Liu et al. 2024, Fig. 1", "Liu et al. 2024, Fig. 2", ""}
     assert result.sources == {"defence": "Liu et al. 2024, Table 1"}
 
 

@@ -495,8 +495,10 @@ def _figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
     for title, y, caption in (
         ("How good clean lists are, and how good they are under attack", "robust RR@10", "Top right is best."),
         ("How good clean lists are, and how often attacks succeed", SUCCESS, "Bottom right is best."),
+        ("How good clean lists are, and how many places attacks win", BOOST, "Bottom right is best."),
     ):
-        join, source = (color, "Liu et al. 2024, Fig. 1") if swept else ("", "")
+        join = color if swept else ""
+        source = "Liu et al. 2024, Fig. 1" if swept and y != BOOST else ""
         yield Figure("scatter", name, title, "clean RR@10", y, color, caption + swept, join=join, source=source)
     for name in tables:
         if name.startswith("map of "):
