@@ -199,6 +199,22 @@ class TestFit:
         assert len(Notebook.lessons) == 1
         assert isinstance(first.open(trees()).score([Slate("oak", (Doc("oak"),))])[0], np.ndarray)
 
+    def test_what_is_in_files_that_a_learner_names_counts_and_not_their_names(self, tmp_path):
+        pytest.importorskip("torch")
+        vectors = tmp_path / "vectors.txt"
+        vectors.write_text("oak 1 0\npine 0 1\n")
+        net = "steps=1, every=1, lists=1, size=2"
+        fit = Bench(trees(), {}).fit
+        first = fit(f"knrm({net}, vectors={str(vectors)!r})")
+        vectors.write_text("oak 0 1\npine 1 0\n")
+        second = fit(f"knrm({net}, vectors={str(vectors)!r})")
+        assert first.path != second.path
+        begun = [fit(f"knrm({net}, start={model.path!r})") for model in (first, second)]
+        Path(second.path).rename(tmp_path / "away")
+        Path(first.path).rename(second.path)
+        again = fit(f"knrm({net}, start={second.path!r})")
+        assert again.path not in {model.path for model in begun}, "it begins with another net of the same name"
+
     def test_a_kept_model_that_is_damaged_is_learned_again(self):
         bench = Bench(trees(), {})
         model = bench.fit(Notebook())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from shaketable.errors import BadInput, UnknownName
 from shaketable.objects import located
-from shaketable.registry import EDITS, LEARNERS, MEASURES, RANKERS, TASKS, Catalogue, described, fits
+from shaketable.registry import EDITS, LEARNERS, MEASURES, RANKERS, TASKS, Catalogue, described, files_named, fits
 
 
 @dataclass(frozen=True)
@@ -274,3 +275,25 @@ class TestTypes:
     def test_a_list_becomes_a_tuple_where_one_is_declared(self):
         assert TOYS.build("leaf(words=['a', 'b'])") == Leaf(words=("a", "b"))
         assert hash(TOYS.build("leaf(words=['a'])"))
+
+
+def test_files_that_a_text_names_at_any_depth(tmp_path, monkeypatch, home):
+    monkeypatch.chdir(tmp_path)
+    for name in ("words.txt", "model/model.json", "model/files/net", "bare/file", "it's.txt", "a", "b"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (home / "resources" / "mine").mkdir(parents=True)
+    (home / "resources" / "mine" / "net").write_text("net")
+
+    def texts(text: str) -> list[str]:
+        return list(map(str, files_named(text)))
+
+    inner = f"counterfitted(vectors='words.txt', antonyms={'a' + os.pathsep + 'b'!r})"
+    assert texts(f"da(synonyms={inner!r}, words=3)") == ["a", "b", "words.txt"]
+    assert files_named("hf:./model") == files_named("knrm(start='./model')")
+    assert texts("knrm(start='./model')") == ["model/files/net", "model/model.json"]
+    assert texts("run:words.txt") == ["words.txt"]
+    assert texts("it's.txt") == ["it's.txt"]
+    assert files_named("bert(checkpoint='mine')") == [home / "resources" / "mine" / "net"]
+    for nothing in ("bare", "bm25", "", "knrm(vectors='absent')", "x" * 9999, "nul \0"):
+        assert files_named(nothing) == []

@@ -27,7 +27,7 @@ from shaketable.data.splits import TEST, TRAIN, Fold, folds, validation_split
 from shaketable.edit.methods import chosen
 from shaketable.edit.vary import HUMAN, Variation, vary, written
 from shaketable.errors import BadInput, Damaged, RankerFailed, ShaketableError, UnknownName, users_code
-from shaketable.files import home
+from shaketable.files import digests, home
 from shaketable.index.inverted import open_index
 from shaketable.learners.plan import Plan
 from shaketable.measure.effectiveness import score_table
@@ -36,7 +36,7 @@ from shaketable.rankers import runfile
 from shaketable.rankers.folder import MODEL, SCHEMA, opened, refuse_taken, tidy
 from shaketable.rankers.saved import Saved
 from shaketable.rankers.similarity import judge_for
-from shaketable.registry import EDITS, LEARNERS, RANKERS
+from shaketable.registry import EDITS, LEARNERS, RANKERS, files_named
 from shaketable.score.executor import Job, Origin, completed
 from shaketable.score.road import Road, Traits
 from shaketable.text.tokens import Tokenizer
@@ -576,7 +576,14 @@ class Bench:
         return True
 
     def _place(self, learner: Learner, train: Sequence[str], valid: Sequence[str], plan: Plan | None) -> Path:
-        parts = (SCHEMA, LEARNERS.spec(learner), plan.fingerprint if plan else "", self.collection.fingerprint)
+        text = LEARNERS.spec(learner)
+        parts = (
+            SCHEMA,
+            text,
+            digests(files_named(text)),
+            plan.fingerprint if plan else "",
+            self.collection.fingerprint,
+        )
         return home() / "models" / fingerprint(*parts, train, valid, self.seed, self.depth, self.first_stage)
 
     def _test_lists(self, model: Saved, fold: Fold) -> Run:

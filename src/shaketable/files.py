@@ -16,7 +16,7 @@ import shutil
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import blake2b, file_digest
@@ -499,6 +499,15 @@ def digest(path: Path) -> str:
     """Names the content of a file."""
     with path.open("rb") as raw:
         return file_digest(raw, lambda: blake2b(digest_size=16)).hexdigest()
+
+
+def digests(paths: Iterable[Path]) -> list[str]:
+    """Names the content of files, in the order of their paths; one that cannot be read is refused in a sentence."""
+    found = []
+    for path in sorted(set(paths)):
+        with reading(path):
+            found.append(digest(path))
+    return found
 
 
 def sealed(about: Mapping[str, Any]) -> str:

@@ -12,19 +12,25 @@ import ast
 import dataclasses
 import importlib
 import inspect
+import os
 import re
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from shaketable.errors import BadInput, UnknownName, users_code
+from shaketable.files import home
 from shaketable.objects import OBJECT, located
 
 LONGEST = 10_000
 """Characters of a text that describes a thing; nobody writes more, and Python's reader has trouble with far more."""
+QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+"""A string inside a text, as Python writes it."""
 
 
 @dataclass(frozen=True)
@@ -293,6 +299,29 @@ def _shown(value: Any) -> str:
 
 ENDPOINT = r"https?://.+|(?:localhost|[\w-]+(?:\.[\w-]+)*|\[[0-9a-f:]+\]):\d+(?:/.*)?|localhost/.*"
 """How the address of an endpoint looks; without a scheme it has a port, or is on this machine."""
+
+
+def files_named(text: str) -> list[Path]:
+    """The files that a text speaks of, or a text inside it: itself, or behind a colon; of a folder all that it holds.
+
+    A folder is one that is written with a slash, as model folders are. What is not there is not named.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     source = f"listed({file.name!r})"
+    ...     files_named(f"da(synonyms={source!r})") == [Path(file.name)]
+    True
+    """
+    words = filter(None, [text, text.partition(":")[2], *text.split(os.pathsep)])
+    places = [os.path.join(place, word) for word in words for place in ("", home() / "resources")]
+    found = {Path(place) for place in places if os.path.isfile(place)}
+    folders = [Path(place) for place in places if "/" in place and os.path.isdir(place)]
+    found |= {file for folder in folders for file in folder.rglob("*") if file.is_file()}
+    for quoted in QUOTED.findall(text):
+        with suppress(SyntaxError, ValueError):  # a quote may be part of a name
+            found |= set(files_named(ast.literal_eval(quoted)))
+    return sorted(found)
+
 
 RANKERS = Catalogue(
     "ranker",

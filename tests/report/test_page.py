@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import shaketable as st
 from shaketable.report.glossary import TERMS
 from shaketable.report.page import MOST_BYTES, write_page
 from shaketable.types import Figure, Result
@@ -226,3 +227,17 @@ def test_empty_and_missing_values(tmp_path: Path) -> None:
 
 def test_no_results_at_all(tmp_path: Path) -> None:
     assert "An audit" in Reader(page(tmp_path)).texts
+
+
+def test_where_nothing_makes_an_answer_no_ranker_is_spoken_of(tmp_path: Path) -> None:
+    """A list of what was not measured is no answer."""
+    st.audit("sample", ["ql", "rm3"], "agreement", limit=4, runs=False).save(tmp_path / "audit")
+    text = (tmp_path / "audit" / "report.html").read_text(encoding="utf-8")
+    assert "Nothing was measured that an answer could be made of" in text
+    assert "was not measured" not in text
+
+
+def test_one_query_is_one(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"query": ["q1", "q1"], "x": [1.0, 2.0], "y": [1.0, 2.0]})
+    text = page(tmp_path, Result("t", "What?", {"points": frame}, (Figure("scatter", "points", "Points", "x", "y"),)))
+    assert "It shows one query." in text

@@ -29,7 +29,8 @@ from shaketable.attacks.target import Scored, Target
 from shaketable.chance import draws_for
 from shaketable.data.attacked import read_attacked, write_attacked
 from shaketable.errors import BadInput
-from shaketable.files import home, written_whole
+from shaketable.files import digests, home, written_whole
+from shaketable.registry import files_named
 from shaketable.score.road import settled
 from shaketable.types import (
     Attack,
@@ -165,7 +166,8 @@ class Making:
     def path(self) -> Path:
         """Where they are kept."""
         docnos = [(qid, tuple(some)) for qid, some in self.documents.items()]
-        parts = (SCHEMA, self.mark, self.collection.fingerprint, self.recipe, docnos, self.seed)
+        recipe = self.recipe, digests(files_named(self.recipe))
+        parts = (SCHEMA, self.mark, self.collection.fingerprint, recipe, docnos, self.seed)
         return home() / "adversaries" / f"{fingerprint(*parts)}.jsonl"
 
     def run(self, say: Callable[[str], None] = lambda message: None) -> Kept:

@@ -87,7 +87,8 @@ class Augmented(_ForNets):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        return (*files_read(self.lists), *([Path(self.path)] if self.path else ()))
+        attacked = [Path(self.path)] if self.path else []
+        return (*files_read(self.lists), *attacked, *getattr(SYNONYMS.build(self.synonyms), "files", ()))
 
     def source(self, lessons: Lessons, size: int) -> tuple[Source, Qrels]:
         source, qrels = self.lists.source(lessons, size)

@@ -166,11 +166,3 @@ def _recorded(run: Run, name: str, collection: Collection) -> Rival:
         return np.array([known.get(doc.text, least - max(1.0, abs(least))) for doc in slate.docs])
 
     return scores
-
-
-def files_of(texts: Sequence[str]) -> list[Path]:
-    """The files that baselines are read from: what is learned depends on what is in them."""
-    named = [
-        Path(value) for kind, _, value in (text.partition(":") for text in texts) if kind in ("run", "scores", "model")
-    ]
-    return [file for path in named for file in (sorted(path.iterdir()) if path.is_dir() else [path])]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -19,8 +18,8 @@ from shaketable.data.letor import Letor
 from shaketable.data.splits import held_out
 from shaketable.edit.vary import refuse_documents_edit
 from shaketable.errors import BadInput, check
-from shaketable.files import reading
-from shaketable.learners.baselines import Baselines, Rival, files_of, read_baselines, read_rivals
+from shaketable.files import digests
+from shaketable.learners.baselines import Baselines, Rival, read_baselines, read_rivals
 from shaketable.learners.samples import (
     Judged,
     Ordered,
@@ -32,7 +31,7 @@ from shaketable.learners.samples import (
     sentence_lists,
     teach,
 )
-from shaketable.registry import EDITS, RANKERS, Catalogue
+from shaketable.registry import EDITS, RANKERS, Catalogue, files_named
 from shaketable.score.road import retrieve
 from shaketable.types import Collection, Qrels, Ranker, Retriever, Run, fingerprint, ranking
 
@@ -314,8 +313,6 @@ class Plan:
     @property
     def fingerprint(self) -> str:
         """Names the plan and what is in the files that it speaks of."""
-        digests = []
-        for path in (*files_of(self.baselines), *files_read(self.lists)):
-            with reading(path), path.open("rb") as raw:
-                digests.append(file_digest(raw, lambda: blake2b(digest_size=16)).hexdigest())
-        return fingerprint(self.spec, digests)
+        texts = LISTS.spec(self.lists), *self.baselines
+        named = [path for text in texts for path in files_named(text)]
+        return fingerprint(self.spec, digests([*named, *files_read(self.lists)]))

@@ -267,12 +267,18 @@ def _drawing(result: Result, figure: Figure, colors: Mapping[str, str]) -> _Draw
 def _rests_on(table: pd.DataFrame) -> str:
     """How many queries the numbers of a table rest on, in a sentence."""
     if QUERY in table:
-        return f"It shows {table[QUERY].nunique()} queries."
+        return f"It shows {_queries(table[QUERY].nunique())}."
     counts = table[TEXTS].dropna() if TEXTS in table else ()
     if not len(counts):
         return ""
     least, most = int(min(counts)), int(max(counts))
-    return f"Each number rests on {least} queries." if least == most else f"Numbers rest on {least} to {most} queries."
+    return (
+        f"Each number rests on {_queries(least)}." if least == most else f"Numbers rest on {least} to {most} queries."
+    )
+
+
+def _queries(count: int) -> str:
+    return "one query" if count == 1 else f"{count} queries"
 
 
 def _detail(name: str, frame: pd.DataFrame, result: Result) -> tuple[str, tuple[str, ...]]:

@@ -185,7 +185,7 @@ class Defence:
             "What does a defence cost, and what does it buy?",
             tables,
             tuple(_figures(tables)),
-            (*dict.fromkeys(notes), *self._notes(tables)),
+            (*_together(dict.fromkeys(notes), list(groups)), *self._notes(tables)),
             tuple(_findings(tables["defence"])),
             failures=tuple(failure for one in measured for failure in one.result.failures),
             brief=("defence", "trade-off"),
@@ -277,9 +277,9 @@ class Defence:
         )
         yield (
             f"'{SUCCESS}' (attack success rate) is the percentage of attacked documents that stand strictly higher "
-            f"than before, with the ends of its interval over queries, and '{BOOST}' the number of places that they win "
-            "on average; where nearly every attack succeeds, it still tells defences apart. 'LSD' is the mean square "
-            "of the places that documents moved."
+            f"than before, with the ends of its interval over queries, and '{BOOST}' the number of places that they "
+            "win on average; where nearly every attack succeeds, it still tells defences apart. 'LSD' is the mean "
+            "square of the places that documents moved."
         )
         yield (
             "'displacement' is how far a changed text lies from its original, in the numbers of which the last layer "
@@ -304,6 +304,21 @@ class Defence:
             )
         if count < FEWEST_QUERIES:
             yield f"There are fewer than {FEWEST_QUERIES} queries: nothing is marked as significant."
+
+
+def _together(notes: Iterable[str], texts: Sequence[str]) -> Iterator[str]:
+    """Notes, each once: what is said of several defences names all of them before it.
+
+    >>> list(_together(["st: it is slow.", "a word", "at: it is slow."], ["st", "at", "da"]))
+    ['st, at: it is slow.', 'a word']
+    """
+    names: dict[str, list[str]] = {}
+    for note in notes:
+        name = next((text for text in texts if note.startswith(f"{text}: ")), "")
+        names.setdefault(note.removeprefix(f"{name}: "), []).extend(filter(None, [name]))
+    for note, some in names.items():
+        named = "each of the models" if 1 < len(some) == len(texts) else ", ".join(some)
+        yield f"{named}: {note}" if some else note
 
 
 def _values(
