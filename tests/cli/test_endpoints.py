@@ -101,6 +101,14 @@ def test_a_server_that_fails_on_some_is_told_as_a_share(shaketable, folder):
     assert "2 of 3 queries" in ended.err
 
 
+INTERRUPTIBLE = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who starts tests in the background has it ignored
+from shaketable.cli import main
+main()
+"""
+
+
 def test_control_c_tells_the_truth(tmp_path):
     """What it says has come is there the next time, and nobody waits for what has not."""
 
@@ -113,7 +121,7 @@ def test_control_c_tells_the_truth(tmp_path):
     with running(Server(slowly)) as server:
         spec = f"mine=http(url='{server.url}', concurrency=3, timeout=90)"
         words = ["rank", "--ranker", spec, "--depth", "5", "--limit", "30", "--out", str(tmp_path / "a.run")]
-        command = [sys.executable, "-c", "from shaketable.cli import main; main()", *words]
+        command = [sys.executable, "-c", INTERRUPTIBLE, *words]
         victim = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, encoding="utf-8")
         while len(server.bodies) < 15 and victim.poll() is None:
             time.sleep(0.01)
