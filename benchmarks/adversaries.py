@@ -17,11 +17,11 @@ import time
 from pathlib import Path
 
 from attacks import collection, write_synonyms
-from shaketable.bench import Bench
-from shaketable.defend.adversaries import Examples
-from shaketable.registry import LEARNERS
-from shaketable.task.defending import attack_on
-from shaketable.types import Slate
+from shaketable.core.documents import Slate
+from shaketable.core.registries import LEARNERS
+from shaketable.defences.adversarial_examples import ExampleSpec
+from shaketable.defences.training import build_example_generator
+from shaketable.experiment import Experiment
 
 MINUTES = 30.0
 
@@ -38,10 +38,12 @@ def main() -> None:
         qids = list(texts.queries)
         judged = {qid: {f"d{number}": 1} for number, qid in enumerate(qids)}
         texts = type(texts)(texts.name, texts.docs, texts.queries, judged)
-        bench = Bench(texts, {})
-        model = bench.fit(LEARNERS.build("conv_knrm(steps=1, every=1, text_length=100)"), qids[:-1], valid=qids[-1:])
+        experiment = Experiment(texts, {})
+        model = experiment.fit(
+            LEARNERS.build("conv_knrm(steps=1, every=1, text_length=100)"), qids[:-1], valid=qids[-1:]
+        )
         recipe = f"white_wsra(words=20, synonyms={f'listed({str(synonyms)!r})'!r})"
-        making = attack_on(bench, model, Examples(recipe, 10, 0), qids[:-1], qids[-1:])
+        making = build_example_generator(experiment, model, ExampleSpec(recipe, 10, 0), qids[:-1], qids[-1:])
         started = time.perf_counter()
         kept = making.run(print)
         seconds = time.perf_counter() - started
@@ -51,7 +53,10 @@ def main() -> None:
         ranker.score([Slate(texts.queries[qids[0]].text, tuple(docs))])
         alone = (time.perf_counter() - started) / len(docs) * kept.cost.pairs
     share = seconds / 60 / MINUTES
-    print(f"{kept.documents:,} documents, {kept.changed:,} with a higher score, {kept.cost.pairs:,} pairs asked for")
+    print(
+        f"{kept.document_count:,} documents, {kept.changed_count:,} with a higher score, {kept.cost.pairs:,} pairs "
+        "asked for"
+    )
     print(f"{seconds / 60:.1f} minutes, {share:.2f} of the limit of {MINUTES:g}; "
           f"the ranker alone takes {alone / 60:.1f} for as many pairs")  # fmt: skip
     sys.exit(queries == 200 and share > 1)

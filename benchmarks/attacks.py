@@ -38,23 +38,24 @@ import torch
 from generated import zipf_texts
 from torch.nn.functional import normalize
 
-from shaketable.attacks.drive import drive
 from shaketable.attacks.goals import Promote
+from shaketable.attacks.runner import run_attacks
+from shaketable.attacks.setup import draw_targets, split_rank_range
 from shaketable.attacks.target import Target
-from shaketable.attacks.wording import Wording
+from shaketable.attacks.tokenized_document import TokenizedDocument
 from shaketable.attacks.wsra import WSRA, WordSubstitution
-from shaketable.data.corpus import MemoryCorpus
+from shaketable.core.attack_types import AttackCase, RankQuery
+from shaketable.core.documents import Collection, Doc, Query, Slate, rank_docnos
+from shaketable.core.registries import LEARNERS, SYNONYMS
+from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.rankers.lexical import BM25
-from shaketable.rankers.nets.bert import CrossEncoder
-from shaketable.rankers.nets.gradients import Gradients
-from shaketable.rankers.nets.scoring import TOKENS, NeuralRanker, batches, ranker_of
-from shaketable.rankers.nets.shapes import BertShape
-from shaketable.rankers.nets.words import same_words
-from shaketable.registry import LEARNERS, SYNONYMS
-from shaketable.score.road import Road
-from shaketable.score.store import Store
-from shaketable.task.campaign import aims, ranges
-from shaketable.types import Ask, Case, Collection, Doc, Query, Slate, ranking
+from shaketable.rankers.neural.bert import CrossEncoder
+from shaketable.rankers.neural.gradients import Gradients
+from shaketable.rankers.neural.scoring import TOKENS_PER_BATCH, NeuralRanker, make_batches, make_ranker
+from shaketable.rankers.neural.shapes import BertShape
+from shaketable.rankers.neural.words import match_words
+from shaketable.scoring.engine import ScoringEngine
+from shaketable.scoring.store import Store
 
 FASTER, OF_BARE, ADDED = 4.0, 0.9, 0.1
 DOCS, WORDS, DEPTH, TARGETS, SYNONYMS_EACH = 2000, (30, 90), 100, 9, 10
@@ -98,26 +99,26 @@ class Stage:
     """A target, whose lists are known, and the documents to attack in them."""
 
     target: Target
-    cases: list[Case]
+    cases: list[AttackCase]
     ranker: Timed
 
     @classmethod
     def of(cls, texts: Collection, ranker: NeuralRanker, store: Path, depth: int = DEPTH) -> Stage:
-        road, timed = Road(Store(store)), Timed(ranker)
-        target = Target(lambda slates: road.score(timed, slates), True, ranker.noise)
+        engine, timed = ScoringEngine(Store(store)), Timed(ranker)
+        target = Target(lambda slates: engine.score(timed, slates), True, ranker.noise)
         found = BM25().open(texts).search([query.text for query in texts.queries.values()], depth)
-        orders = {qid: ranking(scores) for qid, scores in zip(texts.queries, found, strict=True)}
+        orders = {qid: rank_docnos(scores) for qid, scores in zip(texts.queries, found, strict=True)}
         lists = {
             qid: (Slate(texts.queries[qid].text, tuple(texts.docs[docno] for docno in order)), order)
             for qid, order in orders.items()
         }
-        target.read(lists)
+        target.read_lists(lists)
         drawn = [
             aim
-            for pool in target.pools.values()
-            for aim in aims(pool.listing, {}, ranges(TARGETS, depth), seed=0, any_grade=True)
+            for pool in target.target_lists.values()
+            for aim in draw_targets(pool.target_ranking, {}, split_rank_range(TARGETS, depth), seed=0, any_grade=True)
         ]
-        return cls(target, target.cases([(aim.docno, aim.doc, [aim.qid]) for aim in drawn], Promote()), timed)
+        return cls(target, target.build_cases([(aim.docno, aim.doc, [aim.qid]) for aim in drawn], Promote()), timed)
 
 
 @dataclass
@@ -134,7 +135,7 @@ class Noted:
                 wanted = steps.send(answer)
             except StopIteration:
                 return
-            if isinstance(wanted, Ask):
+            if isinstance(wanted, RankQuery):
                 self.trials[case.name].append(list(wanted.docs))
             answer = yield wanted
 
@@ -147,7 +148,7 @@ class Replayed:
 
     def steps(self, case, draws):
         for docs in self.trials[case.name]:
-            yield Ask(docs)
+            yield RankQuery(docs)
 
 
 def timed(call) -> tuple[Any, float]:
@@ -157,7 +158,7 @@ def timed(call) -> tuple[Any, float]:
     return answer, time.process_time() - started
 
 
-def one_by_one(case: Case, target: Target, net, surrogate, attack: WordSubstitution) -> int:
+def one_by_one(case: AttackCase, target: Target, net, surrogate, attack: WordSubstitution) -> int:
     """The place that a document comes to in a plain loop."""
     settings, query, text = attack.settings, case.query, case.doc.text
     table = surrogate.words.weight.detach()
@@ -174,13 +175,13 @@ def one_by_one(case: Case, target: Target, net, surrogate, attack: WordSubstitut
         moved = moved.clone().requires_grad_()
         vectors = surrogate.vectors(ids)[0].detach().index_add(0, torch.from_numpy(at), moved[slots])
         near = normalize(surrogate.vectors(asked).detach(), dim=2) @ normalize(vectors[None], dim=2).transpose(1, 2)
-        near = near.masked_fill(same_words(asked, ids), 1.0)
+        near = near.masked_fill(match_words(asked, ids), 1.0)
         score = surrogate.combine(surrogate.kernels(near, asked != 0, ids != 0))[0, 0]
         loss = (1 - score + rivals).clamp(min=0).sum()
         return torch.autograd.grad(loss, moved)[0]
 
     with torch.no_grad():
-        others = [(query, doc.text) for doc in case.lists[0].others(case.docno)[: settings.rivals]]
+        others = [(query, doc.text) for doc in case.lists[0].get_other_documents(case.docno)[: settings.rivals]]
         rivals = surrogate(**surrogate.collate(surrogate.prepare(others)))
     importance = None
     for _ in range(settings.steps):
@@ -197,22 +198,22 @@ def one_by_one(case: Case, target: Target, net, surrogate, attack: WordSubstitut
     matter = {word: max((importance[slot] for slot in some), default=0.0) for word, some in words.items()}
     replacements: dict[str, str] = {}
     for word in sorted(filter(matter.get, matter), key=lambda word: -matter[word])[: settings.words]:
-        synonyms = attack.synonyms.of(word)
+        synonyms = attack.synonyms.lookup(word)
         known = [(s, surrogate.vocabulary.ids(s)) for s in synonyms]
         known = [(s, number[0]) for s, number in known if len(number) == 1 and number[0] < len(table)]
         if known:
             cosines = normalize(table[[number for _, number in known]]) @ after[words[word]].mean(0)
             replacements[word] = known[int(cosines.argmax())][0]
 
-    pool = target.pools[case.lists[0].qid]
-    rest = np.delete(pool.scores, pool.numbers[case.docno])
-    wording, changes, best = Wording(case.doc), {}, case.places[0]
+    pool = target.target_lists[case.lists[0].qid]
+    rest = np.delete(pool.scores, pool.index_by_docno[case.docno])
+    wording, changes, best = TokenizedDocument(case.doc), {}, case.ranks[0]
     for word, new in replacements.items():
         offers = []
-        for n in range(min(settings.words - len(changes), len(wording.places[word]))):
-            more = changes | dict.fromkeys(wording.places[word][: n + 1], new)
+        for n in range(min(settings.words - len(changes), len(wording.occurrences[word]))):
+            more = changes | dict.fromkeys(wording.occurrences[word][: n + 1], new)
             with torch.no_grad():
-                score = net(**net.collate(net.prepare([(query, wording.put(more).text)]))).item()
+                score = net(**net.collate(net.prepare([(query, wording.substitute(more).text)]))).item()
             offers.append((1 + int((rest > score).sum()), more))
         if offers and (place := min(offers, key=lambda offer: offer[0]))[0] < best:
             best, changes = place
@@ -228,13 +229,13 @@ def together(stage: Stage, net, surrogate, synonyms: Path, every: int) -> tuple[
     attack = WordSubstitution(WSRA(), Gradients(surrogate), source, ())
     noted = Noted(attack)
     stage.ranker.seconds = 0.0
-    outcomes, ours = timed(lambda: drive(noted, stage.cases, stage.target))
+    outcomes, ours = timed(lambda: run_attacks(noted, stage.cases, stage.target))
 
     doubled = deepcopy(surrogate).double().eval()
     some = range(0, len(stage.cases), every)
     places, theirs = timed(lambda: [one_by_one(stage.cases[i], stage.target, net, doubled, attack) for i in some])
     reached = [outcomes[i].after[0] for i in some]
-    before = [stage.cases[i].places[0] for i in some]
+    before = [stage.cases[i].ranks[0] for i in some]
     won, plainly = (float(np.mean(np.less(after, before))) for after in (reached, places))
     if won != plainly:
         sys.exit(f"not the same attack: {won:.1%} of the documents climb, {plainly:.1%} in the plain loop")
@@ -251,9 +252,9 @@ def together(stage: Stage, net, surrogate, synonyms: Path, every: int) -> tuple[
 def pairs(texts: Collection, noted: Noted, folder: Path, turns: int) -> float:
     """Trials of a cross-encoder by the driver, in pairs a second, over its bare forward passes, which take turns."""
     torch.manual_seed(0)
-    net, bare_net = (CrossEncoder.pretrained("minilm", BertShape(), fresh=True).eval() for _ in range(2))
+    net, bare_net = (CrossEncoder.from_checkpoint("minilm", BertShape(), fresh=True).eval() for _ in range(2))
     few = Collection("few", texts.docs, dict(list(texts.queries.items())[: AT_A_TIME * turns]))
-    stage = Stage.of(few, ranker_of("bert(minilm)", "benchmark", net, texts.docs), folder / "bert.sqlite", SHORT)
+    stage = Stage.of(few, make_ranker("bert(minilm)", "benchmark", net, texts.docs), folder / "bert.sqlite", SHORT)
     known: dict[str, list[list[list[Doc]]]] = defaultdict(list)
     for (_, qid), trials in noted.trials.items():
         known[qid].append(trials[:2])
@@ -262,10 +263,10 @@ def pairs(texts: Collection, noted: Noted, folder: Path, turns: int) -> float:
     for turn in range(turns):
         qids = list(few.queries)[AT_A_TIME * turn : AT_A_TIME * (turn + 1)]
         cases = [case for case in stage.cases if case.lists[0].qid in qids]
-        replayed = Replayed({case.name: known[case.lists[0].qid].pop() for case in cases})
-        asked = {(case.query, doc.text) for case in cases for docs in replayed.trials[case.name] for doc in docs}
+        replayed = Replayed({case.key: known[case.lists[0].qid].pop() for case in cases})
+        asked = {(case.query, doc.text) for case in cases for docs in replayed.trials[case.key] for doc in docs}
         prepared = bare_net.prepare(sorted(asked))
-        parts = batches([row.length for row in prepared], TOKENS["cpu"])
+        parts = make_batches([row.length for row in prepared], TOKENS_PER_BATCH["cpu"])
         ready = [bare_net.collate([prepared[i] for i in part]) for part in parts]
 
         def bare(ready=ready) -> None:
@@ -275,7 +276,7 @@ def pairs(texts: Collection, noted: Noted, folder: Path, turns: int) -> float:
 
         contestants = {
             "bare": bare,
-            "driven": lambda cases=cases, replayed=replayed: drive(replayed, cases, stage.target),
+            "driven": lambda cases=cases, replayed=replayed: run_attacks(replayed, cases, stage.target),
         }
         for name in list(contestants)[:: 1 if turn % 2 else -1]:
             spent[name].append(timed(contestants[name])[1])
@@ -291,7 +292,7 @@ def overhead(stages: Iterable[Stage], noted: Noted) -> float:
     shares = []
     for stage in stages:
         stage.ranker.seconds = 0.0
-        _, whole = timed(lambda stage=stage: drive(Replayed(noted.trials), stage.cases, stage.target))
+        _, whole = timed(lambda stage=stage: run_attacks(Replayed(noted.trials), stage.cases, stage.target))
         shares.append(whole / stage.ranker.seconds - 1)
     trials = sum(len(docs) for some in noted.trials.values() for docs in some)
     print(
@@ -312,7 +313,7 @@ def main() -> int:
         write_synonyms(texts, folder / "synonyms.tsv")
 
         def stage(number: int) -> Stage:
-            ranker = ranker_of("conv_knrm", "benchmark", net, texts.docs)
+            ranker = make_ranker("conv_knrm", "benchmark", net, texts.docs)
             return Stage.of(texts, ranker, folder / f"{number}.sqlite")
 
         faster, noted = together(stage(0), net, surrogate, folder / "synonyms.tsv", 1 if quick else 4)

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from shaketable.files import home
-from shaketable.score.executor import Here, Origin
+from shaketable.core.home import home_folder
+from shaketable.executors.base import RemoteSpec, SerialExecutor
 
 PAIR = 0.02  # seconds of processor time
 SPEED_UP, OVERHEAD = 1.7, 0.05
@@ -42,14 +42,14 @@ class Spending:
         while time.thread_time() < until:
             pass
         row = (os.getpid(), begun, time.time(), time.process_time(), own)
-        with (home() / LOG).open("a") as out:
+        with (home_folder() / LOG).open("a") as out:
             out.write(" ".join(map(str, row)) + "\n")
         return scores
 
 
 def logged() -> list[list[float]]:
     """What was written down, and forgotten now."""
-    path = home() / LOG
+    path = home_folder() / LOG
     rows = [list(map(float, line.split())) for line in path.read_text().splitlines()]
     path.unlink()
     return rows
@@ -59,8 +59,8 @@ def asked(queries: int, mark: str):
     """Slates of the sample's documents; another mark makes other queries."""
     from itertools import islice
 
-    from shaketable.data.load import load
-    from shaketable.types import Slate
+    from shaketable.core.documents import Slate
+    from shaketable.datasets.load import load
 
     docs = tuple(doc for _, doc in islice(load("sample").docs.items(), DOCUMENTS))
     return [Slate(f"query {mark} {number}", docs) for number in range(queries)]
@@ -78,9 +78,9 @@ class Spent:
     """Beyond its own time, between the first and the last job of each process; `within` is the own time there."""
     within: float = 0.0
 
-    def add(self, road, slates, here: bool) -> None:
+    def add(self, engine, slates, here: bool) -> None:
         started, spent = time.perf_counter(), time.process_time()
-        road.score(Spending(), slates, origin=Origin("sample", f"{Path(__file__).resolve()}:Spending"))
+        engine.score(Spending(), slates, origin=RemoteSpec("sample", f"{Path(__file__).resolve()}:Spending"))
         self.clock += time.perf_counter() - started
         rows = logged()
         own = sum(row[4] for row in rows)
@@ -105,17 +105,21 @@ def main() -> None:
     queries = 6 if parser.parse_args().quick else 24
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"SHAKETABLE_HOME": folder, "RAY_worker_niceness": "0"}  # else Ray's workers yield to all others
-        from shaketable import workers
-        from shaketable.score.road import Road
-        from shaketable.score.store import Store
+        from shaketable import make_executor
+        from shaketable.scoring.engine import ScoringEngine
+        from shaketable.scoring.store import Store
 
-        hands = {HERE: Here(), "two workers": workers(2, RAY), "one worker": workers(2, RAY, cpus=2)}
-        roads = {n: Road(Store(Path(folder) / f"{n}.sqlite"), executor=one) for n, one in hands.items()}
+        hands = {
+            HERE: SerialExecutor(),
+            "two workers": make_executor(2, RAY),
+            "one worker": make_executor(2, RAY, cpus=2),
+        }
+        roads = {n: ScoringEngine(Store(Path(folder) / f"{n}.sqlite"), executor=one) for n, one in hands.items()}
         found = {name: Spent() for name in hands}
         Spent().add(roads["two workers"], asked(8, "first"), False)  # workers start, and open the ranker
         for turn in range(TURNS):  # in turns, since other programs come and go
-            for name, road in roads.items():
-                found[name].add(road, asked(queries, f"{name} {turn}"), name == HERE)
+            for name, engine in roads.items():
+                found[name].add(engine, asked(queries, f"{name} {turn}"), name == HERE)
     own = found[HERE].own
     print(f"{own / PAIR:,.0f} pairs at {PAIR * 1000:.0f} ms, {own:.0f} s of the processor")
     for name, one in found.items():

@@ -12,10 +12,10 @@ import argparse
 
 import pytrec_eval
 
-from shaketable.data.load import load
-from shaketable.registry import RANKERS
-from shaketable.text.wordnet import wordnet_path
-from shaketable.types import Collection
+from shaketable.core.documents import Collection
+from shaketable.core.registries import RANKERS
+from shaketable.datasets.load import load
+from shaketable.nlp.wordnet import find_wordnet_path
 
 ROWS = """
 bm25
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("folders", nargs="*", default=["sample"])
     collections = [load(folder) for folder in parser.parse_args().folders]
     print(f"{'':40}" + "".join(f"{c.name[:10]:>11}" for c in collections))
-    for model in [*ROWS, *(WITH_WORDNET if wordnet_path() else [])]:
+    for model in [*ROWS, *(WITH_WORDNET if find_wordnet_path() else [])]:
         print(f"{model:40}" + "".join(f"{mean_average_precision(model, c):11.3f}" for c in collections), flush=True)
 
 

@@ -24,10 +24,11 @@ from pathlib import Path
 
 import httpx
 
-from shaketable.rankers.remote import HTTP
-from shaketable.score.road import Road
-from shaketable.score.store import Store
-from shaketable.types import Collection, Doc, Ranker, Slate
+from shaketable.core.documents import Collection, Doc, Slate
+from shaketable.core.protocols import Ranker
+from shaketable.rankers.http.reranker import HttpEndpoint
+from shaketable.scoring.engine import ScoringEngine
+from shaketable.scoring.store import Store
 
 WAIT = 0.05
 NOWHERE = Collection("empty", {}, {})
@@ -82,16 +83,16 @@ def bodies(work: list[Slate]) -> list[dict]:
     return [{"query": s.query, "documents": [doc.text for doc in s.docs], "top_n": len(s.docs)} for s in work]
 
 
-def in_threads(url: str, work: list[Slate], in_flight: int) -> list[list[float]]:
-    limits = httpx.Limits(max_connections=in_flight, max_keepalive_connections=in_flight)
-    with httpx.Client(limits=limits) as client, ThreadPoolExecutor(in_flight) as pool:
+def in_threads(url: str, work: list[Slate], max_concurrency: int) -> list[list[float]]:
+    limits = httpx.Limits(max_connections=max_concurrency, max_keepalive_connections=max_concurrency)
+    with httpx.Client(limits=limits) as client, ThreadPoolExecutor(max_concurrency) as pool:
         return list(pool.map(lambda body: client.post(url, json=body).json(), bodies(work)))
 
 
-def by_asyncio(url: str, work: list[Slate], in_flight: int) -> list[list[float]]:
+def by_asyncio(url: str, work: list[Slate], max_concurrency: int) -> list[list[float]]:
     async def run():
-        limits = httpx.Limits(max_connections=in_flight, max_keepalive_connections=in_flight)
-        room = asyncio.Semaphore(in_flight)
+        limits = httpx.Limits(max_connections=max_concurrency, max_keepalive_connections=max_concurrency)
+        room = asyncio.Semaphore(max_concurrency)
         async with httpx.AsyncClient(limits=limits) as client:
 
             async def one(body):
@@ -103,9 +104,9 @@ def by_asyncio(url: str, work: list[Slate], in_flight: int) -> list[list[float]]
     return asyncio.run(run())
 
 
-def by_the_road(ranker: Ranker, work: list[Slate], in_flight: int) -> None:
+def by_the_road(ranker: Ranker, work: list[Slate], max_concurrency: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        answers = Road(Store(Path(folder) / "scores.sqlite")).score(ranker, work)
+        answers = ScoringEngine(Store(Path(folder) / "scores.sqlite")).score(ranker, work)
         assert all(answer is not None for answer in answers)
 
 
@@ -119,16 +120,16 @@ def timed(call, *arguments) -> float:
 class Lap:
     """The seconds that the same requests took by each way, and the first words with the server once before."""
 
-    in_flight: int
+    max_concurrency: int
     requests: int
     threads: float
     asynchronous: float
-    road: float
+    engine: float
     first_words: float
 
     @property
     def ratio(self) -> float:
-        return self.road / min(self.threads, self.asynchronous)
+        return self.engine / min(self.threads, self.asynchronous)
 
 
 def laps(rounds: int) -> Iterator[Lap]:
@@ -139,17 +140,17 @@ def laps(rounds: int) -> Iterator[Lap]:
     server.start()
     url = f"http://127.0.0.1:{here.recv()}/rerank"
     in_threads(url, slates(4, 0), 4)  # what is imported on first use
-    for in_flight in (4, 16, 64):
-        number = in_flight * rounds
-        ranker = HTTP(url, concurrency=in_flight).open(NOWHERE)
+    for max_concurrency in (4, 16, 64):
+        number = max_concurrency * rounds
+        ranker = HttpEndpoint(url, concurrency=max_concurrency).open(NOWHERE)
         first_words = timed(getattr, ranker, "met")
         bare, ours = [], []
         for lap in range(5):
             work = slates(number, lap * number)
-            bare.append(timed(in_threads, url, work, in_flight))
-            ours.append(timed(by_the_road, ranker, work, in_flight))
-        asynchronous = timed(by_asyncio, url, slates(number, 0), in_flight)
-        yield Lap(in_flight, number, min(bare), asynchronous, min(ours), first_words)
+            bare.append(timed(in_threads, url, work, max_concurrency))
+            ours.append(timed(by_the_road, ranker, work, max_concurrency))
+        asynchronous = timed(by_asyncio, url, slates(number, 0), max_concurrency)
+        yield Lap(max_concurrency, number, min(bare), asynchronous, min(ours), first_words)
     server.terminate()
 
 
@@ -159,8 +160,8 @@ def main() -> None:
     rounds = 8 if parser.parse_args().quick else 20
     for lap in laps(rounds):
         print(
-            f"{lap.in_flight} in flight, {lap.requests} requests: httpx in threads {lap.threads:.2f} s, by asyncio "
-            f"{lap.asynchronous:.2f} s; by the road {lap.road:.2f} s, ratio {lap.ratio:.2f} (goal 1.1)"
+            f"{lap.max_concurrency} in flight, {lap.requests} requests: httpx in threads {lap.threads:.2f} s, by "
+            f"asyncio {lap.asynchronous:.2f} s; by the engine {lap.engine:.2f} s, ratio {lap.ratio:.2f} (goal 1.1)"
         )
         print(f"  waiting alone takes {WAIT * rounds:.2f} s; the first words took {lap.first_words:.2f} s, once")
 

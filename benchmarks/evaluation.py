@@ -18,8 +18,9 @@ import ir_measures
 import numpy as np
 import pytrec_eval
 
-from shaketable.data.trec import read_qrels, read_run, write_qrels, write_run
-from shaketable.measure.effectiveness import Evaluator, parse, score_tables, tie_rate
+from shaketable.datasets.trec import read_qrels, read_run, write_qrels, write_run
+from shaketable.measures.effectiveness import Evaluator, score_tables, tie_rate
+from shaketable.measures.measure_names import parse_measure
 
 QUERIES, DOCUMENTS, ROUNDS, LIMIT = 10_000, 100, 5, 1.2
 RUNS, TOPICS, DEPTH, FILES_LIMIT = 16, 50, 1000, 1.5
@@ -82,14 +83,14 @@ def main() -> int:
     docnos = [f"d{i:03}" for i in range(DOCUMENTS)]
     run = {f"q{i}": dict(zip(docnos, rng.random(DOCUMENTS).tolist(), strict=True)) for i in range(QUERIES)}
     qrels = {qid: dict(zip(docnos[:20], rng.integers(0, 4, 20).tolist(), strict=True)) for qid in run}
-    measures = tuple(parse(name) for name in NAMES)
+    measures = tuple(parse_measure(name) for name in NAMES)
     ours = Evaluator(measures, qrels)
     theirs = pytrec_eval.RelevanceEvaluator(qrels, set(NAMES.values()))
     interface = ir_measures.evaluator(measures, qrels)
-    ours.per_query(run)  # reads the judgements, as the others have done by now
+    ours.evaluate(run)  # reads the judgements, as the others have done by now
     found = seconds(
         {
-            "shaketable": lambda: ours.per_query(run),
+            "shaketable": lambda: ours.evaluate(run),
             "pytrec_eval": lambda: theirs.evaluate(run),
             "ir_measures": lambda: sum(1 for _ in interface.iter_calc(run)),
         }

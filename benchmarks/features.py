@@ -17,11 +17,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from retrieval import zipf_texts
 
-from shaketable.rankers.features import FIELDS, Extractor
-from shaketable.text.tokens import Tokenizer
-from shaketable.types import Doc, Slate
+from retrieval import zipf_texts
+from shaketable.core.documents import Doc, Slate
+from shaketable.nlp.analyzer import Analyzer
+from shaketable.rankers.features import FIELDS, FeatureExtractor
 
 DOCUMENTS, QUERIES, DEPTH, LENGTH = 20_000, 1_000, 100, 100
 GOAL = 20_000
@@ -41,7 +41,7 @@ def corpus(documents: int) -> Corpus:
 class Loop:
     """The formulas, term by term."""
 
-    def __init__(self, corpus: Corpus, tokenizer: Tokenizer):
+    def __init__(self, corpus: Corpus, tokenizer: Analyzer):
         self.tokenizer, self.documents = tokenizer, len(corpus)
         self.counts: dict[tuple[str, Doc], Counter[str]] = {}
         self.df: dict[str, Counter[str]] = {field: Counter() for field in FIELDS}
@@ -89,20 +89,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["SHAKETABLE_HOME"] = folder
         docs = corpus(DOCUMENTS)
-        extractor = Extractor.open(docs, Tokenizer())
-        extractor.rows([Slate("word1 word2", (Doc("word1 word3"),))])  # compiles
+        extractor = FeatureExtractor.open(docs, Analyzer())
+        extractor.extract([Slate("word1 word2", (Doc("word1 word3"),))])  # compiles
         rng, every = np.random.default_rng(0), list(docs.values())
         slates = [
             Slate(text, tuple(every[i] for i in rng.choice(len(every), DEPTH, replace=False)))
             for text in zipf_texts(4, queries, 3, 5)
         ]
         started = time.process_time()
-        rows = extractor.rows(slates)
+        rows = extractor.extract(slates)
         first = len(rows) / (time.process_time() - started)
         started = time.process_time()
-        extractor.rows(slates)
+        extractor.extract(slates)
         again = len(rows) / (time.process_time() - started)
-    loop = Loop(docs, Tokenizer())
+    loop = Loop(docs, Analyzer())
     started = time.process_time()
     plain = [loop.row(words, doc) for slate in slates for words in [loop.tokenizer(slate.query)] for doc in slate.docs]
     looped = len(plain) / (time.process_time() - started)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
-from shaketable.measure.significance import bootstrap_interval
+from shaketable.measures.significance import bootstrap_interval
 
 Values = NDArray[np.float64]
 Ends = tuple[Values, Values]

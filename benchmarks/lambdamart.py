@@ -16,10 +16,10 @@ from statistics import median
 import lightgbm
 import numpy as np
 
-from shaketable.data.letor import Letor
-from shaketable.learners.boosted import FIXED
-from shaketable.learners.fit import Baselines, by_feature
-from shaketable.learners.lambdamart import LambdaMART, derivatives
+from shaketable.datasets.letor import Letor
+from shaketable.training.baselines import Baselines, make_feature_baseline
+from shaketable.training.boosted import FIXED_PARAMETERS
+from shaketable.training.lambdamart import LambdaMART, make_lightgbm_objective
 
 QUERIES, DOCS, FEATURES = 2000, 100, 136
 LEAVES, ROUNDS = (31, 255), 12
@@ -39,13 +39,16 @@ def made() -> Letor:
 
 def main() -> int:
     data = made()
-    baselines = {False: Baselines({"1": by_feature(1)}), True: Baselines({str(i): by_feature(i) for i in (1, 2, 3, 4)})}
+    baselines = {
+        False: Baselines({"1": make_feature_baseline(1)}),
+        True: Baselines({str(i): make_feature_baseline(i) for i in (1, 2, 3, 4)}),
+    }
     failed = False
     for leaves in LEAVES:
         with ThreadPoolExecutor() as pool:
             growers: dict[str, Callable[[], object]] = {"built in": built_in(data, leaves)}
             for objective in OBJECTIVES:
-                learner = LambdaMART(objective, 1.0, leaves=leaves)
+                learner = LambdaMART(objective, 0.0 if objective == "ndcg" else 1.0, leaves=leaves)
                 growers[objective] = ours(data, learner, baselines[objective in ("t*-faro", "georisk")], pool)
             times: dict[str, list[float]] = {name: [] for name in growers}
             for turn in range(ROUNDS + 1):
@@ -65,16 +68,18 @@ def main() -> int:
 
 
 def built_in(data: Letor, leaves: int) -> Callable[[], object]:
-    params = FIXED | LambdaMART(leaves=leaves).parameters(seed=1)
+    params = FIXED_PARAMETERS | LambdaMART(leaves=leaves).build_parameters(seed=1)
     params |= {"objective": "lambdarank", "lambdarank_truncation_level": 10, "lambdarank_norm": False}
-    booster = lightgbm.Booster(params, lightgbm.Dataset(data.features, data.labels, group=data.sizes, params=params))
+    booster = lightgbm.Booster(
+        params, lightgbm.Dataset(data.features, data.labels, group=data.list_sizes, params=params)
+    )
     return booster.update
 
 
 def ours(data: Letor, learner: LambdaMART, baselines: Baselines, pool: ThreadPoolExecutor) -> Callable[[], object]:
-    params = FIXED | learner.parameters(seed=1)
-    objective = derivatives(learner.prepared(data, baselines), pool)
-    rows = lightgbm.Dataset(data.features, data.labels, group=data.sizes, params=params)
+    params = FIXED_PARAMETERS | learner.build_parameters(seed=1)
+    objective = make_lightgbm_objective(learner.prepare_objective(data, baselines), pool)
+    rows = lightgbm.Dataset(data.features, data.labels, group=data.list_sizes, params=params)
     booster = lightgbm.Booster(params | {"objective": "none"}, rows)
     return lambda: booster.update(fobj=objective)
 

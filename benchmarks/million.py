@@ -18,8 +18,8 @@ from collections.abc import Iterator
 
 from generated import zipf_texts
 
+from shaketable.core.documents import Collection, Doc
 from shaketable.rankers.lexical import BM25, QL
-from shaketable.types import Collection, Doc
 
 GOAL = 3.0  # GB
 

@@ -23,15 +23,15 @@ import numpy as np
 from generated import zipf_texts
 from million import GOAL, peak
 
-from shaketable.bench import Bench
-from shaketable.data.load import load
-from shaketable.door.audit import Audit
-from shaketable.door.names import named_models
-from shaketable.files import home
-from shaketable.registry import TASKS
-from shaketable.score.road import Road
-from shaketable.score.store import Store
-from shaketable.task.audit import run_tasks
+from shaketable.api.audit import Audit
+from shaketable.api.ranker_names import build_models
+from shaketable.core.home import home_folder
+from shaketable.core.registries import TASKS
+from shaketable.datasets.load import load
+from shaketable.experiment import Experiment
+from shaketable.scoring.engine import ScoringEngine
+from shaketable.scoring.store import Store
+from shaketable.tasks.runner import run_tasks
 
 PAIR = 0.0001
 """Seconds of processor time that the slow ranker spends on a pair."""
@@ -88,25 +88,31 @@ def timed(what: str) -> Iterator[None]:
 def audited(folder: Path, out: Path) -> None:
     with timed("open the collection"):
         collection = load(folder)
-    models = named_models({"bm25": "bm25", "ql": "ql", "rm3": "rm3", "spending": Spending()})
-    road = Road(Store(home() / "scores.sqlite"))
-    bench = Bench(collection, models, road, split="test")
+    models = build_models({"bm25": "bm25", "ql": "ql", "rm3": "rm3", "spending": Spending()})
+    engine = ScoringEngine(Store(home_folder() / "scores.sqlite"))
+    experiment = Experiment(collection, models, engine, split="test")
     for name in models:
         with timed(f"open {name}" + (", and index" if name == "bm25" else "")):
-            bench.ranker(name)
+            experiment.get_ranker(name)
         with timed(f"run {name}"):
-            bench.run(name)
+            experiment.get_run(name)
     results = []
     for text in ("variance", "risk"):
         with timed(text):
-            results += run_tasks(bench, [TASKS.build(text)])[0]
-    few = Bench(collection, models, road, split="test", limit=ATTACKED)
-    for name, ranker in bench._memory.rankers.items():
-        few._memory.rankers[name] = ranker
+            results += run_tasks(experiment, [TASKS.build(text)])[0]
+    few = Experiment(collection, models, engine, split="test", limit=ATTACKED)
+    for name, ranker in experiment._cache.rankers.items():
+        few._cache.rankers[name] = ranker
     with timed(f"query attack, {len(few.queries)} queries"):
-        results += run_tasks(few, [TASKS.build("query_attack(draws=1)")])[0]
+        results += run_tasks(few, [TASKS.build("query_typos(draws=1)")])[0]
     with timed("write page, tables and runs"):
-        done = Audit("a million documents", bench.summary(), tuple(results), bench.provenance(), bench.runs())
+        done = Audit(
+            "a million documents",
+            experiment.summarize(),
+            tuple(results),
+            experiment.collect_provenance(),
+            experiment.get_runs(),
+        )
         done.save(out)
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
     print(f"{'written':34}{size / 1e9:9.2f} GB")

@@ -29,15 +29,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from shaketable.data.corpus import MemoryCorpus
-from shaketable.learners.seq2seq import vocabulary_of
-from shaketable.rankers.nets import checkpoints, colbert, dense, epic
-from shaketable.rankers.nets.bert import CrossEncoder
-from shaketable.rankers.nets.monot5 import MonoT5
-from shaketable.rankers.nets.scoring import TOKENS, batches, ranker_of
-from shaketable.rankers.nets.shapes import BertShape, ColBERTShape, DenseShape, EPICShape, MonoT5Shape
-from shaketable.registry import LEARNERS
-from shaketable.types import Collection, Doc, Slate
+from shaketable.core.documents import Collection, Doc, Slate
+from shaketable.core.registries import LEARNERS
+from shaketable.datasets.corpus import MemoryCorpus
+from shaketable.nlp import checkpoints
+from shaketable.rankers.neural import colbert, dense, epic, pretrained_models
+from shaketable.rankers.neural.bert import CrossEncoder
+from shaketable.rankers.neural.monot5 import MonoT5
+from shaketable.rankers.neural.scoring import TOKENS_PER_BATCH, make_batches, make_ranker
+from shaketable.rankers.neural.shapes import BertShape, ColBERTShape, DenseShape, EPICShape, MonoT5Shape
+from shaketable.training.seq2seq import train_tokenizer
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "collections" / "rag24"
 SENTENCE = "the river of a northern town rises in spring and floods low fields where people graze their animals"
@@ -64,15 +65,15 @@ def cross_encoder(chunks: int, size: int) -> None:
     queries, texts = passages(chunks * size)
     texts = texts[: chunks * size]
     torch.manual_seed(0)
-    net = CrossEncoder.pretrained("minilm", BertShape(max_length=0), fresh=True)
-    ranker = ranker_of("bert(minilm)", "benchmark", net, MemoryCorpus({}))
-    bare_net = CrossEncoder.pretrained("minilm", BertShape(max_length=0), fresh=True).eval()
+    net = CrossEncoder.from_checkpoint("minilm", BertShape(max_length=0), fresh=True)
+    ranker = make_ranker("bert(minilm)", "benchmark", net, MemoryCorpus({}))
+    bare_net = CrossEncoder.from_checkpoint("minilm", BertShape(max_length=0), fresh=True).eval()
     contestants = {"shaketable": lambda pairs: ranker.score([Slate(q, (Doc(t),)) for q, t in pairs])}
     if find_spec("sentence_transformers"):
         from sentence_transformers import CrossEncoder as Peer
 
-        with checkpoints.quiet():
-            peer = Peer(str(checkpoints.checkpoint_folder("minilm")), num_labels=1, max_length=512)
+        with checkpoints.silence_transformers():
+            peer = Peer(str(pretrained_models.find_checkpoint_folder("minilm")), num_labels=1, max_length=512)
         contestants["CrossEncoder.predict"] = lambda pairs: peer.predict(pairs, show_progress_bar=False)
 
     def bare(ready) -> None:
@@ -88,7 +89,7 @@ def cross_encoder(chunks: int, size: int) -> None:
     for number, start in enumerate(range(0, len(texts), size)):
         pairs = [(queries[(start + i) % len(queries)], text) for i, text in enumerate(texts[start : start + size])]
         prepared = bare_net.prepare(pairs)
-        parts = batches([row.length for row in prepared], TOKENS["cpu"])
+        parts = make_batches([row.length for row in prepared], TOKENS_PER_BATCH["cpu"])
         ready = [bare_net.collate([prepared[i] for i in part]) for part in parts]
         turns = {"bare": lambda ready=ready: bare(ready)}
         turns |= {name: lambda call=call, pairs=pairs: call(pairs) for name, call in contestants.items()}
@@ -127,23 +128,23 @@ def small_t5(texts: list[str], folder: Path) -> MonoT5:
     """A T5 of the sizes of t5-small, with random weights and pieces of the texts themselves."""
     from transformers import T5Config, T5ForConditionalGeneration
 
-    tokenizer = vocabulary_of([*texts, "Query: Document: Relevant: true false " * 50], 8000)
+    tokenizer = train_tokenizer([*texts, "Query: Document: Relevant: true false " * 50], 8000)
     torch.manual_seed(0)
-    with checkpoints.quiet():
+    with checkpoints.silence_transformers():
         T5ForConditionalGeneration(T5Config(vocab_size=32128, decoder_start_token_id=0)).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    return MonoT5.pretrained(str(folder), MonoT5Shape())
+    return MonoT5.from_checkpoint(str(folder), MonoT5Shape())
 
 
 def mono_t5(rounds: int, size: int) -> None:
     queries, texts = passages(rounds * size)
     with tempfile.TemporaryDirectory() as folder:
         net, bare_net = small_t5(texts, Path(folder)), small_t5(texts, Path(folder)).eval()
-    ranker = ranker_of("monot5", "benchmark", net, MemoryCorpus({}))
+    ranker = make_ranker("monot5", "benchmark", net, MemoryCorpus({}))
 
     def bare(some):
         prepared = bare_net.prepare([(queries[0], text) for text in some])
-        parts = batches([row.length for row in prepared], TOKENS["cpu"])
+        parts = make_batches([row.length for row in prepared], TOKENS_PER_BATCH["cpu"])
         ready = [bare_net.collate([prepared[i] for i in part]) for part in parts]
 
         def run() -> None:
@@ -163,12 +164,12 @@ def mono_t5(rounds: int, size: int) -> None:
 
 def epic_texts(rounds: int, size: int) -> None:
     _, texts = passages(rounds * size)
-    net, bare_net = (epic.EPIC.pretrained("minilm", EPICShape(max_length=192)).eval() for _ in range(2))
-    ranker = ranker_of("epic", "benchmark", net, MemoryCorpus({}))
+    net, bare_net = (epic.EPIC.from_checkpoint("minilm", EPICShape(max_length=192)).eval() for _ in range(2))
+    ranker = make_ranker("epic", "benchmark", net, MemoryCorpus({}))
 
     def bare(some):
         prepared = bare_net.prepare_texts(some)
-        parts = batches([row.length for row in prepared], TOKENS["cpu"])
+        parts = make_batches([row.length for row in prepared], TOKENS_PER_BATCH["cpu"])
         ready = [bare_net.pack([prepared[i] for i in part]) for part in parts]
 
         def run() -> None:
@@ -196,12 +197,12 @@ def audit(name: str, net, queries: int, variants: int, docs: int, sample: int) -
         for q in range(queries)
     ]
     pairs = [(slate.query, doc.text) for slate in slates for doc in slate.docs]
-    ranker = ranker_of(name, "benchmark", net, MemoryCorpus({}))
+    ranker = make_ranker(name, "benchmark", net, MemoryCorpus({}))
 
     def naive(few) -> None:
         prepared = net.prepare(few)
         with torch.inference_mode():
-            for part in batches([row.length for row in prepared], TOKENS["cpu"]):
+            for part in make_batches([row.length for row in prepared], TOKENS_PER_BATCH["cpu"]):
                 net(**net.collate([prepared[i] for i in part]))
 
     naive(pairs[:8])
@@ -225,7 +226,7 @@ def small(queries: int, docs: int) -> None:
     print(f"small rankers, {pairs} pairs, {torch.get_num_threads()} threads")
     for kind in ("dssm", "drmm", "knrm", "conv_knrm", "duet", "duet(input='trigrams')"):
         net = LEARNERS.build(kind).net(Collection("benchmark", corpus, {}))
-        ranker = ranker_of(kind, "benchmark", net, corpus)
+        ranker = make_ranker(kind, "benchmark", net, corpus)
         ranker.score([Slate("warm", (Doc("up"),))])
         first, again = (timed(lambda ranker=ranker: ranker.score(slates)) for _ in range(2))
         print(f"  {kind:22}{pairs / first:10,.0f} pairs/s, again {pairs / again:10,.0f} pairs/s", flush=True)
@@ -240,8 +241,8 @@ def main() -> None:
     epic_texts(*((4, 32) if quick else (10, 128)))
     small(*((10, 20) if quick else (100, 100)))
     sizes = (10, 10, 20, 64) if quick else (100, 10, 100, 512)
-    audit("dense", dense.BiEncoder.pretrained("minilm", DenseShape(max_length=256)), *sizes)
-    audit("colbert", colbert.ColBERT.pretrained("minilm", ColBERTShape()), *sizes)
+    audit("dense", dense.BiEncoder.from_checkpoint("minilm", DenseShape(max_length=256)), *sizes)
+    audit("colbert", colbert.ColBERT.from_checkpoint("minilm", ColBERTShape()), *sizes)
 
 
 if __name__ == "__main__":

@@ -21,9 +21,9 @@ from collections.abc import Callable
 
 from generated import zipf_texts
 
-from shaketable.index.inverted import Index
+from shaketable.core.documents import Collection, Doc, Slate
 from shaketable.rankers.lexical import BM25, QL, QLJM
-from shaketable.types import Collection, Doc, Slate
+from shaketable.retrieval.inverted_index import InvertedIndex
 
 GOAL = 100_000  # pairs a second, with 60-word texts
 SLATE, CALL = 50, 10
@@ -41,10 +41,10 @@ def slates(seed: int, texts: list[str]) -> list[Slate]:
     return [Slate(query, tuple(docs[i * SLATE : (i + 1) * SLATE])) for i, query in enumerate(queries)]
 
 
-def plain(index: Index) -> Callable[[list[Slate]], None]:
+def plain(index: InvertedIndex) -> Callable[[list[Slate]], None]:
     """BM25 in a few lines of Python, the collection's statistics being at hand."""
     df = dict(zip(index.terms, index.df.tolist(), strict=True))
-    documents, average = len(index.docnos), index.size / len(index.docnos)
+    documents, average = len(index.docnos), index.token_count / len(index.docnos)
 
     def score(asked: list[Slate]) -> None:
         for slate in asked:

@@ -18,14 +18,15 @@ from pathlib import Path
 
 import numpy as np
 
-from shaketable.bench import Bench
-from shaketable.data.load import load
-from shaketable.door.names import named_models
-from shaketable.probes.drawn import Units, draw
-from shaketable.probes.matched import matched
-from shaketable.probes.suite import PAIRS, chosen
-from shaketable.task.behaviour import Behaviour, unit_scores
-from shaketable.text.language import language_tool
+from shaketable.api.ranker_names import build_models
+from shaketable.datasets.load import load
+from shaketable.experiment import Experiment
+from shaketable.nlp.parser import open_parser
+from shaketable.probes.batch import PairTable, draw_batch
+from shaketable.probes.matched_pairs import find_matched_pairs
+from shaketable.probes.suite import PAPER_CONTROLS, select_probes
+from shaketable.tasks._probe_scoring import score_pair_table
+from shaketable.tasks.probes import ProbesTask
 
 SIZE, PART, GOAL, LIMIT = 10_000, 400, 50, 1.5
 CRANFIELD = Path(__file__).parents[2] / "shared" / "data" / "collections" / "cranfield"
@@ -57,10 +58,10 @@ def pool(size: int) -> dict[str, np.ndarray]:
 def matching() -> bool:
     """How many times as fast as plain Python, over the 18 pairs of variable and control."""
     whole, ours, theirs = pool(SIZE), 0.0, 0.0
-    for variable, controls in PAIRS.items():
+    for variable, controls in PAPER_CONTROLS.items():
         for control in controls:
             started = time.perf_counter()
-            first, _ = matched(whole[variable], [whole[control]], [0.0], most=SIZE**2)
+            first, _ = find_matched_pairs(whole[variable], [whole[control]], [0.0], max_pairs=SIZE**2)
             fast = time.perf_counter() - started
             some = (whole[variable][:PART].tolist(), whole[control][:PART].tolist())
             started = time.perf_counter()
@@ -76,26 +77,26 @@ def matching() -> bool:
 def suite(folder: Path, tool: str) -> float:
     """The time of the whole suite over its bare cost."""
     collection = load(folder)
-    task = Behaviour(gauge=5, documents=0, language=tool)
-    bench = Bench(collection, named_models(["bm25"]))
-    Behaviour(tests=("tf-given-length", "fluency"), language=tool).run(bench)  # the index, and what is loaded once
-    bench = Bench(collection, named_models(["bm25"]))
-    bench.run("bm25")
+    task = ProbesTask(delta_queries=5, max_documents=0, parser=tool)
+    experiment = Experiment(collection, build_models(["bm25"]))
+    ProbesTask(probes=("tf-given-length", "fluency"), parser=tool).run(experiment)  # the index, and what is loaded once
+    experiment = Experiment(collection, build_models(["bm25"]))
+    experiment.get_run("bm25")
     started = time.perf_counter()
-    task.run(bench)
+    task.run(experiment)
     whole = time.perf_counter() - started
-    bench = Bench(collection, named_models(["bm25"]))
-    bench.run("bm25")
-    ground, units = task._ground(bench), Units()
-    for probe in chosen(task.tests):
-        if not probe.lacking(ground):
-            draw(probe, ground, units)
-    texts = list(ground._parsed)
+    experiment = Experiment(collection, build_models(["bm25"]))
+    experiment.get_run("bm25")
+    context, units = task._make_context(experiment), PairTable()
+    for probe in select_probes(task.tests):
+        if not probe.unavailable_reason(context):
+            draw_batch(probe, context, units)
+    texts = list(context._parse_cache)
     started = time.perf_counter()
-    language_tool(tool).parse(texts)
+    open_parser(tool).parse(texts)
     parsing = time.perf_counter() - started
     started = time.perf_counter()
-    unit_scores(bench, "bm25", units)
+    score_pair_table(experiment, "bm25", units)
     scoring = time.perf_counter() - started
     ratio = whole / (parsing + scoring)
     parts = f"reading {len(texts):,} texts {parsing:.2f} s, scoring {len(units.pairs):,} pairs {scoring:.2f} s"

@@ -13,11 +13,11 @@ import time
 
 import numpy as np
 
-from shaketable.bench import Bench
-from shaketable.data.load import load
-from shaketable.score.road import Road
-from shaketable.task.query_variation import QueryVariation
-from shaketable.types import Doc, Slate
+from shaketable.core.documents import Doc, Slate
+from shaketable.datasets.load import load
+from shaketable.experiment import Experiment
+from shaketable.scoring.engine import ScoringEngine
+from shaketable.tasks.query_variation import QueryVariation
 
 MILLISECOND = 0.001
 
@@ -50,11 +50,13 @@ def main() -> None:
     quick = parser.parse_args().quick
     collection = load("sample", "test")
     task = QueryVariation(depths=())
-    Bench(collection, {"warm": Spinning()}, limit=1, depth=2).run("warm")  # compiles the first stage's kernels
+    Experiment(collection, {"warm": Spinning()}, limit=1, depth=2).get_run("warm")  # compiles the first stage's kernels
     ranker = Spinning()
-    bench = Bench(collection, {"spinning": ranker}, Road(), limit=10 if quick else 50, depth=10 if quick else 20)
+    experiment = Experiment(
+        collection, {"spinning": ranker}, ScoringEngine(), limit=10 if quick else 50, depth=10 if quick else 20
+    )
     started = time.perf_counter()
-    task.run(bench)
+    task.run(experiment)
     took = time.perf_counter() - started
 
     pairs, peer = ranker.pairs, Spinning()

@@ -14,8 +14,8 @@ import time
 
 import numpy as np
 
-from shaketable.data.letor import Letor
-from shaketable.learners.linear import PairLoss, RankSVM
+from shaketable.datasets.letor import Letor
+from shaketable.training.linear import PairLoss, RankSVM
 
 QUERIES, DOCS, DIMS = 2_000, 100, 136
 
@@ -39,15 +39,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the queries, for a look")
     queries = QUERIES // 10 if parser.parse_args().quick else QUERIES
-    RankSVM().fit(generated(5), None, seed=0)  # compiles
+    RankSVM().fit_rows(generated(5), None, seed=0)  # compiles
     data = generated(queries)
     rows = data.features.nbytes / 2**20
     before, started = peak(), time.perf_counter()
-    fit = RankSVM(C=0.001).fit(data, None, seed=0)
+    fit = RankSVM(C=0.001).fit_rows(data, None, seed=0)
     seconds, more = time.perf_counter() - started, peak() - before
-    pairs = PairLoss(data, 1.0).pairs
+    pairs = PairLoss(data, 1.0).pair_count
     matrix = pairs * DIMS * 8 / 2**20
-    print(f"{data.rows:,} rows ({rows:,.0f} MB), {pairs:,} pairs; nDCG@10 {fit.history[-1]['train']:.3f}")
+    print(f"{data.row_count:,} rows ({rows:,.0f} MB), {pairs:,} pairs; nDCG@10 {fit.history[-1]['train']:.3f}")
     print(f"ranksvm            {more:10,.0f} MB more at its peak   {seconds:.1f} s")
     print(f"matrix of pairs    {matrix:10,.0f} MB   {matrix / max(more, 1):,.0f} x as much")
 

@@ -12,8 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from shaketable.chance import rng_for
-from shaketable.measure.regression import DRAWS, LEVEL, can_differ, correct, p_of
+from shaketable.core.seeding import make_numpy_rng
+from shaketable.measures.regression import (
+    MIN_RANDOMISATION_DRAWS,
+    SIGNIFICANCE_LEVEL,
+    can_be_significant,
+    correct_p_values,
+    randomisation_p_values,
+)
 
 Values = NDArray[np.float64]
 
@@ -52,17 +58,22 @@ def planted_pair(rng: np.random.Generator, queries: int, loss: float) -> Values:
 
 def alarms(losses: Values) -> NDArray[np.bool_]:
     """The findings that are called different, as `measure.regression.drifts` does it."""
-    return np.asarray(correct(p_of(losses, draws=DRAWS), can_differ(losses)) < LEVEL)
+    return np.asarray(
+        correct_p_values(randomisation_p_values(losses, draws=MIN_RANDOMISATION_DRAWS), can_be_significant(losses))
+        < SIGNIFICANCE_LEVEL
+    )
 
 
 def false_alarms(queries: int, pairs: int = PAIRS) -> int:
     """Of so many equal pairs, those in which some finding is called different."""
-    return sum(bool(alarms(equal_pair(rng_for(seed, "equal", queries), queries)).any()) for seed in range(pairs))
+    return sum(bool(alarms(equal_pair(make_numpy_rng(seed, "equal", queries), queries)).any()) for seed in range(pairs))
 
 
 def found(queries: int, loss: float, pairs: int = PAIRS) -> tuple[float, float]:
     """The share of planted losses that are found, and the share of pairs in which anything else is called different."""
-    called = np.array([alarms(planted_pair(rng_for(seed, "planted", queries), queries, loss)) for seed in range(pairs)])
+    called = np.array(
+        [alarms(planted_pair(make_numpy_rng(seed, "planted", queries), queries, loss)) for seed in range(pairs)]
+    )
     return float(called[:, 0].mean()), float(called[:, 1:].any(axis=1).mean())
 
 

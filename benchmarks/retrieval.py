@@ -33,8 +33,8 @@ Search = Callable[[list[str]], Any]
 
 
 def shaketable(texts: list[str]) -> Search:
+    from shaketable.core.documents import Collection, Doc
     from shaketable.rankers.lexical import BM25
-    from shaketable.types import Collection, Doc
 
     class Corpus(dict[str, Doc]):
         fingerprint = f"generated {len(texts)}"
@@ -43,7 +43,7 @@ def shaketable(texts: list[str]) -> Search:
             return ((f"doc{number}", Doc(text)) for number, text in enumerate(texts))
 
     scorer = BM25(stemmer="none", stopwords="none").open(Collection("generated", Corpus(), {})).scorer
-    return lambda queries: scorer.search(scorer.index.bags(queries), TOP)
+    return lambda queries: scorer.search(scorer.index.make_bags(queries), TOP)
 
 
 def bm25s(texts: list[str]) -> Search:

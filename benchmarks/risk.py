@@ -14,7 +14,7 @@ from statistics import NormalDist, median
 
 import numpy as np
 
-from shaketable.measure.risk import risk_table
+from shaketable.measures.risk import risk_table
 
 SYSTEMS, TOPICS, ALPHAS, ROUNDS, LIMIT = 100, 10_000, (0, 1, 5, 10), 3, 1.0
 SLICE, TRACK = (20, 1000), (110, 250)

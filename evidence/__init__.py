@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from textwrap import fill
 
-from shaketable.files import written_whole
+from shaketable.files.atomic import atomic_write
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("SHAKETABLE_DATA") or ROOT.parent / "shared" / "data")
@@ -56,6 +56,6 @@ def write_page(script: str, title: str, parts: Iterable[str]) -> None:
     page = page_of(script)
     made = f"Made by `make evidence PAGE={page.stem}`; nothing here was edited by hand."
     text = "\n\n".join([f"# {title}", made, *(part.strip("\n") for part in parts)]) + "\n"
-    with written_whole(page) as out:
+    with atomic_write(page) as out:
         out.write(text)
     print(text)

@@ -15,25 +15,26 @@ from evidence import DATA, line, need_data, prose, table, write_page
 from evidence.neural import open_rag24
 from evidence.query_attack import learned
 from evidence.rankers import DEPTH, ENCODERS, TREES
-from shaketable.bench import Bench
-from shaketable.data.load import load
-from shaketable.data.sample import read_sample
-from shaketable.data.splits import held_out
-from shaketable.probes.drawn import Units, draw
-from shaketable.probes.ground import Ground
-from shaketable.probes.matched import Matched
-from shaketable.probes.suite import PAIRS
-from shaketable.task.behaviour import Behaviour
-from shaketable.text.language import language_tool
-from shaketable.text.tokens import Tokenizer
-from shaketable.types import Model, Result
+from shaketable.core.protocols import Model
+from shaketable.core.results import Result
+from shaketable.datasets.load import load
+from shaketable.datasets.sample import read_sample
+from shaketable.datasets.splits import split_held_out
+from shaketable.experiment import Experiment
+from shaketable.nlp.analyzer import Analyzer
+from shaketable.nlp.parser import open_parser
+from shaketable.probes.batch import PairTable, draw_batch
+from shaketable.probes.context import ProbeContext
+from shaketable.probes.matched_pairs import MatchedPairs
+from shaketable.probes.suite import PAPER_CONTROLS
+from shaketable.tasks.probes import ProbesTask
 
 SPACY = "spacy"
 FEW, FEWER = 1500, 250
 """Documents that are manipulated, and so many where rankers are slow; matching has all judged documents, or of so many
 queries where they are slow."""
 QUERIES = 12
-MATCHING = tuple(f"matched({v!r}, {c!r})" for v, controls in PAIRS.items() for c in controls)
+MATCHING = tuple(f"matched({v!r}, {c!r})" for v, controls in PAPER_CONTROLS.items() for c in controls)
 MANIPULATION = {
     "remove_stops_punct": "Remove stops/punct.",
     "lemmatize": "Lemmatize",
@@ -93,27 +94,27 @@ PAPER = {"matching": paper(TABLE_1, 2), "manipulation": paper(TABLE_2, 1)}
 
 def trained() -> dict[str, Model]:
     """What learned from rag24's train queries; those of query-attack.md and rankers.md."""
-    bench = open_rag24("bm25")
-    train, valid = held_out(bench.collection.splits["train"], bench.seed)
-    small = learned(bench)
-    models: dict[str, Model] = {"lgbm": bench.fit(TREES["lgbm"], train, valid=valid), "knrm": small["knrm"]}
+    experiment = open_rag24("bm25")
+    train, valid = split_held_out(experiment.collection.splits["train"], experiment.seed)
+    small = learned(experiment)
+    models: dict[str, Model] = {"lgbm": experiment.fit(TREES["lgbm"], train, valid=valid), "knrm": small["knrm"]}
     models |= {"drmm": small["drmm"], "duet": small["duet"]}
-    shallow = bench.cut(DEPTH)
+    shallow = experiment.with_depth(DEPTH)
     return models | {name: shallow.fit(ENCODERS[name], "train") for name in ("colbert", "bert")}
 
 
 SLOW = ("dense", "lgbm", "colbert", "bert")
 
 
-def probed(bench: Bench, tests: tuple[str, ...]) -> pd.DataFrame:
+def probed(experiment: Experiment, tests: tuple[str, ...]) -> pd.DataFrame:
     """All cells of all rankers; slow ones are asked about fewer manipulated documents."""
     parts = []
-    for names, documents, limit in ((set(bench.models) - set(SLOW), FEW, None), (set(SLOW), FEWER, QUERIES)):
-        some = {name: model for name, model in bench.models.items() if name in names}
+    for names, documents, limit in ((set(experiment.models) - set(SLOW), FEW, None), (set(SLOW), FEWER, QUERIES)):
+        some = {name: model for name, model in experiment.models.items() if name in names}
         if some:
-            task = Behaviour(tests=tests, documents=documents, gauge=limit or 25, language=SPACY)
-            parts.append(task.run(replace(bench, models=some, limit=limit)).tables["details"])
-            print(f"{bench.collection.name}: {', '.join(some)}", flush=True)
+            task = ProbesTask(probes=tests, max_documents=documents, delta_queries=limit or 25, parser=SPACY)
+            parts.append(task.run(replace(experiment, models=some, limit=limit)).tables["details"])
+            print(f"{experiment.collection.name}: {', '.join(some)}", flush=True)
     whole = pd.concat(parts, ignore_index=True)
     return whole[whole["documents"] == "all"]
 
@@ -162,21 +163,23 @@ def agreement(details: pd.DataFrame) -> list[list[str]]:
     return found
 
 
-def dl19_ground() -> Ground:
+def dl19_ground() -> ProbeContext:
     collection = load(DATA / "collections" / "dl19")
     judged = tuple(qid for qid in collection.queries if collection.qrels.get(qid))
-    return Ground(collection, judged, language_tool("light"), Tokenizer())
+    return ProbeContext(collection, judged, open_parser("light"), Analyzer())
 
 
-def counts(ground: Ground) -> list[list[str]]:
+def counts(context: ProbeContext) -> list[list[str]]:
     """The samples of Table 1 beside ours: all pairs, and the walk of the paper's code."""
-    rows, units = [], Units()
-    for (variable, control), there in (((v, c), PAPER["matching"][f"{v} | {c}"]) for v in PAIRS for c in PAIRS[v]):
-        ours = len(draw(Matched(variable, control), ground, units))
-        walk = len(draw(Matched(variable, control, walk=True), ground, units))
+    rows, units = [], PairTable()
+    for (variable, control), there in (
+        ((v, c), PAPER["matching"][f"{v} | {c}"]) for v in PAPER_CONTROLS for c in PAPER_CONTROLS[v]
+    ):
+        ours = len(draw_batch(MatchedPairs(variable, control), context, units))
+        walk = len(draw_batch(MatchedPairs(variable, control, walk=True), context, units))
         rows.append(
             [
-                Matched(variable, control).title.replace("|", "given"),
+                MatchedPairs(variable, control).title.replace("|", "given"),
                 f"{there['samples']:,.0f}",
                 f"{ours:,}",
                 f"{walk:,}",
@@ -194,8 +197,8 @@ def pairs_of_others(models: dict[str, Model]) -> list[str]:
         f"negation(path={str(folder / 'negation' / 'answers.jsonl')!r})",
         f"source_bias(path={str(folder / 'source-bias' / 'nq-utd.jsonl')!r})",
     )
-    bench = replace(open_rag24("bm25"), models=models)
-    result: Result = Behaviour(tests=tests, language=SPACY).run(bench)
+    experiment = replace(open_rag24("bm25"), models=models)
+    result: Result = ProbesTask(probes=tests, parser=SPACY).run(experiment)
     details = result.tables["details"]
     details["test"] = details["test"].str.partition("(")[0]
     both = result.tables["both directions right"]
@@ -224,8 +227,8 @@ def main() -> None:
     base = open_rag24("bm25", "ql", "dense").models
     everyone: dict[str, Model] = {**base, **models}
     names = list(everyone)
-    ground = dl19_ground()
-    on_dl19 = replace(open_rag24(), collection=ground.collection, models=everyone, split=None)
+    context = dl19_ground()
+    on_dl19 = replace(open_rag24(), collection=context.collection, models=everyone, split=None)
     dl19 = probed(on_dl19, tests)
     rag24 = probed(replace(open_rag24(), models=everyone), tests)
     small = read_sample()
@@ -244,10 +247,10 @@ def main() -> None:
             judged documents are manipulated, and all are matched; {", ".join(SLOW)}, which are slow here, were shown
             {FEWER} and the documents of {QUERIES} queries. epic is left out for the time that it takes, and
             doct5query because its expander here is no more than a test of the mechanism. Linguistic tool:
-            {language_tool(SPACY).name}."""),
+            {open_parser(SPACY).name}."""),
             "## TREC DL 2019, the paper's collection",
             "Samples of Table 1; all pairs, and the walk of the paper's code, which misses some and repeats others:",
-            table(("test", "paper", "all pairs", "walk"), counts(ground)),
+            table(("test", "paper", "all pairs", "walk"), counts(context)),
             prose("""The tokeniser is another one (terms, stop list and stemmer are ours, not Terrier's), so lengths
             and frequencies differ by a word here and there, and with them the pairs. BM25's statistics are those of
             the judged passages, not of all of MS MARCO."""),
@@ -269,9 +272,9 @@ def main() -> None:
 
 
 def cheap_row() -> str:
-    ground = dl19_ground()
-    ours = len(draw(Matched("tf", "length"), ground, Units()))
-    walk = len(draw(Matched("tf", "length", walk=True), ground, Units()))
+    context = dl19_ground()
+    ours = len(draw_batch(MatchedPairs("tf", "length"), context, PairTable()))
+    walk = len(draw_batch(MatchedPairs("tf", "length", walk=True), context, PairTable()))
     return line(["TF given Length", "19,770", f"{ours:,}", f"{walk:,}"])
 
 

@@ -14,14 +14,15 @@ import numpy as np
 import torch
 
 from evidence import need_data, prose, table, write_page
-from evidence.defence import HEAD, OWN, TAU, conv, ground, names, rows, task
-from shaketable.measure.certificate import READINGS, allowance, shift
-from shaketable.registry import DEFENCES, LEARNERS
-from shaketable.task.certificate import Certificate
-from shaketable.task.defence import ALL, BETTER, CONDITIONAL
-from shaketable.task.defending import defended
-from shaketable.text.perturbation import cores, sets_for
-from shaketable.types import Model
+from evidence.defence import HEAD, OWN, TAU, context, conv, names, rows, task
+from shaketable.core.protocols import Model
+from shaketable.core.registries import DEFENCES, LEARNERS
+from shaketable.defences.perturbation_sets import build_perturbation_sets, find_core_spans
+from shaketable.defences.training import plan_defended_training
+from shaketable.measures.certificates import CERTIFICATE_CONDITIONS, sampling_margin, substitution_shift
+from shaketable.tasks._defence_tables import ALL_QUERIES_COLUMN, BETTER_COLUMN
+from shaketable.tasks.certificate import Certificate
+from shaketable.tasks.defence import CONDITIONAL_TABLE
 
 QUERIES, TARGETS, CERTIFIED, DEPTH, SAMPLES = 10, 9, 20, 20, 1000
 PLACES = (1, 3, 5, 10)
@@ -29,20 +30,20 @@ WORDS = (0, 1)
 """How many words of a document an attack may change; 0 is all of them."""
 CERTIFYING = (0.6, TAU, 0.7)
 TAUS = (0.55, 0.6, 0.65, 0.7, 0.8, 0.9)
-SHOWN = [number for number, name in enumerate(HEAD) if name not in (ALL, BETTER)]
+SHOWN = [number for number, name in enumerate(HEAD) if name not in (ALL_QUERIES_COLUMN, BETTER_COLUMN)]
 """Columns that ten queries can fill: with so few there is no star."""
 
 
 def attacked() -> tuple[list[list[str]], list[list[str]]]:
     """Standard training and CertDR, each attacked with the gradients of its net."""
     known = names()
-    few = replace(ground(), limit=QUERIES)  # a hundred draws of each of 86 lists would take an hour
+    few = replace(context(), limit=QUERIES)  # a hundred draws of each of 86 lists would take an hour
     texts = known["ST"], known["CertDR"]
-    found = task(texts, bench=few, recipe=OWN, queries=QUERIES, targets=TARGETS)
+    found = task(texts, experiment=few, recipe=OWN, queries=QUERIES, targets=TARGETS)
     conditional = [
         [row["certificate"], str(row["queries"]), str(row["certified queries"])]
         + ["" if isnan(value) else f"{value:.1f}" for key, value in row.items() if "%" in str(key)]
-        for row in found.tables[CONDITIONAL].to_dict("records")
+        for row in found.tables[CONDITIONAL_TABLE].to_dict("records")
     ]
     return [[cells[i] for i in SHOWN] for cells in rows(found, known)], conditional
 
@@ -50,19 +51,19 @@ def attacked() -> tuple[list[list[str]], list[list[str]]]:
 def smoothed(tau: float) -> Model:
     """What CertDR trained, with a thousand draws."""
     how: Any = replace(DEFENCES.build(names()["CertDR"]), tau=tau)
-    bench, learner = ground(), LEARNERS.build(conv())
-    plan = defended(bench, learner, how, None, "train", None, None, 0, lambda said: None)
-    model: Model = how.smoothed(bench.fit(learner, plan=plan).path, samples=SAMPLES)
+    experiment, learner = context(), LEARNERS.build(conv())
+    plan = plan_defended_training(experiment, learner, how, None, "train", None, None, 0, lambda message: None)
+    model: Model = how.smoothed(experiment.fit(learner, plan=plan).path, samples=SAMPLES)
     return model
 
 
 def certified(tau: float, changed: int) -> list[list[str]]:
     """CRQ@K in per cent, a row for each K, for attacks of so many words; 0 is all of them."""
-    bench = replace(ground().cut(DEPTH), models={"CertDR": smoothed(tau)})
-    lists = Certificate(ks=PLACES, queries=CERTIFIED, changed=changed).run(bench).tables["certified lists"]
+    experiment = replace(context().with_depth(DEPTH), models={"CertDR": smoothed(tau)})
+    lists = Certificate(ks=PLACES, queries=CERTIFIED, changed=changed).run(experiment).tables["certified lists"]
     return [
         [f"{tau:g}", str(changed or "all"), str(row["K"]), str(row["short"])]
-        + [f"{row[f'CRQ % ({reading})']:.0f}" for reading in READINGS]
+        + [f"{row[f'CRQ % ({reading})']:.0f}" for reading in CERTIFICATE_CONDITIONS]
         for row in lists.to_dict("records")
     ]
 
@@ -70,13 +71,13 @@ def certified(tau: float, changed: int) -> list[list[str]]:
 def reach() -> list[list[str]]:
     """How much of a text there is a certificate about, and how strong an attack within it can be, for each tau."""
     how: Any = DEFENCES.build(names()["CertDR"])
-    docs = [doc.text for _, doc in ground().collection.docs.items()]
-    words = [text[a:b].lower() for text in docs for a, b in cores(text)]
+    docs = [doc.text for _, doc in context().collection.docs.items()]
+    words = [text[a:b].lower() for text in docs for a, b in find_core_spans(text)]
     lines = []
     for tau in TAUS:
-        sets = sets_for(docs, how.synonyms, tau, how.most)
+        sets = build_perturbation_sets(docs, how.synonyms, tau, how.most)
         known = [sets.overlaps[word] for word in words if word in sets.overlaps]
-        shifts = [[shift(sets.shares(text), changed) for text in docs] for changed in (1, None)]
+        shifts = [[substitution_shift(sets.find_overlaps(text), changed) for text in docs] for changed in (1, None)]
         lines.append(
             [
                 f"{tau:g}",
@@ -99,7 +100,7 @@ def main() -> None:
         "CertDR",
         [
             prose(f"""conv_knrm on rag24 as in defence.md, trained with words replaced at random by words of their
-            perturbation sets (counter-fitted GloVe), and smoothed with the same noise. {QUERIES} test queries, one
+            perturbation sets (published neighbours), and smoothed with the same noise. {QUERIES} test queries, one
             seed, {TARGETS} targets in each list of 100; a score is the mean of 100 draws. A surrogate for it would ask
             for 20,000 pairs of 100 draws each, so both rows are attacked with the gradients of the net itself, places
             of the smoothed ranker deciding. The synonyms of the attack are those of defence.md, many more than the
@@ -120,7 +121,7 @@ def main() -> None:
             {SAMPLES:,} draws for each document, lists of BM25's first {DEPTH}. short: queries with K documents or
             fewer, which count as certified, for there is nobody to bring in."""),
             margin(),
-            table(("tau", "words", "K", "short", *READINGS), certificates),
+            table(("tau", "words", "K", "short", *CERTIFICATE_CONDITIONS), certificates),
             "## What tau decides",
             prose(f"""Words are synonyms where the product of their counter-fitted vectors is above tau; the ranker that
             was attacked has {TAU:g}. covered %: the words of the passages that have a perturbation set. q: the share of
@@ -136,7 +137,9 @@ def main() -> None:
 
 
 def margin() -> str:
-    return f"Readings that allow for draws ask for a margin of {allowance(SAMPLES):.3f} between scores from 0 to 1."
+    return (
+        f"Readings that allow for draws ask for a margin of {sampling_margin(SAMPLES):.3f} between scores from 0 to 1."
+    )
 
 
 def cheap_row() -> str:

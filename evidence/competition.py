@@ -14,21 +14,23 @@ from evidence import DATA, line, need_data, prose, table, write_page
 from evidence.neural import open_rag24
 from evidence.query_attack import learned
 from evidence.rankers import ENCODERS
-from shaketable.bench import Bench
-from shaketable.task.competition import CHANGES, UNDECIDED, RankCompetition
+from shaketable.experiment import Experiment
+from shaketable.tasks._competition_rounds import CHANGE_MEASURES
+from shaketable.tasks._competition_tables import UNDECIDED
+from shaketable.tasks.competition import RankCompetition
 
 ASRC = DATA / "competition" / "asrc"
 LEXICAL = ("bm25", "ql", "ql_jm")
 TREES = ("prank", "ranksvm", "lambdamart")
-MEASURES = (*CHANGES, "MAP", "nDCG@5")
+MEASURES = (*CHANGE_MEASURES, "MAP", "nDCG@5")
 
 
-def opened() -> Bench:
+def opened() -> Experiment:
     """Rankers that know rag24 alone: its word statistics, its train queries."""
-    bench = open_rag24(*LEXICAL, "dense")
-    short = bench.cut(20)
+    experiment = open_rag24(*LEXICAL, "dense")
+    short = experiment.with_depth(20)
     encoders = {name: short.fit(ENCODERS[name], "train") for name in ("bert", "colbert")}
-    return replace(bench, models={**bench.models, **learned(bench), **encoders})
+    return replace(experiment, models={**experiment.models, **learned(experiment), **encoders})
 
 
 def rows(frame: pd.DataFrame) -> list[list[str]]:
@@ -81,9 +83,15 @@ def claims(pairs: pd.DataFrame, names: Sequence[str]) -> list[list[str]]:
     nets = [name for name in names if name not in (*LEXICAL, *TREES)]
     plain = ("bm25", "ql")
     return [
-        claim("QL and BM25 are steadier than all others", pairs, CHANGES, plain, [*TREES, *nets]),
-        claim("RankSVM and PRank are steadier than LambdaMART", pairs, CHANGES, ("ranksvm", "prank"), ("lambdamart",)),
-        claim("RankSVM is steadier than PRank", pairs, CHANGES, ("ranksvm",), ("prank",)),
+        claim("QL and BM25 are steadier than all others", pairs, CHANGE_MEASURES, plain, [*TREES, *nets]),
+        claim(
+            "RankSVM and PRank are steadier than LambdaMART",
+            pairs,
+            CHANGE_MEASURES,
+            ("ranksvm", "prank"),
+            ("lambdamart",),
+        ),
+        claim("RankSVM is steadier than PRank", pairs, CHANGE_MEASURES, ("ranksvm",), ("prank",)),
         claim("lexical rankers are better than learned ones", pairs, MEASURES[2:], plain, [*TREES, *nets]),
         claim("DSSM is the best of the nets", pairs, MEASURES[2:], ("dssm",), [n for n in nets if n != "dssm"]),
     ]
@@ -93,15 +101,15 @@ def won(moved: pd.DataFrame) -> list[list[str]]:
     """By how many places documents rose, with intervals."""
     lines = []
     for row in moved.to_dict("records"):
-        ends = f"[{row['places won low']:+.3f}, {row['places won high']:+.3f}]"
-        lines.append([row["ranker"], str(row["number"]), f"{row['places won']:+.3f} {ends}"])
+        ends = f"[{row['ranks gained low']:+.3f}, {row['ranks gained high']:+.3f}]"
+        lines.append([row["ranker"], str(row["number"]), f"{row['ranks gained']:+.3f} {ends}"])
     return lines
 
 
 def main() -> None:
     need_data("competition", "asrc")
-    bench = opened()
-    found = RankCompetition(data=str(ASRC)).run(bench)
+    experiment = opened()
+    found = RankCompetition(data=str(ASRC)).run(experiment)
     pairs = found.tables["pairs of rankers"]
     moved = found.tables["rewritten documents"]
     write_page(
@@ -122,17 +130,17 @@ def main() -> None:
             table(("measure", "pairs told apart", "which"), orders(pairs)),
             "## What rewriting wins",
             prose("""The mean number of places that a rewritten document rises from a round to the next."""),
-            table(("ranker", "rewritten documents", "places won"), won(moved[moved["documents"] == "rewritten"])),
+            table(("ranker", "rewritten documents", "ranks gained"), won(moved[moved["documents"] == "rewritten"])),
             "## What the paper says, and what is found here",
             prose("""A comparison of two rankers is for a claim, or against it, only where they can be told apart."""),
-            table(("claim", "here", ""), claims(pairs, list(bench.models))),
+            table(("claim", "here", ""), claims(pairs, list(experiment.models))),
         ],
     )
 
 
 def cheap_row() -> str:
-    bench = open_rag24("bm25")
-    return line(rows(RankCompetition(data=str(ASRC)).run(bench).tables["competition"])[0])
+    experiment = open_rag24("bm25")
+    return line(rows(RankCompetition(data=str(ASRC)).run(experiment).tables["competition"])[0])
 
 
 if __name__ == "__main__":

@@ -9,18 +9,18 @@ import pandas as pd
 
 from evidence import DATA, line, need_data, prose, table, write_page
 from evidence.query_type_shift import FAMILIES, RANKERS, matrix, significant
-from shaketable.bench import Bench
-from shaketable.data.load import load
-from shaketable.files import home
-from shaketable.score.road import Road
-from shaketable.score.store import Store
-from shaketable.task.corpus_shift import CorpusShift
+from shaketable.core.home import home_folder
+from shaketable.datasets.load import load
+from shaketable.experiment import Experiment
+from shaketable.scoring.engine import ScoringEngine
+from shaketable.scoring.store import Store
+from shaketable.tasks.corpus_shift import CorpusShift
 
 CORPORA = ("cranfield", "cacm", "medline", "vaswani", "time", "rag24")
 
 
-def opened(name: str = CORPORA[0]) -> Bench:
-    return Bench(load(DATA / "collections" / name), {}, Road(Store(home() / "scores.sqlite")))
+def opened(name: str = CORPORA[0]) -> Experiment:
+    return Experiment(load(DATA / "collections" / name), {}, ScoringEngine(Store(home_folder() / "scores.sqlite")))
 
 
 def task(rankers: tuple[str, ...] = RANKERS) -> CorpusShift:
@@ -45,8 +45,8 @@ def families(frame: pd.DataFrame) -> str:
 
 def main() -> None:
     need_data("collections", "cranfield")
-    bench = opened()
-    equal = task().run(bench)
+    experiment = opened()
+    equal = task().run(experiment)
     tables = equal.tables
     drop = tables["drop"]
     write_page(
@@ -96,7 +96,7 @@ def claims(means_: pd.DataFrame, drop: pd.DataFrame) -> list[list[str]]:
 
 def cheap_row() -> str:
     """What is learned from and tested on; to tune a formula on six collections takes minutes."""
-    return line(numbers(task().collections(opened()))[0])
+    return line(numbers(task().describe_collections(opened()))[0])
 
 
 if __name__ == "__main__":

@@ -19,18 +19,21 @@ from numpy.typing import NDArray
 from evidence import line, need_data, page_of, prose, table, write_page
 from evidence.neural import VECTORS, open_rag24
 from evidence.substitution import FITTED, white, wsra
-from shaketable.bench import Bench
-from shaketable.files import written_whole
-from shaketable.learners.plan import divided
-from shaketable.measure.significance import bootstrap_interval
-from shaketable.registry import DEFENCES, LEARNERS
-from shaketable.report.charts import draw
-from shaketable.task.behaviour import ALL, Behaviour
-from shaketable.task.defence import BOOST, MEASURES, SUCCESS, Defence, Measured
-from shaketable.task.defending import defended
-from shaketable.task.query_attack import QueryAttack
-from shaketable.task.substitution import Substitution
-from shaketable.types import Model, Result
+from shaketable.core.protocols import Model
+from shaketable.core.registries import DEFENCES, LEARNERS
+from shaketable.core.results import Result
+from shaketable.defences.training import plan_defended_training
+from shaketable.experiment import Experiment
+from shaketable.files.atomic import atomic_write
+from shaketable.measures.significance import bootstrap_interval
+from shaketable.report.charts import draw_svg
+from shaketable.tasks._defence_tables import BOOST_COLUMN, MEASURES, SUCCESS_COLUMN, DefendedRanker
+from shaketable.tasks._probe_tables import ALL_DOCUMENTS
+from shaketable.tasks.defence import DefenceTask
+from shaketable.tasks.document_attack import DocumentAttack
+from shaketable.tasks.probes import ProbesTask
+from shaketable.tasks.query_typos import QueryTypos
+from shaketable.training.plan import split_train_valid
 
 READS = f"text_length=100, vectors={str(VECTORS)!r}"
 TAUGHT = f"conv_knrm(teacher='bm25', sentences=3000, steps=600, lists=8, every=100, filters=128, lr=0.001, {READS})"
@@ -57,7 +60,7 @@ DOCUMENTS, SIZE = 10, 20
 """Documents of each train query that are attacked for examples, and texts of PIAT's lists (paper 003; methods B.3)."""
 TRAINED = ("ST", "DA", "AT", "PIAT-KL", "PIAT-ListNet", "PIAT-ListMLE")
 PIATS = TRAINED[3:]
-SHOWN = {"clean RR@10": 4, "robust RR@10": 4, SUCCESS: 1, BOOST: 1, "LSD": 1}
+SHOWN = {"clean RR@10": 4, "robust RR@10": 4, SUCCESS_COLUMN: 1, BOOST_COLUMN: 1, "LSD": 1}
 """What is compared query by query, and the digits that are shown."""
 PAPER = {
     "ST": (0.2461, 0.2592, 0.1692, 0.1741, 95.1, 33.2),
@@ -69,27 +72,27 @@ PAPER = {
     "PIAT-ListMLE": (0.2534, 0.2645, 0.2018, 0.2091, 49.2, 11.9),
 }
 """Table 1, ConvKNRM: CleanMRR@10 and @100, RobustMRR@10 and @100, ASR, LSD."""
-PRINTED = tuple(measure for measure in MEASURES if measure != BOOST)
+PRINTED = tuple(measure for measure in MEASURES if measure != BOOST_COLUMN)
 HEAD = ("defence", *MEASURES,
         "clean RR@10, all queries", "displacement", "training s", "better than the best baseline")  # fmt: skip
 
 
 @cache
-def ground() -> Bench:
+def context() -> Experiment:
     return replace(open_rag24("bm25"), models={})
 
 
 @cache
 def conv() -> str:
     """The learner of all rows of conv_knrm: from the one that BM25 taught, on judgements."""
-    start = ground().fit(TAUGHT, "train").path
+    start = context().fit(TAUGHT, "train").path
     course = f"steps={STEPS}, lists=4, size=8, every={STEPS}, lr=0.001, last=True, start={start!r}"
     return f"conv_knrm({course}, filters=128, {READS})"
 
 
 def taught() -> int:
     """The train queries that examples are made of; others validate."""
-    return len(divided(ground().collection, *ground().parts("train", None), 0)[0])
+    return len(split_train_valid(context().collection, *context().resolve_query_ids("train", None), 0)[0])
 
 
 def by_examples(queries: int = 0, documents: int = DOCUMENTS, recipe: str = OWN) -> str:
@@ -104,7 +107,7 @@ def piat(loss: str, more: str = "") -> str:
 def names() -> dict[str, str]:
     """A short name for each defence of the page."""
     return {
-        "ST": "st",
+        "ST": "standard",
         "DA": f"da(synonyms={SYNONYMS!r})",
         "AT": f"at({by_examples()})",
         "PIAT-KL": piat("kl"),
@@ -115,23 +118,23 @@ def names() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Remembered(Defence):
+class Remembered(DefenceTask):
     """The task, which measures a model once however often the page asks."""
 
-    def _measured(self, bench: Bench, text: str, seed: int, notes: list[str]) -> Measured:
-        key = self.learner, self.recipe, self.targets, self.queries, bench.depth, bench.limit, text, seed
+    def _measure_defence(self, experiment: Experiment, text: str, seed: int, notes: list[str]) -> DefendedRanker:
+        key = self.learner, self.recipe, self.targets, self.queries, experiment.depth, experiment.limit, text, seed
         if key not in MEASURED:
-            MEASURED[key] = super()._measured(bench, text, seed, notes)
-            print(f"{text} seed {seed}: {dict(MEASURED[key].row)}", flush=True)
+            MEASURED[key] = super()._measure_defence(experiment, text, seed, notes)
+            print(f"{text} seed {seed}: {dict(MEASURED[key].summary)}", flush=True)
         return MEASURED[key]
 
 
-MEASURED: dict[tuple[object, ...], Measured] = {}
+MEASURED: dict[tuple[object, ...], DefendedRanker] = {}
 
 
-def task(texts: Iterable[str], bench: Bench | None = None, **more: Any) -> Result:
+def task(texts: Iterable[str], experiment: Experiment | None = None, **more: Any) -> Result:
     how: dict[str, Any] = {"learner": conv(), "recipe": ATTACK, "targets": TARGETS, "queries": QUERIES} | more
-    return Remembered(defences=tuple(texts), **how).run(bench or ground())
+    return Remembered(defences=tuple(texts), **how).run(experiment or context())
 
 
 def rows(result: Result, known: dict[str, str]) -> list[list[str]]:
@@ -140,8 +143,14 @@ def rows(result: Result, known: dict[str, str]) -> list[list[str]]:
     lines = []
     for row in result.tables["defence"].to_dict("records"):
         name = back[DEFENCES.spec(DEFENCES.build(row["defence"]))]
-        success = f"{row[SUCCESS]:.1f} [{row[f'{SUCCESS} low']:.1f}, {row[f'{SUCCESS} high']:.1f}]"
-        cells = [name, *(f"{row[m]:.4f}" for m in MEASURES[:4]), success, f"{row[BOOST]:.1f}", f"{row['LSD']:.1f}"]
+        success = f"{row[SUCCESS_COLUMN]:.1f} [{row[f'{SUCCESS_COLUMN} low']:.1f}, {row[f'{SUCCESS_COLUMN} high']:.1f}]"
+        cells = [
+            name,
+            *(f"{row[m]:.4f}" for m in MEASURES[:4]),
+            success,
+            f"{row[BOOST_COLUMN]:.1f}",
+            f"{row['LSD']:.1f}",
+        ]
         apart = row["displacement"]
         cells += [f"{row['clean RR@10, all queries']:.4f}", "" if isnan(apart) else f"{apart:.3f}"]
         lines.append([*cells, f"{row['training s']:.0f}", row.get("better than the best baseline", "")])
@@ -156,8 +165,8 @@ def drawings(result: Result, wanted: Mapping[str, tuple[str, str]]) -> list[str]
         if figure.title in wanted:
             title, end = wanted[figure.title]
             path = page_of(__file__).with_name(f"defence-{end}.svg")
-            with written_whole(path) as out:
-                out.write(draw(replace(figure, title=title), result.tables[figure.table]))
+            with atomic_write(path) as out:
+                out.write(draw_svg(replace(figure, title=title), result.tables[figure.table]))
             links.append(f"![{title}]({path.name})")
     return links
 
@@ -182,8 +191,8 @@ def trade_off(first: Result) -> tuple[list[list[str]], Result]:
             "series": back[row["defence"]],
             "lambda": getattr(DEFENCES.build(row["defence"]), "lambda_", nan),
             "queries": row["queries"],
-            **{name: row[name] for name in ("clean RR@10", "robust RR@10", BOOST, "LSD")},
-            SUCCESS: row["success %"],
+            **{name: row[name] for name in ("clean RR@10", "robust RR@10", BOOST_COLUMN, "LSD")},
+            SUCCESS_COLUMN: row["success %"],
         }
         for row in known
     ]
@@ -194,7 +203,7 @@ def trade_off(first: Result) -> tuple[list[list[str]], Result]:
             row["series"],
             "" if isnan(row["lambda"]) else f"{row['lambda']:g}",
             *(f"{row[name]:.4f}" for name in ("clean RR@10", "robust RR@10")),
-            *(f"{row[name]:.1f}" for name in (SUCCESS, BOOST, "LSD")),
+            *(f"{row[name]:.1f}" for name in (SUCCESS_COLUMN, BOOST_COLUMN, "LSD")),
         ]
         for row in shown.to_dict("records")
     ]
@@ -244,14 +253,15 @@ def claims(seeds: Sequence[int]) -> list[list[str]]:
     """What 5.1 and 5.2 say of Table 1, and what is found here."""
     against = [(name, "AT") for name in PIATS]
     lost = [(name, "ST") for name in PIATS]
+    trained = [(name, "ST") for name in TRAINED[1:]]
     found = [interval(differences(name, "ST", "clean RR@10", seeds)) for name in PIATS]
     kept = sum(high >= 0 for _, _, high in found)
     return [
-        ["attacks succeed less on every defence than on ST", verdict([(n, "ST") for n in TRAINED[1:]], SUCCESS, seeds)],
-        ["and less on PIAT than on ST", verdict(lost, SUCCESS, seeds)],
-        ["and less on PIAT than on AT", verdict(against, SUCCESS, seeds)],
-        ["documents win fewer places on PIAT than on ST", verdict(lost, BOOST, seeds)],
-        ["and fewer than on AT", verdict(against, BOOST, seeds)],
+        ["attacks succeed less on every defence than on ST", verdict(trained, SUCCESS_COLUMN, seeds)],
+        ["and less on PIAT than on ST", verdict(lost, SUCCESS_COLUMN, seeds)],
+        ["and less on PIAT than on AT", verdict(against, SUCCESS_COLUMN, seeds)],
+        ["documents win fewer places on PIAT than on ST", verdict(lost, BOOST_COLUMN, seeds)],
+        ["and fewer than on AT", verdict(against, BOOST_COLUMN, seeds)],
         ["lists of PIAT move less (LSD) than those of ST", verdict(lost, "LSD", seeds)],
         ["and less than those of AT", verdict(against, "LSD", seeds)],
         ["AT and DA pay on clean lists (RR@10, against ST)",
@@ -273,17 +283,19 @@ def answer(seeds: Sequence[int]) -> str:
         return f"from {old:.{digits}f} to {new:.{digits}f} ({sure})"
 
     return prose(f"""With {best} instead of standard training, the places that an attacked document wins go
-    {became(BOOST)}, and the LSD of lists {became("LSD")}; the share of attacks that win at least one place goes
-    {became(SUCCESS)} per cent, and RR@10 on lists that nobody attacked {became("clean RR@10")}.""")
+    {became(BOOST_COLUMN)}, and the LSD of lists {became("LSD")}; the share of attacks that win at least one place goes
+    {became(SUCCESS_COLUMN)} per cent, and RR@10 on lists that nobody attacked {became("clean RR@10")}.""")
 
 
 def hardened(*wanted: str) -> dict[str, Model]:
     """The models of the first seed, by the names of the page."""
-    bench, learner, known = ground(), LEARNERS.build(conv()), names()
+    experiment, learner, known = context(), LEARNERS.build(conv()), names()
     models: dict[str, Model] = {}
     for name in wanted:
-        plan = defended(bench, learner, known[name], None, "train", None, None, 0, lambda said: None)
-        models[name] = bench.fit(learner, plan=plan)
+        plan = plan_defended_training(
+            experiment, learner, known[name], None, "train", None, None, 0, lambda message: None
+        )
+        models[name] = experiment.fit(learner, plan=plan)
     return models
 
 
@@ -291,11 +303,11 @@ def hardened(*wanted: str) -> dict[str, Model]:
 def transfer() -> tuple[list[list[str]], list[list[str]], list[list[str]]]:
     """Other recipes, typos in queries, and shuffled texts, before and after."""
     models = hardened(*MOVED)
-    bench = replace(ground(), models=models)
+    experiment = replace(context(), models=models)
     recipes = ("greedy", "characters", "homoglyphs", "keyword_stuffing", "query_insertion", "sentence_insertion")
     found = (
-        Substitution(recipes=recipes, targets=3, queries=FEW, detectors=(), similarity=False)
-        .run(bench)
+        DocumentAttack(recipes=recipes, targets=3, queries=FEW, detectors=(), similarity=False)
+        .run(experiment)
         .tables["attack in full"]
     )
     attacks = []
@@ -303,14 +315,14 @@ def transfer() -> tuple[list[list[str]], list[list[str]], list[list[str]]]:
         part = found[found["recipe"] == recipe].set_index("ranker")
         ends = [tuple(part.loc[m, f"success %{end}"] for end in ("", " low", " high")) for m in models]
         attacks.append([recipe, *(f"{value:.1f} [{low:.1f}, {high:.1f}]" for value, low, high in ends)])
-    details = Behaviour(tests=("shuffle-words", "shuffle-sentences", "typos")).run(bench).tables["details"]
-    slips = dropped(open_rag24("bm25"), DRAWS) + dropped(bench, DRAWS)
-    return attacks, slips, shuffled(details[details["documents"] == ALL], list(models))
+    details = ProbesTask(probes=("shuffle-words", "shuffle-sentences", "typos")).run(experiment).tables["details"]
+    slips = dropped(open_rag24("bm25"), DRAWS) + dropped(experiment, DRAWS)
+    return attacks, slips, shuffled(details[details["documents"] == ALL_DOCUMENTS], list(models))
 
 
-def dropped(bench: Bench, draws: int = 5) -> list[list[str]]:
+def dropped(experiment: Experiment, draws: int = 5) -> list[list[str]]:
     """The drop of each ranker under each attack on queries."""
-    return drop_rows(QueryAttack(draws=draws).run(bench))
+    return drop_rows(QueryTypos(draws=draws).run(experiment))
 
 
 def drop_rows(result: Result) -> list[list[str]]:

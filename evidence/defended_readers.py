@@ -10,10 +10,10 @@ from dataclasses import replace
 import torch
 
 from evidence import need_data, prose, table, write_page
-from evidence.defence import HEAD, PRINTED, by_examples, ground, piat, rows, task
+from evidence.defence import HEAD, PRINTED, by_examples, context, piat, rows, task
 from evidence.neural import open_rag24
 from evidence.substitution import white
-from shaketable.task.defence import ALL, BETTER
+from shaketable.tasks._defence_tables import ALL_QUERIES_COLUMN, BETTER_COLUMN
 
 STEPS, EXAMPLES, ATTACKED, RIVALS = 100, 40, 5, 5
 COURSE = f"max_length=128, lists=2, size=4, steps={STEPS}, every={STEPS}, last=True"
@@ -21,7 +21,7 @@ READERS = {"bert": f"bert({COURSE})", "prop": f"prop({COURSE}, pretrain=30, adap
 QUERIES, TARGETS, DEPTH = 10, 5, 30
 OWN = white(20, 0.5, 40).removesuffix(")") + f", rivals={RIVALS})"
 """With the gradients of the net itself, against the first of a list."""
-SHOWN = [number for number, name in enumerate(HEAD) if name not in (ALL, BETTER)]
+SHOWN = [number for number, name in enumerate(HEAD) if name not in (ALL_QUERIES_COLUMN, BETTER_COLUMN)]
 PAPER = {
     "bert": {
         "ST": (0.3831, 0.3923, 0.3225, 0.3286, 92.1, 32.3),
@@ -40,15 +40,15 @@ PAPER = {
 def defended(name: str) -> list[list[str]]:
     """A reader with each defence."""
     few = by_examples(EXAMPLES, ATTACKED, OWN)
-    known = {"ST": "st", "AT": f"at({few})", "PIAT-ListNet": piat("listnet", f"{few}, size=4, attacked=2")}
-    bench = replace(ground().cut(DEPTH), limit=QUERIES)  # a reader takes minutes for all lists
+    known = {"ST": "standard", "AT": f"at({few})", "PIAT-ListNet": piat("listnet", f"{few}, size=4, attacked=2")}
+    experiment = replace(context().with_depth(DEPTH), limit=QUERIES)  # a reader takes minutes for all lists
     how = {"learner": READERS[name], "recipe": OWN, "queries": QUERIES, "targets": TARGETS}
-    found = task(known.values(), bench, **how)
+    found = task(known.values(), experiment, **how)
     return [[name, *(cells[i] for i in SHOWN)] for cells in rows(found, known)]
 
 
 def first_stage() -> str:
-    return f"{open_rag24('bm25').table('RR@10').values.mean():.4f}"
+    return f"{open_rag24('bm25').get_score_table('RR@10').values.mean():.4f}"
 
 
 def main() -> None:

@@ -12,12 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidence import DATA as SHARED
-from shaketable.data.trec import read_qrels, read_run
-from shaketable.measure.effectiveness import score_tables, tie_rate
-from shaketable.measure.risk import ranks, reward_risk, risk_table
-from shaketable.measure.significance import adjust, all_pairs, bootstrap_interval, effect_size, randomisation
-from shaketable.measure.variance import GMAP, VAP, VNAP, WorstArea, mean_variance_correlation, relevant_lost
-from shaketable.types import ScoreTable
+from shaketable.core.results import ScoreTable
+from shaketable.datasets.trec import read_qrels, read_run
+from shaketable.measures.effectiveness import score_tables, tie_rate
+from shaketable.measures.risk import rank_systems, reward_risk, risk_table
+from shaketable.measures.significance import (
+    adjust_p_values,
+    bootstrap_interval,
+    compare_all_pairs,
+    effect_size,
+    randomisation_test,
+)
+from shaketable.measures.variance import GMAP, VAP, VNAP, WorstArea, count_relevant_lost, mean_variance_correlation
 
 Values = NDArray[np.float64]
 
@@ -56,7 +62,7 @@ def evenness(tables: dict[str, ScoreTable], ties: dict[str, float]) -> str:
                 f"{floor[i]:.3f}",
                 f"{area[i]:.3f}",
                 f"{100 * (1 - success.values[i].mean()):.1f}",
-                f"{relevant_lost(base, precision.values[i]).mean():.2f}",
+                f"{count_relevant_lost(base, precision.values[i]).mean():.2f}",
                 f"{100 * judged.values[i].mean():.0f} %",
                 f"{100 * ties[ndcg.systems[i]]:.1f} %",
             ]
@@ -72,9 +78,9 @@ def against_baseline(ndcg: ScoreTable) -> tuple[str, dict[str, list[str]]]:
     flat = np.broadcast_to(base, x.shape)
     found, whole = reward_risk(x, base), risk_table(ndcg.values, base, ALPHAS)
     low, high = bootstrap_interval(x - base, 1)
-    p = adjust(randomisation(flat, x))
+    p = adjust_p_values(randomisation_test(flat, x))
     effect = effect_size(flat, x)
-    risk_p = np.stack([adjust(whole.p[others, a]) for a in range(len(ALPHAS))], axis=1)
+    risk_p = np.stack([adjust_p_values(whole.p[others, a]) for a in range(len(ALPHAS))], axis=1)
     called: dict[str, list[str]] = {"safer": [], "riskier": [], "neither": []}
     rows = []
     for row in np.argsort(-x.mean(axis=1)):
@@ -104,9 +110,9 @@ def against_baseline(ndcg: ScoreTable) -> tuple[str, dict[str, list[str]]]:
 
 
 def among_all(ndcg: ScoreTable) -> str:
-    found, letters = risk_table(ndcg.values, ndcg.row(BASELINE), ALPHAS), all_pairs(ndcg.values).letters
-    places = {name: ranks(values) for name, values in (("T*", found.t_star), ("Z", found.z), ("Geo", found.geo))}
-    by_mean = ranks(found.mean)
+    found, letters = risk_table(ndcg.values, ndcg.row(BASELINE), ALPHAS), compare_all_pairs(ndcg.values).letters
+    places = {name: rank_systems(values) for name, values in (("T*", found.t_star), ("Z", found.z), ("Geo", found.geo))}
+    by_mean = rank_systems(found.mean)
     rows = []
     for i in np.argsort(by_mean, kind="stable"):
         cells = [ndcg.systems[i], f"{found.mean[i]:.3f} ({by_mean[i]})"]
@@ -125,7 +131,7 @@ def price_of_training(ndcg: ScoreTable) -> str:
     pairs = [(base, name) for base, names in TRAINED_ON.items() for name in names]
     before, after = (np.stack([ndcg.row(pair[side]) for pair in pairs]) for side in (0, 1))
     low, high = bootstrap_interval(after - before, 1)
-    p = adjust(randomisation(before, after))
+    p = adjust_p_values(randomisation_test(before, after))
     rows = []
     for i, (base, name) in enumerate(pairs):
         found = reward_risk(after[i : i + 1], before[i])

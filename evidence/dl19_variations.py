@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from evidence import DATA, line, need_data, prose, table, write_page
 from evidence.neural import open_rag24
 from evidence.query_attack import LEXICAL, LTR, NETS, learned
-from shaketable.bench import Bench
-from shaketable.data.load import load
-from shaketable.edit.methods import PAPER_004
-from shaketable.edit.published import METHODS
-from shaketable.files import home
-from shaketable.measure.significance import adjust, t_test
-from shaketable.registry import RANKERS
-from shaketable.score.road import Road
-from shaketable.score.store import Store
-from shaketable.task.fusion import Fusion
-from shaketable.task.query_variation import QueryVariation
+from shaketable.core.home import home_folder
+from shaketable.core.registries import RANKERS
+from shaketable.datasets.load import load
+from shaketable.experiment import Experiment
+from shaketable.measures.significance import adjust_p_values, t_test
+from shaketable.scoring.engine import ScoringEngine
+from shaketable.scoring.store import Store
+from shaketable.tasks.fusion import Fusion
+from shaketable.tasks.query_variation import QueryVariation
+from shaketable.transforms.presets import PAPER_004
+from shaketable.transforms.published import METHOD_ALIASES
 
 Values = NDArray[np.float64]
 
@@ -61,13 +61,13 @@ SEARCHING = (*LEXICAL, "dense")
 LEVEL = 0.05
 
 
-def judged_pools(rankers: Sequence[str] = SEARCHING) -> Bench:
+def judged_pools(rankers: Sequence[str] = SEARCHING) -> Experiment:
     """TREC DL 2019 where a query's candidates are all its judged passages, and nothing is searched."""
     whole = load(DATA / "collections" / "dl19")
     pools = {qid: dict.fromkeys(grades, 0.0) for qid, grades in whole.qrels.items()}
     models = {name: RANKERS.build(name) for name in rankers}
-    road = Road(Store(home() / "scores.sqlite"))
-    return Bench(replace(whole, candidates=pools, source=""), models, road, depth=max(map(len, pools.values())))
+    engine = ScoringEngine(Store(home_folder() / "scores.sqlite"))
+    return Experiment(replace(whole, candidates=pools, source=""), models, engine, depth=max(map(len, pools.values())))
 
 
 def labels() -> list[Counter[str]]:
@@ -75,7 +75,9 @@ def labels() -> list[Counter[str]]:
     counts = []
     for path in FILES.values():
         with path.open(newline="", encoding="utf-8") as file:
-            counts.append(Counter(METHODS[row["method"]] for row in csv.DictReader(file) if row["valid"] == "True"))
+            counts.append(
+                Counter(METHOD_ALIASES[row["method"]] for row in csv.DictReader(file) if row["valid"] == "True")
+            )
     return counts
 
 
@@ -152,8 +154,8 @@ Found = Mapping[str, Changes]
 """ranker -> what variations change"""
 
 
-def shaken(bench: Bench) -> Found:
-    per_query = QueryVariation(variations=DL19, depths=()).run(bench).tables["variations per query"]
+def rank_variations(experiment: Experiment) -> Found:
+    per_query = QueryVariation(variations=DL19, depths=()).run(experiment).tables["variations per query"]
     return {str(ranker): Changes.of(part) for ranker, part in per_query.groupby("ranker", sort=False)}
 
 
@@ -177,7 +179,7 @@ def significant(found: Found) -> tuple[int, int, int, int]:
     ]
     p = np.array([p for (_, p), _ in cells])
     down = np.array([mean < start for (mean, _), start in cells])
-    sure = adjust(p) < LEVEL
+    sure = adjust_p_values(p) < LEVEL
     return len(cells), int(((p < LEVEL) & down).sum()), int(((p < LEVEL) & ~down).sum()), int((sure & down).sum())
 
 
@@ -342,12 +344,12 @@ def drop_rows(found: Found) -> list[list[str]]:
 
 def main() -> None:
     need_data("collections", "dl19")
-    bench = judged_pools()
-    bench.models = {**bench.models, **learned(open_rag24("bm25"))}
-    found = shaken(bench)
-    fusion = Fusion(variations=DL19).run(bench).tables["fusion"]
+    experiment = judged_pools()
+    experiment.models = {**experiment.models, **learned(open_rag24("bm25"))}
+    found = rank_variations(experiment)
+    fusion = Fusion(variations=DL19).run(experiment).tables["fusion"]
     whole = judged_pools()
-    whole = replace(whole.on(replace(whole.collection, candidates={}), None), depth=100)
+    whole = replace(whole.with_collection(replace(whole.collection, candidates={}), None), depth=100)
     searched = QueryVariation(variations=DL19, depths=(10, 100)).run(whole).tables
     pipeline = {str(name): Changes.of(part) for name, part in searched["variations per query"].groupby("ranker")}
     recall = searched["what the first stage finds"]
@@ -356,14 +358,14 @@ def main() -> None:
         __file__,
         "Paper 004 on its own queries",
         [
-            prose(f"""The {len(bench.queries)} queries of TREC DL 2019 with the variations that the paper published, by
-            all ten of its generators, and its labels of which are valid. Of the 8.8 million passages only the 9,139
-            judged ones are at hand, so each ranker re-ranks the judged pool of each query, the same for the query and
-            for its variations: the first stage sees no variation, and nothing unjudged is ranked. That is nearest to
-            the paper's experiment where only the re-ranker sees the variation. dense is MiniLM as it comes; what learns
-            learned from the 215 train queries of rag24, with one seed (ltr-texts.md, neural.md), where the paper's
-            models learned from 367,013 of MS MARCO. Nets on words know the words of rag24 only. conv_knrm and tuned
-            encoders are left out for the time that they take, so the class of transformers is dense alone."""),
+            prose(f"""The {len(experiment.queries)} queries of TREC DL 2019 with the variations that the paper
+            published, by all ten of its generators, and its labels of which are valid. Of the 8.8 million passages only
+            the 9,139 judged ones are at hand, so each ranker re-ranks the judged pool of each query, the same for the
+            query and for its variations: the first stage sees no variation, and nothing unjudged is ranked. That is
+            nearest to the paper's experiment where only the re-ranker sees the variation. dense is MiniLM as it comes;
+            what learns learned from the 215 train queries of rag24, with one seed (ltr-texts.md, neural.md), where the
+            paper's models learned from 367,013 of MS MARCO. Nets on words know the words of rag24 only. conv_knrm and
+            tuned encoders are left out for the time that they take, so the class of transformers is dense alone."""),
             "## What the paper says, and what is so here",
             prose("""A claim of a size holds if the number here is between half and double of the paper's; one of an
             order or a sign if that is the same; all of means, and chance may have decided what is close."""),
@@ -422,7 +424,7 @@ def main() -> None:
 
 
 def cheap_row() -> str:
-    return line(drop_rows(shaken(judged_pools(("bm25",))))[0])
+    return line(drop_rows(rank_variations(judged_pools(("bm25",))))[0])
 
 
 if __name__ == "__main__":

@@ -24,22 +24,22 @@ from benchmarks.endpoints import laps
 
 import shaketable as st
 from evidence import line, prose, table, write_page
-from shaketable.bench import Bench
-from shaketable.data.load import load
-from shaketable.files import home
-from shaketable.rankers.checkup import NOWHERE, examine
-from shaketable.rankers.nets.checkpoints import checkpoint_folder
-from shaketable.rankers.remote import HTTP
-from shaketable.rankers.saved import Saved
-from shaketable.registry import RANKERS
-from shaketable.score.road import Road
-from shaketable.types import Run, Slate, ranking
+from shaketable.core.documents import Run, Slate, rank_docnos
+from shaketable.core.home import home_folder
+from shaketable.core.registries import RANKERS
+from shaketable.datasets.load import load
+from shaketable.experiment import Experiment
+from shaketable.rankers.http.diagnostics import EMPTY_COLLECTION, diagnose_endpoint
+from shaketable.rankers.http.reranker import HttpEndpoint
+from shaketable.rankers.neural.pretrained_models import find_checkpoint_folder
+from shaketable.rankers.saved import SavedModel
+from shaketable.scoring.engine import ScoringEngine
 
 SERVER = os.environ.get("SHAKETABLE_INFINITY", "")
 LAYERS, LENGTH, DEPTH, QUERIES = 2, 128, 20, 40
 TRAINED = f"steps=100, lr=3e-4, size=5, max_length={LENGTH}, last=True"
 NAME = "trained-here"
-MADE = home() / "evidence" / "endpoints"
+MADE = home_folder() / "evidence" / "endpoints"
 TIMED = "latency"
 """A check of the doctor that says something of this machine only."""
 
@@ -48,7 +48,7 @@ def shallow(path: Path) -> Path:
     """A checkpoint with the first layers of MiniLM: to train it takes seconds."""
     from transformers import AutoModel
 
-    whole = checkpoint_folder("minilm")
+    whole = find_checkpoint_folder("minilm")
     model = AutoModel.from_pretrained(whole, num_hidden_layers=LAYERS, use_safetensors=True)
     model.save_pretrained(path)
     copy_vocabulary(path)
@@ -57,7 +57,7 @@ def shallow(path: Path) -> Path:
 
 def copy_vocabulary(path: Path) -> None:
     """MiniLM's own files, which older packages read as well; the length is what the ranker was trained to read."""
-    whole = checkpoint_folder("minilm")
+    whole = find_checkpoint_folder("minilm")
     for name in ("tokenizer.json", "vocab.txt", "special_tokens_map.json"):
         shutil.copy(whole / name, path / name)
     settings = json.loads((whole / "tokenizer_config.json").read_text())
@@ -75,7 +75,7 @@ def trained() -> tuple[str, str]:
         checkpoint = shallow(MADE / "checkpoint")
         if not (model / "model.json").exists():
             st.train(f"bert({str(checkpoint)!r}, {TRAINED})", "sample", model, overwrite=True)
-        net: Any = Saved(str(model)).open(NOWHERE)
+        net: Any = SavedModel(str(model)).open(EMPTY_COLLECTION)
         net.net.model.save_pretrained(exported)
         copy_vocabulary(exported)
     return f"{model}/", str(exported)
@@ -106,19 +106,22 @@ def infinity(folder: str, *settings: str) -> Iterator[str]:
         process.wait()
 
 
-def lists() -> tuple[Bench, list[Slate]]:
+def lists() -> tuple[Experiment, list[Slate]]:
     """The queries of the sample that are tested on, and BM25's first passages for each."""
-    bench = Bench(load("sample"), {"bm25": RANKERS.build("bm25")}, Road(), depth=DEPTH, limit=QUERIES, split="test")
-    found: Run = bench.run("bm25")
-    docs, queries = bench.collection.docs, bench.collection.queries
-    return bench, [
-        Slate(queries[qid].text, tuple(docs[docno] for docno in ranking(found[qid])[:DEPTH])) for qid in sorted(found)
+    experiment = Experiment(
+        load("sample"), {"bm25": RANKERS.build("bm25")}, ScoringEngine(), depth=DEPTH, limit=QUERIES, split="test"
+    )
+    found: Run = experiment.get_run("bm25")
+    docs, queries = experiment.collection.docs, experiment.collection.queries
+    return experiment, [
+        Slate(queries[qid].text, tuple(docs[docno] for docno in rank_docnos(found[qid])[:DEPTH]))
+        for qid in sorted(found)
     ]
 
 
-def scored(spec: str, slates: list[Slate], bench: Bench) -> np.ndarray:
-    ranker = RANKERS.build(spec).open(bench.collection)
-    answers = Road().score(ranker, slates)
+def scored(spec: str, slates: list[Slate], experiment: Experiment) -> np.ndarray:
+    ranker = RANKERS.build(spec).open(experiment.collection)
+    answers = ScoringEngine().score(ranker, slates)
     return np.concatenate([np.asarray(one, dtype=np.float64) for one in answers if one is not None])
 
 
@@ -146,12 +149,16 @@ def versions() -> str:
 
 
 def settings_row() -> list[str]:
-    bench, slates = lists()
-    return [f"{len(slates)} queries", f"{sum(len(slate.docs) for slate in slates)} pairs", f"{len(bench.qrels)} judged"]
+    experiment, slates = lists()
+    return [
+        f"{len(slates)} queries",
+        f"{sum(len(slate.docs) for slate in slates)} pairs",
+        f"{len(experiment.qrels)} judged",
+    ]
 
 
 def doctor(url: str) -> list[list[str]]:
-    found = examine(HTTP(url))
+    found = diagnose_endpoint(HttpEndpoint(url))
     return [
         [check.check, {"error": "broken"}.get(check.severity, check.severity), seen(check)]
         for check in found
@@ -167,7 +174,7 @@ def seen(check: Any) -> str:
 def compared(own: str, url: str, sigmoids: str) -> list[list[str]]:
     """What `parity` says of the server, asked in both ways, and of the ranker in this process."""
     rankers = {"in process": own, "logits": url, "sigmoids": sigmoids}
-    result = st.parity(rankers, "sample", depth=DEPTH, limit=QUERIES)["parity"]
+    result = st.parity(rankers, "sample", depth=DEPTH, max_queries=QUERIES)["parity"]
     moved = result.tables["parity"]
     return [
         [str(name), *(_cell(one[name]) for _, one in moved.iterrows())] for name in moved.columns if name != "place"
@@ -184,10 +191,14 @@ def main() -> None:
         sys.exit(0)
     os.environ.setdefault("NO_PROXY", "127.0.0.1,localhost")
     own, exported = trained()
-    bench, slates = lists()
+    experiment, slates = lists()
     with infinity(exported) as url:
         sigmoids = f"http(url={url!r}, dialect='cohere', model={NAME!r})"
-        here, there, plain = scored(own, slates, bench), scored(url, slates, bench), scored(sigmoids, slates, bench)
+        here, there, plain = (
+            scored(own, slates, experiment),
+            scored(url, slates, experiment),
+            scored(sigmoids, slates, experiment),
+        )
         checks, told = doctor(url), compared(own, url, sigmoids)
     write_page(
         __file__,
@@ -224,9 +235,9 @@ def main() -> None:
                 ("in flight", "requests", "httpx in threads", "httpx by asyncio", "by the ranker", "ratio"),
                 [
                     [
-                        str(lap.in_flight),
+                        str(lap.max_concurrency),
                         str(lap.requests),
-                        *(f"{taken:.2f} s" for taken in (lap.threads, lap.asynchronous, lap.road)),
+                        *(f"{taken:.2f} s" for taken in (lap.threads, lap.asynchronous, lap.engine)),
                         f"{lap.ratio:.2f}",
                     ]
                     for lap in laps(8)

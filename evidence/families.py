@@ -40,7 +40,7 @@ class Where:
 WHERE = (
     *(Where("variance", "variance", heading, "VNAP", more=False)
       for heading in ("cranfield, five folds", "rag24, five folds", "bert and colbert, on rag24's own split")),
-    Where("query types", "query-type-shift", "Mean drop, in per cent", "another kind", more=True),
+    Where("query types", "query-type-shift", "Mean drop, in per cent", "another query type", more=True),
     Where("corpora", "corpus-shift", "Mean drop on other corpora, in per cent", "mean drop %", more=True),
     *(Where("query attack", "query-attack", "", attack, more=True) for attack in ("1-char", "2-char", "word")),
     *(Where("competition", "competition", "Figures 6 and 7", measure, more=False) for measure in ("TC", "KT")),
@@ -161,7 +161,7 @@ def shift_claims() -> list[list[str]]:
     cells, falls = (sum(int(row[name]) for row in counts) for name in ("cells", "fall"))
     kinds = read_table("query-type-shift", "Mean drop, in per cent")
     single, union, cut = (
-        [estimate(row["ranker"], row[column]) for row in kinds] for column in ("another kind", "ALL*", "ALL* cut")
+        [estimate(row["ranker"], row[column]) for row in kinds] for column in ("another query type", "ALL*", "ALL* cut")
     )
     lost = [one.ranker for one in single if one.high < 0]
     fared = [one.ranker for one in corpora.values() if one.high < 0]
@@ -184,7 +184,9 @@ def shift_claims() -> list[list[str]]:
 
 def both_shifts() -> list[list[str]]:
     """The mean drop on other kinds of queries and on other corpora, for the rankers that both pages have (4.5.1)."""
-    kinds = {row["ranker"]: row["another kind"] for row in read_table("query-type-shift", "Mean drop, in per cent")}
+    kinds = {
+        row["ranker"]: row["another query type"] for row in read_table("query-type-shift", "Mean drop, in per cent")
+    }
     corpora = read_table("corpus-shift", "Mean drop on other corpora, in per cent")
     lines = []
     for row in corpora:
@@ -221,7 +223,7 @@ def main() -> None:
             "## Kinds of queries and corpora, side by side",
             prose("""Paper 000, 4.5.1: another corpus costs more than another kind of query. Mean drops in per cent; the
             measures are RR@100 and nDCG@10, so that only relative drops can be set side by side."""),
-            table(("ranker", "another kind", "another corpus", "costs more"), both_shifts()),
+            table(("ranker", "another query type", "another corpus", "costs more"), both_shifts()),
         ],
     )
 

@@ -21,18 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidence import DATA, need_data, prose, table, write_page
-from shaketable.data.letor import Letor, read_letor
-from shaketable.data.splits import folds
-from shaketable.errors import BadInput
-from shaketable.files import written_whole
-from shaketable.learners.baselines import Baselines, System, by_feature, by_model
-from shaketable.learners.boosted import GBRT
-from shaketable.learners.fit import FeatureLearner, learn
-from shaketable.learners.lambdamart import LambdaMART
-from shaketable.learners.linear import AFS, AdaRank
-from shaketable.learners.ndcg import NDCG
-from shaketable.measure.risk import reward_risk
-from shaketable.measure.significance import adjust, bootstrap_interval, t_test
+from shaketable.core.errors import BadInput
+from shaketable.datasets.letor import Letor, read_letor
+from shaketable.datasets.splits import make_folds
+from shaketable.files.atomic import atomic_write
+from shaketable.measures.risk import reward_risk
+from shaketable.measures.significance import adjust_p_values, bootstrap_interval, t_test
+from shaketable.training.baselines import BaselineNDCG, Baselines, make_feature_baseline, make_model_baseline
+from shaketable.training.boosted import GBRT
+from shaketable.training.feature_learner import FeatureLearner, learn
+from shaketable.training.lambdamart import LambdaMART
+from shaketable.training.linear import AFS, AdaRank
+from shaketable.training.ndcg import NDCG
 
 Values = NDArray[np.float64]
 
@@ -65,10 +65,10 @@ class Source:
     def read(self) -> Letor:
         """All queries of all files."""
         first = read_letor(self.files[0], self.dims)
-        parts = [first, *(read_letor(file, first.dims) for file in self.files[1:])]
-        if len({qid for part in parts for qid in part.qids}) < sum(part.queries for part in parts):
+        parts = [first, *(read_letor(file, first.feature_count) for file in self.files[1:])]
+        if len({qid for part in parts for qid in part.qids}) < sum(part.query_count for part in parts):
             raise BadInput(f"{self.name}: two of the files have a query of the same id")
-        sizes = np.concatenate([part.sizes for part in parts])
+        sizes = np.concatenate([part.list_sizes for part in parts])
         return Letor(
             np.concatenate([part.features for part in parts]),
             np.concatenate([part.labels for part in parts]),
@@ -102,19 +102,21 @@ class Tested:
     barren: int
 
 
-def single(source: Source, held: Letor) -> tuple[str, System]:
+def single(source: Source, held: Letor) -> tuple[str, BaselineNDCG]:
     """BM25, or else the feature that ranks the held-out queries best by itself."""
     if source.bm25 is not None:
-        return f"BM25 (feature {source.bm25})", by_feature(source.bm25)
+        return f"BM25 (feature {source.bm25})", make_feature_baseline(source.bm25)
     ndcg = NDCG(held)
-    best = max(range(1, held.dims + 1), key=lambda number: float(by_feature(number)(held, ndcg).mean()))
-    return f"feature {best}, the best one on the held-out queries", by_feature(best)
+    best = max(
+        range(1, held.feature_count + 1), key=lambda number: float(make_feature_baseline(number)(held, ndcg).mean())
+    )
+    return f"feature {best}, the best one on the held-out queries", make_feature_baseline(best)
 
 
 def cut(data: Letor, k: int) -> Iterator[tuple[NDArray[np.int64], ...]]:
     """The numbers of the queries of each fold: to learn from, to validate on, to test on."""
     places = {qid: place for place, qid in enumerate(data.qids)}
-    for fold in folds(data.qids, k, SEED):
+    for fold in make_folds(data.qids, k, SEED):
         yield tuple(np.array([places[qid] for qid in part]) for part in (fold.train, fold.valid, fold.test))
 
 
@@ -122,34 +124,36 @@ def parts(source: Source) -> tuple[Letor, Letor]:
     """The fifth of the queries that is held out for baselines, and the others."""
     data = source.read()
     *_, kept_out = next(cut(data, HELD_OUT))
-    return data.select(kept_out), data.select(np.setdiff1d(np.arange(data.queries), kept_out))
+    return data.select_queries(kept_out), data.select_queries(np.setdiff1d(np.arange(data.query_count), kept_out))
 
 
 def test(source: Source, how: LambdaMART) -> Tested:
     """Baselines from a fifth of the queries; on the others five folds, each tested on once by every objective."""
     held, rest = parts(source)
-    two_thirds = 2 * held.queries // 3
-    teach, check = held.select(range(two_thirds)), held.select(range(two_thirds, held.queries))
-    many = Baselines({name: by_model(learn(each, teach, check, seed=SEED)) for name, each in learned(how).items()})
+    two_thirds = 2 * held.query_count // 3
+    teach, check = held.select_queries(range(two_thirds)), held.select_queries(range(two_thirds, held.query_count))
+    many = Baselines(
+        {name: make_model_baseline(learn(each, teach, check, seed=SEED)) for name, each in learned(how).items()}
+    )
     name, system = single(source, held)
     one = Baselines({name: system})
     ndcg = NDCG(rest)
-    models = np.empty((len(TRIED), rest.queries))
+    models = np.empty((len(TRIED), rest.query_count))
     for numbers in cut(rest, FOLDS):
-        train, valid, tested = (rest.select(part) for part in numbers)
+        train, valid, tested = (rest.select_queries(part) for part in numbers)
         measure = NDCG(tested)
         for row, (objective, alpha) in enumerate(TRIED):
             against = many if objective in ("t*-faro", "georisk") else one
             fit = replace(how, objective=objective, alpha=alpha).fit_rows(train, valid, SEED, against)
-            models[row, numbers[-1]] = measure.of(fit.predictor.predict(tested.features))
-    found = ~ndcg.barren
+            models[row, numbers[-1]] = measure.compute(fit.predictor.predict(tested.features))
+    found = ~ndcg.without_relevant
     return Tested(
         source,
         name,
         models[:, found],
-        one.values(rest, ndcg)[0, found],
-        many.values(rest, ndcg)[:, found],
-        int(ndcg.barren.sum()),
+        one.compute_ndcg(rest, ndcg)[0, found],
+        many.compute_ndcg(rest, ndcg)[:, found],
+        int(ndcg.without_relevant.sum()),
     )
 
 
@@ -176,7 +180,7 @@ def rows(models: Values, baselines: Values) -> Iterator[list[str]]:
     losses = np.maximum(baselines[:, None] - models, 0).mean(axis=0)
     low, high = bootstrap_interval(models, SEED)
     risk_low, risk_high = bootstrap_interval(losses, SEED)
-    p = adjust([1.0 if row == 0 else float(t_test(losses[0], losses[row])) for row in range(len(models))][1:])
+    p = adjust_p_values([1.0 if row == 0 else float(t_test(losses[0], losses[row])) for row in range(len(models))][1:])
     for row, (objective, alpha) in enumerate(TRIED):
         yield [
             "lambdamart" if row == 0 else objective,
@@ -226,7 +230,7 @@ def main(given: Sequence[str] | None = None) -> None:
         own = Source(name, tuple(options.letor), None, options.bm25)
         text = "\n\n".join([f"# {TITLE}", intro(how), *section(test(own, how))]) + "\n"
         if options.out:
-            with written_whole(options.out) as out:
+            with atomic_write(options.out) as out:
                 out.write(text)
         print(text)
         return
@@ -243,7 +247,7 @@ def cheap_row() -> str:
     held, rest = parts(source)
     name, system = single(source, held)
     ndcg = NDCG(rest)
-    return against_one(name, system(rest, ndcg)[~ndcg.barren])
+    return against_one(name, system(rest, ndcg)[~ndcg.without_relevant])
 
 
 if __name__ == "__main__":

@@ -10,18 +10,18 @@ from dataclasses import replace
 import numpy as np
 
 from evidence import DATA, line, need_data, prose, table, write_page
-from shaketable.bench import Bench
-from shaketable.data.load import load
-from shaketable.data.splits import folds
-from shaketable.files import home
-from shaketable.learners.fit import cross_validate, letor_of
-from shaketable.measure.effectiveness import score_table
-from shaketable.measure.significance import bootstrap_interval, t_test
-from shaketable.registry import LEARNERS, RANKERS
-from shaketable.score.road import Road
-from shaketable.score.store import Store
-from shaketable.task.query_attack import QueryAttack
-from shaketable.task.query_variation import QueryVariation
+from shaketable.core.home import home_folder
+from shaketable.core.registries import LEARNERS, RANKERS
+from shaketable.datasets.load import load
+from shaketable.datasets.splits import make_folds
+from shaketable.experiment import Experiment
+from shaketable.measures.effectiveness import score_table
+from shaketable.measures.significance import bootstrap_interval, t_test
+from shaketable.scoring.engine import ScoringEngine
+from shaketable.scoring.store import Store
+from shaketable.tasks.query_typos import QueryTypos
+from shaketable.tasks.query_variation import QueryVariation
+from shaketable.training.feature_learner import build_letor, cross_validate
 
 COLLECTIONS = ("cranfield", "rag24")
 LEARNED = {
@@ -31,27 +31,27 @@ LEARNED = {
 SEEDS = (0, 1, 2)
 
 
-def open_bench(name: str) -> Bench:
+def open_bench(name: str) -> Experiment:
     """All judged queries of a collection; scores and models are kept."""
-    road = Road(Store(home() / "scores.sqlite"))
-    return Bench(load(DATA / "collections" / name), {"bm25": RANKERS.build("bm25")}, road)
+    engine = ScoringEngine(Store(home_folder() / "scores.sqlite"))
+    return Experiment(load(DATA / "collections" / name), {"bm25": RANKERS.build("bm25")}, engine)
 
 
-def baseline(bench: Bench) -> list[str]:
-    values = bench.table("nDCG@10").row("bm25")
+def baseline(experiment: Experiment) -> list[str]:
+    values = experiment.get_score_table("nDCG@10").row("bm25")
     return [f"bm25 ({len(values)} queries)", f"{values.mean():.4f}", "", "", ""]
 
 
-def compared(bench: Bench) -> list[list[str]]:
+def compared(experiment: Experiment) -> list[list[str]]:
     """Cross-validated models beside BM25."""
-    data = letor_of(bench.collection, bench.queries, bench.candidates, bench.qrels)
-    base = bench.table("nDCG@10").row("bm25")
-    rows = [baseline(bench)]
+    data = build_letor(experiment.collection, experiment.queries, experiment.candidates, experiment.qrels)
+    base = experiment.get_score_table("nDCG@10").row("bm25")
+    rows = [baseline(experiment)]
     for text, grid in LEARNED.items():
         values = []
         for seed in SEEDS:
             scores, _ = cross_validate(LEARNERS.build(text), data, seed=seed, grid=grid)
-            values.append(score_table("nDCG@10", bench.qrels, {"learned": data.run(scores)}).values[0])
+            values.append(score_table("nDCG@10", experiment.qrels, {"learned": data.to_run(scores)}).values[0])
         low, high = bootstrap_interval(values[0] - base)
         means = ", ".join(f"{v.mean():.4f}" for v in values)
         difference, p = np.mean(values) - base.mean(), float(t_test(base, values[0]))
@@ -59,14 +59,14 @@ def compared(bench: Bench) -> list[list[str]]:
     return rows
 
 
-def shaken(bench: Bench) -> list[str]:
+def shaken(experiment: Experiment) -> list[str]:
     """One model of each learner, tested on the queries of the first fold, beside BM25."""
-    whole = bench.collection
-    fold = folds([qid for qid in whole.queries if whole.qrels.get(qid)], 5, 0)[0]
-    models = {text.partition("(")[0]: bench.fit(text, fold.train, valid=fold.valid) for text in LEARNED}
+    whole = experiment.collection
+    fold = make_folds([qid for qid in whole.queries if whole.qrels.get(qid)], 5, 0)[0]
+    models = {text.partition("(")[0]: experiment.fit(text, fold.train, valid=fold.valid) for text in LEARNED}
     part = replace(whole, splits={"first fold": fold.test})
-    tested = replace(bench.on(part, "first fold"), models={**bench.models, **models})
-    attack = QueryAttack().run(tested).tables["query attack"]
+    tested = replace(experiment.with_collection(part, "first fold"), models={**experiment.models, **models})
+    attack = QueryTypos().run(tested).tables["query attack"]
     variation = QueryVariation(depths=()).run(tested).tables["by category"]
     rows = [
         [f"{kind}, %", *(f"{row['drop %']:+.1f}{row['']}" for _, row in part.iterrows())]
@@ -85,10 +85,10 @@ def shaken(bench: Bench) -> list[str]:
 
 
 def section(name: str) -> list[str]:
-    bench = open_bench(name)
-    found = table(("ranker", "nDCG@10 by seed", "difference", "95 % interval", "p"), compared(bench))
+    experiment = open_bench(name)
+    found = table(("ranker", "nDCG@10 by seed", "difference", "95 % interval", "p"), compared(experiment))
     print(f"{name} done", flush=True)
-    return [f"## {name}", found, *shaken(bench)]
+    return [f"## {name}", found, *shaken(experiment)]
 
 
 def main() -> None:

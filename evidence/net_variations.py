@@ -12,18 +12,20 @@ import pandas as pd
 from evidence import line, need_data, prose, table, write_page
 from evidence.neural import open_rag24
 from evidence.query_attack import learned
-from evidence.query_variation import edits, short
-from shaketable.bench import Bench
-from shaketable.task.query_variation import QueryVariation
+from evidence.query_variation import short, transforms
+from shaketable.experiment import Experiment
+from shaketable.tasks.query_variation import QueryVariation
 
 LEXICAL = ("bm25", "ql", "dense")
 
 
-def opened(nets: bool = True) -> Bench:
+def opened(nets: bool = True) -> Experiment:
     """The test queries of rag24, with BM25's lists as the candidates of all rankers."""
-    bench = open_rag24(*LEXICAL)
-    models = {**bench.models, **learned(bench)} if nets else {"bm25": bench.models["bm25"]}
-    fixed = bench.on(replace(bench.collection, candidates=bench.candidates, source=""), bench.split)
+    experiment = open_rag24(*LEXICAL)
+    models = {**experiment.models, **learned(experiment)} if nets else {"bm25": experiment.models["bm25"]}
+    fixed = experiment.with_collection(
+        replace(experiment.collection, candidates=experiment.candidates, source=""), experiment.split
+    )
     return replace(fixed, models=models)
 
 
@@ -39,10 +41,10 @@ def rows(frame: pd.DataFrame) -> list[list[str]]:
     ]
 
 
-def originals(bench: Bench) -> list[list[str]]:
+def originals(experiment: Experiment) -> list[list[str]]:
     """What the queries are worth as they are, a row for each ranker."""
-    means = bench.table("nDCG@10").values.mean(axis=1)
-    return [[name, f"{mean:.4f}"] for name, mean in zip(bench.models, means, strict=True)]
+    means = experiment.get_score_table("nDCG@10").values.mean(axis=1)
+    return [[name, f"{mean:.4f}"] for name, mean in zip(experiment.models, means, strict=True)]
 
 
 def claims(frame: pd.DataFrame) -> list[list[str]]:
@@ -76,19 +78,19 @@ def _verdict(holding: int, rankers: int) -> str:
 
 def main() -> None:
     need_data("collections", "rag24")
-    bench = opened()
-    found = QueryVariation(edits=edits(), depths=()).run(bench).tables
-    names = list(bench.models)
+    experiment = opened()
+    found = QueryVariation(transforms=transforms(), depths=()).run(experiment).tables
+    names = list(experiment.models)
     write_page(
         __file__,
         "Query variations on rag24, learned rankers",
         [
-            prose(f"""nDCG@10 of {len(bench.queries)} test queries, and what one variation of each by each method
+            prose(f"""nDCG@10 of {len(experiment.queries)} test queries, and what one variation of each by each method
             changes, where every ranker re-ranks BM25's top 100 of the original query (paper 004's re-rankers). `*`:
             paired t-test, p < 0.05 after Holm's correction over methods and rankers. The learned rankers are those of
             query-attack.md: one seed, 215 queries; dense is MiniLM as it comes. conv_knrm, bert and colbert are
             left out for the time that they take."""),
-            table(("ranker", "the original queries"), originals(bench)),
+            table(("ranker", "the original queries"), originals(experiment)),
             table(("category", "method", *names, "queries"), rows(found["by method"])),
             "## What the paper says",
             "Relative change over valid variations, in per cent; verdicts are of these means.",

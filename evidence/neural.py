@@ -13,17 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidence import DATA, line, need_data, prose, table, write_page
-from shaketable.bench import Bench
-from shaketable.data.load import load
-from shaketable.files import home
-from shaketable.learners.plan import Control, Plan
-from shaketable.measure.effectiveness import score_table
-from shaketable.measure.significance import t_test
-from shaketable.rankers.saved import Saved
-from shaketable.registry import LEARNERS, RANKERS
-from shaketable.score.road import Road
-from shaketable.score.store import Store
-from shaketable.types import Learner, Model, Run
+from shaketable.core.documents import Run
+from shaketable.core.home import home_folder
+from shaketable.core.protocols import Learner, Model
+from shaketable.core.registries import LEARNERS, RANKERS
+from shaketable.datasets.load import load
+from shaketable.experiment import Experiment
+from shaketable.measures.effectiveness import score_table
+from shaketable.measures.significance import t_test
+from shaketable.rankers.saved import SavedModel
+from shaketable.scoring.engine import ScoringEngine
+from shaketable.scoring.store import Store
+from shaketable.training.plan import ShuffledLabelSource, TrainingPlan
 
 MEASURES = ("nDCG@10", "AP")
 VECTORS = DATA / "vectors" / "glove.6B.50d.60k.txt.gz"
@@ -48,10 +49,12 @@ def net(name: str) -> Learner:
     return replace(learner, steps=STEPS[name]) if name in STEPS else learner
 
 
-def open_rag24(*models: str) -> Bench:
+def open_rag24(*models: str) -> Experiment:
     """The test queries of rag24, whose train queries are what is learned from; scores are kept."""
-    store = Store(home() / "scores.sqlite")
-    return Bench(load(DATA / "collections" / "rag24"), {m: RANKERS.build(m) for m in models}, Road(store), split="test")
+    store = Store(home_folder() / "scores.sqlite")
+    return Experiment(
+        load(DATA / "collections" / "rag24"), {m: RANKERS.build(m) for m in models}, ScoringEngine(store), split="test"
+    )
 
 
 @dataclass(frozen=True)
@@ -94,29 +97,34 @@ def compared(base: Values, values: NDArray[np.float64]) -> list[str]:
     return [f"{values.mean() - base['nDCG@10'].mean():+.4f}", f"{p:.3f}" if p >= 0.0005 else "< 0.001"]
 
 
-def measured(bench: Bench, run: Run) -> Values:
-    return {measure: score_table(measure, bench.qrels, {"": run}).values[0] for measure in MEASURES}
+def measured(experiment: Experiment, run: Run) -> Values:
+    return {measure: score_table(measure, experiment.qrels, {"": run}).values[0] for measure in MEASURES}
 
 
-def reranked(bench: Bench, model: Model) -> Values:
+def reranked(experiment: Experiment, model: Model) -> Values:
     """What re-ranking BM25's list comes to, per query."""
-    alone = replace(bench.on(bench.collection, bench.split), models={"model": model})
-    return measured(bench, alone.rerank("model", bench.texts, bench.candidates))
+    alone = replace(experiment.with_collection(experiment.collection, experiment.split), models={"model": model})
+    return measured(experiment, alone.rerank("model", experiment.texts, experiment.candidates))
 
 
 def row(
-    name: str, learner: Any, bench: Bench, seeds: Sequence[int], control_steps: int | None = None, depth: int = 100
+    name: str,
+    learner: Any,
+    experiment: Experiment,
+    seeds: Sequence[int],
+    control_steps: int | None = None,
+    depth: int = 100,
 ) -> Row:
     """Train with each seed, and once on labels dealt out at random; measure all."""
     how = LEARNERS.build(learner) if isinstance(learner, str) else learner
-    shallow = bench.cut(depth)
+    shallow = experiment.with_depth(depth)
     models = [replace(shallow, seed=seed).fit(how, "train") for seed in seeds]
     short = replace(how, steps=control_steps, every=control_steps) if control_steps else how
-    control = shallow.fit(short, "train", plan=Plan(Control()))
-    cards = [model.card() for model in models]
+    control = shallow.fit(short, "train", plan=TrainingPlan(ShuffledLabelSource()))
+    cards = [model.read_card() for model in models]
     seconds = float(np.mean([card["seconds"] for card in cards]))
-    runs = [reranked(bench, model) for model in models]
-    return Row(name, runs, reranked(bench, control), [card["best"] for card in cards], seconds)
+    runs = [reranked(experiment, model) for model in models]
+    return Row(name, runs, reranked(experiment, control), [card["best"] for card in cards], seconds)
 
 
 def baseline(name: str, values: Values, base: Values | None = None) -> list[str]:
@@ -125,15 +133,15 @@ def baseline(name: str, values: Values, base: Values | None = None) -> list[str]
     return [name, *cells, "", *(compared(base, values["nDCG@10"]) if base else ["", ""]), "", ""]
 
 
-def few(bench: Bench) -> str:
+def few(experiment: Experiment) -> str:
     """Learning from a teacher, on the bundled sample."""
     rows = []
     for name in ("bm25", "dense"):
-        values = reranked(bench, RANKERS.build(name))
+        values = reranked(experiment, RANKERS.build(name))
         rows.append([name, *(f"{values[measure].mean():.4f}" for measure in MEASURES)])
     for name in FEW:
-        models: list[Saved] = [replace(bench, seed=seed).fit(name, "train") for seed in SEEDS]
-        runs = [reranked(bench, model) for model in models]
+        models: list[SavedModel] = [replace(experiment, seed=seed).fit(name, "train") for seed in SEEDS]
+        runs = [reranked(experiment, model) for model in models]
         rows.append([f"`{name}`", *(spread(runs, measure) for measure in MEASURES)])
         print(line(rows[-1]), flush=True)
     return table(("ranker", *MEASURES), rows)
@@ -141,25 +149,25 @@ def few(bench: Bench) -> str:
 
 def main() -> None:
     need_data("collections", "rag24")
-    bench = open_rag24("bm25")
-    base = reranked(bench, bench.models["bm25"])
+    experiment = open_rag24("bm25")
+    base = reranked(experiment, experiment.models["bm25"])
     rows = [baseline("bm25", base)]
     for name in NETS:
-        rows.append(row(name, net(name), bench, SEEDS).cells(base))
+        rows.append(row(name, net(name), experiment, SEEDS).cells(base))
         print(line(rows[-1]), flush=True)
-    sample = Bench(load("sample"), {}, bench.road, split="test")
+    sample = Experiment(load("sample"), {}, experiment.engine, split="test")
     write_page(
         __file__,
         "Small neural rankers on rag24",
         [
-            prose(f"""Trained on the train queries ({len(bench.collection.splits["train"])}, judged by an LLM; a fifth
-            of them validates), tested on {len(bench.queries)} test queries (judged by people), re-ranking BM25's top
-            {bench.depth}. Mean and standard deviation are over {len(SEEDS)} seeds. The control is the same learner on
-            labels dealt out at random; a ranker that is not above it (paired t-test, p < {LEVEL}) is untrained, and
-            nothing is claimed of it. Difference and p are those from BM25 in nDCG@10, by a paired t-test. Steps are
-            those of the weights kept (conv_knrm was given {STEPS["conv_knrm"]}, the others what their learners have);
-            minutes are those of one training, validation included, on two cores that had other work to do. Words are
-            read by GloVe vectors of 50 numbers, but dssm reads letters."""),
+            prose(f"""Trained on the train queries ({len(experiment.collection.splits["train"])}, judged by an LLM; a
+            fifth of them validates), tested on {len(experiment.queries)} test queries (judged by people), re-ranking
+            BM25's top {experiment.depth}. Mean and standard deviation are over {len(SEEDS)} seeds. The control is the
+            same learner on labels dealt out at random; a ranker that is not above it (paired t-test, p < {LEVEL}) is
+            untrained, and nothing is claimed of it. Difference and p are those from BM25 in nDCG@10, by a paired
+            t-test. Steps are those of the weights kept (conv_knrm was given {STEPS["conv_knrm"]}, the others what their
+            learners have); minutes are those of one training, validation included, on two cores that had other work to
+            do. Words are read by GloVe vectors of 50 numbers, but dssm reads letters."""),
             table(HEAD, rows),
             "## Where judgements are few",
             prose(f"""The bundled sample has {len(sample.collection.splits["train"])} train queries. A teacher needs no
@@ -172,8 +180,8 @@ def main() -> None:
 
 
 def cheap_row() -> str:
-    bench = open_rag24("bm25")
-    return line(baseline("bm25", reranked(bench, bench.models["bm25"])))
+    experiment = open_rag24("bm25")
+    return line(baseline("bm25", reranked(experiment, experiment.models["bm25"])))
 
 
 if __name__ == "__main__":

@@ -12,10 +12,10 @@ from scipy.stats import kendalltau
 
 from evidence import line, need_data, prose, table, write_page
 from evidence.neural import net, open_rag24
-from shaketable.bench import Bench
-from shaketable.data.splits import held_out
-from shaketable.task.query_attack import NAMES, QueryAttack
-from shaketable.types import Model
+from shaketable.core.protocols import Model
+from shaketable.datasets.splits import split_held_out
+from shaketable.experiment import Experiment
+from shaketable.tasks.query_typos import ATTACK_NAMES, QueryTypos
 
 LEXICAL = ("bm25", "ql", "rm3")
 LTR = {"prank": "prank", "ranksvm": "ranksvm", "lambdamart": "lambdamart(trees=300, leaves=8, min_docs=20)"}
@@ -38,15 +38,15 @@ PAPER = {
 MEASURE = "nDCG@10"
 
 
-def learned(bench: Bench) -> dict[str, Model]:
+def learned(experiment: Experiment) -> dict[str, Model]:
     """Rankers that learned from rag24's train queries, each with the first seed."""
-    train, valid = held_out(bench.collection.splits["train"], bench.seed)
-    models: dict[str, Model] = {name: bench.fit(text, train, valid=valid) for name, text in LTR.items()}
-    return models | {name: bench.fit(net(name), "train") for name in NETS}
+    train, valid = split_held_out(experiment.collection.splits["train"], experiment.seed)
+    models: dict[str, Model] = {name: experiment.fit(text, train, valid=valid) for name, text in LTR.items()}
+    return models | {name: experiment.fit(net(name), "train") for name in NETS}
 
 
-def drops(bench: Bench) -> pd.DataFrame:
-    return QueryAttack(measure=MEASURE).run(bench).tables["query attack"]
+def drops(experiment: Experiment) -> pd.DataFrame:
+    return QueryTypos(measure=MEASURE).run(experiment).tables["query attack"]
 
 
 def rows(frame: pd.DataFrame) -> list[list[str]]:
@@ -79,10 +79,10 @@ def claims(frame: pd.DataFrame) -> list[list[str]]:
     sure = frame[(frame["drop %"] < 0) & (frame["p (Holm)"] < 0.05)]
     tau = {
         attack: float(kendalltau([drop[attack][r] for r in both], [PAPER[r][i] for r in both]).statistic)
-        for i, attack in enumerate(NAMES.values())
+        for i, attack in enumerate(ATTACK_NAMES.values())
         for both in [[r for r in PAPER if r in drop[attack]]]
     }
-    one, two, word = (drop[attack] for attack in NAMES.values())
+    one, two, word = (drop[attack] for attack in ATTACK_NAMES.values())
 
     def lexical_less(found: Mapping[str, float]) -> bool:
         return max(found[r] for r in ("ql", "bm25")) < min(found[r] for r in LTR)
@@ -113,18 +113,18 @@ def claims(frame: pd.DataFrame) -> list[list[str]]:
         ("the same: a word", said(word, ("ql", "bm25", *LTR)), lexical_less(word)),
         (
             "of the LTR models LambdaMART loses least, under each attack",
-            "; ".join(said(drop[a], tuple(LTR)) for a in NAMES.values()),
-            all(max(LTR, key=drop[a].__getitem__) == "lambdamart" for a in NAMES.values()),
+            "; ".join(said(drop[a], tuple(LTR)) for a in ATTACK_NAMES.values()),
+            all(max(LTR, key=drop[a].__getitem__) == "lambdamart" for a in ATTACK_NAMES.values()),
         ),
         (
             "DSSM loses least of all, under each attack",
             said(one, ("dssm",)) + "; " + said(two, ("dssm",)) + "; " + said(word, ("dssm",)),
-            all(least(drop[a], "dssm") for a in NAMES.values()),
+            all(least(drop[a], "dssm") for a in ATTACK_NAMES.values()),
         ),
         (
             "Duet is second, under each attack",
             said(one, ("duet",)) + "; " + said(two, ("duet",)) + "; " + said(word, ("duet",)),
-            all(sorted(drop[a].values())[-2] == drop[a]["duet"] for a in NAMES.values()),
+            all(sorted(drop[a].values())[-2] == drop[a]["duet"] for a in ATTACK_NAMES.values()),
         ),
         ("DRMM loses most of all to one letter", said(one, ("drmm",)), min(one, key=one.__getitem__) == "drmm"),
         (
@@ -150,25 +150,28 @@ def _agreement(taus: Sequence[float]) -> str:
 
 def main() -> None:
     need_data("collections", "rag24")
-    bench = open_rag24(*LEXICAL, "dense")
-    bench.models = {**bench.models, **learned(bench)}
-    frame = drops(bench)
+    experiment = open_rag24(*LEXICAL, "dense")
+    experiment.models = {**experiment.models, **learned(experiment)}
+    frame = drops(experiment)
     every = {str(attack): part.set_index("ranker")["drop %"].to_dict() for attack, part in frame.groupby("attack")}
     write_page(
         __file__,
         "Query attack on rag24",
         [
-            prose(f"""Paper 000, section 5.4, on {len(bench.queries)} test queries of rag24: each is attacked five times
-            at one letter, at two letters of different words, and at one word; a query's value is the mean over the
-            draws. Candidates are BM25's top {bench.depth} for the original query; only the ranker sees the attacked
-            one. {MEASURE}, relative change in per cent, 95 % bootstrap intervals over queries. The paper has MRR@100 of
-            MS MARCO, with models trained on hundreds of thousands of queries; those here learned from
-            {len(bench.collection.splits["train"])} with one seed (neural.md has more seeds), so drops of weak models
-            are of what little they have. dense is MiniLM as it comes; the paper has none. conv_knrm and tuned encoders
-            are left out for the time that they take."""),
-            table(("ranker", "original", *NAMES.values(), *(f"{name}, paper" for name in NAMES.values())), rows(frame)),
+            prose(f"""Paper 000, section 5.4, on {len(experiment.queries)} test queries of rag24: each is attacked five
+            times at one letter, at two letters of different words, and at one word; a query's value is the mean over
+            the draws. Candidates are BM25's top {experiment.depth} for the original query; only the ranker sees the
+            attacked one. {MEASURE}, relative change in per cent, 95 % bootstrap intervals over queries. The paper has
+            MRR@100 of MS MARCO, with models trained on hundreds of thousands of queries; those here learned from
+            {len(experiment.collection.splits["train"])} with one seed (neural.md has more seeds), so drops of weak
+            models are of what little they have. dense is MiniLM as it comes; the paper has none. conv_knrm and tuned
+            encoders are left out for the time that they take."""),
+            table(
+                ("ranker", "original", *ATTACK_NAMES.values(), *(f"{name}, paper" for name in ATTACK_NAMES.values())),
+                rows(frame),
+            ),
             "From whoever loses most to whoever loses least:",
-            "\n".join(f"- {attack}: {order(every[attack])}" for attack in NAMES.values()),
+            "\n".join(f"- {attack}: {order(every[attack])}" for attack in ATTACK_NAMES.values()),
             "## What the paper says",
             prose("""Verdicts are of the means above; where intervals overlap, chance may have decided. The order of all
             rankers holds if Kendall's τ is .6 or more under each attack, and does not if it is below .3 under

@@ -11,14 +11,14 @@ import pandas as pd
 
 from evidence import DATA, line, need_data, prose, table, write_page
 from evidence.neural import VECTORS
-from shaketable.bench import Bench
-from shaketable.data.corpus import MemoryCorpus
-from shaketable.data.load import load
-from shaketable.files import home
-from shaketable.score.road import Road
-from shaketable.score.store import Store
-from shaketable.task.query_type_shift import QueryTypeShift
-from shaketable.types import Collection
+from shaketable.core.documents import Collection
+from shaketable.core.home import home_folder
+from shaketable.datasets.corpus import MemoryCorpus
+from shaketable.datasets.load import load
+from shaketable.experiment import Experiment
+from shaketable.scoring.engine import ScoringEngine
+from shaketable.scoring.store import Store
+from shaketable.tasks.query_type_shift import QueryTypeShift
 
 RANKERS = ("bm25", "ql", "prank", "ranksvm", "lambdamart(trees=100, leaves=8)",
            f"knrm(steps=300, vectors={str(VECTORS)!r})")  # fmt: skip
@@ -38,8 +38,8 @@ def crowded() -> Collection:
     return replace(typed, name="msmarco-types among others", docs=MemoryCorpus(docs), source="")
 
 
-def opened() -> Bench:
-    return Bench(crowded(), {}, Road(Store(home() / "scores.sqlite")), split="test")
+def opened() -> Experiment:
+    return Experiment(crowded(), {}, ScoringEngine(Store(home_folder() / "scores.sqlite")), split="test")
 
 
 def means(frame: pd.DataFrame) -> list[list[str]]:
@@ -81,21 +81,21 @@ def by_family(frame: pd.DataFrame, group: str) -> str:
 
 def main() -> None:
     need_data("collections", "msmarco-types")
-    bench = opened()
-    result = QueryTypeShift(rankers=RANKERS).run(bench)
+    experiment = opened()
+    result = QueryTypeShift(rankers=RANKERS).run(experiment)
     tables = result.tables
     groups = list(dict.fromkeys(tables["mean drop"]["trained on"]))
-    kinds = tables["kinds"]
+    kinds = tables["query types"]
     write_page(
         __file__,
         "Unforeseen kinds of queries",
         [
             prose(f"""MS MARCO's typed queries, one relevant passage each; the passages of dl19 and rag24 stand among
-            theirs, {len(bench.collection.docs):,} in all. Each ranker learns from queries of one kind and is tested on
-            each kind; formulas are tuned on the training kind. All kinds are cut to the smallest, person: 97 queries
-            have it, so what follows is about a few dozen queries a cell, and differences of some per cent cannot be
-            told from chance. drop: against the same ranker trained on the kind that it is tested on, on the same
-            queries, RR@100. In brackets: 95 % intervals over queries. One seed of each training."""),
+            theirs, {len(experiment.collection.docs):,} in all. Each ranker learns from queries of one kind and is
+            tested on each kind; formulas are tuned on the training kind. All kinds are cut to the smallest, person: 97
+            queries have it, so what follows is about a few dozen queries a cell, and differences of some per cent
+            cannot be told from chance. drop: against the same ranker trained on the kind that it is tested on, on the
+            same queries, RR@100. In brackets: 95 % intervals over queries. One seed of each training."""),
             "## Table 4: the kinds",
             table(
                 list(kinds.columns),

@@ -11,42 +11,44 @@ from collections.abc import Iterator
 import pandas as pd
 
 from evidence import DATA, line, need_data, prose, table, write_page
-from shaketable.bench import Bench
-from shaketable.data.load import load
-from shaketable.edit.methods import default_methods
-from shaketable.files import home
-from shaketable.registry import RANKERS
-from shaketable.score.road import Road
-from shaketable.score.store import Store
-from shaketable.task.query_attack import NAMES, QueryAttack
-from shaketable.task.query_variation import QueryVariation
+from shaketable.core.home import home_folder
+from shaketable.core.registries import RANKERS
+from shaketable.datasets.load import load
+from shaketable.experiment import Experiment
+from shaketable.scoring.engine import ScoringEngine
+from shaketable.scoring.store import Store
+from shaketable.tasks.query_typos import ATTACK_NAMES, QueryTypos
+from shaketable.tasks.query_variation import QueryVariation
+from shaketable.transforms.presets import list_default_methods
 
 COLLECTIONS = ("cranfield", "rag24", "cacm")
 SHOWN = ("bm25", "ql", "rm3", "dense")
 NEIGHBOURS = DATA / "synonyms" / "counterfitted-neighbors.json"
 
 
-def open_bench(name: str, rankers: tuple[str, ...] = SHOWN) -> Bench:
+def open_bench(name: str, rankers: tuple[str, ...] = SHOWN) -> Experiment:
     """A collection's test queries; scores are kept."""
     models = {ranker: RANKERS.build(ranker) for ranker in rankers}
-    return Bench(load(DATA / "collections" / name), models, Road(Store(home() / "scores.sqlite")), split="test")
+    return Experiment(
+        load(DATA / "collections" / name), models, ScoringEngine(Store(home_folder() / "scores.sqlite")), split="test"
+    )
 
 
-def edits() -> tuple[str, ...]:
+def transforms() -> tuple[str, ...]:
     """Every method by rules, those on WordNet and on counter-fitted vectors among them."""
     os.environ.setdefault("NLTK_DATA", str(DATA / "nltk_data"))
     vectors = f"word_embed_syn_swap(file={str(NEIGHBOURS)!r})"
-    return tuple(vectors if name == "word_embed_syn_swap" else name for name in default_methods())
+    return tuple(vectors if name == "word_embed_syn_swap" else name for name in list_default_methods())
 
 
 def short(method: str) -> str:
     return method.partition("(")[0]
 
 
-def original(bench: Bench) -> list[str]:
+def original(experiment: Experiment) -> list[str]:
     """What the queries are worth as they are."""
-    means = bench.table("nDCG@10").values.mean(axis=1)
-    return ["", "the original", *(f"{mean:.4f}" for mean in means), "", "", str(len(bench.queries))]
+    means = experiment.get_score_table("nDCG@10").values.mean(axis=1)
+    return ["", "the original", *(f"{mean:.4f}" for mean in means), "", "", str(len(experiment.queries))]
 
 
 def by_method(frame: pd.DataFrame) -> Iterator[list[str]]:
@@ -65,11 +67,11 @@ def by_category(frame: pd.DataFrame) -> Iterator[list[str]]:
         yield [category, *(" / ".join(f"{drop[ranker]:+.1f}" for drop in drops.values()) for ranker in SHOWN)]
 
 
-def attacked(bench: Bench) -> list[list[str]]:
+def attacked(experiment: Experiment) -> list[list[str]]:
     """A row for each ranker: what attacks change, with the interval over queries."""
-    frame = QueryAttack().run(bench).tables["query attack"]
+    frame = QueryTypos().run(experiment).tables["query attack"]
     return [
-        [f"{ranker}, {bench.collection.name}", *(_interval(row) for _, row in rows.iterrows())]
+        [f"{ranker}, {experiment.collection.name}", *(_interval(row) for _, row in rows.iterrows())]
         for ranker, rows in frame.groupby("ranker", sort=False)
     ]
 
@@ -79,21 +81,21 @@ def _interval(row: pd.Series) -> str:
 
 
 def section(name: str) -> list[str]:
-    bench = open_bench(name)
-    found = QueryVariation(edits=edits(), depths=()).run(bench).tables
+    experiment = open_bench(name)
+    found = QueryVariation(transforms=transforms(), depths=()).run(experiment).tables
     method = found["by method"]
-    shaken = attacked(bench)
+    shaken = attacked(experiment)
     print(f"{name} done", flush=True)
     return [
-        f"## {name}: {len(bench.queries)} queries",
+        f"## {name}: {len(experiment.queries)} queries",
         table(
             ("category", "method", *SHOWN, "valid %", "applies %", "queries"),
-            [original(bench), *by_method(method[method["setting"] == "pipeline"])],
+            [original(experiment), *by_method(method[method["setting"] == "pipeline"])],
         ),
         "Relative change over valid variations, in per cent, the whole pipeline / the ranker alone:",
         table(("category", *SHOWN), by_category(found["by category"])),
         "Query attack, relative change in per cent with 95 % intervals (five draws, candidates of the original query):",
-        table(("ranker", *NAMES.values()), shaken),
+        table(("ranker", *ATTACK_NAMES.values()), shaken),
     ]
 
 

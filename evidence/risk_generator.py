@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.chance import rng_for
-from shaketable.data.letor import Letor
-from shaketable.learners.baselines import Baselines, by_feature
-from shaketable.learners.lambdamart import LambdaMART
-from shaketable.learners.ndcg import NDCG
-from shaketable.measure.risk import RewardRisk, geo_risk, penalised, reward_risk, z_risk
+from shaketable.core.seeding import make_numpy_rng
+from shaketable.datasets.letor import Letor
+from shaketable.measures.risk import RewardRisk, geo_risk, penalise_losses, reward_risk, z_risk
+from shaketable.training.baselines import Baselines, make_feature_baseline
+from shaketable.training.lambdamart import LambdaMART
+from shaketable.training.ndcg import NDCG
 
 Values = NDArray[np.float64]
 
@@ -30,8 +30,10 @@ DOCS, GROUP, HINT = 25, 0.4, 1.5
 SIZES = {"train": 2000, "valid": 1000, "test": 20_000}
 SEEDS, DRAWS, LEVEL, MARGIN = range(31, 36), 2000, 0.01, 0.001
 LEARNER = LambdaMART(trees=400, leaves=8, early_stop=50, min_docs=50)
-ONE = Baselines({"baseline": by_feature(1)})
-MANY = Baselines({"baseline": by_feature(1), "mixture": by_feature(2), "echo": by_feature(3)})
+ONE = Baselines({"baseline": make_feature_baseline(1)})
+MANY = Baselines(
+    {"baseline": make_feature_baseline(1), "mixture": make_feature_baseline(2), "echo": make_feature_baseline(3)}
+)
 OBJECTIVES = {"u-cro": "URisk", "t-saro": "TRisk", "t-faro": "TRisk", "t*-faro": "T*Risk", "georisk": "GeoRisk"}
 """Each objective, and the measure it is made for."""
 RISES, FALLS, NOT_LOWER = "rises", "falls", f"is not lower by {MARGIN}"
@@ -44,7 +46,7 @@ CLAIMS = {
 
 def generate(seed: int, part: str, queries: int) -> Letor:
     """Queries of `DOCS` documents with labels 0 to 4; features: three baselines, four signals, a hint at the group."""
-    rng = rng_for(seed, "risk generator", part)
+    rng = make_numpy_rng(seed, "risk generator", part)
     planted = rng.random(queries) < GROUP
     signals = rng.normal(size=(queries, DOCS, 4))
     baseline = rng.normal(size=(queries, DOCS))
@@ -111,14 +113,14 @@ def trial(
     for seed in seeds:
         train, valid, test = (generate(seed, part, size) for part, size in sizes.items())
         ndcg = NDCG(test)
-        baselines.append(MANY.values(test, ndcg))
+        baselines.append(MANY.compute_ndcg(test, ndcg))
         planted.append([qid.startswith("planted") for qid in test.qids])
         for objective, alpha in [("ndcg", 0.0), *((name, alpha) for name in OBJECTIVES for alpha in alphas)]:
             against = MANY if objective in ("t*-faro", "georisk") else ONE
             fit = replace(learner, objective=objective, alpha=alpha).fit_rows(train, valid, seed, against)
-            values = ndcg.of(fit.predictor.predict(test.features))
+            values = ndcg.compute(fit.predictor.predict(test.features))
             found.setdefault((objective, alpha), []).append(values)
-            report(f"seed {seed} {objective} alpha {alpha:g}: {fit.best} trees, NDCG {values.mean():.4f}")
+            report(f"seed {seed} {objective} alpha {alpha:g}: {fit.best_iteration} trees, NDCG {values.mean():.4f}")
     plain, *others = (Tested(objective, alpha, np.array(values)) for (objective, alpha), values in found.items())
     return Trial(plain, others, np.stack(baselines, axis=1), np.array(planted))
 
@@ -134,7 +136,7 @@ def risk(measure: str, alpha: float, values: Values, baselines: Values) -> Value
     if measure == "losses > 20 %":  # in percent of the queries, averaged over the baselines
         return np.asarray(100 * (values < 0.8 * baselines - 1e-12).mean(axis=(0, -1)))
     baseline = baselines.mean(axis=0) if measure == "T*Risk" else baselines[0]
-    y = penalised(values - baseline, alpha)
+    y = penalise_losses(values - baseline, alpha)
     if measure == "URisk":
         return np.asarray(y.mean(axis=-1))
     return np.asarray(y.mean(axis=-1) / y.std(axis=-1, ddof=1) * y.shape[-1] ** 0.5)
@@ -153,7 +155,7 @@ def gain(
     each = risk(*args, own, found.baselines) - risk(*args, plain, found.baselines)
     own, plain, baselines = own.ravel(), plain.ravel(), found.baselines.reshape(len(found.baselines), -1)
     before, after = (float(risk(*args, values, baselines)) for values in (plain, own))
-    rng = rng_for(seed, "bootstrap", tested.objective)
+    rng = make_numpy_rng(seed, "bootstrap", tested.objective)
     less, more = 0, 0
     for _ in range(draws):
         drawn = rng.integers(len(own), size=len(own))
@@ -322,7 +324,7 @@ def cheap_row() -> str:
     values, planted = [], []
     for seed in SEEDS:
         test = generate(seed, "test", SIZES["test"])
-        values.append(by_feature(1)(test, NDCG(test)))
+        values.append(make_feature_baseline(1)(test, NDCG(test)))
         planted.append([qid.startswith("planted") for qid in test.qids])
     return baseline_line(np.array(values), np.array(planted))
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
 from evidence import DATA as SHARED
-from shaketable.chance import rng_for
-from shaketable.data.scores import read_scores
-from shaketable.measure.risk import geo_risk, ranks, t_risk, t_risk_p, t_star_risk, u_risk, z_risk
-from shaketable.measure.variance import VNAP, mean_variance_correlation
+from shaketable.core.seeding import make_numpy_rng
+from shaketable.datasets.scores import read_scores
+from shaketable.measures.risk import geo_risk, rank_systems, t_risk, t_risk_p, t_star_risk, u_risk, z_risk
+from shaketable.measures.variance import VNAP, mean_variance_correlation
 
 Values = NDArray[np.float64]
 
@@ -75,7 +75,7 @@ def correlations(matrices: list[Matrix]) -> tuple[str, float]:
     rows, most = [], 0.0
     for m in matrices:
         vnap = VNAP().over(m.x)
-        rng, drawn = rng_for(1, "rankers", m.name), []
+        rng, drawn = make_numpy_rng(1, "rankers", m.name), []
         for _ in range(SUBSETS):
             some = rng.choice(len(m.x), RANKERS, replace=False)
             drawn.append(mean_variance_correlation(m.mean[some], vnap[some]))
@@ -127,9 +127,9 @@ def places(matrices: list[Matrix]) -> str:
     """How far T*Risk's own places are from those by the mean."""
     rows = []
     for m in matrices:
-        by_mean, cells = ranks(m.mean), []
+        by_mean, cells = rank_systems(m.mean), []
         for alpha in (0, 5, 20):
-            moved = np.abs(ranks(t_star_risk(m.x, alpha)) - by_mean)
+            moved = np.abs(rank_systems(t_star_risk(m.x, alpha)) - by_mean)
             cells.append(f"{int((moved > 0).sum())} of {len(moved)}, by up to {int(moved.max())}")
         rows.append([m.name, *cells])
     return table(["matrix", "α = 0", "α = 5", "α = 20"], rows)
@@ -171,7 +171,7 @@ def claims(matrices: list[Matrix], every: dict[str, list[float]], best: dict[str
         return _verdict(min(n - _same(best[name]) for name in names), n)
 
     _, sums = flagged(matrices)
-    u0 = all(np.array_equal(ranks(m.of("U", 0)), ranks(m.mean)) for m in matrices)
+    u0 = all(np.array_equal(rank_systems(m.of("U", 0)), rank_systems(m.mean)) for m in matrices)
     rows = [
         ["2: by T*Risk runs are ordered as by the mean: α = 0", same("T*, mean"), agree("T*, mean")],
         ["2: whatever α: α = 20", same("T* at 20, mean"), agree("T* at 20, mean")],

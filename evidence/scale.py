@@ -18,15 +18,16 @@ from typing import Any
 import numpy as np
 
 from evidence import ROOT, line, prose, table, write_page
-from shaketable.data.load import load
-from shaketable.files import written_whole
+from shaketable.core.documents import Doc, Scores, Slate
+from shaketable.core.registries import RANKERS
+from shaketable.datasets.load import load
+from shaketable.executors.base import Job, RemoteSpec
+from shaketable.executors.worker import pack_job
+from shaketable.files.atomic import atomic_write
 from shaketable.rankers.lexical import BM25
-from shaketable.registry import RANKERS
-from shaketable.score.executor import Job, Origin
-from shaketable.score.road import Road, SlateRequest, attempt
-from shaketable.score.store import Store
-from shaketable.score.worker import packed
-from shaketable.types import Doc, Scores, Slate
+from shaketable.scoring.engine import ScoringEngine
+from shaketable.scoring.store import Store
+from shaketable.scoring.units import SlateRequest, run_request
 
 MEASURED = ROOT / "evidence" / "scale.json"
 PASSAGES, QUERIES, DEPTH = 8_841_823, 6_980, 100
@@ -154,11 +155,11 @@ def measured(folder: Path) -> Costs:
     searching = spent(lambda: ranker.search(queries, DEPTH)) / len(queries)
     docs = [Doc(text) for text in texts[:PAIRS]]
     slates = [Slate(f"query {q}", tuple(docs[q : q + DEPTH])) for q in range(0, PAIRS, DEPTH)]
-    committing = spent(lambda: Road(Store(folder / "s.sqlite")).score(Instant(), slates))
-    request = attempt, Instant(), ("instant", SlateRequest(slates[:5], apart=True), False), Origin("sample")
-    parcel = packed(Job(*request))
+    committing = spent(lambda: ScoringEngine(Store(folder / "s.sqlite")).score(Instant(), slates))
+    request = run_request, Instant(), ("instant", SlateRequest(slates[:5], per_pair=True), False), RemoteSpec("sample")
+    parcel = pack_job(Job(*request))
     assert parcel is not None
-    packing = spent(lambda: [packed(Job(*request)) for _ in range(20)]) / 20 / (5 * DEPTH)
+    packing = spent(lambda: [pack_job(Job(*request)) for _ in range(20)]) / 20 / (5 * DEPTH)
     net: Any = RANKERS.build("dense").open(load("sample"))
     net.encode_texts(texts[:4])
     reading_net = spent(lambda: net._fresh(texts[100 : 100 + TEXTS])) / TEXTS
@@ -168,20 +169,20 @@ def measured(folder: Path) -> Costs:
         searching / DOCUMENTS,
         committing / PAIRS + packing,
         per_task(),
-        len(parcel.work) / (5 * DEPTH) + 9,
+        len(parcel.payload) / (5 * DEPTH) + 9,
         reading_net,
     )
 
 
 def per_task(count: int = 200) -> float:
     """What a job of a Ray cluster costs the driver."""
-    from shaketable import workers
+    from shaketable import make_executor
 
-    hands = workers(2, "local")
-    hands.submit(Job(id, None, (), Origin("sample"))).result()
+    hands = make_executor(2, "local")
+    hands.submit(Job(id, None, (), RemoteSpec("sample"))).result()
 
     def submit() -> None:
-        for future in [hands.submit(Job(id, None, (), Origin("sample"))) for _ in range(count)]:
+        for future in [hands.submit(Job(id, None, (), RemoteSpec("sample"))) for _ in range(count)]:
             future.result()
 
     return spent(submit) / count
@@ -200,7 +201,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["SHAKETABLE_HOME"] = f"{folder}/home"
             costs = measured(Path(folder))
-        with written_whole(MEASURED) as out:
+        with atomic_write(MEASURED) as out:
             json.dump({"costs": asdict(costs)}, out, indent=1)
             out.write("\n")
     write_page(__file__, "How far workers carry", parts(kept()))

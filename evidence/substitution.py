@@ -5,7 +5,6 @@ make evidence PAGE=substitution        (about an hour on two cores; models and s
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,18 +15,17 @@ import pandas as pd
 from evidence import DATA, line, need_data, prose, table, write_page
 from evidence.neural import VECTORS, net, open_rag24
 from evidence.rankers import ENCODERS
-from shaketable.bench import Bench
-from shaketable.data.attacked import write_attacked
-from shaketable.data.load import load
-from shaketable.task.substitution import Substitution
-from shaketable.types import Model, Result
+from shaketable.core.protocols import Model
+from shaketable.core.results import Result
+from shaketable.datasets.adversarial_documents import write_adversarial_documents
+from shaketable.datasets.load import load
+from shaketable.experiment import Experiment
+from shaketable.tasks.document_attack import DocumentAttack
 
 CONV = f"conv_knrm(teacher='dense', sentences=400, steps=400, text_length=128, filters=64, vectors={str(VECTORS)!r})"
-SYNONYMS = DATA / "synonyms"
-FITTED = (
-    f"vectors={str(VECTORS)!r}, synonyms={str(SYNONYMS / 'ppdb-synonyms.tsv')!r}, "
-    f"antonyms={os.pathsep.join(str(SYNONYMS / name) for name in ('ppdb-antonyms.tsv', 'wordnet-antonyms.tsv'))!r}"
-)
+NEIGHBOURS = DATA / "synonyms" / "counterfitted-neighbors.json"
+FITTED = f"path={str(NEIGHBOURS)!r}" if NEIGHBOURS.is_file() else "path=''"
+"""The published lists; without them the thesaurus."""
 SETTINGS = {
     "paper 003: 20 words, cosine .5, 40 nearest": (20, 0.5, 40),
     "PRADA: 10 words, cosine .7, 50 nearest": (10, 0.7, 50),
@@ -65,12 +63,12 @@ def white(words: int, threshold: float, count: int) -> str:
 class Ground:
     """A collection, and rankers that learned from rag24's train queries."""
 
-    bench: Bench
+    experiment: Experiment
 
     @classmethod
     def rag24(cls) -> Ground:
-        bench = open_rag24("bm25", "dense")
-        return cls(replace(bench, models={**bench.models, **trained()}))
+        experiment = open_rag24("bm25", "dense")
+        return cls(replace(experiment, models={**experiment.models, **trained()}))
 
     @classmethod
     def dl19(cls) -> Ground:
@@ -79,19 +77,19 @@ class Ground:
         return cls(replace(home, collection=collection, models={**home.models, **trained()}, split=None))
 
     def attack(self, ranker: str, recipes: Sequence[str], queries: int, **more: object) -> Result:
-        bench = self.bench.on(self.bench.collection, self.bench.split)
-        alone = replace(bench, models={ranker: self.bench.models[ranker]})
-        task = Substitution(recipes=tuple(recipes), targets=TARGETS, queries=queries, **more)  # type: ignore[arg-type]
+        experiment = self.experiment.with_collection(self.experiment.collection, self.experiment.split)
+        alone = replace(experiment, models={ranker: self.experiment.models[ranker]})
+        task = DocumentAttack(recipes=tuple(recipes), targets=TARGETS, queries=queries, **more)  # type: ignore[arg-type]
         return task.run(alone)
 
 
 def trained() -> dict[str, Model]:
     """The nets under attack; knrm is that of neural.md, bert that of rankers.md."""
-    bench = open_rag24("bm25")
+    experiment = open_rag24("bm25")
     return {
-        "knrm": bench.fit(net("knrm"), "train"),
-        "conv_knrm": bench.fit(CONV, "train"),
-        "bert": bench.cut(20).fit(ENCODERS["bert"], "train"),
+        "knrm": experiment.fit(net("knrm"), "train"),
+        "conv_knrm": experiment.fit(CONV, "train"),
+        "bert": experiment.with_depth(20).fit(ENCODERS["bert"], "train"),
     }
 
 
@@ -117,38 +115,40 @@ def paper_rows() -> list[list[str]]:
     ]
 
 
-def main_rows(ground: Ground) -> list[list[str]]:
+def main_rows(context: Ground) -> list[list[str]]:
     """The attack of the paper on each ranker, and BM25 by the documents that were made against conv_knrm."""
     recipes = [wsra(*setting) for setting in SETTINGS.values()]
     found = []
     for ranker in ("conv_knrm", "knrm", "dense"):
         some = len(recipes) if ranker != "dense" else 1
-        result = ground.attack(ranker, recipes[:some], QUERIES)
+        result = context.attack(ranker, recipes[:some], QUERIES)
         found += rows(result, list(SETTINGS)[:some])
         if ranker == "conv_knrm":
             first = [one for one in result.attacked if one.recipe == recipes[0]]
-            found += transferred(ground, first)
+            found += transferred(context, first)
         if ranker != "dense":
-            found += rows(ground.attack(ranker, [white(20, 0.5, 40)], QUERIES), ["white box, as paper 003"])
+            found += rows(context.attack(ranker, [white(20, 0.5, 40)], QUERIES), ["white box, as paper 003"])
     bert = wsra(20, 0.5, 40, READER, ", rivals=20")
-    found += rows(ground.attack("bert", [bert], FEW), [f"as paper 003; surrogate on MiniLM, {FEW} queries"])
+    found += rows(context.attack("bert", [bert], FEW), [f"as paper 003; surrogate on MiniLM, {FEW} queries"])
     return found
 
 
-def transferred(ground: Ground, documents: Sequence[object]) -> list[list[str]]:
+def transferred(context: Ground, documents: Sequence[object]) -> list[list[str]]:
     """What documents that were made against another ranker do to BM25."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "attacked.jsonl"
-        write_attacked(documents, path)  # type: ignore[arg-type]
-        return rows(ground.attack("bm25", (), 0, attacked=str(path)), ["changed texts of conv_knrm, paper 003"])
+        write_adversarial_documents(documents, path)  # type: ignore[arg-type]
+        return rows(
+            context.attack("bm25", (), 0, adversarial_documents=str(path)), ["changed texts of conv_knrm, paper 003"]
+        )
 
 
-def kin_rows(ground: Ground) -> tuple[list[list[str]], list[list[str]]]:
+def kin_rows(context: Ground) -> tuple[list[list[str]], list[list[str]]]:
     """Every other recipe on one ranker, and what filters catch of what it left."""
     recipes = [*OTHERS, f"hotflip(surrogate={SURROGATE!r})", wsra(20, 0.5, 40)]
     constrained = f"greedy(constraints={('part_of_speech', 'similarity(least=0.8)', 'no_query_terms')!r})"
     labels = [*OTHERS, "hotflip", "wsra", "greedy: same part of speech, similarity .8, no query term"]
-    found = ground.attack("knrm", [*recipes, constrained], 20)
+    found = context.attack("knrm", [*recipes, constrained], 20)
     return rows(found, labels), detected(found.tables["detection in full"], labels)
 
 
@@ -160,12 +160,12 @@ def detected(frame: pd.DataFrame, labels: Sequence[str]) -> list[list[str]]:
     return lines
 
 
-def poison_rows(ground: Ground) -> list[list[str]]:
+def poison_rows(context: Ground) -> list[list[str]]:
     """Texts that others wrote for questions of MS MARCO, put among the passages of dl19."""
     lines = []
     path = DATA / "attacks" / "poison" / "msmarco.jsonl"
     for ranker in ("bm25", "knrm", "dense"):
-        found = ground.attack(ranker, (), 0, attacked=str(path)).tables["attack in full"]
+        found = context.attack(ranker, (), 0, adversarial_documents=str(path)).tables["attack in full"]
         for _, row in found.iterrows():
             shares = [f"{row[f'top {k} %']:.1f}" for k in (10, 5)]
             lines.append([ranker, row["recipe"], str(int(row["targets"])), *shares])
@@ -187,8 +187,8 @@ def main() -> None:
             of BM25's first 100, for {QUERIES} of rag24's test queries; documents of grade 0 and those that nobody
             judged. The attack sees places alone. Its surrogate is K-NRM on GloVe, taught by the order of the target's
             lists for 200 other queries (where a collection has too few, sentences out of its passages); its synonyms
-            are the nearest words in GloVe's vectors after counter-fitting to PPDB's synonyms and PPDB's and WordNet's
-            antonyms. In brackets: 95 % intervals over queries. p: paired t-test of RR@10 before and after, not
+            are those of the published lists of neighbours in counter-fitted vectors. In brackets: 95 % intervals over
+            queries. p: paired t-test of RR@10 before and after, not
             corrected. Robust: all nine changed texts stand in the list at once. knrm is that of neural.md, bert that
             of rankers.md (64 word pieces, 60 steps); conv_knrm learned from MiniLM's margins in 400 steps, reads 128
             words and has 64 filters: small trainings, and weaker rankers than the paper's. Words are what stands
@@ -228,8 +228,8 @@ def main() -> None:
 
 def cheap_row() -> str:
     path = DATA / "attacks" / "poison" / "msmarco.jsonl"
-    ground = Ground(replace(open_rag24("bm25"), collection=load(DATA / "collections" / "dl19"), split=None))
-    row = ground.attack("bm25", (), 0, attacked=str(path)).tables["attack in full"].iloc[0]
+    context = Ground(replace(open_rag24("bm25"), collection=load(DATA / "collections" / "dl19"), split=None))
+    row = context.attack("bm25", (), 0, adversarial_documents=str(path)).tables["attack in full"].iloc[0]
     return line(["bm25", row["recipe"], int(row["targets"]), f"{row['top 10 %']:.1f}", f"{row['top 5 %']:.1f}"])
 
 

@@ -14,10 +14,10 @@ import torch
 from evidence import line, need_data, prose, table, write_page
 from evidence.defence import drop_rows, dropped, interval
 from evidence.neural import VECTORS, open_rag24
-from shaketable.registry import LEARNERS
-from shaketable.task.defending import defended
-from shaketable.task.query_attack import QueryAttack
-from shaketable.types import Model
+from shaketable.core.protocols import Model
+from shaketable.core.registries import LEARNERS
+from shaketable.defences.training import plan_defended_training
+from shaketable.tasks.query_typos import QueryTypos
 
 STEPS = 100
 LEARNED = {
@@ -35,16 +35,16 @@ HEAD = ("ranker", "attack", "nDCG@10 before", "after", "drop %")
 
 def trained() -> tuple[list[list[str]], list[list[str]]]:
     """The drops of each ranker after each training, and each training beside the standard one, query by query."""
-    bench = replace(open_rag24("bm25"), models={})
+    experiment = replace(open_rag24("bm25"), models={})
     drops: list[list[str]] = []
     gains: list[list[str]] = []
     for name, text in LEARNED.items():
         learner = LEARNERS.build(text)
-        models: dict[str, Model] = {f"{name}, standard": bench.fit(learner, "train")}
+        models: dict[str, Model] = {f"{name}, standard": experiment.fit(learner, "train")}
         for label, how in TRAININGS[name].items():
-            plan = defended(bench, learner, how, None, "train", None, None, 0, lambda said: None)
-            models[f"{name}, {label}"] = bench.fit(learner, "train", plan=plan)
-        result = QueryAttack().run(replace(bench, models=models))
+            plan = plan_defended_training(experiment, learner, how, None, "train", None, None, 0, lambda said: None)
+            models[f"{name}, {label}"] = experiment.fit(learner, "train", plan=plan)
+        result = QueryTypos().run(replace(experiment, models=models))
         drops += drop_rows(result)
         gains += gained(result.tables["per query"], list(models))
     return drops, gains

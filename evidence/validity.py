@@ -16,8 +16,8 @@ fitting labels have nothing to say: their kappa moves by 0.01 at most between 2 
 of our test labels between 0.46 and 0.52. Phrases are counted in the collection that the queries belong to; the passages
 of ANTIQUE are not at hand, so there in those of rag24.
 
-Kinds: what `category_of` says about variations whose kind is known, and how pairs of user queries for one topic (UQV of
-Robust 2004) distribute beside the paper's own count on UQV100.
+Kinds: what `classify_variation` says about variations whose kind is known, and how pairs of user queries for one topic
+(UQV of Robust 2004) distribute beside the paper's own count on UQV100.
 """
 
 from __future__ import annotations
@@ -33,17 +33,23 @@ from pathlib import Path
 import numpy as np
 
 from evidence import DATA, need_data, write_page
-from shaketable.data.load import load
-from shaketable.data.sample import read_sample
-from shaketable.edit.meaning import Shared, misspelled, synonymous, words
-from shaketable.edit.published import KINDS, METHODS, made_with
-from shaketable.edit.taxonomy import CATEGORIES, KEEPING, NATURALITY, PARAPHRASING, category_of
-from shaketable.edit.validity import Case, Similarity, Validity
-from shaketable.edit.vary import prepared
-from shaketable.rankers.similarity import encoder_similarity, phrases_of
-from shaketable.text.bigrams import Bigrams
-from shaketable.text.words import parts
-from shaketable.types import Collection
+from shaketable.core.documents import Collection
+from shaketable.datasets.load import load
+from shaketable.datasets.sample import read_sample
+from shaketable.nlp.bigrams import Bigrams
+from shaketable.nlp.words import split_token
+from shaketable.rankers.similarity import count_bigrams, make_encoder_similarity
+from shaketable.transforms.categories import (
+    CATEGORIES,
+    MEANING_PRESERVING,
+    NATURALITY,
+    PARAPHRASING,
+    classify_variation,
+)
+from shaketable.transforms.content_words import SharedContent, are_synonyms, is_near_spelling, split_words
+from shaketable.transforms.published import CATEGORY_ALIASES, METHOD_ALIASES, find_sources
+from shaketable.transforms.validity import Similarity, Validity, ValidityCase
+from shaketable.transforms.vary import normalise_query
 
 VARIATIONS = DATA / "variations"
 USERS = VARIATIONS / "uqv-robust" / "variants.tsv"
@@ -72,23 +78,23 @@ class Row:
 
     method: str
     texts: str
-    case: Case
+    case: ValidityCase
     valid: bool
     both: bool = False
 
 
 def read(path: Path) -> list[Row]:
-    """The rows of the paper that people looked at, or with which `category_of` can be tried."""
+    """The rows of the paper that people looked at, or with which `classify_variation` can be tried."""
     with path.open(newline="", encoding="utf-8") as file:
         return [
             Row(
-                METHODS[row["method"]],
+                METHOD_ALIASES[row["method"]],
                 TEXTS[row["dataset"]],
-                Case(
-                    KINDS[row["transformation_type"]],
+                ValidityCase(
+                    CATEGORY_ALIASES[row["transformation_type"]],
                     row["original_query"],
                     row["variation"],
-                    made_with(METHODS[row["method"]]),
+                    find_sources(METHOD_ALIASES[row["method"]]),
                 ),
                 row["valid"] == "True",
                 row["valid"] == row["follow_category"] == "True",
@@ -98,7 +104,7 @@ def read(path: Path) -> list[Row]:
 
 
 def by_hand(rows: list[Row]) -> list[Row]:
-    rule = {KINDS[kind] for kind in BY_RULE}
+    rule = {CATEGORY_ALIASES[kind] for kind in BY_RULE}
     return [row for row in rows if row.case.category not in rule and row.case.text != row.case.original]
 
 
@@ -109,19 +115,19 @@ def collection(name: str) -> Collection:
 
 @cache
 def phrases(name: str) -> Bigrams:
-    return phrases_of(collection(name))
+    return count_bigrams(collection(name))
 
 
 def labelled() -> Iterator[tuple[str, Row]]:
     """Our labels of what `syn_swap` makes: which version of it made it, and the row."""
     with LABELS.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file, delimiter="\t"):
-            original = prepared(collection(row["collection"]).queries[row["query"]].text)
+            original = normalise_query(collection(row["collection"]).queries[row["query"]].text)
             tokens = original.split()
-            old = parts(tokens[int(row["place"])])
+            old = split_token(tokens[int(row["place"])])
             assert old is not None
             tokens[int(row["place"])] = f"{old.head}{row['word']}{old.tail}"
-            case = Case(PARAPHRASING, original, " ".join(tokens), made_with("syn_swap"))
+            case = ValidityCase(PARAPHRASING, original, " ".join(tokens), find_sources("syn_swap"))
             yield row["made by"], Row(row["collection"], row["collection"], case, row["valid"] == "yes")
 
 
@@ -164,9 +170,12 @@ def former(rules: Validity, similarity: Similarity | None) -> Judge:
     """The rule before: the thesaurus is asked whatever made the variation, or the cosine is 0.95 and more."""
 
     def known(original: str, text: str) -> bool:
-        shared = Shared(original, text)
-        stands = [any(misspelled(new, old) or synonymous(new, old) for old in shared.lost) for new in shared.new]
-        return all(stands) and shared.meant >= rules.meant
+        shared = SharedContent(original, text)
+        stands = [
+            any(is_near_spelling(new, old) or are_synonyms(new, old) for old in shared.lost_words)
+            for new in shared.new_words
+        ]
+        return all(stands) and shared.expressed_share >= rules.min_expressed_share
 
     def judge(rows: list[Row]) -> list[bool]:
         said = [
@@ -178,7 +187,10 @@ def former(rules: Validity, similarity: Similarity | None) -> Judge:
         if similarity is not None:
             cosines = similarity([row.case.original for row in rows], [row.case.text for row in rows])
             said = [fine or bool(cosine >= FORMER) for fine, cosine in zip(said, cosines, strict=True)]
-        return [fine and words(r.case.original) != words(r.case.text) for fine, r in zip(said, rows, strict=True)]
+        return [
+            fine and split_words(r.case.original) != split_words(r.case.text)
+            for fine, r in zip(said, rows, strict=True)
+        ]
 
     return judge
 
@@ -192,13 +204,16 @@ def best(choices: Sequence[Validity], rows: list[Row]) -> Validity:
 def fitted(rows: list[Row], similarity: Similarity | None) -> Validity:
     """The thresholds, lenient ones first: those of the words, then those of an encoder."""
     part = {c: [r for r in rows if r.case.category == c] for c in (NATURALITY, PARAPHRASING)}
-    choices = [Validity(kept=k, added=a) for k, a in product(SHARES, (1, 2, 0))]
+    choices = [Validity(min_kept_share=k, max_added_words=a) for k, a in product(SHARES, (1, 2, 0))]
     rules = best(choices, part[NATURALITY])
-    rules = best([replace(rules, meant=m) for m in SHARES], part[PARAPHRASING])
+    rules = best([replace(rules, min_expressed_share=m) for m in SHARES], part[PARAPHRASING])
     if similarity is None:
         return rules
     rules = replace(rules, similarity=similarity)
-    choices = [replace(rules, drift=d, vouched=max(v, d)) for d, v in product(DRIFTS, (1.0, 1.5, 2.0, 3.0))]
+    choices = [
+        replace(rules, max_drift_words=d, max_supported_drift_words=max(v, d))
+        for d, v in product(DRIFTS, (1.0, 1.5, 2.0, 3.0))
+    ]
     return best(choices, part[PARAPHRASING])
 
 
@@ -231,7 +246,7 @@ def remembered(similarity: Similarity | None) -> Similarity | None:
 
 
 def validity_page(antique: list[Row], trec: list[Row]) -> list[str]:
-    similarity = remembered(encoder_similarity())
+    similarity = remembered(make_encoder_similarity())
     swaps = list(labelled())
     ours = [row for _, row in swaps if row.texts != FIT]
     train, test = by_hand(antique), by_hand(trec)
@@ -254,7 +269,7 @@ def validity_page(antique: list[Row], trec: list[Row]) -> list[str]:
     if similarity is not None:
         judges |= {"Before, with MiniLM": former(plain, similarity), "Now, with MiniLM": by(rules)}
         alone = {
-            "the part of speech alone": by(replace(plain, often=10**9)),
+            "the part of speech alone": by(replace(plain, min_phrase_count=10**9)),
             "and phrases": by(plain),
             "MiniLM and the part of speech": by(rules, counted=False),
             "all of it": by(rules),
@@ -302,7 +317,7 @@ def people() -> list[tuple[str, str]]:
     """The category that each variant of the bundled sample is meant to have, and the one that the words tell."""
     sample = read_sample()
     return [
-        (variant.category, category_of(query.text.lower(), variant.text.lower()))
+        (variant.category, classify_variation(query.text.lower(), variant.text.lower()))
         for qid, query in sample.queries.items()
         for variant in sample.variants.get(qid, ())
     ]
@@ -312,7 +327,8 @@ def kinds_page(rows: list[Row]) -> list[str]:
     followed = [row for row in rows if row.both]
     lines = ["## Kinds", "", "Variations of the paper's methods that follow their category, by people's word:", ""]
     lines += confusion(
-        [(row.case.category, category_of(row.case.original, row.case.text)) for row in followed], KEEPING
+        [(row.case.category, classify_variation(row.case.original, row.case.text)) for row in followed],
+        MEANING_PRESERVING,
     )
     lines += ["", "Variants that people wrote for the bundled sample, with the category they meant:", ""]
     lines += confusion(people(), CATEGORIES)
@@ -344,7 +360,7 @@ def users_page(path: Path) -> list[str]:
         for row in csv.DictReader(file, delimiter="\t"):
             topics.setdefault(row["topic"], []).append(row["variant"])
     pairs = [pair for texts in topics.values() for pair in combinations(dict.fromkeys(texts), 2)]
-    counts = Counter(category_of(*pair) for pair in pairs)
+    counts = Counter(classify_variation(*pair) for pair in pairs)
     total = counts.total() - counts[""]
     lines = [
         "## Kinds among user queries",
@@ -354,7 +370,7 @@ def users_page(path: Path) -> list[str]:
         "one label a pair here. Nearly all these pairs differ in content words, which words alone show as another need",
         "where a reader may see the same need in other words. Do not take this column for a measurement of users.",
         "",
-        "| kind | `category_of`, Robust | by hand, UQV100 |",
+        "| kind | `classify_variation`, Robust | by hand, UQV100 |",
         "|---|---:|---:|",
     ]
     for kind in (*UQV100, "misspelling"):

@@ -14,16 +14,17 @@ import pandas as pd
 
 from evidence import DATA, line, need_data, prose, table, write_page
 from evidence.neural import VECTORS, open_rag24
-from shaketable.bench import Bench
-from shaketable.data.load import load
-from shaketable.data.splits import folds
-from shaketable.files import home
-from shaketable.measure.effectiveness import score_tables
-from shaketable.measure.variance import GMAP, VAP, VNAP
-from shaketable.registry import RANKERS
-from shaketable.score.road import Road
-from shaketable.score.store import Store
-from shaketable.types import Model, Qrels, Run
+from shaketable.core.documents import Qrels, Run
+from shaketable.core.home import home_folder
+from shaketable.core.protocols import Model
+from shaketable.core.registries import RANKERS
+from shaketable.datasets.load import load
+from shaketable.datasets.splits import make_folds
+from shaketable.experiment import Experiment
+from shaketable.measures.effectiveness import score_tables
+from shaketable.measures.variance import GMAP, VAP, VNAP
+from shaketable.scoring.engine import ScoringEngine
+from shaketable.scoring.store import Store
 
 COLLECTIONS = ("cranfield", "rag24")
 LEXICAL = ("ql", "bm25")
@@ -45,30 +46,30 @@ ENCODERS = {"bert": f"bert(max_length=64, {COURSE})", "colbert": f"colbert(text_
 HEAD = ("ranker", "MAP", "nDCG@20", "P@20", "RR@100", "VNAP", "variance of AP", "%no", "gMAP")
 
 
-def opened(name: str) -> Bench:
+def opened(name: str) -> Experiment:
     models = {model: RANKERS.build(model) for model in LEXICAL}
-    return Bench(load(DATA / "collections" / name), models, Road(Store(home() / "scores.sqlite")))
+    return Experiment(load(DATA / "collections" / name), models, ScoringEngine(Store(home_folder() / "scores.sqlite")))
 
 
-def out_of_folds(bench: Bench, learner: str) -> Run:
+def out_of_folds(experiment: Experiment, learner: str) -> Run:
     """The lists of five models, each of the queries that it has not seen."""
-    judged = [qid for qid in bench.collection.queries if bench.collection.qrels.get(qid)]
+    judged = [qid for qid in experiment.collection.queries if experiment.collection.qrels.get(qid)]
     joined: dict[str, Mapping[str, float]] = {}
-    for fold in folds(judged, K, bench.seed):
-        model = bench.fit(learner, fold.train, valid=fold.valid)
-        texts = {qid: bench.collection.queries[qid].text for qid in fold.test}
-        part = replace(bench, models={learner: model})
-        joined |= part.rerank(learner, texts, bench.first_stage_finds(texts))
+    for fold in make_folds(judged, K, experiment.seed):
+        model = experiment.fit(learner, fold.train, valid=fold.valid)
+        texts = {qid: experiment.collection.queries[qid].text for qid in fold.test}
+        part = replace(experiment, models={learner: model})
+        joined |= part.rerank(learner, texts, experiment.search_first_stage(texts))
     return joined
 
 
 def runs(name: str) -> tuple[Qrels, dict[str, Run]]:
-    bench = opened(name)
-    found: dict[str, Run] = {model: bench.run(model) for model in LEXICAL}
+    experiment = opened(name)
+    found: dict[str, Run] = {model: experiment.get_run(model) for model in LEXICAL}
     for ranker, learner in LEARNED.items():
-        found[ranker] = out_of_folds(bench, learner)
+        found[ranker] = out_of_folds(experiment, learner)
         print(name, ranker, flush=True)
-    return bench.qrels, found
+    return experiment.qrels, found
 
 
 def rows(qrels: Qrels, found: Mapping[str, Run]) -> list[list[str]]:
@@ -107,11 +108,11 @@ def correlated(lines: list[list[str]]) -> str:
 
 def encoders() -> list[list[str]]:
     """bert and colbert on rag24's own split, beside the formulas there."""
-    bench = open_rag24(*LEXICAL).cut(DEPTH)
-    models: dict[str, Model] = {name: bench.fit(text, "train") for name, text in ENCODERS.items()}
-    whole = replace(bench, models={**bench.models, **models})
+    experiment = open_rag24(*LEXICAL).with_depth(DEPTH)
+    models: dict[str, Model] = {name: experiment.fit(text, "train") for name, text in ENCODERS.items()}
+    whole = replace(experiment, models={**experiment.models, **models})
     reranked = {name: whole.rerank(name, whole.texts, whole.candidates) for name in models}
-    return rows(bench.qrels, {name: bench.run(name) for name in LEXICAL} | reranked)
+    return rows(experiment.qrels, {name: experiment.get_run(name) for name in LEXICAL} | reranked)
 
 
 def ends(lines: list[list[str]]) -> dict[str, tuple[float, float, float]]:
@@ -195,8 +196,8 @@ def make(found: Mapping[str, list[list[str]]], parts: Sequence[str], tuned: list
 
 
 def cheap_row() -> str:
-    bench = opened("cranfield")
-    return line(rows(bench.qrels, {"ql": bench.run("ql")})[0])
+    experiment = opened("cranfield")
+    return line(rows(experiment.qrels, {"ql": experiment.get_run("ql")})[0])
 
 
 if __name__ == "__main__":

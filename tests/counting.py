@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from shaketable.chance import Draws
-from shaketable.rankers import formula
+from shaketable.core.documents import Collection, Doc, Scores, Slate
+from shaketable.core.protocols import TransformContext
+from shaketable.core.seeding import ItemRandom
+from shaketable.rankers import saved_spec
 from shaketable.rankers.lexical import BM25, QL
-from shaketable.rankers.saved import Saved
-from shaketable.types import Collection, Context, Doc, Scores, Slate
+from shaketable.rankers.saved import SavedModel
 
 Search = tuple[str, int]
 
@@ -76,12 +77,12 @@ class Elision:
     applied: ClassVar[list[tuple[str, str, int]]] = []
     category: ClassVar[str] = "misspelling"
 
-    def apply(self, text: str, draws: Draws, context: Context) -> str | None:
-        self.applied.append((self.letters, text, draws.bits()))
+    def apply(self, text: str, rng: ItemRandom, context: TransformContext) -> str | None:
+        self.applied.append((self.letters, text, rng.random_bits()))
         places = [match.start() for match in re.finditer(f"[{self.letters}]", text)]
         if not places:
             return None
-        place = draws.choice(places)
+        place = rng.choice(places)
         return text[:place] + text[place + 1 :]
 
 
@@ -92,13 +93,13 @@ class Notebook:
     k1: float = 1.0
 
     grid: ClassVar[dict[str, tuple[float, ...]]] = {"k1": (0.5, 2.0)}
-    lessons: ClassVar[list[dict[str, Any]]] = []
+    training_data: ClassVar[list[dict[str, Any]]] = []
 
-    def fit(self, collection: Collection, train: Sequence[str], *, folder: str | Path, **given: Any) -> Saved:
-        number = len(self.lessons)
+    def fit(self, collection: Collection, train: Sequence[str], *, folder: str | Path, **given: Any) -> SavedModel:
+        number = len(self.training_data)
         kept = ("valid", "seed", "plan", "candidates", "depth")
         lesson = {"train": tuple(train)} | {name: given[name] for name in kept}
-        self.lessons.append(lesson)
+        self.training_data.append(lesson)
         card = {"learner": "notebook", "value": -abs(self.k1 - 2.0), "train": {"queries": len(train)}}
-        formula.save(f"bm25(k1={self.k1 + number / 8})", Path(folder), card, overwrite=given["overwrite"])
-        return Saved(str(folder))
+        saved_spec.save(f"bm25(k1={self.k1 + number / 8})", Path(folder), card, overwrite=given["overwrite"])
+        return SavedModel(str(folder))

@@ -9,36 +9,37 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shaketable.bench import Bench
-from shaketable.chance import draws_for
-from shaketable.data.corpus import MemoryCorpus
-from shaketable.door.names import named_models
-from shaketable.errors import BadInput, ShaketableError, UnknownName
-from shaketable.learners.neural import OBJECTIVES, EncoderLearner, NeuralLearner, WordLearner
-from shaketable.learners.plan import LISTS
-from shaketable.registry import (
-    ATTACKS,
+from shaketable.api.ranker_names import build_models
+from shaketable.core.documents import Collection, Doc, Query
+from shaketable.core.errors import BadInput, ShaketableError, UnknownName
+from shaketable.core.protocols import ChangeMeasure, SpreadMeasure, TransformContext
+from shaketable.core.registries import (
     CONSTRAINTS,
     DEFENCES,
     DETECTORS,
-    EDITS,
     GOALS,
     LEARNERS,
+    LIST_SOURCES,
     MEASURES,
+    OBJECTIVES,
     PROBES,
     RANKERS,
+    RECIPES,
     SYNONYMS,
     TASKS,
+    TRANSFORMS,
     WRITERS,
-    Catalogue,
-    fits,
 )
-from shaketable.types import ChangeMeasure, Collection, Context, Doc, Query, SpreadMeasure
+from shaketable.core.registry import Registry, matches_type
+from shaketable.core.seeding import make_item_rng
+from shaketable.datasets.corpus import MemoryCorpus
+from shaketable.experiment import Experiment
+from shaketable.training.neural import EncoderLearner, NeuralLearner, WordLearner
 from tests.toys import text
 
 CATALOGUES = (
-    *(RANKERS, LEARNERS, WRITERS, EDITS, MEASURES, TASKS, PROBES, LISTS, OBJECTIVES, SYNONYMS),
-    *(ATTACKS, GOALS, CONSTRAINTS, DETECTORS, DEFENCES),
+    *(RANKERS, LEARNERS, WRITERS, TRANSFORMS, MEASURES, TASKS, PROBES, LIST_SOURCES, OBJECTIVES, SYNONYMS),
+    *(RECIPES, GOALS, CONSTRAINTS, DETECTORS, DEFENCES),
 )
 NEEDED = {
     "http": {"url": "'http://127.0.0.1:9/rerank'"},
@@ -57,8 +58,8 @@ NEEDED = {
     "teacher": {"ranker": "'bm25'"},
     "pairs": {"path": "'mine.jsonl'"},
     "listed": {"path": "'mine.tsv'"},
-    "with_attacked": {"path": "'mine.jsonl'"},
-    "beside_attacked": {"path": "'mine.jsonl'"},
+    "adversarial": {"path": "'mine.jsonl'"},
+    "paired": {"path": "'mine.jsonl'"},
 }
 """Parameters without a default, and something that they can be."""
 
@@ -90,10 +91,10 @@ VALUES = (
 """Values of the right type that make no sense for most parameters."""
 
 
-def rows() -> Iterator[tuple[Catalogue, str, dataclasses.Field[Any]]]:
+def rows() -> Iterator[tuple[Registry, str, dataclasses.Field[Any]]]:
     for catalogue in CATALOGUES:
         for name in catalogue:
-            for field in dataclasses.fields(catalogue.class_of(name)):
+            for field in dataclasses.fields(catalogue.get_class(name)):
                 if field.init:
                     yield catalogue, name, field
 
@@ -115,13 +116,13 @@ def read(value: str) -> Any:
     return ast.literal_eval(value)
 
 
-def hint(catalogue: Catalogue, name: str, field: str) -> Any:
-    from shaketable.registry import _hints
+def hint(catalogue: Registry, name: str, field: str) -> Any:
+    from shaketable.core.registry import _get_type_hints
 
-    return _hints(catalogue.class_of(name))[field]
+    return _get_type_hints(catalogue.get_class(name))[field]
 
 
-def refused(catalogue: Catalogue, text: str) -> None:
+def refused(catalogue: Registry, text: str) -> None:
     """Building it raises one sentence of ours."""
     with pytest.raises((BadInput, UnknownName)) as caught:
         catalogue.build(text)
@@ -141,7 +142,7 @@ def test_every_parameter_without_a_default_is_known_here():
         for name in catalogue:
             needed = {
                 field.name
-                for field in dataclasses.fields(catalogue.class_of(name))
+                for field in dataclasses.fields(catalogue.get_class(name))
                 if field.init and field.default is field.default_factory
             }
             known = {} if catalogue is DEFENCES else NEEDED.get(name, {})  # one of them is called as a ranker is
@@ -156,7 +157,7 @@ def test_a_value_of_another_type_is_refused_in_one_sentence(catalogue, name, fie
     wanted = hint(catalogue, name, field.name)
     tried = 0
     for value in TYPES:
-        if not fits(read(value), wanted):
+        if not matches_type(read(value), wanted):
             refused(catalogue, written(name, field.name, value))
             tried += 1
     assert tried >= len(TYPES) // 2
@@ -166,7 +167,7 @@ def test_a_value_of_another_type_is_refused_in_one_sentence(catalogue, name, fie
 def test_a_senseless_value_builds_or_is_refused_in_one_sentence(catalogue, name, field):
     wanted = hint(catalogue, name, field.name)
     for value in VALUES:
-        if not fits(read(value), wanted):
+        if not matches_type(read(value), wanted):
             continue
         try:
             catalogue.build(written(name, field.name, value.replace("10**12", str(10**12))))
@@ -198,14 +199,14 @@ def trees(queries: int = 8) -> Collection:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Bench:
-    return Bench(trees(), named_models(["bm25", "ql"]), depth=12)
+def experiment() -> Experiment:
+    return Experiment(trees(), build_models(["bm25", "ql"]), depth=12)
 
 
-def built(catalogue: Catalogue, name: str, field: str) -> Iterator[tuple[str, Any]]:
+def built(catalogue: Registry, name: str, field: str) -> Iterator[tuple[str, Any]]:
     """What can be built of senseless values."""
     for value in VALUES:
-        if fits(read(value), hint(catalogue, name, field)):
+        if matches_type(read(value), hint(catalogue, name, field)):
             text = written(name, field, value.replace("10**12", str(10**12)))
             try:
                 yield text, catalogue.build(text)
@@ -218,16 +219,16 @@ def task_rows() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "field"), task_rows(), ids=lambda value: value)
-def test_a_task_that_was_built_runs_or_says_why_not(bench, name, field):
+def test_a_task_that_was_built_runs_or_says_why_not(experiment, name, field):
     quick: dict[str, dict[str, Any]] = {
-        "query_variation": {"edits": ("drop_letter",)},
-        "fusion": {"edits": ("drop_letter",)},
-        "substitution": {"targets": 1, "any_grade": True, "detectors": ("glyphs",)},
+        "query_variation": {"transforms": ("drop_letter",)},
+        "fusion": {"transforms": ("drop_letter",)},
+        "document_attack": {"targets": 1, "any_grade": True, "detectors": ("glyphs",)},
     }
     for _, task in built(TASKS, name, field):
         more = {key: value for key, value in quick.get(name, {}).items() if key != field}
         try:
-            result = dataclasses.replace(task, **more).run(bench)
+            result = dataclasses.replace(task, **more).run(experiment)
         except ShaketableError as error:
             one_sentence(error)
         else:
@@ -236,7 +237,7 @@ def test_a_task_that_was_built_runs_or_says_why_not(bench, name, field):
 
 def learner_rows(neural: bool) -> list[tuple[str, str]]:
     """Each parameter once: those that many share at one of them."""
-    rows = {name: LEARNERS.class_of(name) for name in LEARNERS}
+    rows = {name: LEARNERS.get_class(name) for name in LEARNERS}
     families = (NeuralLearner, WordLearner, EncoderLearner, *rows.values())
     chosen: dict[tuple[type[Any], str], tuple[str, str]] = {}
     for catalogue, name, field in ROWS:
@@ -273,7 +274,7 @@ def test_a_learner_from_features_that_was_built_learns_or_says_why_not(tmp_path,
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
     pytest.importorskip("torch")
-    from tests.rankers.nets.tiny import encoder
+    from tests.rankers.neural.tiny import encoder
 
     return str(encoder(tmp_path_factory.mktemp("tiny")))
 
@@ -322,7 +323,7 @@ def test_a_writer_that_was_built_learns_or_says_why_not(tmp_path, name, field):
         settled = dataclasses.replace(writer, **{key: few[key] for key in few if key != field})
         collection = trees()
         try:
-            pairs = settled.pairs_of(collection, list(collection.queries), depth=5)
+            pairs = settled.build_pairs(collection, list(collection.queries), depth=5)
             folder = settled.fit(pairs, tmp_path / str(number))
         except ShaketableError as error:
             one_sentence(error)
@@ -346,16 +347,16 @@ def test_an_objective_that_was_built_teaches_or_says_why_not(tmp_path, name, fie
 EDIT_ROWS = [
     (name, field.name)
     for catalogue, name, field in ROWS
-    if catalogue is EDITS and not hasattr(catalogue.class_of(name), "model")  # which may be looked for on a hub
+    if catalogue is TRANSFORMS and not hasattr(catalogue.get_class(name), "model")  # which may be looked for on a hub
 ]
 
 
 @pytest.mark.parametrize(("name", "field"), EDIT_ROWS, ids=lambda value: value)
 def test_an_edit_that_was_built_edits_or_says_why_not(name, field):
-    for _, edit in built(EDITS, name, field):
+    for _, edit in built(TRANSFORMS, name, field):
         for query in ("", "tea", "how to bake good bread", "ab " * 30):
             try:
-                changed = edit.apply(query, draws_for(0, query), Context(query, query, ("oak", "elm")))
+                changed = edit.apply(query, make_item_rng(0, query), TransformContext(query, query, ("oak", "elm")))
             except ShaketableError as error:
                 one_sentence(error)
             else:
@@ -392,7 +393,7 @@ MODEL_ROWS = [
 def test_a_ranker_that_was_built_ranks_or_says_why_not(name, field):
     for _, model in built(RANKERS, name, field):
         try:
-            run = Bench(trees(2), {"x": model}, depth=10).run("x")
+            run = Experiment(trees(2), {"x": model}, depth=10).get_run("x")
         except ShaketableError as error:
             one_sentence(error)
         else:
@@ -406,7 +407,7 @@ SYNONYM_ROWS = [(name, field.name) for catalogue, name, field in ROWS if catalog
 def test_a_source_of_synonyms_that_was_built_gives_words_or_says_why_not(name, field):
     for _, source in built(SYNONYMS, name, field):
         try:
-            words = source.of("boat")
+            words = source.lookup("boat")
         except ShaketableError as error:
             one_sentence(error)
         else:
@@ -416,15 +417,15 @@ def test_a_source_of_synonyms_that_was_built_gives_words_or_says_why_not(name, f
 KNOWN_ROWS = [
     (catalogue, name, field.name)
     for catalogue, name, field in ROWS
-    if catalogue in (ATTACKS, CONSTRAINTS, DETECTORS, GOALS) and name not in ("wsra", "hotflip")  # these train a net
+    if catalogue in (RECIPES, CONSTRAINTS, DETECTORS, GOALS) and name not in ("wsra", "hotflip")  # these train a net
 ]
 
 
-def attack_with(kind: Catalogue, spec: str) -> Any:
+def attack_with(kind: Registry, spec: str) -> Any:
     """What of these can be tried alone, as a task: recipes, goals, detectors, and constraints of a recipe."""
     how: dict[str, Any] = {"recipes": ("keyword_stuffing",), "targets": 1, "queries": 2, "any_grade": True}
     how["detectors"] = ("glyphs",)
-    if kind is ATTACKS:
+    if kind is RECIPES:
         how["recipes"] = (spec,)
     elif kind is GOALS:
         how["goal"] = spec
@@ -432,26 +433,26 @@ def attack_with(kind: Catalogue, spec: str) -> Any:
         how["detectors"] = (spec,)
     else:
         how["recipes"] = (f"greedy(words=2, constraints=({spec!r},))",)
-    return TASKS.class_of("substitution")(**how)
+    return TASKS.get_class("document_attack")(**how)
 
 
 @pytest.mark.parametrize(("kind", "name", "field"), KNOWN_ROWS, ids=[f"{k.kind}-{n}-{f}" for k, n, f in KNOWN_ROWS])
-def test_what_attacks_are_made_of_works_or_says_why_not(bench, kind, name, field):
+def test_what_attacks_are_made_of_works_or_says_why_not(experiment, kind, name, field):
     for spec, _ in built(kind, name, field):
         try:
-            result = attack_with(kind, spec).run(bench)
+            result = attack_with(kind, spec).run(experiment)
         except ShaketableError as error:
             one_sentence(error)
         else:
             assert len(result.tables["targets"])
 
 
-def test_there_is_something_to_attack(bench):
+def test_there_is_something_to_attack(experiment):
     """Else nothing above would be tried."""
     for kind, spec in (
-        (ATTACKS, "query_line"),
+        (RECIPES, "query_line"),
         (GOALS, "demote"),
         (CONSTRAINTS, "most_words"),
         (DETECTORS, "surprise"),
     ):
-        assert len(attack_with(kind, spec).run(bench).tables["targets"]) == 2, "one for each ranker"
+        assert len(attack_with(kind, spec).run(experiment).tables["targets"]) == 2, "one for each ranker"

@@ -11,13 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from shaketable.errors import BadInput, UnknownName
-from shaketable.registry import EDITS, LEARNERS, MEASURES, PROBES, RANKERS, TASKS
+from shaketable.core import registries
+from shaketable.core.documents import Doc, Slate
+from shaketable.core.errors import BadInput, UnknownName
+from shaketable.core.registries import LEARNERS, MEASURES, PROBES, RANKERS, TASKS, TRANSFORMS
+from shaketable.core.registry import Registry
+from shaketable.datasets.sample import read_sample
 
 CATALOGUES = {
     "ranker": RANKERS,
     "learner": LEARNERS,
-    "edit": EDITS,
+    "transform": TRANSFORMS,
     "measure": MEASURES,
     "task": TASKS,
     "probe": PROBES,
@@ -46,6 +50,23 @@ class Ranker:
         return Opened()
 
 
+class PlainRanker:
+    """A ranker as the README has it, with nothing to open."""
+
+    name = "plain"
+
+    def __init__(self, weight=1.0):
+        self.weight = weight
+
+    def score(self, slates):
+        return [np.array([self.weight * len(doc.text) for doc in slate.docs]) for slate in slates]
+
+
+def rank_short_first(query, texts):
+    """A function that ranks texts."""
+    return [-len(text) for text in texts]
+
+
 @dataclass(frozen=True)
 class Learner:
     """Learns nothing."""
@@ -55,13 +76,13 @@ class Learner:
 
 
 @dataclass(frozen=True)
-class Edit:
+class Transform:
     """Turns a text round."""
 
     category: ClassVar[str] = "ordering"
     words: int = 2
 
-    def apply(self, text, draws, context):
+    def apply(self, text, rng, context):
         turned = " ".join(reversed(text.split()))
         return None if turned.split() == text.split() else turned
 
@@ -84,10 +105,10 @@ class Task:
     needs_judgements: ClassVar[bool] = False
     needs_scoring: ClassVar[bool] = False
 
-    def run(self, bench):
+    def run(self, experiment):
         import pandas as pd
-        from shaketable.types import Result
-        return Result("counting", "How many?", {"count": pd.DataFrame({"n": [self.factor * len(bench.queries)]})})
+        from shaketable.core.results import Result
+        return Result("counting", "How many?", {"count": pd.DataFrame({"n": [self.factor * len(experiment.queries)]})})
 
 
 @dataclass(frozen=True)
@@ -98,14 +119,15 @@ class Probe:
     strategy: ClassVar[str] = "manipulation"
     symmetric: ClassVar[bool] = False
 
-    def lacking(self, ground):
+    def unavailable_reason(self, context):
         return ""
 
-    def contrasts(self, ground):
-        from shaketable.types import Contrast, Doc
-        for docs in ground.judged.values():
+    def draw_pairs(self, context):
+        from shaketable.core.documents import Doc
+        from shaketable.core.protocols import TextPair
+        for docs in context.judged_documents.values():
             for one in docs:
-                yield Contrast(one.query, Doc(one.doc.body * self.times), one.doc, one.qid, one.docno, one.grade)
+                yield TextPair(one.query, Doc(one.doc.body * self.times), one.doc, one.qid, one.docno, one.grade)
 '''
 NAMES = "[shaketable.{kind}s]\nof_theirs = their_plugin:{cls}\nbroken = their_plugin:Absent\ngone = no_such_package:X\n"
 
@@ -136,7 +158,7 @@ def test_rows_of_every_kind(plugin, kind):
     parameter, value = {
         "ranker": ("sign", -2.0),
         "learner": ("steps", 7),
-        "edit": ("words", 5),
+        "transform": ("words", 5),
         "measure": ("weight", 0.5),
         "task": ("factor", 3),
         "probe": ("times", 4),
@@ -150,6 +172,20 @@ def test_rows_of_every_kind(plugin, kind):
         catalogue.build("of_thiers")
 
 
+GROUPS = """rankers learners writers transforms measures tasks recipes goals constraints detectors defences probes
+synonym_sources objectives list_sources""".split()
+
+
+def test_every_registry_has_a_group_that_adds_rows(plugin):
+    found = [one for one in vars(registries).values() if isinstance(one, Registry)]
+    assert {one.entry_point_group for one in found} == {f"shaketable.{group}" for group in GROUPS}
+    about = plugin / "their_plugin-1.0.dist-info" / "entry_points.txt"
+    about.write_text("".join(f"[shaketable.{group}]\nof_theirs = their_plugin:Task\n" for group in GROUPS))
+    for one in found:
+        assert replace(one).get_class("of_theirs").__module__ == "their_plugin", one.kind
+    assert all(f"shaketable.{group}" in registries.__doc__.split() for group in GROUPS)
+
+
 @pytest.mark.parametrize("kind", CATALOGUES)
 @pytest.mark.parametrize("name", ["broken", "gone"])
 def test_a_row_that_cannot_be_imported_is_one_sentence(plugin, kind, name):
@@ -161,13 +197,40 @@ def test_a_name_of_ours_cannot_be_taken(plugin):
     about = plugin / "their_plugin-1.0.dist-info" / "entry_points.txt"
     about.write_text("[shaketable.rankers]\nbm25 = their_plugin:Ranker\nmine = their_plugin:Ranker\n")
     catalogue = replace(RANKERS)
-    assert catalogue.rows["bm25"] == RANKERS.own["bm25"]
+    assert catalogue.rows["bm25"] == RANKERS.builtin_rows["bm25"]
     assert catalogue.build("bm25") == RANKERS.build("bm25")
     assert type(catalogue.build("mine")).__module__ == "their_plugin"
 
 
+def test_a_ranker_without_open_is_adapted(plugin):
+    names = "[shaketable.rankers]\nplain = their_plugin:PlainRanker\nshort = their_plugin:rank_short_first\n"
+    (plugin / "their_plugin-1.0.dist-info" / "entry_points.txt").write_text(names)
+    catalogue = replace(RANKERS)
+    collection, slate = read_sample(), Slate("q", (Doc("tea"), Doc("coffee")))
+    for text, scores in {"plain": [3, 6], "plain(weight=-2.0)": [-6, -12], "short": [-3, -6]}.items():
+        model = catalogue.build(text)
+        assert catalogue.spec(model) == text
+        assert model.open(collection).score([slate])[0].tolist() == scores
+    with pytest.raises(BadInput):
+        catalogue.build("plain(nonsense=1)").open(collection)
+
+
+def lines_of(script: str, plugin: Path) -> list[str]:
+    """What a script prints in a process of its own, as a user has it: the global catalogues look once."""
+    places = os.pathsep.join([str(plugin), *sys.path])
+    out = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": places},
+    )
+    assert out.returncode == 0, out.stderr
+    return out.stdout.split("\n")[:-1]
+
+
 def test_a_whole_audit_with_them(plugin):
-    """In a process of its own, as a user has it: the global catalogues look once."""
+    with (plugin / "their_plugin-1.0.dist-info" / "entry_points.txt").open("a") as points:
+        points.write("[shaketable.rankers]\nplain = their_plugin:PlainRanker\n")
     script = """
         import sys
         import shaketable as st
@@ -177,25 +240,32 @@ def test_a_whole_audit_with_them(plugin):
         list(st.RANKERS), list(st.TASKS)
         assert "their_plugin" not in sys.modules, "names are listed without importing"
         tasks = ["of_theirs(factor=2)", "agreement(measures=('of_theirs',))"]
-        done = st.audit("sample", ["bm25", "of_theirs(sign=-1.0)"], tasks, limit=3)
+        done = st.audit("sample", ["bm25", "of_theirs(sign=-1.0)", "plain(weight=2.0)"], tasks, max_queries=3)
         print(done["counting"].tables["count"]["n"][0], *done.runs)
         print(*sorted({v.method for v in st.vary({"q": "red boat"}, "of_theirs").variations}))
-        from shaketable.edit.methods import chosen
-        edits, left_out = chosen()
-        print("of_theirs" in {st.EDITS.spec(edit) for edit in edits}, *sorted({"broken", "gone"} & left_out.keys()))
-        print(st.EDITS.summary("gone").partition(",")[0])
+        from shaketable.transforms.presets import select_transforms
+        edits, left_out = select_transforms()
+        print("of_theirs" in {st.TRANSFORMS.spec(one) for one in edits}, *sorted({"broken", "gone"} & left_out.keys()))
+        print(st.TRANSFORMS.summary("gone").partition(",")[0])
     """
-    places = os.pathsep.join([str(plugin), *sys.path])
-    out = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": places},
-    )
-    assert out.returncode == 0, out.stderr
-    assert out.stdout.split("\n")[:-1] == [
-        "6 bm25 of_theirs(sign=-1.0)",
+    assert lines_of(script, plugin) == [
+        "6 bm25 of_theirs(sign=-1.0) plain(weight=2.0)",
         "of_theirs",
         "True broken gone",  # what cannot be had is left out and named
         "no_such_package:X",
     ]
+
+
+def test_their_probes_are_in_the_suite_and_match_patterns(plugin):
+    script = """
+        import shaketable as st
+        from shaketable.probes.suite import format_probe_name, select_probes
+        names = [format_probe_name(probe) for probe in select_probes()]
+        print(names.count("of-theirs"), len(names) == len(set(names)))
+        print(*[format_probe_name(probe) for probe in select_probes(["of_th*", "of-t*"])])
+        done = st.audit("sample", ["bm25"], ["probes(probes=('of_th*', 'b*', '?o*'))"], max_queries=3)
+        left_out = done["probes"].tables["left out"]
+        print(*sorted(left_out["test"][left_out["cases"].isna()]))
+        print("of-theirs" in set(done["probes"].tables["details"]["name"]))
+    """
+    assert lines_of(script, plugin) == ["1 True", "of-theirs", "bm25 broken gone", "True"]

@@ -7,6 +7,8 @@ from importlib import import_module
 import pytest
 from evidence import DATA, ROOT, page_of
 
+pytestmark = pytest.mark.slow
+
 SCRIPTS = sorted(path.stem for path in (ROOT / "evidence").glob("[a-z]*.py"))
 
 

@@ -17,12 +17,14 @@ import pytest
 
 import shaketable as st
 from shaketable.cli import main
-from shaketable.data.beir import write_beir
-from shaketable.data.corpus import MemoryCorpus
-from shaketable.data.trec import write_qrels, write_run
-from shaketable.registry import DETECTORS
+from shaketable.core.registries import DETECTORS
+from shaketable.datasets.beir import write_beir
+from shaketable.datasets.corpus import MemoryCorpus
+from shaketable.datasets.trec import write_qrels, write_run
 from tests.rankers.llm.servers import lawful, serving
 from tests.servers import Server, running, simple
+
+pytestmark = pytest.mark.slow
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {"production": 9, "search-engineer": 10, "researcher": 9, "model-builder": 11}

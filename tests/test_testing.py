@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shaketable.registry import Catalogue
-from shaketable.testing import check_catalogue, check_measure, check_model, check_ranker, check_retriever
-from shaketable.types import Collection, Doc, Query, Slate, ranking
+from shaketable.core.documents import Collection, Doc, Query, Slate, rank_docnos
+from shaketable.core.registry import Registry
+from shaketable.testing import check_measure, check_model, check_ranker, check_registry, check_retriever
 from tests.toys import Normalised, Overlap, Vectors, slates
 
 
@@ -141,7 +141,7 @@ COLLECTION = Collection("toys", Docs(DOCS), QUERIES)
 
 def find(query: str, k: int) -> dict[str, float]:
     found = {docno: score for docno, doc in DOCS.items() if (score := worth(query, doc.text)) > 0}
-    return {docno: found[docno] for docno in ranking(found)[:k]}
+    return {docno: found[docno] for docno in rank_docnos(found)[:k]}
 
 
 @dataclass
@@ -361,19 +361,19 @@ class Needy:
     path: str
 
 
-def catalogue(*names: str, **shorthands: str) -> Catalogue:
-    return Catalogue("toy", {name.lower(): f"{__name__}:{name}" for name in names}, shorthands)
+def catalogue(*names: str, **shorthands: str) -> Registry:
+    return Registry("toy", {name.lower(): f"{__name__}:{name}" for name in names}, shorthands)
 
 
 def test_a_good_catalogue_passes():
-    check_catalogue(catalogue("Good", "Needy", x="needy"))
+    check_registry(catalogue("Good", "Needy", x="needy"))
 
 
 @pytest.mark.parametrize(
     ("rows", "law"),
     [
         (catalogue("Good", "Absent"), "toy absent: .*:Absent must be importable"),
-        (Catalogue("toy", {"lost": "shaketable.nowhere:Lost"}), "toy lost: .* must be importable"),
+        (Registry("toy", {"lost": "shaketable.nowhere:Lost"}), "toy lost: .* must be importable"),
         (catalogue("Thawed"), "toy thawed: Thawed must be a frozen dataclass"),
         (catalogue("Silent"), "toy silent: the class must have a docstring"),
         (catalogue("Verbose"), "toy verbose: the docstring's first line must have 120 characters at most"),
@@ -384,7 +384,7 @@ def test_a_good_catalogue_passes():
 )
 def test_each_law_of_catalogues_is_checked(rows, law):
     with pytest.raises(AssertionError, match=law):
-        check_catalogue(rows)
+        check_registry(rows)
 
 
 def test_laws_hold_with_assertions_switched_off_and_without_pytest():

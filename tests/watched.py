@@ -12,8 +12,8 @@ from zlib import crc32
 
 import numpy as np
 
-from shaketable.files import home
-from shaketable.types import Collection, Scores, Slate
+from shaketable.core.documents import Collection, Scores, Slate
+from shaketable.core.home import home_folder
 from tests.toys import Normalised, Overlap
 
 ASKED, DEATH = "asked.txt", "death.txt"
@@ -21,14 +21,14 @@ ASKED, DEATH = "asked.txt", "death.txt"
 
 def asked() -> list[str]:
     """The pairs that were scored, by whichever process, in the order in which they were done."""
-    path = home() / ASKED
+    path = home_folder() / ASKED
     return path.read_text().splitlines() if path.exists() else []
 
 
 def doom(who: str, after: int = 0) -> None:
     """Whoever scores next, once `after` pairs are done, is killed: the worker alone, or with it the caller."""
-    home().mkdir(parents=True, exist_ok=True)
-    (home() / DEATH).write_text(f"{who} {after} {os.getpid()}")
+    home_folder().mkdir(parents=True, exist_ok=True)
+    (home_folder() / DEATH).write_text(f"{who} {after} {os.getpid()}")
 
 
 @dataclass
@@ -39,18 +39,18 @@ class Watched:
     fingerprint: str = "watched 1"
     pointwise: bool = True
     chunk: int = 10
-    counted: Counter[str] = field(default_factory=Counter)
+    counters: Counter[str] = field(default_factory=Counter)
 
     @property
     def remark(self) -> str:
-        return f"{self.counted['pairs']} pairs were read" if self.counted else ""
+        return f"{self.counters['pairs']} pairs were read" if self.counters else ""
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         _meet_death()
         scores = Overlap().score(slates)
-        self.counted["pairs"] += sum(len(slate.docs) for slate in slates)
-        home().mkdir(parents=True, exist_ok=True)
-        with (home() / ASKED).open("a") as out:
+        self.counters["pairs"] += sum(len(slate.docs) for slate in slates)
+        home_folder().mkdir(parents=True, exist_ok=True)
+        with (home_folder() / ASKED).open("a") as out:
             out.write(
                 "".join(
                     f"{os.getpid()} {slate.query}: {crc32(doc.text.encode())}\n"
@@ -62,7 +62,7 @@ class Watched:
 
 
 def _meet_death() -> None:
-    path = home() / DEATH
+    path = home_folder() / DEATH
     if not path.exists():
         return
     who, after, driver = path.read_text().split()

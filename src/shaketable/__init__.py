@@ -3,7 +3,7 @@
     import shaketable as st
     audit = st.audit("sample", rankers=["bm25", my_ranker], tasks=["risk"])
 
-Importing this does nothing but name things: no files, no network, no library; each name is loaded when it is used.
+Importing this package loads no files, no network and no library; each name is loaded when it is used.
 """
 
 from __future__ import annotations
@@ -11,78 +11,76 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-_PLACES = {
-    "load": "shaketable.data.load",
-    "audit": "shaketable.door.audit",
-    "Audit": "shaketable.door.audit",
-    "read_audit": "shaketable.door.audit",
-    "compare": "shaketable.door.compare",
-    "evaluate": "shaketable.door.evaluate",
-    "probe": "shaketable.door.probe",
-    "attack": "shaketable.door.attack",
-    "parity": "shaketable.door.parity",
-    "rank": "shaketable.door.rank",
-    "vary": "shaketable.door.vary",
-    "train": "shaketable.door.train",
-    "train_kinds": "shaketable.door.train_kinds",
-    "workers": "shaketable.door.workers",
-    "Bench": "shaketable.bench",
-    "Collection": "shaketable.types",
-    "Doc": "shaketable.types",
-    "Query": "shaketable.types",
-    "Slate": "shaketable.types",
-    "Finding": "shaketable.types",
-    "Result": "shaketable.types",
-    "ShaketableError": "shaketable.errors",
-    "RANKERS": "shaketable.registry",
-    "LEARNERS": "shaketable.registry",
-    "EDITS": "shaketable.registry",
-    "MEASURES": "shaketable.registry",
-    "TASKS": "shaketable.registry",
-    "PROBES": "shaketable.registry",
-    "ATTACKS": "shaketable.registry",
+_MODULES = {
+    "load": "shaketable.datasets.load",
+    "audit": "shaketable.api.audit",
+    "Audit": "shaketable.api.audit",
+    "read_audit": "shaketable.api.audit",
+    "compare": "shaketable.api.compare",
+    "evaluate": "shaketable.api.evaluate",
+    "probe": "shaketable.api.probe",
+    "attack": "shaketable.api.attack",
+    "parity": "shaketable.api.parity",
+    "rank": "shaketable.api.rank",
+    "vary": "shaketable.api.vary",
+    "train": "shaketable.api.train",
+    "make_executor": "shaketable.api.workers",
+    "Experiment": "shaketable.experiment",
+    "Collection": "shaketable.core.documents",
+    "Doc": "shaketable.core.documents",
+    "Query": "shaketable.core.documents",
+    "Slate": "shaketable.core.documents",
+    "Finding": "shaketable.core.results",
+    "Result": "shaketable.core.results",
+    "ShaketableError": "shaketable.core.errors",
+    "RANKERS": "shaketable.core.registries",
+    "LEARNERS": "shaketable.core.registries",
+    "TRANSFORMS": "shaketable.core.registries",
+    "MEASURES": "shaketable.core.registries",
+    "TASKS": "shaketable.core.registries",
+    "PROBES": "shaketable.core.registries",
+    "RECIPES": "shaketable.core.registries",
 }
 
-__all__ = sorted(_PLACES)
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    if name not in _MODULES:
         raise AttributeError(f"shaketable has no {name!r}")
-    return getattr(import_module(_PLACES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:
     return __all__
 
 
-if TYPE_CHECKING:  # by their own names, so that type checkers let others have them
-    from shaketable.bench import Bench as Bench
-    from shaketable.data.load import load as load
-    from shaketable.door.attack import attack as attack
-    from shaketable.door.audit import Audit as Audit
-    from shaketable.door.audit import audit as audit
-    from shaketable.door.audit import read_audit as read_audit
-    from shaketable.door.compare import compare as compare
-    from shaketable.door.evaluate import evaluate as evaluate
-    from shaketable.door.parity import parity as parity
-    from shaketable.door.probe import probe as probe
-    from shaketable.door.rank import rank as rank
-    from shaketable.door.train import train as train
-    from shaketable.door.train_kinds import train_kinds as train_kinds
-    from shaketable.door.vary import vary as vary
-    from shaketable.door.workers import workers as workers
-    from shaketable.errors import ShaketableError as ShaketableError
-    from shaketable.registry import ATTACKS as ATTACKS
-    from shaketable.registry import EDITS as EDITS
-    from shaketable.registry import LEARNERS as LEARNERS
-    from shaketable.registry import MEASURES as MEASURES
-    from shaketable.registry import PROBES as PROBES
-    from shaketable.registry import RANKERS as RANKERS
-    from shaketable.registry import TASKS as TASKS
-    from shaketable.types import Collection as Collection
-    from shaketable.types import Doc as Doc
-    from shaketable.types import Finding as Finding
-    from shaketable.types import Query as Query
-    from shaketable.types import Result as Result
-    from shaketable.types import Slate as Slate
+if TYPE_CHECKING:  # under their own names, so that type checkers see them as exported
+    from shaketable.api.attack import attack as attack
+    from shaketable.api.audit import Audit as Audit
+    from shaketable.api.audit import audit as audit
+    from shaketable.api.audit import read_audit as read_audit
+    from shaketable.api.compare import compare as compare
+    from shaketable.api.evaluate import evaluate as evaluate
+    from shaketable.api.parity import parity as parity
+    from shaketable.api.probe import probe as probe
+    from shaketable.api.rank import rank as rank
+    from shaketable.api.train import train as train
+    from shaketable.api.vary import vary as vary
+    from shaketable.api.workers import make_executor as make_executor
+    from shaketable.core.documents import Collection as Collection
+    from shaketable.core.documents import Doc as Doc
+    from shaketable.core.documents import Query as Query
+    from shaketable.core.documents import Slate as Slate
+    from shaketable.core.errors import ShaketableError as ShaketableError
+    from shaketable.core.registries import LEARNERS as LEARNERS
+    from shaketable.core.registries import MEASURES as MEASURES
+    from shaketable.core.registries import PROBES as PROBES
+    from shaketable.core.registries import RANKERS as RANKERS
+    from shaketable.core.registries import RECIPES as RECIPES
+    from shaketable.core.registries import TASKS as TASKS
+    from shaketable.core.registries import TRANSFORMS as TRANSFORMS
+    from shaketable.core.results import Finding as Finding
+    from shaketable.core.results import Result as Result
+    from shaketable.datasets.load import load as load
+    from shaketable.experiment import Experiment as Experiment

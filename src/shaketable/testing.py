@@ -10,52 +10,49 @@ them needs pytest, files or the network; `python -O` does not switch them off.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from shaketable.attacks.drive import drive
+from shaketable.api.audit import audit
+from shaketable.api.options import CollectionLike, ExperimentOptions
+from shaketable.api.ranker_names import Rankers, as_list
+from shaketable.attacks.runner import run_attacks
 from shaketable.attacks.target import Target
-from shaketable.chance import draws_for
-from shaketable.data.corpus import MemoryCorpus
-from shaketable.door.audit import audit
-from shaketable.door.names import several
-from shaketable.errors import ShaketableError
-from shaketable.probes.ground import Ground
-from shaketable.rankers.python import adapt
-from shaketable.registry import RANKERS, Catalogue
-from shaketable.report.gates import Gate
-from shaketable.report.rules import gates_of
-from shaketable.score.road import ask
-from shaketable.types import (
-    Attack,
-    Case,
+from shaketable.core.attack_types import Attack, AttackCase, AttackOutcome
+from shaketable.core.documents import Collection, Doc, Scores, Slate, rank_docnos
+from shaketable.core.errors import ShaketableError
+from shaketable.core.protocols import (
     ChangeMeasure,
-    Collection,
-    Context,
-    Contrast,
-    Doc,
-    Edit,
     Model,
-    Omitted,
-    Outcome,
     Probe,
     Ranker,
     Retriever,
-    Scores,
-    Slate,
+    Skipped,
     SpreadMeasure,
-    ranking,
+    Task,
+    TextPair,
+    Transform,
+    TransformContext,
 )
+from shaketable.core.registries import RANKERS
+from shaketable.core.registry import Registry
+from shaketable.core.seeding import make_item_rng
+from shaketable.datasets.corpus import MemoryCorpus
+from shaketable.probes.context import ProbeContext
+from shaketable.rankers.python import adapt
+from shaketable.report.gates import Gate
+from shaketable.report.rules import parse_gates
+from shaketable.scoring.validation import call_ranker
 
-TOLERANCE = 1e-6
+SCORE_TOLERANCE = 1e-6
 """Scores nearer than this, absolutely or relatively, are the same score."""
 
-SLATES = (
+SAMPLE_SLATES = (
     Slate("red boat", (Doc("a small red boat"), Doc("the harbour at night"), Doc("boat, boat, boat"), Doc("red"))),
     Slate("tea", (Doc("How to brew green tea", title="Tea"), Doc("coffee beans"), Doc("thé à la menthe — 薄荷茶"))),
     Slate("who built the tower of london", (Doc("The White Tower was begun in 1078."), Doc("Bridges of London"))),
@@ -63,7 +60,7 @@ SLATES = (
 )
 """What a ranker is tried on unless the caller has better: short, odd, repeated, and not English only."""
 
-TEXTS = (
+SAMPLE_TEXTS = (
     "",
     " ",
     "\t\n",
@@ -93,7 +90,7 @@ TEXTS = (
 )
 """What an edit is tried on unless the caller has better: nothing, one word, stop-words, many scripts, far too much."""
 
-SUMMARY = 120
+MAX_SUMMARY_CHARS = 120
 """Characters that the first line of a docstring has room for in a listing."""
 
 
@@ -111,18 +108,18 @@ def check_ranker(thing: Any, slates: Sequence[Slate] | None = None) -> None:
     mark = getattr(ranker, "fingerprint", None)
     require(mark is None or (isinstance(mark, str) and mark != ""), f"{name}: fingerprint must be a text or absent")
 
-    slates = list(slates or SLATES)
-    _check_input_kept(ranker, name, slates)
+    slates = list(slates or SAMPLE_SLATES)
+    _check_input_unchanged(ranker, name, slates)
 
     def score(law: str, some: Sequence[Slate]) -> list[Scores]:
         try:
-            return ask(ranker, name, list(some))
+            return call_ranker(ranker, name, list(some))
         except ShaketableError as error:
             raise AssertionError(f"{law}: {error}") from error
 
     def same(law: str, left: Sequence[Scores], right: Sequence[Scores]) -> None:
         for slate, a, b in zip(slates, left, right, strict=True):
-            require(close(a, b), f"{name}: {law}; the query {slate.query!r} had {a} and then {b}")
+            require(is_close(a, b), f"{name}: {law}; the query {slate.query!r} had {a} and then {b}")
 
     query, docs = slates[0].query, slates[0].docs
     score("no slates must give no arrays", [])
@@ -148,7 +145,7 @@ def check_ranker(thing: Any, slates: Sequence[Slate] | None = None) -> None:
         same("a pointwise ranker must score a document in a longer list as before", first, merged)
 
 
-def _check_input_kept(ranker: Ranker, name: str, slates: list[Slate]) -> None:
+def _check_input_unchanged(ranker: Ranker, name: str, slates: list[Slate]) -> None:
     given, before = list(slates), deepcopy(slates)
     try:
         ranker.score(given)
@@ -159,30 +156,33 @@ def _check_input_kept(ranker: Ranker, name: str, slates: list[Slate]) -> None:
 
 def check_model(model: Model, collection: Collection) -> None:
     """What every model must keep: it is a value, its text form builds it again, and what it opens is a ranker."""
-    kind = type(model).__name__
-    _check_value(type(model), kind)
+    model_class = type(model).__name__
+    _check_frozen_dataclass(type(model), model_class)
     text = RANKERS.spec(model)
     if text.partition("(")[0] in RANKERS:
-        require(RANKERS.build(text) == model, f"{kind}: the text {text!r} must build an equal model")
+        require(RANKERS.build(text) == model, f"{model_class}: the text {text!r} must build an equal model")
     docs = tuple(collection.docs[docno] for docno in islice(collection.docs, 6))
     queries = [query.text for query in islice(collection.queries.values(), 3)]
     slates = [Slate(query, docs[: 6 - i]) for i, query in enumerate(queries)]
     ranker, again = model.open(collection), model.open(collection)
     check_ranker(ranker, slates)
     marks = [getattr(opened, "fingerprint", None) for opened in (ranker, again)]
-    require(marks[0] == marks[1], f"{kind}: opened twice on one collection it must have one fingerprint")
+    require(marks[0] == marks[1], f"{model_class}: opened twice on one collection it must have one fingerprint")
     for slate, a, b in zip(slates, ranker.score(slates), again.score(slates), strict=True):
-        require(close(a, b), f"{kind}: opened twice it must score alike; the query {slate.query!r} had {a} and {b}")
+        require(
+            is_close(a, b),
+            f"{model_class}: opened twice it must score alike; the query {slate.query!r} had {a} and {b}",
+        )
     if isinstance(ranker, Retriever):
         check_retriever(ranker, queries)
 
 
 def assert_robust(
-    ranker: Any,
-    data: str | Path | Collection = "sample",
+    ranker: Rankers,
+    data: CollectionLike = "sample",
     rules: str | Path | Gate | Sequence[str | Path | Gate] = (),
-    tasks: Any = (),
-    **options: Any,
+    tasks: str | Task | Iterable[str | Task] = (),
+    **options: Unpack[ExperimentOptions],
 ) -> None:
     """Audit a ranker, anything that `shaketable.audit` takes, and let the test fail with what rules it breaks.
 
@@ -191,10 +191,10 @@ def assert_robust(
 
     Rules are texts, files of rules or gates; without any it is the default gate. The options are those of `audit`.
     """
-    gates = gates_of(several(rules))
+    gates = parse_gates(as_list(rules))
     done = audit(data, ranker, tasks, runs=False, gated=not gates, **options)
-    found = done.rulings(*gates) if gates else list(done.answer().rulings)
-    broken = [str(ruling) for ruling in found if ruling.status == "failed"]
+    found = done.evaluate_gates(*gates) if gates else list(done.verdict().gate_results)
+    broken = [str(ruling) for ruling in found if ruling.status == "fail"]
     require(not broken, f"{len(broken)} of {len(found)} rules are broken:\n" + "\n".join(broken))
 
 
@@ -220,22 +220,26 @@ def check_retriever(retriever: Retriever, queries: Sequence[str]) -> None:
         require(len(long) <= 10 and len(short) <= 3, f"{name}: search must give k documents at most{where}")
         require(all(isinstance(docno, str) for docno in long), f"{name}: docnos must be texts{where}")
         require(bool(np.isfinite(list(long.values())).all()), f"{name}: scores must be finite{where}")
-        require(list(long) == ranking(long), f"{name}: documents must come best first, as types.ranking has it{where}")
+        require(
+            list(long) == rank_docnos(long), f"{name}: documents must come best first, as types.ranking has it{where}"
+        )
         head = dict(islice(long.items(), 3))
-        require(alike(short, head), f"{name}: the top 3 must be the head of the top 10{where}")
+        require(has_same_scores(short, head), f"{name}: the top 3 must be the head of the top 10{where}")
         alone = search("each query must give one list", [query], 10)[0]
-        require(alike(alone, long), f"{name}: a query must find the same alone as among others{where}")
+        require(has_same_scores(alone, long), f"{name}: a query must find the same alone as among others{where}")
 
 
-def check_edit(edit: Edit, texts: Sequence[str] | None = None, draws: int = 5) -> None:
-    """What every edit must keep: see `types.Edit`."""
-    name = type(edit).__name__
-    require(isinstance(edit.category, str), f"{name}: category must be a text, empty where the words are to tell it")
-    context = Context("red boat", "boats that are red", ("harbour", "sail", "anchor"))
-    for text in texts or TEXTS:
-        for draw in range(draws):
+def check_transform(transform: Transform, texts: Sequence[str] | None = None, n_draws: int = 5) -> None:
+    """What every edit must keep: see `types.Transform`."""
+    name = type(transform).__name__
+    require(
+        isinstance(transform.category, str), f"{name}: category must be a text, empty where the words are to tell it"
+    )
+    context = TransformContext("red boat", "boats that are red", ("harbour", "sail", "anchor"))
+    for text in texts or SAMPLE_TEXTS:
+        for draw in range(n_draws):
             try:
-                once, twice = (edit.apply(text, draws_for(7, text, draw), context) for _ in range(2))
+                once, twice = (transform.apply(text, make_item_rng(7, text, draw), context) for _ in range(2))
             except Exception as error:
                 raise AssertionError(f"{name}: {text[:40]!r} must not break it, it raised {error!r}") from error
             require(once == twice, f"{name}: the same draws must give the same text, {text[:40]!r} gave two")
@@ -245,61 +249,68 @@ def check_edit(edit: Edit, texts: Sequence[str] | None = None, draws: int = 5) -
             require(bool(once.strip()), f"{name}: an empty text is not an edit; None says that it does not apply")
             changed = once.split() != text.split()
             require(changed, f"{name}: it must not return the text it was given, {text[:40]!r} came back")
-    many = getattr(edit, "apply_many", None)
+    many = getattr(transform, "apply_many", None)
     if many:
-        given = [text for text in texts or TEXTS if len(text) < 100]
-        rolls, contexts = [draws_for(7, text) for text in given], [context] * len(given)
-        alone = [edit.apply(text, draws_for(7, text), context) for text in given]
+        given = [text for text in texts or SAMPLE_TEXTS if len(text) < 100]
+        rolls, contexts = [make_item_rng(7, text) for text in given], [context] * len(given)
+        alone = [transform.apply(text, make_item_rng(7, text), context) for text in given]
         require(many(given, rolls, contexts) == alone, f"{name}: apply_many must do what apply does to each text")
 
 
-def check_probe(probe: Probe, ground: Ground) -> None:
+def check_probe(probe: Probe, context: ProbeContext) -> None:
     """What every probe must keep: see `types.Probe`."""
     name = type(probe).__name__
     require(isinstance(probe.strategy, str) and bool(probe.strategy), f"{name}: strategy must be a text")
     require(isinstance(probe.symmetric, bool), f"{name}: symmetric must be True or False")
-    reason = probe.lacking(ground)
+    reason = probe.unavailable_reason(context)
     require(isinstance(reason, str), f"{name}: lacking must be a text, empty where nothing is lacking")
     if reason:
         return
-    once, twice = list(probe.contrasts(ground)), list(probe.contrasts(ground))
+    once, twice = list(probe.draw_pairs(context)), list(probe.draw_pairs(context))
     require(once == twice, f"{name}: the same ground must give the same contrasts")
     for one in once:
-        if isinstance(one, Omitted):
+        if isinstance(one, Skipped):
             require(bool(one.reason.strip()), f"{name}: what is left out must have a reason")
             continue
-        require(isinstance(one, Contrast), f"{name}: it must give contrasts, not {one!r}")
+        require(isinstance(one, TextPair), f"{name}: it must give contrasts, not {one!r}")
         require(bool(one.query.strip()), f"{name}: a contrast must have a query")
         texts = isinstance(one.first, Doc) and isinstance(one.second, Doc)
         require(texts and bool(one.first.text.strip()), f"{name}: a contrast must have two documents with a text")
         if one.docno:
-            original = ground.collection.docs[one.docno]
+            original = context.collection.docs[one.docno]
             kept = (one.first.title, one.first.url) == (original.title, original.url)
             require(kept, f"{name}: title and url of {one.docno!r} must stay")
 
 
-def check_attack(attack: Attack, cases: Sequence[Case], target: Target, seed: int = 0) -> None:
+def check_attack(attack: Attack, cases: Sequence[AttackCase], target: Target, seed: int = 0) -> None:
     """What every attack must keep, on cases of a target: see `types.Attack`.
 
     It does the same alone and in company; it does the same where scores are others and places alike, for places are all
     that it may know of the target; and what it leaves has the address of the original.
     """
     name = type(attack).__name__
-    outcomes = drive(attack, cases, target, seed=seed)
+    outcomes = run_attacks(attack, cases, target, seed=seed)
     for case, outcome in zip(cases, outcomes, strict=True):
-        require(isinstance(outcome, Outcome), f"{name}: document {case.docno!r}: {getattr(outcome, 'reason', '')}")
-        if isinstance(outcome, Outcome):
-            worth = case.goal.worth
-            require(worth(outcome.after) >= worth(outcome.before), f"{name}: an outcome must not serve the goal less")
+        require(
+            isinstance(outcome, AttackOutcome), f"{name}: document {case.docno!r}: {getattr(outcome, 'reason', '')}"
+        )
+        if isinstance(outcome, AttackOutcome):
+            worth = case.goal.utility
+            require(
+                worth(outcome.ranks_after) >= worth(outcome.ranks_before),
+                f"{name}: an outcome must not serve the goal less",
+            )
             require(outcome.doc.url == case.doc.url, f"{name}: the url of {case.docno!r} must stay")
-    backwards = drive(attack, cases[::-1], target, seed=seed, together=2)[::-1]
+    backwards = run_attacks(attack, cases[::-1], target, seed=seed, max_concurrent=2)[::-1]
     require(outcomes == backwards, f"{name}: the order and the number of cases must not change an outcome")
-    bent = Target(lambda slates: [_bent(scores) for scores in target.score(slates)], target.pointwise)
-    bent.pools = {qid: dataclasses.replace(pool, scores=_bent(pool.scores)) for qid, pool in target.pools.items()}
-    require(drive(attack, cases, bent, seed=seed) == outcomes, f"{name}: it must know places only, and no score")
+    bent = Target(lambda slates: [_distort_scores(scores) for scores in target.score(slates)], target.pointwise)
+    bent.target_lists = {
+        qid: dataclasses.replace(pool, scores=_distort_scores(pool.scores)) for qid, pool in target.target_lists.items()
+    }
+    require(run_attacks(attack, cases, bent, seed=seed) == outcomes, f"{name}: it must know places only, and no score")
 
 
-def _bent(scores: Any) -> Any:
+def _distort_scores(scores: Any) -> Any:
     """Other scores in the same order."""
     return None if scores is None else np.sign(scores) * np.log1p(np.abs(np.asarray(scores, dtype=np.float64)))
 
@@ -308,36 +319,38 @@ def check_measure(measure: Any) -> None:
     """What a measure must keep, of a change (`between(before, after)`) or of a spread (`over(values)`)."""
     change, spread = isinstance(measure, ChangeMeasure), isinstance(measure, SpreadMeasure)
     require(change or spread, f"{measure!r}: a measure must have a method between(before, after) or over(values)")
-    _check_value(type(measure), type(measure).__name__)
+    _check_frozen_dataclass(type(measure), type(measure).__name__)
     if change:
-        _check_change(measure)
+        _check_change_measure(measure)
     else:
-        _check_spread(measure)
+        _check_spread_measure(measure)
 
 
-def _check_change(measure: Any) -> None:
+def _check_change_measure(measure: Any) -> None:
     orders = [list(order) for order in ("abcdefghijkl", "bacdefghijkl", "lkjihgfedcba", "dbcaefghljki")]
-    identity = number(measure, *orders[:1] * 2)
+    identity = evaluate_measure(measure, *orders[:1] * 2)
     for order in [*orders, ["a", "b"], ["a"]]:
-        itself = number(measure, order, order)
-        require(close(itself, identity), f"{measure!r}: no change must always give {identity}, {order} gave {itself}")
-    values = [number(measure, a, b) for a in orders for b in orders]
+        itself = evaluate_measure(measure, order, order)
+        require(
+            is_close(itself, identity), f"{measure!r}: no change must always give {identity}, {order} gave {itself}"
+        )
+    values = [evaluate_measure(measure, a, b) for a in orders for b in orders]
     require(all(abs(value) <= 1 for value in values), f"{measure!r}: values must lie within -1 and 1, not {values}")
     low, high = min(values), max(values)
-    extreme = close(identity, low) or close(identity, high)
+    extreme = is_close(identity, low) or is_close(identity, high)
     require(extreme, f"{measure!r}: no change gives {identity}, so {low} and {high} cannot both be changes")
-    require(not close(low, high), f"{measure!r}: a list turned upside down must not count as unchanged")
+    require(not is_close(low, high), f"{measure!r}: a list turned upside down must not count as unchanged")
 
 
-def _check_spread(measure: Any) -> None:
+def _check_spread_measure(measure: Any) -> None:
     for values in (np.array([0.2, 0.4, 0.1, 0.9, 0.5, 0.3, 0.8, 0.7]), np.full(8, 0.5)):
-        found, backwards = number(measure, values), number(measure, values[::-1])
+        found, backwards = evaluate_measure(measure, values), evaluate_measure(measure, values[::-1])
         require(
-            close(found, backwards), f"{measure!r}: the order of values must not matter, {found} is not {backwards}"
+            is_close(found, backwards), f"{measure!r}: the order of values must not matter, {found} is not {backwards}"
         )
 
 
-def number(measure: Any, *arguments: Any) -> float:
+def evaluate_measure(measure: Any, *arguments: Any) -> float:
     """What the measure says, known to be a finite number, the same twice, and to leave the arguments alone."""
     before = deepcopy(arguments)
     call = measure.between if len(arguments) == 2 else measure.over
@@ -352,56 +365,59 @@ def number(measure: Any, *arguments: Any) -> float:
     return value
 
 
-def check_catalogue(catalogue: Catalogue) -> None:
+def check_registry(registry: Registry) -> None:
     """What every row of a catalogue must keep: it loads, says what it is, is a value, and its text builds it again."""
-    for name in catalogue:
-        label = f"{catalogue.kind} {name}"
+    for name in registry:
+        label = f"{registry.kind} {name}"
         try:
-            cls = catalogue.class_of(name)
+            cls = registry.get_class(name)
         except Exception as error:
-            raise AssertionError(f"{label}: {catalogue.rows[name]} must be importable, it raised {error!r}") from error
-        _check_value(cls, label)
-        summary = catalogue.summary(name)
+            raise AssertionError(f"{label}: {registry.rows[name]} must be importable, it raised {error!r}") from error
+        _check_frozen_dataclass(cls, label)
+        summary = registry.summary(name)
         own = cls.__doc__ is not None and not cls.__doc__.startswith(f"{cls.__name__}(")  # what dataclass writes itself
         require(own and bool(summary), f"{label}: the class must have a docstring")
-        require(len(summary) <= SUMMARY, f"{label}: the docstring's first line must have {SUMMARY} characters at most")
-        if all(optional(field) for field in dataclasses.fields(cls)):
-            _check_text(catalogue, label, cls())
-    for pattern, name in catalogue.shorthands.items():
         require(
-            name in catalogue.rows, f"{catalogue.kind}: the shorthand {pattern!r} must stand for a row, not {name!r}"
+            len(summary) <= MAX_SUMMARY_CHARS,
+            f"{label}: the docstring's first line must have {MAX_SUMMARY_CHARS} characters at most",
         )
+        if all(is_optional(field) for field in dataclasses.fields(cls)):
+            _check_spec_roundtrip(registry, label, cls())
+    for pattern, name in registry.shorthands.items():
+        require(name in registry.rows, f"{registry.kind}: the shorthand {pattern!r} must stand for a row, not {name!r}")
 
 
-def _check_text(catalogue: Catalogue, label: str, thing: Any) -> None:
-    text = catalogue.spec(thing)
+def _check_spec_roundtrip(registry: Registry, label: str, thing: Any) -> None:
+    text = registry.spec(thing)
     try:
-        built = catalogue.build(text)
+        built = registry.build(text)
     except ShaketableError as error:
         raise AssertionError(f"{label}: its text {text!r} must be readable: {error}") from error
     require(built == thing, f"{label}: its text {text!r} must build an equal object, it built {built!r}")
-    require(catalogue.spec(built) == text, f"{label}: text, object, text must end where it began, {text!r} does not")
+    require(registry.spec(built) == text, f"{label}: text, object, text must end where it began, {text!r} does not")
 
 
-def _check_value(cls: type[Any], label: str) -> None:
+def _check_frozen_dataclass(cls: type[Any], label: str) -> None:
     frozen = dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
     require(frozen, f"{label}: {cls.__name__} must be a frozen dataclass")
 
 
-def optional(field: dataclasses.Field[Any]) -> bool:
+def is_optional(field: dataclasses.Field[Any]) -> bool:
     """Can the object be made without it?"""
     missing = dataclasses.MISSING
     return not field.init or field.default is not missing or field.default_factory is not missing
 
 
-def close(left: Any, right: Any) -> bool:
-    """The same numbers, but for what `TOLERANCE` allows."""
-    return np.shape(left) == np.shape(right) and bool(np.allclose(left, right, rtol=TOLERANCE, atol=TOLERANCE))
+def is_close(left: Any, right: Any) -> bool:
+    """The same numbers, but for what `SCORE_TOLERANCE` allows."""
+    return np.shape(left) == np.shape(right) and bool(
+        np.allclose(left, right, rtol=SCORE_TOLERANCE, atol=SCORE_TOLERANCE)
+    )
 
 
-def alike(left: dict[str, float], right: dict[str, float]) -> bool:
+def has_same_scores(left: dict[str, float], right: dict[str, float]) -> bool:
     """The same documents in the same order with the same scores."""
-    return list(left) == list(right) and close(list(left.values()), list(right.values()))
+    return list(left) == list(right) and is_close(list(left.values()), list(right.values()))
 
 
 def require(holds: bool, law: str) -> None:

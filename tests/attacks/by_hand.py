@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from shaketable.attacks.drive import drive
 from shaketable.attacks.goals import Promote
+from shaketable.attacks.runner import run_attacks
 from shaketable.attacks.target import Target
-from shaketable.chance import draws_for
-from shaketable.types import Ask, Attack, Case, Doc, Goal, Outcome, Slate
+from shaketable.core.attack_types import Attack, AttackCase, AttackOutcome, Goal, RankQuery
+from shaketable.core.documents import Doc, Slate
+from shaketable.core.seeding import make_item_rng
 from tests.attacks.rooms import target_for
 
 
@@ -34,26 +35,26 @@ class Weighted:
 
 def case_of(
     doc: Doc, weights: Mapping[str, float], goal: Goal | None = None, queries: Sequence[str] = ("boat",)
-) -> tuple[Target, Case]:
+) -> tuple[Target, AttackCase]:
     """A document among rivals that score -10, -9.5, ... 10, so that each half point is a place."""
     target = target_for(Weighted(weights))
     rivals = [Doc(str(score / 2)) for score in range(-20, 21)]
     docnos = [f"r{n:02}" for n in range(len(rivals))]
-    target.read({f"q{n}": (Slate(query, (*rivals, doc)), (*docnos, "d")) for n, query in enumerate(queries)})
-    (case,) = target.cases([("d", doc, [f"q{n}" for n in range(len(queries))])], goal or Promote())
+    target.read_lists({f"q{n}": (Slate(query, (*rivals, doc)), (*docnos, "d")) for n, query in enumerate(queries)})
+    (case,) = target.build_cases([("d", doc, [f"q{n}" for n in range(len(queries))])], goal or Promote())
     return target, case
 
 
-def outcome_of(attack: Attack, target: Target, case: Case) -> Outcome:
-    (outcome,) = drive(attack, [case], target)
-    assert isinstance(outcome, Outcome), outcome
+def outcome_of(attack: Attack, target: Target, case: AttackCase) -> AttackOutcome:
+    (outcome,) = run_attacks(attack, [case], target)
+    assert isinstance(outcome, AttackOutcome), outcome
     return outcome
 
 
-def asked(attack: Attack, case: Case) -> list[Doc]:
+def asked(attack: Attack, case: AttackCase) -> list[Doc]:
     """What an attack asks for first."""
-    first = next(attack.steps(case, draws_for(0, "first")), None)
+    first = next(attack.steps(case, make_item_rng(0, "first")), None)
     if first is None:
         return []
-    assert isinstance(first, Ask)
+    assert isinstance(first, RankQuery)
     return list(first.docs)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from shaketable.attacks.characters import MISSPELLINGS, Characters, Homoglyphs, Invisible
-from shaketable.attacks.drive import drive
+from shaketable.attacks.characters import MISSPELLINGS, Homoglyphs, InvisibleCharacters, Misspellings
 from shaketable.attacks.goals import Demote, Promote
-from shaketable.errors import BadInput, UnknownName
+from shaketable.attacks.runner import run_attacks
+from shaketable.core.documents import Doc
+from shaketable.core.errors import BadInput, UnknownName
+from shaketable.nlp.characters import HOMOGLYPHS, INVISIBLE_CHARACTERS, count_suspicious_characters
+from shaketable.nlp.edit_distance import damerau_levenshtein
 from shaketable.rankers.lexical import BM25
-from shaketable.text.distance import damerau_levenshtein
-from shaketable.text.glyphs import INVISIBLE, LOOKALIKES, suspicious_characters
-from shaketable.types import Doc
 from tests.attacks.by_hand import case_of, outcome_of
 from tests.attacks.rooms import bundled, cases_on, knowledge_of, target_for
 
@@ -19,12 +19,12 @@ SAMPLE = bundled()
 KNOWLEDGE = knowledge_of(SAMPLE)
 DOC = Doc("The Cargo vessel carries cargo; no other vessel sinks.", title="CARGO Vessels")
 WEIGHTS = {"cargo": 1.0, "sinks": -2.0, "carries": -1.0}
-BACK = str.maketrans({stranger: letter for letter, stranger in LOOKALIKES.items()})
+BACK = str.maketrans({stranger: letter for letter, stranger in HOMOGLYPHS.items()})
 
 
 def plain(text: str) -> str:
     """What a reader sees of a text."""
-    return "".join(c for c in text.translate(BACK) if c not in INVISIBLE)
+    return "".join(c for c in text.translate(BACK) if c not in INVISIBLE_CHARACTERS)
 
 
 def differing(before: Doc, after: Doc) -> list[tuple[str, str]]:
@@ -32,7 +32,7 @@ def differing(before: Doc, after: Doc) -> list[tuple[str, str]]:
     return [(old, new) for old, new in pairs if old != new]
 
 
-@pytest.mark.parametrize("recipe", [Characters(), Homoglyphs(), Invisible()])
+@pytest.mark.parametrize("recipe", [Misspellings(), Homoglyphs(), InvisibleCharacters()])
 @pytest.mark.parametrize(
     ("goal", "words"), [(Promote(), {"carries", "sinks."}), (Demote(), {"CARGO", "Cargo", "cargo;"})]
 )
@@ -42,7 +42,7 @@ def test_words_that_stand_in_the_way_of_the_goal_are_spelled_otherwise(recipe, g
     assert {old for old, _ in differing(DOC, outcome.doc)} == words
 
 
-@pytest.mark.parametrize("recipe", [Characters(words=1), Homoglyphs(words=1), Invisible(words=1)])
+@pytest.mark.parametrize("recipe", [Misspellings(words=1), Homoglyphs(words=1), InvisibleCharacters(words=1)])
 def test_the_most_harmful_word_is_the_first(recipe):
     target, case = case_of(DOC, WEIGHTS)
     outcome = outcome_of(recipe.open(KNOWLEDGE), target, case)
@@ -52,7 +52,7 @@ def test_the_most_harmful_word_is_the_first(recipe):
 @pytest.mark.parametrize("edit", MISSPELLINGS)
 def test_a_misspelling_is_small_and_the_same_in_all_places(edit):
     target, case = case_of(Doc("A Receipt, the receipt"), {"receipt": 1.0}, Demote())
-    outcome = outcome_of(Characters(edits=(edit,)).open(KNOWLEDGE), target, case)
+    outcome = outcome_of(Misspellings(edits=(edit,)).open(KNOWLEDGE), target, case)
     spelled = [new.strip(",").lower() for _, new in differing(case.doc, outcome.doc)]
     assert len(spelled) == 2
     assert len(set(spelled)) == 1
@@ -61,28 +61,28 @@ def test_a_misspelling_is_small_and_the_same_in_all_places(edit):
 
 def test_a_misspelling_that_is_two_words_is_passed_over():
     target, case = case_of(DOC, WEIGHTS, Demote())
-    assert outcome_of(Characters(edits=("split_word", "join_words")).open(KNOWLEDGE), target, case).doc == DOC
+    assert outcome_of(Misspellings(edits=("split_word", "join_words")).open(KNOWLEDGE), target, case).doc == DOC
 
 
 def test_only_edits_that_misspell_are_taken():
     with pytest.raises(BadInput, match="characters: edits should be edits that misspell a word"):
-        Characters(edits=("random_order_swap",))
+        Misspellings(edits=("random_order_swap",))
     with pytest.raises(BadInput, match="characters: edits should be one edit or more"):
-        Characters(edits=())
+        Misspellings(edits=())
     with pytest.raises(UnknownName, match="neighb_char_swap"):
-        Characters(edits=("neighbor_char_swap",))
+        Misspellings(edits=("neighbor_char_swap",))
 
 
-@pytest.mark.parametrize("recipe", [Homoglyphs(), Invisible()])
+@pytest.mark.parametrize("recipe", [Homoglyphs(), InvisibleCharacters()])
 def test_a_reader_sees_no_difference_and_a_counter_does(recipe):
     target = target_for(BM25().open(SAMPLE))
     cases = cases_on(SAMPLE, target, queries=2, goal=Demote())
-    outcomes = drive(recipe.open(KNOWLEDGE), cases, target)
+    outcomes = run_attacks(recipe.open(KNOWLEDGE), cases, target)
     assert any(outcome.doc != case.doc for case, outcome in zip(cases, outcomes, strict=True))
     for case, outcome in zip(cases, outcomes, strict=True):
         assert (plain(outcome.doc.title), plain(outcome.doc.body)) == (case.doc.title, case.doc.body)
         changes = differing(case.doc, outcome.doc)
-        assert all(suspicious_characters(new) for _, new in changes)
+        assert all(count_suspicious_characters(new) for _, new in changes)
 
 
 def test_capitals_become_capitals_of_the_other_script():
@@ -95,4 +95,6 @@ def test_capitals_become_capitals_of_the_other_script():
 def test_words_without_a_place_for_it_stay():
     target, case = case_of(Doc("f k 7 mm"), {"f": 1.0, "k": 1.0, "7": 1.0, "mm": 1.0}, Demote())
     assert outcome_of(Homoglyphs().open(KNOWLEDGE), target, case).trials == 0
-    assert [old for old, _ in differing(case.doc, outcome_of(Invisible().open(KNOWLEDGE), target, case).doc)] == ["mm"]
+    assert [
+        old for old, _ in differing(case.doc, outcome_of(InvisibleCharacters().open(KNOWLEDGE), target, case).doc)
+    ] == ["mm"]

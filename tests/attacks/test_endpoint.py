@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 
-from shaketable.attacks.drive import drive
-from shaketable.attacks.substitution import Greedy
-from shaketable.rankers.dialects import DIALECTS
-from shaketable.rankers.remote import HTTP
-from shaketable.score.road import Road
-from shaketable.types import Collection, Outcome
+from shaketable.attacks.runner import run_attacks
+from shaketable.attacks.synonyms import GreedySynonyms
+from shaketable.core.attack_types import AttackOutcome
+from shaketable.core.documents import Collection
+from shaketable.rankers.http.dialects import DIALECTS
+from shaketable.rankers.http.reranker import HttpEndpoint
+from shaketable.scoring.engine import ScoringEngine
 from tests.attacks.rooms import bundled, cases_on, knowledge_of, target_for
 
 NOWHERE = Collection("empty", {}, {})
@@ -71,7 +72,7 @@ class Endpoint:
         if wrong:
             return 200, b"<html>please wait</html>" if wrong == "page" else HALF
         asked = json.loads(body)
-        scores = [self._worth(asked["query"], text) for text in asked[DIALECTS[self.dialect].documents]]
+        scores = [self._worth(asked["query"], text) for text in asked[DIALECTS[self.dialect].documents_field]]
         mean = sum(scores) / len(scores) if self.by_list else 0.0
         with self._lock:
             self.pairs += len(scores)
@@ -121,13 +122,13 @@ def attacked(endpoint: Endpoint, **settings: Any) -> tuple[list[Any], list[int],
     """The outcomes, the lengths of the lists, and the pairs that the server scored for the trials."""
     patience = 30.0 if endpoint.trouble is none else TIMEOUT
     with served(endpoint):
-        model = HTTP(endpoint.url, timeout=patience, retries=6, backoff=0.001, revision="1", **settings)
-        road = Road(go_on=True)
-        target = target_for(model.open(NOWHERE), road)
+        model = HttpEndpoint(endpoint.url, timeout=patience, retries=6, backoff=0.001, revision="1", **settings)
+        engine = ScoringEngine(keep_going=True)
+        target = target_for(model.open(NOWHERE), engine)
         cases = cases_on(SAMPLE, target, queries=3, places=(11, 30))
         lists = endpoint.pairs
-        outcomes = drive(Greedy(words=2).open(knowledge_of(SAMPLE)), cases, target)
-        assert not road.failures
+        outcomes = run_attacks(GreedySynonyms(words=2).open(knowledge_of(SAMPLE)), cases, target)
+        assert not engine.failures
         return outcomes, [len(case.lists[0].docnos) for case in cases], endpoint.pairs - lists
 
 
@@ -137,12 +138,12 @@ def test_a_tenth_of_the_answers_are_bad_and_no_outcome_changes(dialect, pointwis
     settings: dict[str, Any] = {"dialect": dialect, "pointwise": pointwise, "batch": 4 if pointwise else 0}
     clean = Endpoint(dialect, none, by_list=not pointwise)
     outcomes, lengths, scored = attacked(clean, **settings)
-    assert any(outcome.after < outcome.before for outcome in outcomes)
+    assert any(outcome.ranks_after < outcome.ranks_before for outcome in outcomes)
     for outcome, length in zip(outcomes, lengths, strict=True):
-        assert isinstance(outcome, Outcome)
+        assert isinstance(outcome, AttackOutcome)
         assert outcome.trials > 0
-        assert outcome.pairs == outcome.trials * (1 if pointwise else length)
-    assert 0 < scored <= sum(outcome.pairs for outcome in outcomes)
+        assert outcome.scored_pairs == outcome.trials * (1 if pointwise else length)
+    assert 0 < scored <= sum(outcome.scored_pairs for outcome in outcomes)
 
     shaky = Endpoint(dialect, one_in_ten, by_list=not pointwise)
     assert attacked(shaky, **settings)[:2] == (outcomes, lengths)

@@ -6,10 +6,9 @@ import json
 
 import pytest
 
-from shaketable.attacks.insertion import KeywordStuffing, QueryInsertion, QueryLine, inserted, keywords
-from shaketable.chance import draws_for
-from shaketable.errors import BadInput
-from shaketable.types import Doc
+from shaketable.attacks.insertion import KeywordStuffingRecipe, QueryInsertion, QueryLine
+from shaketable.core.documents import Doc
+from shaketable.core.errors import BadInput
 from tests.attacks.by_hand import asked, case_of, outcome_of
 from tests.attacks.rooms import bundled, knowledge_of
 
@@ -38,23 +37,6 @@ def test_the_query_at_the_start_at_the_end_and_again():
     assert both.body == "Some text\nof  a boat. What is a boat? of cargo ships"
 
 
-def test_the_middle_is_between_two_words_and_all_else_stays():
-    places = set()
-    for seed in range(60):
-        doc = inserted(DOC, "NEW WORDS", "middle", draws_for(seed, "middle"))
-        before, after = doc.body.split(" NEW WORDS")
-        assert before + after == DOC.body
-        assert before.split()
-        assert after.split()
-        places.add(len(before.split()))
-    assert places == {1, 2, 3, 4}
-
-
-@pytest.mark.parametrize("body", ["", "boat"])
-def test_a_body_without_a_middle_gets_it_last(body):
-    assert inserted(Doc(body), "new", "middle", draws_for(0)).body.split() == [*body.split(), "new"]
-
-
 def test_the_query_line():
     assert offered(QueryLine()) == [Doc(f"Query: What is a boat?\n{DOC.body}", DOC.title, DOC.url)]
     (two,) = offered(QueryLine(), queries=QUERIES)
@@ -62,17 +44,16 @@ def test_the_query_line():
 
 
 def test_keywords_once_twice_and_three_times():
-    texts = [doc.body for doc in offered(KeywordStuffing(), queries=QUERIES)]
+    texts = [doc.body for doc in offered(KeywordStuffingRecipe(), queries=QUERIES)]
     assert texts == [DOC.body + " boat cargo ships" * n for n in (1, 2, 3)]
-    assert [doc.body for doc in offered(KeywordStuffing((2,), "start"))] == [f"boat boat {DOC.body}"]
-    for n, doc in enumerate(offered(KeywordStuffing(place="middle")), 1):
+    assert [doc.body for doc in offered(KeywordStuffingRecipe((2,), "start"))] == [f"boat boat {DOC.body}"]
+    for n, doc in enumerate(offered(KeywordStuffingRecipe(place="middle")), 1):
         assert sorted(without(doc.body, ["boat"] * n)) == sorted(DOC.body.split())
         assert (doc.body.split()[0], doc.body.split()[-1]) == ("Some", "boat.")
 
 
 def test_a_query_of_stop_words_has_no_keywords():
-    assert keywords("To be, or not to be") == []
-    assert offered(KeywordStuffing(), queries=("what is it",)) == []
+    assert offered(KeywordStuffingRecipe(), queries=("what is it",)) == []
 
 
 def test_the_best_number_of_times_is_the_outcome():
@@ -82,16 +63,16 @@ def test_the_best_number_of_times_is_the_outcome():
     target.score = lambda slates: [
         scores + worth[slate.docs[0].text.count("boat")] for scores, slate in zip(plain(slates), slates, strict=True)
     ]
-    assert outcome_of(KeywordStuffing().open(KNOWLEDGE), target, case).doc.body == "Nothing boat boat"
+    assert outcome_of(KeywordStuffingRecipe().open(KNOWLEDGE), target, case).doc.body == "Nothing boat boat"
 
 
 def test_numbers_of_times_that_make_no_sense_are_refused():
     for times in ((), (0,), (1, 101)):
         with pytest.raises(BadInput, match="keyword_stuffing: times should be numbers between 1 and 100"):
-            KeywordStuffing(times)
+            KeywordStuffingRecipe(times)
 
 
-@pytest.mark.parametrize("recipe", [QueryInsertion, KeywordStuffing])
+@pytest.mark.parametrize("recipe", [QueryInsertion, KeywordStuffingRecipe])
 def test_a_place_that_is_none_is_refused(recipe):
     with pytest.raises(BadInput, match="place should be start, middle or end, not 'nowhere'"):
         recipe(place="nowhere")
@@ -109,7 +90,7 @@ def test_they_are_the_templates_of_the_study(shared_data):
             texts = {row["text"].format(query=query, passage=DOC.body)}
             (doc,) = offered(QueryLine())
         elif kind in injected:
-            recipe = QueryInsertion(place) if kind == "query" else KeywordStuffing((1,), place)
+            recipe = QueryInsertion(place) if kind == "query" else KeywordStuffingRecipe((1,), place)
             ends = [len("Some"), len("Some text"), len("Some text\nof"), len("Some text\nof  a")]
             texts = {
                 row["text"].format(

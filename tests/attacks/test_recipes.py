@@ -7,12 +7,13 @@ from functools import cache
 
 import pytest
 
-from shaketable.attacks.drive import drive
 from shaketable.attacks.goals import Demote, Promote, Top
-from shaketable.measure.wording import words_changed
+from shaketable.attacks.runner import run_attacks
+from shaketable.core.attack_types import AttackOutcome
+from shaketable.core.documents import Doc
+from shaketable.core.registries import RECIPES
+from shaketable.measures.text_change import count_changed_words
 from shaketable.rankers.lexical import BM25
-from shaketable.registry import ATTACKS
-from shaketable.types import Doc, Outcome
 from tests.attacks.rooms import Stretched, bundled, cases_on, opened, target_for
 
 SAMPLE = bundled()
@@ -39,9 +40,9 @@ def cases_for(goal, stretched=False):
     return target, cases_on(SAMPLE, target, queries=2, goal=goal)
 
 
-@pytest.fixture(params=list(ATTACKS))
+@pytest.fixture(params=list(RECIPES))
 def recipe(request):
-    return ATTACKS.build(request.param)
+    return RECIPES.build(request.param)
 
 
 @pytest.fixture
@@ -51,18 +52,18 @@ def attack(recipe):
 
 def driven(attack, goal, **how):
     target, cases = cases_for(goal, how.pop("stretched", False))
-    outcomes = drive(attack, cases, target, **how)
-    assert all(isinstance(outcome, Outcome) for outcome in outcomes), outcomes
+    outcomes = run_attacks(attack, cases, target, **how)
+    assert all(isinstance(outcome, AttackOutcome) for outcome in outcomes), outcomes
     return cases, outcomes
 
 
 @pytest.mark.parametrize("goal", [Promote(), Demote()], ids=str)
 def test_an_outcome_depends_on_nothing_but_the_case_and_the_seed(attack, goal):
     target, cases = cases_for(goal)
-    together = drive(attack, cases, target, seed=3)
-    assert drive(attack, cases, target, seed=3) == together
-    assert drive(attack, cases[::-1], target, seed=3, together=2)[::-1] == together
-    assert [drive(attack, [case], target, seed=3)[0] for case in cases[::3]] == together[::3]
+    together = run_attacks(attack, cases, target, seed=3)
+    assert run_attacks(attack, cases, target, seed=3) == together
+    assert run_attacks(attack, cases[::-1], target, seed=3, max_concurrent=2)[::-1] == together
+    assert [run_attacks(attack, [case], target, seed=3)[0] for case in cases[::3]] == together[::3]
 
 
 def test_an_outcome_depends_on_places_alone(attack):
@@ -73,16 +74,16 @@ def test_an_outcome_depends_on_places_alone(attack):
 def test_an_outcome_is_better_or_the_original_and_keeps_the_limits(recipe, attack, goal):
     for case, outcome in zip(*driven(attack, goal), strict=True):
         changed = outcome.doc != case.doc
-        assert changed == (goal.worth(outcome.after) > goal.worth(outcome.before))
-        assert changed or outcome.after == outcome.before
+        assert changed == (goal.utility(outcome.ranks_after) > goal.utility(outcome.ranks_before))
+        assert changed or outcome.ranks_after == outcome.ranks_before
         assert outcome.doc.url == case.doc.url
         assert len(outcome.doc.title.split()) == len(case.doc.title.split())
         if hasattr(recipe, "words"):
-            assert words_changed(case.doc, outcome.doc) <= recipe.words
+            assert count_changed_words(case.doc, outcome.doc) <= recipe.words
             assert len(outcome.doc.body.split()) == len(case.doc.body.split())
 
 
-WORDS = [name for name in ATTACKS if hasattr(ATTACKS.class_of(name), "words") and "wsra" not in name]
+WORDS = [name for name in RECIPES if hasattr(RECIPES.get_class(name), "words") and "wsra" not in name]
 """Those of wsra are in test_wsra.py: chance leads a net of random weights to the right word too rarely."""
 
 
@@ -90,7 +91,7 @@ WORDS = [name for name in ATTACKS if hasattr(ATTACKS.class_of(name), "words") an
 def test_a_limit_of_one_word_is_kept(recipe):
     attack = opened(dataclasses.replace(recipe, words=1), SAMPLE)
     cases, outcomes = driven(attack, Demote())
-    assert {words_changed(case.doc, outcome.doc) for case, outcome in zip(cases, outcomes, strict=True)} <= {0, 1}
+    assert {count_changed_words(case.doc, outcome.doc) for case, outcome in zip(cases, outcomes, strict=True)} <= {0, 1}
     assert any(outcome.doc != case.doc for case, outcome in zip(cases, outcomes, strict=True))
 
 
@@ -98,19 +99,19 @@ def test_constraints_are_kept(recipe):
     attack = opened(dataclasses.replace(recipe, constraints=("most_words(2)",)), SAMPLE)
     for goal in (Promote(), Demote()):
         for case, outcome in zip(*driven(attack, goal), strict=True):
-            assert words_changed(case.doc, outcome.doc) <= 2
+            assert count_changed_words(case.doc, outcome.doc) <= 2
 
 
 @pytest.mark.parametrize("goal", [Promote(), Demote(), Top(10)], ids=str)
 def test_awkward_documents_in_one_list_and_in_several(attack, goal):
     target, _ = cases_for(goal)
-    qids = list(target.pools)
+    qids = list(target.target_lists)
     documents = [(name, doc, some) for name, doc in AWKWARD.items() for some in (qids[:1], qids)]
-    cases = target.cases([(f"{name} {len(some)}", doc, some) for name, doc, some in documents], goal)
+    cases = target.build_cases([(f"{name} {len(some)}", doc, some) for name, doc, some in documents], goal)
     assert len(cases) == len(documents)
-    for case, outcome in zip(cases, drive(attack, cases, target), strict=True):
-        assert isinstance(outcome, Outcome), outcome
-        assert len(outcome.after) == len(case.lists)
+    for case, outcome in zip(cases, run_attacks(attack, cases, target), strict=True):
+        assert isinstance(outcome, AttackOutcome), outcome
+        assert len(outcome.ranks_after) == len(case.lists)
         assert outcome.doc.url == case.doc.url
         assert len(outcome.doc.title.split()) == len(case.doc.title.split())
 
@@ -120,8 +121,8 @@ def successes(text: str, goal) -> float:
     """The share of documents that an attack moves, over 10 queries of the sample and three places of each."""
     target = target_for(BM25().open(SAMPLE))
     cases = cases_on(SAMPLE, target, queries=10, goal=goal)
-    outcomes = drive(opened(ATTACKS.build(text), SAMPLE), cases, target)
-    return sum(outcome.after != outcome.before for outcome in outcomes) / len(cases)
+    outcomes = run_attacks(opened(RECIPES.build(text), SAMPLE), cases, target)
+    return sum(outcome.ranks_after != outcome.ranks_before for outcome in outcomes) / len(cases)
 
 
 @pytest.mark.parametrize("text", ["query_insertion", "query_line", "keyword_stuffing", "sentence_insertion"])

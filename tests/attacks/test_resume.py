@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from shaketable.data.attacked import read_attacked
+from shaketable.datasets.adversarial_documents import read_adversarial_documents
+
+pytestmark = pytest.mark.slow
 
 COUNTING = """
 import os, time
@@ -39,7 +41,8 @@ class Counting:
 ATTACK = """
 import sys
 import shaketable as st
-st.attack("sample", "counting_ranker:Counting", "greedy(words=3)", targets=3, limit=3, depth=30, out=sys.argv[1])
+few = {"targets": 3, "max_queries": 3, "depth": 30}
+st.attack("sample", "counting_ranker:Counting", "greedy(words=3)", write_documents=sys.argv[1], **few)
 """
 LISTS = 3 * 30
 PATIENCE = 120
@@ -85,6 +88,6 @@ def test_killed_in_the_middle_and_run_again(tmp_path: Path, pointwise: str):
     second = asked("second.log")
     assert (tmp_path / "cut.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
     assert sum(first) + sum(second) == sum(whole) + first[-1], "what was in flight is asked for again, nothing else"
-    documents = read_attacked(tmp_path / "whole.jsonl")
+    documents = read_adversarial_documents(tmp_path / "whole.jsonl")
     assert len(documents) >= 3
-    assert all(one.after < one.before for one in documents)
+    assert all(one.ranks_after < one.ranks_before for one in documents)

@@ -9,20 +9,20 @@ import sys
 
 import pytest
 
-from shaketable.data.attacked import read_attacked
-from shaketable.task import substitution
+from shaketable.datasets.adversarial_documents import read_adversarial_documents
+from shaketable.tasks import _attack_run
 
-STUFFING = ("attack", "--ranker", "bm25", "--recipe", "keyword_stuffing", "--limit", "3")
+STUFFING = ("attack", "--ranker", "bm25", "--recipe", "keyword_stuffing", "--max-queries", "3")
 
 
 @pytest.fixture(autouse=True)
 def no_encoder(monkeypatch):
     """Similarities are measured elsewhere, and an encoder takes seconds to open."""
-    monkeypatch.setattr(substitution, "encoder", lambda: None)
+    monkeypatch.setattr(_attack_run, "make_encoder", lambda: None)
 
 
 def test_a_report_and_the_changed_documents(shaketable, tmp_path):
-    done = shaketable(*STUFFING, "--out", "changed.jsonl")
+    done = shaketable(*STUFFING, "--write-documents", "changed.jsonl")
     assert done.code == 0
     for said in ("How easily does a document buy a rank?", "keyword_stuffing", "success", "damage", "detection"):
         assert said in done.out
@@ -33,10 +33,10 @@ def test_a_report_and_the_changed_documents(shaketable, tmp_path):
     results = json.loads((report / "results.json").read_text())
     (task,) = results["tasks"] if "tasks" in results else results["results"]
     assert {finding["name"] for finding in task["findings"]} >= {"attack success %", "attack boost", "robust RR@10"}
-    documents = read_attacked(tmp_path / "changed.jsonl")
+    documents = read_adversarial_documents(tmp_path / "changed.jsonl")
     assert f"{len(documents)} changed documents are in changed.jsonl." in done.err
     for one in documents:
-        assert one.after < one.before, "who repeats the words of a query climbs in a list of BM25's"
+        assert one.ranks_after < one.ranks_before, "who repeats the words of a query climbs in a list of BM25's"
         assert one.recipe == "keyword_stuffing"
         assert one.ranker == "bm25"
     row = json.loads((tmp_path / "changed.jsonl").read_text().splitlines()[0])
@@ -45,11 +45,22 @@ def test_a_report_and_the_changed_documents(shaketable, tmp_path):
 
 
 def test_changed_documents_are_tried_on_another_ranker(shaketable, tmp_path):
-    assert shaketable(*STUFFING, "--out", "changed.jsonl.gz", "--report", "first").code == 0
-    words = ("attack", "--ranker", "ql", "--attacked", "changed.jsonl.gz", "--out", "again.jsonl")
-    done = shaketable(*words, "--report", "second")
+    assert shaketable(*STUFFING, "--write-documents", "changed.jsonl.gz", "--out", "first").code == 0
+    words = (
+        "attack",
+        "--ranker",
+        "ql",
+        "--adversarial-documents",
+        "changed.jsonl.gz",
+        "--write-documents",
+        "again.jsonl",
+    )
+    done = shaketable(*words, "--out", "second")
     assert done.code == 0
-    before, after = read_attacked(tmp_path / "changed.jsonl.gz"), read_attacked(tmp_path / "again.jsonl")
+    before, after = (
+        read_adversarial_documents(tmp_path / "changed.jsonl.gz"),
+        read_adversarial_documents(tmp_path / "again.jsonl"),
+    )
     assert [(one.docno, one.doc, one.queries) for one in before] == [(one.docno, one.doc, one.queries) for one in after]
     assert {one.ranker for one in after} == {"ql"}
     assert (tmp_path / "second" / "report.html").is_file()
@@ -57,19 +68,31 @@ def test_changed_documents_are_tried_on_another_ranker(shaketable, tmp_path):
 
 def test_no_document_was_changed(shaketable, tmp_path):
     """One trial goes into a first look at what a word is worth; the file is there, and empty."""
-    none = ("attack", "--ranker", "bm25", "--limit", "1", "--targets", "1", "--budget", "1", "--recipe", "homoglyphs")
-    done = shaketable(*none, "--out", "none.jsonl")
+    none = (
+        "attack",
+        "--ranker",
+        "bm25",
+        "--max-queries",
+        "1",
+        "--targets",
+        "1",
+        "--max-trials",
+        "1",
+        "--recipe",
+        "homoglyphs",
+    )
+    done = shaketable(*none, "--write-documents", "none.jsonl")
     assert done.code == 0
     assert "No document was changed for the better, so none.jsonl is empty." in done.err
     assert (tmp_path / "none.jsonl").read_text() == ""
 
 
 def test_gates_decide_the_exit_code(shaketable):
-    assert shaketable(*STUFFING, "--fail-under", "attack success %<=100").code == 0
-    done = shaketable(*STUFFING, "--fail-under", "bm25.attack success %<=1")
+    assert shaketable(*STUFFING, "--require", "attack success %<=100").code == 0
+    done = shaketable(*STUFFING, "--require", "bm25.attack success %<=1")
     assert done.code == 1
-    assert "failed: bm25.attack success %<=1: bm25.attack success % is " in done.err
-    assert "no finding is called" in shaketable(*STUFFING, "--fail-under", "attack succes<=1").complaint()
+    assert "fail: bm25.attack success %<=1: bm25.attack success % is " in done.err
+    assert "no finding is called" in shaketable(*STUFFING, "--require", "attack succes<=1").complaint()
 
 
 def test_json_has_standard_output_for_itself(shaketable):
@@ -81,22 +104,22 @@ def test_json_has_standard_output_for_itself(shaketable):
 
 
 BAD = {
-    "budget": (("--budget", "0"), "budget should be 1 or more"),
+    "budget": (("--max-trials", "0"), "max_trials should be 1 or more"),
     "recipe": (("--recipe", "nonsense"), "no recipe is called 'nonsense'"),
     "recipe's setting": (("--recipe", "greedy(words=0)"), "words should be between 1"),
     "goal": (("--goal", "nonsense"), "no goal is called 'nonsense'"),
     "goal's setting": (("--goal", "top(k=0)"), "k should be 1 or more"),
-    "missing file": (("--attacked", "gone.jsonl"), "gone.jsonl: there is no such file"),
-    "malformed file": (("--attacked", "bad.jsonl"), 'bad.jsonl:2: needs "query"'),
-    "empty file": (("--attacked", "empty.jsonl"), "empty.jsonl: holds no documents"),
+    "missing file": (("--adversarial-documents", "gone.jsonl"), "gone.jsonl: there is no such file"),
+    "malformed file": (("--adversarial-documents", "bad.jsonl"), 'bad.jsonl:2: needs "query"'),
+    "empty file": (("--adversarial-documents", "empty.jsonl"), "empty.jsonl: holds no documents"),
     "targets": (("--targets", "95"), "95 ranges of places from 11 on do not fit into lists of 100 documents"),
     "white box": (("--recipe", "white_wsra"), "the ranker bm25 has no net to open"),
     "group": (("--group", "4"), "one text for 4 queries needs as many queries to attack; there are 3"),
-    "language": (("--language", "klingon"), "is no linguistic tool"),
-    "rule": (("--fail-under", "attack"), "cannot read the rule"),
-    "out": (("--out", "taken"), "taken: is a folder; name a file to write to"),
-    "out below a file": (("--out", "bad.jsonl/x.jsonl"), "cannot be written"),
-    "report": (("--report", "bad.jsonl"), "cannot be written to"),
+    "language": (("--parser", "klingon"), "is no linguistic tool"),
+    "rule": (("--require", "attack"), "cannot read the rule"),
+    "out": (("--write-documents", "taken"), "taken: is a folder; name a file to write to"),
+    "out below a file": (("--write-documents", "bad.jsonl/x.jsonl"), "cannot be written"),
+    "report": (("--out", "bad.jsonl"), "cannot be written to"),
 }
 
 
@@ -107,8 +130,8 @@ def test_what_cannot_be_is_one_sentence_and_leaves_nothing(shaketable, tmp_path,
     (tmp_path / "taken").mkdir()
     words, said = BAD[what]
     before = sorted(path.name for path in tmp_path.iterdir())
-    out = () if "--out" in words else ("--out", "changed.jsonl")
-    assert said in shaketable("attack", "--ranker", "bm25", "--limit", "3", *out, *words).complaint()
+    out = () if "--write-documents" in words else ("--write-documents", "changed.jsonl")
+    assert said in shaketable("attack", "--ranker", "bm25", "--max-queries", "3", *out, *words).complaint()
     after = sorted(path.name for path in tmp_path.iterdir() if path.name != "home")
     assert after == before
     assert not list((tmp_path / "taken").iterdir())
@@ -116,17 +139,17 @@ def test_what_cannot_be_is_one_sentence_and_leaves_nothing(shaketable, tmp_path,
 
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(shaketable, tmp_path):
     (tmp_path / "taken").mkdir()
-    ended = shaketable(*STUFFING, "--out", "taken")
+    ended = shaketable(*STUFFING, "--write-documents", "taken")
     assert "taken: is a folder" in ended.complaint()
     assert "384 documents" not in ended.err
 
 
 def test_short_lists_cost_an_audit_one_task(shaketable, folder):
     """The toy collection has five documents: none stands at place 11."""
-    tasks = ("--task", "agreement", "--task", "substitution")
+    tasks = ("--task", "agreement", "--task", "document-attack")
     done = shaketable("audit", "--data", folder, "--ranker", "bm25", "--ranker", "ql", *tasks)
     assert done.code == 0
-    assert "substitution was skipped: there is no document to attack" in " ".join(done.out.split())
+    assert "document_attack was skipped: there is no document to attack" in " ".join(done.out.split())
     alone = shaketable("attack", "--data", folder, "--ranker", "bm25").complaint()
     assert alone.startswith("there is no document to attack: bm25: 0 documents were attacked in 3 lists")
 
@@ -152,10 +175,10 @@ def test_what_there_is_to_attack_with_is_listed(shaketable, kind, row):
 
 
 def test_every_kind_that_can_be_listed_is_a_choice():
-    from shaketable.cli.catalogue import Kind
-    from shaketable.door.catalogue import LISTS
+    from shaketable.api.listing import LISTINGS
+    from shaketable.cli.listing import Listable
 
-    assert {kind.value for kind in Kind} == LISTS.keys()
+    assert {kind.value for kind in Listable} == LISTINGS.keys()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes end otherwise there")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from shaketable.registry import RANKERS
+from shaketable.core.registries import RANKERS
 from tests import servers
 from tests.processes import SOURCE
 from tests.servers import Server, running
@@ -55,7 +55,7 @@ def test_what_the_doctor_says_to_write_can_be_copied_in_a_narrow_window(shaketab
 def test_list_shows_the_parameters_of_one_thing(shaketable):
     ended = shaketable("list", "rankers", "http", "--json", "-")
     rows = json.loads(ended.out)["rows"]
-    assert list(rows) == ["http", *(field.name for field in fields(RANKERS.class_of("http")))]
+    assert list(rows) == ["http", *(field.name for field in fields(RANKERS.get_class("http")))]
     for name, line in list(rows.items())[1:]:
         example = line.partition("Example: ")[2]
         assert name in example
@@ -65,12 +65,12 @@ def test_list_shows_the_parameters_of_one_thing(shaketable):
     assert "have no parameters" in shaketable("list", "data", "sample").complaint()
 
 
-@pytest.mark.parametrize("kind", ["rankers", "tasks", "edits", "learners", "recipes", "probes"])
+@pytest.mark.parametrize("kind", ["rankers", "tasks", "transforms", "learners", "recipes", "probes"])
 def test_every_thing_can_be_shown(kind):
-    from shaketable.door.catalogue import CATALOGUES, parameters
+    from shaketable.api.listing import REGISTRIES, list_parameters
 
-    for name in CATALOGUES[kind]:
-        assert parameters(kind, name)[name]
+    for name in REGISTRIES[kind]:
+        assert list_parameters(kind, name)[name]
 
 
 def test_a_function_in_a_file_is_a_ranker(shaketable, folder, tmp_path):
@@ -78,13 +78,14 @@ def test_a_function_in_a_file_is_a_ranker(shaketable, folder, tmp_path):
     (tmp_path / "elsewhere" / "helper.py").write_text("def length(text):\n    return len(text)\n")
     source = "from helper import length\ndef fn(query, texts):\n    return [length(t) for t in texts]\n"
     (tmp_path / "elsewhere" / "my.py").write_text(source)
-    ended = shaketable("rank", "--data", folder, "--ranker", "./elsewhere/my.py:fn", "--out", "a.run")
+    ended = shaketable("rank", "--data", folder, "--ranker", "./elsewhere/my.py:fn", "--write-run", "a.run")
     assert ended.code == 0, ended.err
     assert "./elsewhere/my.py:fn ranked" in ended.err
     assert (
-        "there is no file" in shaketable("rank", "--data", folder, "--ranker", "./no.py:fn", "--out", "b").complaint()
+        "there is no file"
+        in shaketable("rank", "--data", folder, "--ranker", "./no.py:fn", "--write-run", "b").complaint()
     )
-    wrong = shaketable("rank", "--data", folder, "--ranker", "./elsewhere/my.py:fm", "--out", "b")
+    wrong = shaketable("rank", "--data", folder, "--ranker", "./elsewhere/my.py:fm", "--write-run", "b")
     assert "there is no 'fm'" in wrong.complaint()
 
 
@@ -93,7 +94,7 @@ def test_a_server_that_fails_on_some_is_told_as_a_share(shaketable, folder):
         return (400, {"error": "no"}, {}) if "bark" in body["query"] else servers.simple(nth, body)
 
     with running(Server(reply)) as server:
-        words = ("rank", "--data", folder, "--ranker", f"mine={server.url}", "--out", "a.run")
+        words = ("rank", "--data", folder, "--ranker", f"mine={server.url}", "--write-run", "a.run")
         assert "bark for pain" in shaketable(*words).complaint()
         ended = shaketable(*words, "--keep-going")
     assert ended.code == 0, ended.err
@@ -120,7 +121,17 @@ def test_control_c_tells_the_truth(tmp_path):
     env = {**os.environ, "PYTHONPATH": str(SOURCE), "SHAKETABLE_HOME": str(tmp_path / "home")}
     with running(Server(slowly)) as server:
         spec = f"mine=http(url='{server.url}', concurrency=3, timeout=90)"
-        words = ["rank", "--ranker", spec, "--depth", "5", "--limit", "30", "--out", str(tmp_path / "a.run")]
+        words = [
+            "rank",
+            "--ranker",
+            spec,
+            "--depth",
+            "5",
+            "--max-queries",
+            "30",
+            "--write-run",
+            str(tmp_path / "a.run"),
+        ]
         command = [sys.executable, "-c", INTERRUPTIBLE, *words]
         victim = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, encoding="utf-8")
         while len(server.bodies) < 15 and victim.poll() is None:

@@ -18,7 +18,9 @@ def written(path, rows):
 
 
 def test_the_paper_s_tables_for_a_ranker(shaketable, tmp_path):
-    done = shaketable("probe", "--ranker", "bm25", "--test", "tf-given-length", "--test", "shuffle-*", "--limit", "10")
+    done = shaketable(
+        "probe", "--ranker", "bm25", "--probe", "tf-given-length", "--probe", "shuffle-*", "--max-queries", "10"
+    )
     assert done.code == 0
     for said in ("measure and match", "text manipulation", "TF | Length", "Shuffle words", "+1.00"):
         assert said in done.out
@@ -31,9 +33,9 @@ def test_the_paper_s_tables_for_a_ranker(shaketable, tmp_path):
 
 
 def test_a_gate_reads_a_finding(shaketable):
-    words = ("probe", "--ranker", "bm25", "--test", "prepend-query", "--limit", "15")
-    assert shaketable(*words, "--fail-under", "prepend-query.s>=0.9").code == 0
-    assert shaketable(*words, "--fail-under", "bm25.prepend-query.s<=0").code == 1
+    words = ("probe", "--ranker", "bm25", "--probe", "prepend-query", "--max-queries", "15")
+    assert shaketable(*words, "--require", "prepend-query.s>=0.9").code == 0
+    assert shaketable(*words, "--require", "bm25.prepend-query.s<=0").code == 1
 
 
 def test_own_pairs_decide_the_exit_code(shaketable, tmp_path):
@@ -64,29 +66,29 @@ def test_pairs_that_cannot_be_used(shaketable, tmp_path, row, said):
 
 
 def test_what_is_not_there(shaketable, tmp_path):
-    assert "no probe" in shaketable("probe", "--ranker", "bm25", "--test", "shufle-*").complaint()
-    assert "linguistic tool" in shaketable("probe", "--ranker", "bm25", "--language", "klingon").complaint()
+    assert "no probe" in shaketable("probe", "--ranker", "bm25", "--probe", "shufle-*").complaint()
+    assert "linguistic tool" in shaketable("probe", "--ranker", "bm25", "--parser", "klingon").complaint()
     gone = shaketable("probe", "--ranker", "bm25", "--pairs", tmp_path / "gone.jsonl").complaint()
     assert "there is no file" in gone
     assert "gone.jsonl" in gone
-    beside = ("--test", "shuffle-words", "--limit", "3", "--pairs", tmp_path / "gone.jsonl")
+    beside = ("--probe", "shuffle-words", "--max-queries", "3", "--pairs", tmp_path / "gone.jsonl")
     assert "there is no file" in shaketable("probe", "--ranker", "bm25", *beside).complaint()
     empty = written(tmp_path / "empty.jsonl", [])
     assert "has no pairs" in shaketable("probe", "--ranker", "bm25", "--pairs", empty).complaint()
-    lost = shaketable("probe", "--ranker", "bm25", "--test", "fluency(path='nowhere')").complaint()
+    lost = shaketable("probe", "--ranker", "bm25", "--probe", "fluency(path='nowhere')").complaint()
     assert "JFLEG" in lost
 
 
 def test_documents_without_sentences_and_collections_without_grades(shaketable, folder):
     """The toy collection has single sentences, and nothing judged 0 for two of its queries."""
     done = shaketable(
-        "probe", "--data", folder, "--ranker", "bm25", "--test", "shuffle-sentences", "--test", "*-given-*"
+        "probe", "--data", folder, "--ranker", "bm25", "--probe", "shuffle-sentences", "--probe", "*-given-*"
     )
     assert done.code == 0
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
-    words = ("probe", "--data", folder, "--ranker", "bm25", "--test", "relevance-given-length")
+    words = ("probe", "--data", folder, "--ranker", "bm25", "--probe", "relevance-given-length")
     assert "all judged documents have the same grade" in shaketable(*words).complaint()
-    done = shaketable(*words, "--test", "fluency")
+    done = shaketable(*words, "--probe", "fluency")
     assert done.code == 0
     assert "1 test was skipped" in done.out
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shaketable.cli import progress
-from shaketable.cli.progress import Bar, where
+from shaketable.cli.progress import ProgressBar, describe_progress
 
 SLOW = """
 import time
@@ -30,7 +30,7 @@ def slow(tmp_path):
 
 
 def test_off_a_terminal_a_line_says_where_it_is(shaketable, folder, slow, monkeypatch):
-    monkeypatch.setattr(progress, "EVERY", 0.05)
+    monkeypatch.setattr(progress, "REPORT_INTERVAL_S", 0.05)
     done = shaketable(*slow, "--data", folder)
     assert done.code == 0, done.err
     lines = [line for line in done.err.splitlines() if line.startswith("in all (task 1 of 2, effectiveness): 0 of 2")]
@@ -40,7 +40,7 @@ def test_off_a_terminal_a_line_says_where_it_is(shaketable, folder, slow, monkey
         r"pairs, [\d.]+ %; \d+ s so far(, about \d+ s left for this part)?"
     )
     assert any(said.fullmatch(line) for line in lines), lines
-    assert progress.UNDER_WAY == []
+    assert progress.OPEN_BARS == []
 
 
 def test_nothing_is_said_of_what_is_soon_over(shaketable, folder):
@@ -49,17 +49,17 @@ def test_nothing_is_said_of_what_is_soon_over(shaketable, folder):
 
 
 def test_a_line_has_an_estimate_when_there_is_something_to_go_by(monkeypatch):
-    outer = Bar("in all", 4, "tasks", done=1, started=time.monotonic() - 100)
-    inner = Bar("scoring with mine", 1_000, "query-document pairs", done=250, started=time.monotonic() - 30)
-    monkeypatch.setattr(progress, "UNDER_WAY", [outer, inner])
-    assert where() == (
+    outer = ProgressBar("in all", 4, "tasks", done=1, started=time.monotonic() - 100)
+    inner = ProgressBar("scoring with mine", 1_000, "query-document pairs", done=250, started=time.monotonic() - 30)
+    monkeypatch.setattr(progress, "OPEN_BARS", [outer, inner])
+    assert describe_progress() == (
         "in all: 1 of 4 tasks, 25.0 %; scoring with mine: 250 of 1,000 query-document pairs, 25.0 %; "
         "1 min 40 s so far, about 1 min 30 s left for this part"
     )
     inner.done = 0
-    assert "left" not in where()
-    monkeypatch.setattr(progress, "UNDER_WAY", [])
-    assert where() == ""
+    assert "left" not in describe_progress()
+    monkeypatch.setattr(progress, "OPEN_BARS", [])
+    assert describe_progress() == ""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
@@ -93,7 +93,7 @@ def test_quiet_is_the_result_and_nothing_else(shaketable, folder):
     assert "report.html" in usual.err
     assert (quiet.code, quiet.err) == (0, "")
     assert "effectiveness" in quiet.out
-    failed = shaketable(*words, "--quiet", "--fail-under", "bm25.nDCG@10>=2")
+    failed = shaketable(*words, "--quiet", "--require", "bm25.nDCG@10>=2")
     assert failed.code == 1
     assert "bm25.nDCG@10" in failed.out + failed.err
     assert "no task" in shaketable("audit", "-q", "--task", "risc").complaint()
@@ -113,11 +113,11 @@ def test_verbose_tells_what_is_opened_looked_up_and_how_long_a_task_took(shaketa
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ("shaketable train-", {"train-kinds"}),
+        ("shaketable eval", {"evaluate"}),
         ("shaketable audit --ranker rm", {"rm3"}),
-        ("shaketable audit --task query_a", {"query_attack"}),
+        ("shaketable audit --task query_typo", {"query_typos"}),
         ("shaketable attack --recipe key", {"keyword_stuffing"}),
-        ("shaketable probe --test shuffle-s", {"shuffle-sentences", "shuffle-sentence-words", "shuffle-some-words"}),
+        ("shaketable probe --probe shuffle-s", {"shuffle-sentences", "shuffle-sentence-words", "shuffle-some-words"}),
         ("shaketable evaluate --measure nD", {"nDCG@10"}),
         ("shaketable vary --category mis", {"misspelling"}),
         ("shaketable train lamb", {"lambdamart"}),

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from shaketable.data.trec import read_run
+from shaketable.datasets.trec import read_run
 
 
 def test_rank_with_a_retriever(shaketable, folder, tmp_path):
-    ended = shaketable("rank", "--data", folder, "--ranker", "bm25", "--out", "bm25.run")
+    ended = shaketable("rank", "--data", folder, "--ranker", "bm25", "--write-run", "bm25.run")
     assert ended.code == 0, ended.err
     run = read_run(tmp_path / "bm25.run")
     assert max(run["q1"], key=run["q1"].__getitem__) == "d1"
@@ -22,7 +22,7 @@ def test_rank_re_ranks_candidates(shaketable, folder, tmp_path, monkeypatch):
     (tmp_path / "length_ranker.py").write_text("def by_length(query, texts):\n    return [len(t) for t in texts]\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     ended = shaketable(
-        "rank", "--data", folder, "--ranker", "length_ranker:by_length", "--out", "len.run.gz", "--json", "-"
+        "rank", "--data", folder, "--ranker", "length_ranker:by_length", "--write-run", "len.run.gz", "--json", "-"
     )
     assert ended.code == 0, ended.err
     assert json.loads(ended.out)["queries"] == 3
@@ -34,11 +34,14 @@ def test_rank_re_ranks_candidates(shaketable, folder, tmp_path, monkeypatch):
 def test_another_first_stage(shaketable, folder, tmp_path, monkeypatch):
     (tmp_path / "length_ranker.py").write_text("def by_length(query, texts):\n    return [len(t) for t in texts]\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    words = ("rank", "--data", folder, "--ranker", "mine=length_ranker:by_length", "--depth", "2", "--out")
+    words = ("rank", "--data", folder, "--ranker", "mine=length_ranker:by_length", "--depth", "2", "--write-run")
     assert shaketable(*words, "plain.run").code == 0
     ended = shaketable(*words, "ql.run", "--first-stage", "ql(mu=1)")
     assert ended.code == 0, ended.err
-    assert shaketable("rank", "--data", folder, "--ranker", "ql(mu=1)", "--depth", "2", "--out", "found.run").code == 0
+    assert (
+        shaketable("rank", "--data", folder, "--ranker", "ql(mu=1)", "--depth", "2", "--write-run", "found.run").code
+        == 0
+    )
     found, mine = read_run(tmp_path / "found.run"), read_run(tmp_path / "ql.run")
     assert {qid: set(scores) for qid, scores in mine.items()} == {qid: set(scores) for qid, scores in found.items()}
     assert "mine ranked" in ended.err
@@ -49,7 +52,12 @@ def test_another_first_stage(shaketable, folder, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        *(("rankers", "bm25"), ("rankers", "train lambdamart"), ("learners", "doc2query"), ("edits", "add_queries")),
+        *(
+            ("rankers", "bm25"),
+            ("rankers", "train lambdamart"),
+            ("learners", "doc2query"),
+            ("transforms", "add_queries"),
+        ),
         *(
             ("tasks", "variance"),
             ("measures", "rbo"),

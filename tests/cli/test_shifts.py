@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from shaketable.data.beir import write_beir
-from tests.task.planted import LONG, SHORT, planted
+from shaketable.datasets.beir import write_beir
+from tests.tasks.planted import LONG, SHORT, planted
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def test_two_collections(shaketable, folders, tmp_path):
     home, away = folders
     words = ("audit", "--data", home, "--data", away, "--task", "corpus-shift(rankers=('ql', 'ranksvm'))")
     ended = shaketable(
-        *words, "--out", "out", "--ranker", "bm25", "--fail-under", "ranksvm.drop(another corpus)>=-90", "--tables"
+        *words, "--out", "out", "--ranker", "bm25", "--require", "ranksvm.drop(another corpus)>=-90", "--tables"
     )
     assert ended.code == 0, ended.err
     assert "How does a ranker fare on a corpus that it was not trained on?" in ended.out

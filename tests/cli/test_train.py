@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shaketable.task.audit import usual_tasks
+from shaketable.tasks.runner import list_default_tasks
+
+pytestmark = pytest.mark.slow
 
 
 def feature_file(seed: int, queries: int = 12) -> str:
@@ -30,8 +32,8 @@ def letor(tmp_path):
 
 def test_from_feature_files_to_an_evaluation(shaketable, letor):
     ended = shaketable(
-        *("train", "ranksvm(C=0.1)", "--letor", "train.txt", "--valid", "vali.txt", "--test", "test.txt"),
-        *("--out", "models/svm", "--json", "card.json"),
+        *("train", "ranksvm(C=0.1)", "--letor", "train.txt", "--letor-valid", "vali.txt", "--letor-test", "test.txt"),
+        *("--model", "models/svm", "--json", "card.json"),
     )
     assert ended.code == 0, ended.err
     assert json.loads((letor / "card.json").read_text())["card"]["importance"]
@@ -43,14 +45,14 @@ def test_from_feature_files_to_an_evaluation(shaketable, letor):
 
 def test_a_model_learned_on_a_collection_is_a_ranker(shaketable, folder):
     (folder / "qrels" / "test.tsv").rename(folder / "qrels" / "train.tsv")
-    assert shaketable("train", "ranksvm", "--data", folder, "--out", "models/svm").code == 0
+    assert shaketable("train", "ranksvm", "--data", folder, "--model", "models/svm").code == 0
     ended = shaketable("audit", "--data", folder, "--ranker", "models/svm", "--ranker", "bm25", "--task", "variance")
     assert ended.code == 0, ended.err
     assert "models/svm" in ended.out
 
 
 def test_a_model_of_unnamed_columns_cannot_rank_texts(shaketable, letor, folder):
-    assert shaketable("train", "prank", "--letor", "train.txt", "--out", "models/prank").code == 0
+    assert shaketable("train", "prank", "--letor", "train.txt", "--model", "models/prank").code == 0
     complaint = shaketable("audit", "--data", folder, "--ranker", "models/prank").complaint()
     assert "cannot rank texts" in complaint
 
@@ -59,7 +61,7 @@ def test_risk_sensitive_trees(shaketable, letor):
     pytest.importorskip("lightgbm")
     ended = shaketable(
         *("train", "lambdamart(objective='georisk', alpha=1, trees=5, leaves=4)", "--letor", "train.txt"),
-        *("--valid", "vali.txt", "--baseline", "feature:2", "--out", "models/geo"),
+        *("--letor-valid", "vali.txt", "--not-worse-than", "feature:2", "--model", "models/geo"),
     )
     assert ended.code == 0, ended.err
     assert len(list((letor / "models" / "geo").glob("*/trees.txt"))) == 1
@@ -70,7 +72,7 @@ def test_nothing_of_others_is_deleted(shaketable, letor):
     for name, text in (("model.json", "{}"), ("thesis.txt", "years of work")):
         (letor / "p").mkdir(exist_ok=True)
         (letor / "p" / name).write_text(text)
-    complaint = shaketable("train", "ranksvm", "--letor", "train.txt", "--out", "p").complaint()
+    complaint = shaketable("train", "ranksvm", "--letor", "train.txt", "--model", "p").complaint()
     assert "p: is there already, and is no model that could be replaced" in complaint
     assert (letor / "p" / "model.json").read_text() == "{}"
     assert (letor / "p" / "thesis.txt").read_text() == "years of work"
@@ -89,23 +91,23 @@ def test_nothing_of_others_is_deleted(shaketable, letor):
 )
 def test_broken_feature_files(shaketable, letor, line, complaint):
     (letor / "train.txt").write_text(line)
-    ended = shaketable("train", "prank", "--letor", "train.txt", "--out", "models/m")
+    ended = shaketable("train", "prank", "--letor", "train.txt", "--model", "models/m")
     assert complaint in ended.complaint()
     assert not (letor / "models").exists()
 
 
 def test_bad_words(shaketable, letor):
-    out = ("--out", "models/m")
+    out = ("--model", "models/m")
     assert "did you mean ranksvm" in shaketable("train", "ranksv", "--letor", "train.txt", *out).complaint()
     assert (
         "give either a collection (--data) or a feature file (--letor)"
         in shaketable("train", "prank", *out).complaint()
     )
-    words = ("train", "prank", "--letor", "train.txt", *out, "--baseline")
+    words = ("train", "prank", "--letor", "train.txt", *out, "--not-worse-than")
     assert "cannot read the baseline" in shaketable(*words, "bm25").complaint()
     assert "no such file" in shaketable(*words, "run:absent.run").complaint()
     assert (
-        "give a file of them (--valid)"
+        "give a file of them (--letor-valid)"
         in shaketable("train", "ranksvm", "--letor", "train.txt", "--tune", *out).complaint()
     )
 
@@ -113,7 +115,7 @@ def test_bad_words(shaketable, letor):
 def test_a_neural_ranker_learned_on_a_collection_is_a_ranker(shaketable, folder):
     pytest.importorskip("torch")
     (folder / "qrels" / "test.tsv").rename(folder / "qrels" / "train.tsv")
-    words = ("train", "dssm(steps=4, every=2, lists=2, size=3)", "--data", folder, "--out", "models/dssm")
+    words = ("train", "dssm(steps=4, every=2, lists=2, size=3)", "--data", folder, "--model", "models/dssm")
     ended = shaketable(*words, "--preset", "msmarco", "--depth", 5, "--json", "card.json")
     assert ended.code == 0, ended.err
     assert "the course of training" in ended.out
@@ -132,23 +134,23 @@ def test_a_neural_ranker_learned_on_a_collection_is_a_ranker(shaketable, folder)
 def test_features_and_texts_are_not_mixed_up(shaketable, letor, folder):
     assert (
         "give it a collection (--data), not feature files"
-        in shaketable("train", "knrm", "--letor", "train.txt", "--out", "m").complaint()
+        in shaketable("train", "knrm", "--letor", "train.txt", "--model", "m").complaint()
     )
-    assert "give either a collection (--data)" in shaketable("train", "knrm", "--out", "m").complaint()
-    both = shaketable("train", "prank", "--letor", "train.txt", "--data", folder, "--out", "m")
+    assert "give either a collection (--data)" in shaketable("train", "knrm", "--model", "m").complaint()
+    both = shaketable("train", "prank", "--letor", "train.txt", "--data", folder, "--model", "m")
     assert "give either a collection (--data)" in both.complaint()
-    complaint = shaketable("train", "prank", "--preset", "msmarco", "--letor", "train.txt", "--out", "m").complaint()
+    complaint = shaketable("train", "prank", "--preset", "msmarco", "--letor", "train.txt", "--model", "m").complaint()
     assert "prank is none" in complaint
     assert (
         "no preset is called 'robust05'"
-        in shaketable("train", "knrm", "--preset", "robust05", "--data", folder, "--out", "m").complaint()
+        in shaketable("train", "knrm", "--preset", "robust05", "--data", folder, "--model", "m").complaint()
     )
 
 
 def test_every_ranker_that_is_learned_or_written_for_goes_through_every_task(shaketable, folder, tmp_path):
     pytest.importorskip("torch")
     pytest.importorskip("lightgbm")
-    from tests.rankers.nets import tiny
+    from tests.rankers.neural import tiny
 
     (folder / "qrels" / "test.tsv").rename(folder / "qrels" / "train.tsv")
     few = "steps=2, every=2, lists=2, size=3"
@@ -163,7 +165,7 @@ def test_every_ranker_that_is_learned_or_written_for_goes_through_every_task(sha
     for name, settings in learners.items():
         learner = f"{name.partition('-')[0]}({settings})"
         data = "sample" if name == "lgbm" else folder  # on five rows no tree grows
-        ended = shaketable("train", learner, "--data", data, "--depth", 20, "--out", f"models/{name}")
+        ended = shaketable("train", learner, "--data", data, "--depth", 20, "--model", f"models/{name}")
         assert ended.code == 0, ended.err
         rankers += ["--ranker", f"{name}=models/{name}"]
     rankers += ["--ranker", f"t5=t5(name={str(tmp_path / 't5')!r}, max_length=32)"]
@@ -172,8 +174,10 @@ def test_every_ranker_that_is_learned_or_written_for_goes_through_every_task(sha
     assert ended.code == 0, ended.err
     whole = json.loads(Path("out/results.json").read_text())
     told = {result["task"]: cells(result) for result in whole["results"]}
-    assert whole["provenance"]["skipped"].keys() == {"substitution", "competition"}, "no eleventh document, no rounds"
-    assert told.keys() == {task.replace("_", "-") for task in usual_tasks()} - {"substitution", "competition"}
+    assert whole["provenance"]["skipped"].keys() == {"document_attack", "competition"}, (
+        "no eleventh document, no rounds"
+    )
+    assert told.keys() == {task.replace("_", "-") for task in list_default_tasks()} - {"document-attack", "competition"}
     for task in told:
         compared = {"bm25"} if task == "first-stage" else set()  # which all others are compared with
         assert {*learners, "t5", "doct5query", "bm25"} - told[task] == compared, task
@@ -189,14 +193,14 @@ def test_a_defended_ranker(shaketable):
     pytest.importorskip("torch")
     words = ("train", "knrm(steps=2, every=2, lists=2, size=3, dim=4)", "--data", "sample", "--depth", 10)
     defence = "piat(queries=3, documents=2, size=4, attacked=2)"
-    ended = shaketable(*words, "--out", "models/piat", "--defence", defence, "--json", "card.json")
+    ended = shaketable(*words, "--model", "models/piat", "--defence", defence, "--json", "card.json")
     assert ended.code == 0, ended.err
     assert "is trained without a defence" in ended.err
     assert "attacking 6 documents of 3 queries with white_wsra" in ended.err
     card = json.loads(Path("card.json").read_text())["card"]
     assert card["defence"]["examples"]["documents"] == 6
-    assert "did you mean piat" in shaketable(*words, "--out", "m", "--defence", "pait").complaint()
-    complaint = shaketable("train", "ranksvm", "--data", "sample", "--out", "m", "--defence", "at").complaint()
+    assert "did you mean piat" in shaketable(*words, "--model", "m", "--defence", "pait").complaint()
+    complaint = shaketable("train", "ranksvm", "--data", "sample", "--model", "m", "--defence", "at").complaint()
     assert "at defends nets" in complaint
-    complaint = shaketable("train", "ranksvm", "--letor", "x", "--out", "m", "--defence", "at").complaint()
+    complaint = shaketable("train", "ranksvm", "--letor", "x", "--model", "m", "--defence", "at").complaint()
     assert "needs a collection (--data)" in complaint

@@ -14,7 +14,9 @@ def rows(text: str) -> list[dict]:
 
 def test_a_tsv_of_queries(shaketable, tmp_path):
     (tmp_path / "q.tsv").write_text("q1\thow to bake good bread\nq2\tgarden slugs at night\n")
-    ended = shaketable("vary", "q.tsv", "--category", "ordering", "--method", "drop_letter", "-n", "2", "--seed", "3")
+    ended = shaketable(
+        "vary", "q.tsv", "--category", "ordering", "--transform", "drop_letter", "-n", "2", "--seed", "3"
+    )
     assert ended.code == 0, ended.err
     found = rows(ended.out)
     assert {(r["qid"], r["method"]) for r in found} == {
@@ -22,13 +24,13 @@ def test_a_tsv_of_queries(shaketable, tmp_path):
     }
     assert all(r["text"] != r["original"] for r in found)
     assert shaketable(
-        "vary", "q.tsv", "--category", "ordering", "--method", "drop_letter", "-n", "2", "--seed", "3"
+        "vary", "q.tsv", "--category", "ordering", "--transform", "drop_letter", "-n", "2", "--seed", "3"
     ).out == (ended.out)
 
 
 def test_a_collection_into_files(shaketable, folder, tmp_path):
     for name in ("v.jsonl", "v.tsv", "v.jsonl.gz"):
-        assert shaketable("vary", folder, "--method", "drop_letter", "--out", name).code == 0
+        assert shaketable("vary", folder, "--transform", "drop_letter", "--write-variations", name).code == 0
         assert (tmp_path / name).stat().st_size > 0
     header, *lines = (tmp_path / "v.tsv").read_text().splitlines()
     assert header.split("\t") == ["qid", "method", "category", "text", "original", "valid", "why"]
@@ -37,7 +39,7 @@ def test_a_collection_into_files(shaketable, folder, tmp_path):
 
 def test_stdin(shaketable, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("q1\tred boat on a lake\n"))
-    (row,) = rows(shaketable("vary", "-", "--method", "random_order_swap").out)
+    (row,) = rows(shaketable("vary", "-", "--transform", "random_order_swap").out)
     assert sorted(row["text"].split()) == sorted(["red", "boat", "on", "a", "lake"])
 
 
@@ -50,15 +52,17 @@ def test_human_variants_go_the_same_road(shaketable, folder, tmp_path):
 @pytest.mark.parametrize("text", ["", "a", "the of and", "日本語", "🌲", "x" * 10_000, "tab\there"])
 def test_odd_queries_never_crash(shaketable, tmp_path, text):
     (tmp_path / "q.tsv").write_text(f"q1\t{text}\nq2\tgood bread\n", encoding="utf-8")
-    ended = shaketable("vary", "q.tsv", "--out", "v.jsonl")
+    ended = shaketable("vary", "q.tsv", "--write-variations", "v.jsonl")
     assert ended.code in (0, 2), ended.err
     assert "Traceback" not in ended.err
 
 
 def test_bad_words(shaketable, tmp_path):
     (tmp_path / "q.tsv").write_text("q1\tgood bread\n")
-    assert "did you mean drop_letter" in shaketable("vary", "q.tsv", "--method", "drop_leter").complaint()
+    assert "did you mean drop_letter" in shaketable("vary", "q.tsv", "--transform", "drop_leter").complaint()
     assert "did you mean misspelling" in shaketable("vary", "q.tsv", "--category", "mispelling").complaint()
-    assert "back_translation" in shaketable("vary", "q.tsv", "--method", "back_translation").complaint()
+    assert "back_translation" in shaketable("vary", "q.tsv", "--transform", "back_translation").complaint()
     assert "absent" in shaketable("vary", "absent").complaint()
-    assert "add_queries is an edit of documents" in shaketable("vary", "q.tsv", "--method", "add-queries").complaint()
+    assert (
+        "add_queries is an edit of documents" in shaketable("vary", "q.tsv", "--transform", "add-queries").complaint()
+    )

@@ -24,7 +24,17 @@ def results(folder: Path) -> object:
 
 def test_an_audit_by_two_processes_writes_what_one_writes(shaketable, tmp_path, home):
     (tmp_path / "mine.py").write_text(MINE)
-    words = ("audit", "--ranker", "bm25", "--ranker", "mine=./mine.py:longer", "--task", "effectiveness", "--limit", 5)
+    words = (
+        "audit",
+        "--ranker",
+        "bm25",
+        "--ranker",
+        "mine=./mine.py:longer",
+        "--task",
+        "effectiveness",
+        "--max-queries",
+        5,
+    )
     assert shaketable(*words, "--out", "one").code == 0
     (home / "scores.sqlite").unlink()
     ended = shaketable(*words, "--out", "two", "--jobs", 2, "--batch-tokens", 2000, "--device", "cpu")
@@ -48,10 +58,13 @@ def test_options_that_make_no_sense_are_refused(shaketable, command, words, sent
 
 
 def test_rank_and_train_take_the_same_options(shaketable):
-    assert "device should be" in shaketable("rank", "--ranker", "bm25", "--out", "a.run", "--device", "x").complaint()
     assert (
         "device should be"
-        in shaketable("train", "prank", "--data", "sample", "--out", "m", "--device", "x").complaint()
+        in shaketable("rank", "--ranker", "bm25", "--write-run", "a.run", "--device", "x").complaint()
+    )
+    assert (
+        "device should be"
+        in shaketable("train", "prank", "--data", "sample", "--model", "m", "--device", "x").complaint()
     )
 
 

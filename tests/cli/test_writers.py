@@ -12,10 +12,12 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from shaketable.data.trec import read_run
-from shaketable.edit.generated import open_generator
-from shaketable.registry import WRITERS
+from shaketable.core.registries import WRITERS
+from shaketable.datasets.trec import read_run
+from shaketable.transforms.generated import open_generator
 from tests.toys import text
+
+pytestmark = pytest.mark.slow
 
 FEW = "checkpoint='', dim=32, layers=1, epochs=1"
 
@@ -53,7 +55,7 @@ def pairs(tmp_path: Path) -> Path:
 
 
 def test_from_judgements_to_expanded_texts(shaketable, topics, tmp_path):
-    ended = shaketable("train", f"doc2query({FEW})", "--data", topics, "--out", "writer", "--json", "card.json")
+    ended = shaketable("train", f"doc2query({FEW})", "--data", topics, "--model", "writer", "--json", "card.json")
     assert ended.code == 0, ended.err
     (said,) = ended.err.splitlines()
     assert (
@@ -69,7 +71,7 @@ def test_from_judgements_to_expanded_texts(shaketable, topics, tmp_path):
     assert told["card"]["pairs"]["learned"] == 3
     assert told["usage"] == "--ranker \"doct5query(expander='writer')\""
     for name, ranker in (("plain.run", "bm25"), ("more.run", "doct5query(expander='writer', n=1)")):
-        ended = shaketable("rank", "--data", topics, "--ranker", ranker, "--out", name)
+        ended = shaketable("rank", "--data", topics, "--ranker", ranker, "--write-run", name)
         assert ended.code == 0, ended.err
     plain, more = read_run(tmp_path / "plain.run"), read_run(tmp_path / "more.run")
     assert plain["q1"].keys() <= more["q1"].keys(), "the words of a text are still in it"
@@ -77,12 +79,12 @@ def test_from_judgements_to_expanded_texts(shaketable, topics, tmp_path):
 
 
 def test_from_descriptions_to_variations(shaketable, topics):
-    ended = shaketable("train", f"desc_to_title({FEW})", "--data", topics, "--out", "titles", "--html", "page.html")
+    ended = shaketable("train", f"desc_to_title({FEW})", "--data", topics, "--model", "titles", "--html", "page.html")
     assert ended.code == 0, ended.err
     assert "learned from 2 pairs (trees, split train)" in ended.err
-    assert "use it: --method \"desc_to_title(model='titles')\"" in ended.err
+    assert "use it: --transform \"desc_to_title(model='titles')\"" in ended.err
     assert "The course of training" in Path("page.html").read_text()
-    ended = shaketable("vary", topics, "--method", "desc_to_title(model='titles')")
+    ended = shaketable("vary", topics, "--transform", "desc_to_title(model='titles')")
     assert ended.code == 0, ended.err
     rows = [json.loads(line) for line in ended.out.splitlines()]
     assert rows, "a net that knows nothing writes something all the same"
@@ -91,23 +93,23 @@ def test_from_descriptions_to_variations(shaketable, topics):
 
 
 def test_from_judgements_to_a_monot5(shaketable, topics):
-    words = ("--data", topics, "--out", "judge", "--depth", 3, "--first-stage", "ql")
+    words = ("--data", topics, "--model", "judge", "--depth", 3, "--first-stage", "ql")
     ended = shaketable("train", f"answers({FEW}, source_length=48)", *words)
     assert ended.code == 0, ended.err
     assert "use it: --ranker t5:judge" in ended.err
-    ended = shaketable("rank", "--data", topics, "--ranker", "t5:judge", "--out", "t5.run")
+    ended = shaketable("rank", "--data", topics, "--ranker", "t5:judge", "--write-run", "t5.run")
     assert ended.code == 0, ended.err
 
 
 @pytest.mark.parametrize("name", [name for name in WRITERS if name != "answers"])
 def test_every_writer_learns_from_a_file(shaketable, pairs, name):
-    ended = shaketable("train", f"{name}({FEW})", "--pairs", pairs, "--out", "writer")
+    ended = shaketable("train", f"{name}({FEW})", "--text-pairs", pairs, "--model", "writer")
     assert ended.code == 0, ended.err
     assert f"learned from 18 pairs ({pairs})" in ended.err
     assert "on 2 held-out pairs" in ended.err
-    again = shaketable("train", f"{name}({FEW})", "--pairs", "absent.tsv", "--out", "writer")
+    again = shaketable("train", f"{name}({FEW})", "--text-pairs", "absent.tsv", "--model", "writer")
     assert "writer: holds a trained writer already" in again.complaint(), "before anything is read"
-    ended = shaketable("train", f"{name}({FEW}, held=5)", "--pairs", pairs, "--out", "writer", "--overwrite")
+    ended = shaketable("train", f"{name}({FEW}, held=5)", "--text-pairs", pairs, "--model", "writer", "--overwrite")
     assert "learned from 16 pairs" in ended.err
 
 
@@ -116,7 +118,7 @@ def test_answers_from_a_file(shaketable, tmp_path):
         f"Query: {text(i, 2)} Document: {text(i + i % 2, 9)} Relevant:\t{str(i % 2 == 0).lower()}\n" for i in range(9)
     ]
     (tmp_path / "pairs.tsv").write_text("".join(rows))
-    ended = shaketable("train", f"answers({FEW})", "--pairs", "pairs.tsv", "--out", "judge")
+    ended = shaketable("train", f"answers({FEW})", "--text-pairs", "pairs.tsv", "--model", "judge")
     assert ended.code == 0, ended.err
 
 
@@ -131,29 +133,29 @@ def test_titles_of_topics_where_nothing_is_given(shaketable, tmp_path, monkeypat
     (tmp_path / "topics").write_text("".join(topic.format(i, text(i, 2), f"Tell of {text(i, 6)}") for i in range(12)))
     ours = ir_datasets.Dataset(TrecQueries(LocalDownload(tmp_path / "topics")))
     monkeypatch.setattr(ir_datasets.registry, "_registered", {"trec-robust04": ours})
-    ended = shaketable("train", f"desc_to_title({FEW})", "--out", "titles")
+    ended = shaketable("train", f"desc_to_title({FEW})", "--model", "titles")
     assert ended.code == 0, ended.err
     assert "learned from 11 pairs (topics of ir_datasets)" in ended.err
     assert ended.err.count("ir_datasets gave no topics of ") == 10
 
 
 def test_a_training_that_was_cut_off_goes_on(shaketable, pairs, monkeypatch):
-    from shaketable.learners import loop
+    from shaketable.training import loop
 
-    words = ("train", f"seq2seq({FEW.replace('epochs=1', 'epochs=3')}, batch=4)", "--pairs", pairs, "--out")
+    words = ("train", f"seq2seq({FEW.replace('epochs=1', 'epochs=3')}, batch=4)", "--text-pairs", pairs, "--model")
     assert shaketable(*words, "whole").code == 0
-    step = loop.Training._step
+    step = loop.TrainingRun._step
 
-    def stopping(training: loop.Training) -> None:
-        if training.course.step == 7:
+    def stopping(training: loop.TrainingRun) -> None:
+        if training.curve.step == 7:
             raise KeyboardInterrupt
         step(training)
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop.Training, "_step", stopping)
+        patch.setattr(loop.TrainingRun, "_step", stopping)
         assert shaketable(*words, "cut").code == 130
     steps = []
-    monkeypatch.setattr(loop.Training, "_step", lambda training: steps.append(training.course.step) or step(training))
+    monkeypatch.setattr(loop.TrainingRun, "_step", lambda training: steps.append(training.curve.step) or step(training))
     ended = shaketable(*words, "cut")
     assert ended.code == 0, ended.err
     assert steps[0] == 5, "from the last validation on"
@@ -163,38 +165,39 @@ def test_a_training_that_was_cut_off_goes_on(shaketable, pairs, monkeypatch):
 
 def test_options_that_are_not_a_writers(shaketable, topics, pairs):
     def complaint(*words: object) -> str:
-        return shaketable("train", *words, "--out", "w").complaint()
+        return shaketable("train", *words, "--model", "w").complaint()
 
     said = complaint("doc2query", "--data", topics, "--folds", 3, "--tune", "--preset", "msmarco")
     assert said == "leave out --folds and --tune and --preset: doc2query is a writer, no learner of rankers"
     assert "leave out --letor" in complaint("doc2query", "--letor", "x.txt")
     assert "leave out --valid-split" in complaint("doc2query", "--data", topics, "--valid-split", "dev")
-    assert "leave out --baseline" in complaint("doc2query", "--data", topics, "--baseline", "bm25")
+    assert "leave out --not-worse-than" in complaint("doc2query", "--data", topics, "--not-worse-than", "bm25")
     assert "leave out --depth: doc2query looks at no candidates" in complaint(
         "doc2query", "--data", topics, "--depth", 5
     )
-    assert "leave out --first-stage" in complaint("answers", "--pairs", pairs, "--first-stage", "ql")
-    assert "leave out --split" in complaint("doc2query", "--pairs", pairs, "--split", "dev")
+    assert "leave out --first-stage" in complaint("answers", "--text-pairs", pairs, "--first-stage", "ql")
+    assert "leave out --train-split" in complaint("doc2query", "--text-pairs", pairs, "--train-split", "dev")
     assert "either a collection (--data) or a file of pairs" in complaint(
-        "doc2query", "--data", topics, "--pairs", pairs
+        "doc2query", "--data", topics, "--text-pairs", pairs
     )
-    assert "leave out --pairs: knrm learns to rank" in complaint("knrm", "--data", topics, "--pairs", pairs)
-    assert "give doc2query a collection (--data) or a file of pairs (--pairs)" in complaint("doc2query")
-    assert complaint("seq2seq", "--data", topics) == "give seq2seq a file of pairs (--pairs) to learn from"
+    assert "leave out --text-pairs: knrm learns to rank" in complaint("knrm", "--data", topics, "--text-pairs", pairs)
+    assert "give doc2query a collection (--data) or a file of pairs (--text-pairs)" in complaint("doc2query")
+    assert complaint("seq2seq", "--data", topics) == "give seq2seq a file of pairs (--text-pairs) to learn from"
     assert "no learner is called 'doc2qury'; did you mean doc2query?" in complaint("doc2qury", "--data", topics)
     assert "it takes: checkpoint" in complaint("doc2query(steps=3)", "--data", topics)
     assert not Path("w").exists()
 
 
 def test_nothing_to_learn_from(shaketable, folder, pairs):
-    words = ("--data", folder, "--out", "w")
+    words = ("--data", folder, "--model", "w")
     assert (
-        "trees has no split train; cut its queries with --cut" in shaketable("train", "doc2query", *words).complaint()
+        "trees has no split train; split its queries with --split-ratio"
+        in shaketable("train", "doc2query", *words).complaint()
     )
-    said = shaketable("train", "desc_to_title", *words, "--split", "all").complaint()
+    said = shaketable("train", "desc_to_title", *words, "--train-split", "all").complaint()
     assert said == "desc_to_title learns from descriptions of queries, and there are none here (trees, split all)"
     pairs.write_text("only one field\n")
-    assert "pairs.tsv:1: a line is" in shaketable("train", "seq2seq", "--pairs", pairs, "--out", "w").complaint()
+    assert "pairs.tsv:1: a line is" in shaketable("train", "seq2seq", "--text-pairs", pairs, "--model", "w").complaint()
     Path("w").mkdir()
     Path("w/thesis.txt").write_text("years of work")
     assert (

@@ -22,7 +22,7 @@ from threading import Lock
 from typing import Any
 
 import shaketable
-from shaketable import files
+from shaketable.files import atomic
 
 PACKAGE = str(Path(shaketable.__file__).parent) + os.sep
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -76,7 +76,7 @@ class Injector:
         self._prefix = str(self.below.resolve()) + os.sep
         self._write, self._fsync, self._open = io.FileIO.write, os.fsync, io.open
         kind = type("Faulty", (io.FileIO,), {"write": lambda file, data: self._written(file, data)})
-        files._Target.__bases__ = (kind,)
+        atomic._Target.__bases__ = (kind,)
         os.fsync = self._synced
         io.open = builtins.open = self._opener(kind)  # type: ignore[assignment]
         sys.addaudithook(self._heard)

@@ -115,21 +115,21 @@ def damaged() -> None:
 
 def vectors() -> None:
     """The vectors of a collection, by an encoder that counts letters."""
-    from shaketable.data.load import load
-    from shaketable.rankers.nets.vectors import open_shelf
+    from shaketable.datasets.load import load
+    from shaketable.rankers.neural.vectors import open_vector_store
 
     def encode(texts: Sequence[str]) -> list[np.ndarray]:
         return [np.bincount([ord(c) % 16 for c in text], minlength=16).astype(np.float32)[None] for text in texts]
 
-    shelf = open_shelf(load("trees").docs, "letters", encode)
+    shelf = open_vector_store(load("trees").docs, "letters", encode)
     lists = shelf.search(np.concatenate(encode(["oak tree", "pine"])), 3)
     assert [len(found) for found in lists] == [3, 3]
 
 
 def another_collection() -> None:
     """A collection that is written as a folder."""
-    from shaketable.data.beir import write_beir
-    from shaketable.data.load import load
+    from shaketable.datasets.beir import write_beir
+    from shaketable.datasets.load import load
 
     if Path("copy").is_dir():
         shutil.rmtree("copy")  # in a folder of its own, or not at all
@@ -152,17 +152,17 @@ def older_files() -> None:
 
 EVALUATED = ("--csv", "csv", "--markdown", "md", "--latex", "tex", "--html", "page.html", "--json", "all.json")
 EVALUATED += ("--per-query", "each")
-MODEL = ("--data", "trees", "--depth", "5", "--out", "model", "--overwrite")
+MODEL = ("--data", "trees", "--depth", "5", "--model", "model", "--overwrite")
 LINEAR = ("train", "prank", *MODEL)
 TREES_MODEL = ("train", "gbrt(trees=2, leaves=3)", *MODEL)
 WRITER = ("train", "doc2query(checkpoint='', dim=8, layers=1, epochs=2, batch=2, lr=0.05)", "--data", "trees")
-WRITER += ("--split", "all", "--out", "model", "--overwrite")
+WRITER += ("--train-split", "all", "--model", "model", "--overwrite")
 OLDER_WRITER = (*WRITER, "--seed", "5")
 NET = ("train", "dssm(steps=4, every=2, lists=2, size=3, lr=0.2, layers=(8, 4))", *MODEL, "--seed", "11")
 
 TWO_TASKS = ("--task", "variance", "--task", "agreement", "--out", "out")
 OLDER_AUDIT = (*AUDIT, "--task", "variance", "--task", "risk", "--seed", "3", "--out", "out")
-RANKED = ("rank", "--data", "trees", "--ranker", "ql", "--out", "a.run")
+RANKED = ("rank", "--data", "trees", "--ranker", "ql", "--write-run", "a.run")
 
 JOBS = (
     Job("audit", (*AUDIT, *TWO_TASKS, "--json", "all.json"), sites=27),
@@ -183,12 +183,16 @@ JOBS = (
     Job("train a writer over another one", WRITER, sites=26, before=(OLDER_WRITER,), group="model", needs="torch"),
     Job(
         "rank a packed collection",
-        ("rank", "--data", "packed", "--ranker", "bm25", "--out", "runs/a.run.gz"),
+        ("rank", "--data", "packed", "--ranker", "bm25", "--write-run", "runs/a.run.gz"),
         sites=19,
         before=(packed,),
     ),
     Job("vectors", vectors, sites=12),
-    Job("vary", ("vary", "trees", "--method", "char_attack", "--out", "vary/v.tsv", "--json", "v.json"), sites=7),
+    Job(
+        "vary",
+        ("vary", "trees", "--transform", "char_noise", "--write-variations", "vary/v.tsv", "--json", "v.json"),
+        sites=7,
+    ),
     Job(
         "evaluate over older files",
         ("evaluate", "--scores", "scores.csv", *EVALUATED),

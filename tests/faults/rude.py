@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from shaketable.types import Collection, Slate
+from shaketable.core.documents import Collection, Slate
 
 
 class Stopped(KeyboardInterrupt):
@@ -109,7 +109,7 @@ class Nameless:
 
 class Marked:
     name = "marked"
-    in_flight = "many"
+    max_concurrency = "many"
 
     def score(self, slates: Sequence[Slate]) -> list[Any]:
         return [np.zeros(len(slate.docs)) for slate in slates]

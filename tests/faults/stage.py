@@ -103,7 +103,7 @@ def _main(words: Sequence[str]) -> None:
 
 def _called(function: Callable[[], None]) -> None:
     """A function ends as a command does."""
-    from shaketable.errors import ShaketableError
+    from shaketable.core.errors import ShaketableError
 
     try:
         function()
@@ -347,9 +347,9 @@ def warm(jobs: Sequence[Job], root: Path) -> None:
 
 def _forget() -> None:
     """A process that begins knows of no index."""
-    from shaketable.index import inverted
+    from shaketable.retrieval import inverted_index
 
-    inverted._in_use.clear()
+    inverted_index._open_indexes.clear()
 
 
 def main() -> None:

@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from shaketable.score.store import Store
+from shaketable.scoring.store import Store
 from tests.faults.jobs import JOBS, Job
 from tests.processes import ROOT, SOURCE
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked here")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked here")]
 EVERY = os.environ.get("SHAKETABLE_FAULTS") == "every"
 """At every call, as `make faults` asks for; not at each distinct site alone."""
 SITES = 50
@@ -92,7 +92,7 @@ LIMITS: dict[str, Callable[[Store], Any]] = {
 @pytest.mark.parametrize("reason", LIMITS)
 def test_the_score_cache_cannot_be_written(shaketable, folder, home, monkeypatch, reason):
     """SQLite's own words for it, from SQLite itself."""
-    words = ("rank", "--data", folder, "--ranker", "tests.faults.test_disk:Wordy", "--out", "a.run")
+    words = ("rank", "--data", folder, "--ranker", "tests.faults.test_disk:Wordy", "--write-run", "a.run")
     opened = Store._open
 
     def limited(store: Store) -> None:
@@ -133,8 +133,8 @@ def test_a_home_that_cannot_be_a_home(shaketable, folder, tmp_path, monkeypatch,
     monkeypatch.setenv("SHAKETABLE_HOME", str(tmp_path / name / "home"))
     words = ("--data", folder, "--ranker", "bm25")
     assert "the score cache cannot be used" in shaketable("audit", *words, "--out", "out").complaint()
-    assert "the score cache cannot be used" in shaketable("rank", *words, "--out", "a.run").complaint()
-    assert shaketable("train", "prank", "--data", folder, "--split", "test", "--out", "model").complaint()
+    assert "the score cache cannot be used" in shaketable("rank", *words, "--write-run", "a.run").complaint()
+    assert shaketable("train", "prank", "--data", folder, "--train-split", "test", "--model", "model").complaint()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "read-only", "trees"]
 
 

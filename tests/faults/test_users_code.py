@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 RUDE = (
     *("Leaves", "Stops", "Goes", "Mumbles", "Complex", "Lazy", "Trapped", "NeverMade", "NeverOpened", "Nameless"),
     *("Marked", "Remarkable", "Searches"),
@@ -14,7 +16,7 @@ RUDE = (
 def test_a_ranker_that_behaves_badly(shaketable, folder, name):
     words = ("--data", folder, "--ranker", f"tests.faults.rude:{name}")
     assert shaketable("audit", *words, "--task", "variance", "--out", "out").complaint()
-    assert shaketable("rank", *words, "--out", "a.run").complaint()
+    assert shaketable("rank", *words, "--write-run", "a.run").complaint()
 
 
 def test_a_ranker_that_leaves_is_a_failure_to_go_on_after(shaketable, folder):
@@ -24,7 +26,7 @@ def test_a_ranker_that_leaves_is_a_failure_to_go_on_after(shaketable, folder):
 
 def test_scores_with_gradients_are_scores(shaketable, folder, tmp_path):
     pytest.importorskip("torch")
-    ended = shaketable("rank", "--data", folder, "--ranker", "tests.faults.rude:Gradients", "--out", "a.run")
+    ended = shaketable("rank", "--data", folder, "--ranker", "tests.faults.rude:Gradients", "--write-run", "a.run")
     assert ended.code == 0, ended.err
     assert (tmp_path / "a.run").read_text().startswith("q1 Q0 d1 1 44.0 ")  # the longest text
 
@@ -33,7 +35,7 @@ def test_scores_with_gradients_are_scores(shaketable, folder, tmp_path):
 def test_a_module_that_cannot_be_imported(shaketable, folder, tmp_path, monkeypatch, line):
     (tmp_path / "rude_module.py").write_text(f"class Stopped(KeyboardInterrupt): ...\n{line}\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    complaint = shaketable("rank", "--data", folder, "--ranker", "rude_module:Mine", "--out", "a.run").complaint()
+    complaint = shaketable("rank", "--data", folder, "--ranker", "rude_module:Mine", "--write-run", "a.run").complaint()
     assert "importing rude_module failed" in complaint
 
 
@@ -42,7 +44,7 @@ def test_an_edit_or_a_task_that_leaves(shaketable, folder, tmp_path, monkeypatch
     code += "    def run(self, bench):\n        sys.exit(0)\n"
     (tmp_path / "rude_things.py").write_text(code)
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert shaketable("vary", folder, "--method", "rude_things:leave").complaint()
+    assert shaketable("vary", folder, "--transform", "rude_things:leave").complaint()
     words = ("--data", folder, "--ranker", "bm25", "--task", "rude_things:Task", "--out", "out")
     assert shaketable("audit", *words).complaint()
 
@@ -71,29 +73,31 @@ SPECS = (
 
 @pytest.mark.parametrize("spec", SPECS, ids=range(len(SPECS)))
 def test_a_ranker_nobody_can_read(shaketable, folder, spec):
-    assert shaketable("rank", "--data", folder, "--ranker", spec, "--out", "a.run").complaint()
+    assert shaketable("rank", "--data", folder, "--ranker", spec, "--write-run", "a.run").complaint()
 
 
 @pytest.mark.parametrize("spec", SPECS[:9], ids=range(9))
 def test_a_task_an_edit_or_a_learner_nobody_can_read(shaketable, folder, spec):
     assert shaketable("audit", "--data", folder, "--ranker", "bm25", "--task", spec, "--out", "out").complaint()
-    assert shaketable("vary", folder, "--method", spec).complaint()
-    assert shaketable("train", spec, "--data", folder, "--out", "model").complaint()
+    assert shaketable("vary", folder, "--transform", spec).complaint()
+    assert shaketable("train", spec, "--data", folder, "--model", "model").complaint()
 
 
 @pytest.mark.parametrize("rule", ["x" + " " * 3000 + ">= 1", " " * 3000, "a >= " + "1" * 3000, "\udcff>=1", ">=" * 200])
 def test_a_gate_nobody_can_read(shaketable, folder, rule):
-    words = ("--data", folder, "--ranker", "bm25", "--task", "variance", "--out", "out", "--fail-under", rule)
+    words = ("--data", folder, "--ranker", "bm25", "--task", "variance", "--out", "out", "--require", rule)
     assert shaketable("audit", *words).complaint()
 
 
 @pytest.mark.parametrize("name", ["\udcff", "x" * 5000])
 def test_a_name_of_a_file_that_cannot_be(shaketable, folder, name):
     assert shaketable("audit", "--data", name, "--ranker", "bm25", "--out", "out").complaint()
-    assert shaketable("rank", "--data", folder, "--ranker", "bm25", "--candidates", name, "--out", "a.run").complaint()
+    assert shaketable(
+        "rank", "--data", folder, "--ranker", "bm25", "--candidates", name, "--write-run", "a.run"
+    ).complaint()
     assert shaketable("evaluate", "--scores", name).complaint()
     assert shaketable("doctor", name).complaint()
     if name != "\udcff":  # such a name can be written
-        assert shaketable("rank", "--data", folder, "--ranker", "bm25", "--out", name).complaint()
+        assert shaketable("rank", "--data", folder, "--ranker", "bm25", "--write-run", name).complaint()
         words = ("--data", folder, "--ranker", "bm25", "--task", "variance", "--out", name)
         assert shaketable("audit", *words).complaint()

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from shaketable.chance import Draws, draws_for
-from shaketable.errors import LONGEST, ShaketableError
+from shaketable.core.errors import MAX_MESSAGE_CHARS, ShaketableError
+from shaketable.core.seeding import ItemRandom, make_item_rng
 from tests.fuzz.damage import DAMAGES, HARMLESS, badly_packed, packed
 from tests.fuzz.grammars import Input
 
@@ -29,7 +29,7 @@ class Target:
     """Something that reads what others wrote: from a file (`file` is its name), or from a folder (it is "")."""
 
     name: str
-    grammar: Callable[[Draws], Input]
+    grammar: Callable[[ItemRandom], Input]
     read: Callable[[Path], object]
     file: str = ""
     text: bool = True
@@ -57,22 +57,22 @@ class Failure:
 
 def files_of(target: Target, seed: int, number: int) -> tuple[Mapping[str, bytes], Mapping[str, bytes] | None]:
     """The files of a case, and those it must be read like, where damage was none."""
-    draws = draws_for(seed, target.name, number)
-    made = target.grammar(draws)
+    rng = make_item_rng(seed, target.name, number)
+    made = target.grammar(rng)
     valid = made if isinstance(made, Mapping) else {target.file: made}
     if number % VALID == 0:
         return valid, valid
-    chosen = draws.choice(sorted(valid))
+    chosen = rng.choice(sorted(valid))
     data = valid[chosen]
     if number % ALTERED == 1 and target.text:
-        data = draws.choice(HARMLESS)(data)
-        if draws.below(2):
+        data = rng.choice(HARMLESS)(data)
+        if rng.randbelow(2):
             return {**{k: v for k, v in valid.items() if k != chosen}, f"{chosen}.gz": packed(data)}, valid
         return {**valid, chosen: data}, valid
-    for _ in range(1 + draws.below(4)):
-        data = draws.choice(DAMAGES)(data, draws)
-    if target.text and not draws.below(8):
-        data = draws.choice([lambda: packed(data), lambda: badly_packed(data, draws)])()
+    for _ in range(1 + rng.randbelow(4)):
+        data = rng.choice(DAMAGES)(data, rng)
+    if target.text and not rng.randbelow(8):
+        data = rng.choice([lambda: packed(data), lambda: badly_packed(data, rng)])()
         return {**{k: v for k, v in valid.items() if k != chosen}, f"{chosen}.gz": data}, None
     return {**valid, chosen: data}, None
 
@@ -105,7 +105,7 @@ def _read(target: Target, files: Mapping[str, bytes], folder: Path) -> tuple[obj
         return target.read(folder / next(iter(files)) if target.file else folder), None
     except ShaketableError as error:
         said = str(error)
-        assert 0 < len(said) <= LONGEST, "a message has an end"
+        assert 0 < len(said) <= MAX_MESSAGE_CHARS, "a message has an end"
         assert said.isprintable(), f"a message is one line that any terminal shows: {said!r}"
         left = [path for path in home.rglob("*") if path.is_file()]
         assert not left, f"what is refused leaves nothing behind: {left}"

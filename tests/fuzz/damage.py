@@ -6,9 +6,9 @@ import gzip
 import re
 from collections.abc import Callable
 
-from shaketable.chance import Draws
+from shaketable.core.seeding import ItemRandom
 
-Damage = Callable[[bytes, Draws], bytes]
+Damage = Callable[[bytes, ItemRandom], bytes]
 
 LARGEST = 1 << 20
 
@@ -28,121 +28,123 @@ PIECES = (
 )  # fmt: skip
 
 
-def flip(data: bytes, draws: Draws) -> bytes:
+def flip(data: bytes, rng: ItemRandom) -> bytes:
     """A few bits."""
     found = bytearray(data)
-    for _ in range(1 + draws.below(8)):
+    for _ in range(1 + rng.randbelow(8)):
         if found:
-            found[draws.below(len(found))] ^= 1 << draws.below(8)
+            found[rng.randbelow(len(found))] ^= 1 << rng.randbelow(8)
     return bytes(found)
 
 
-def noise(data: bytes, draws: Draws) -> bytes:
-    at = draws.below(len(data) + 1)
-    return data[:at] + bytes(draws.below(256) for _ in range(1 + draws.below(20))) + data[at + draws.below(20) :]
+def noise(data: bytes, rng: ItemRandom) -> bytes:
+    at = rng.randbelow(len(data) + 1)
+    return data[:at] + bytes(rng.randbelow(256) for _ in range(1 + rng.randbelow(20))) + data[at + rng.randbelow(20) :]
 
 
-def cut_end(data: bytes, draws: Draws) -> bytes:
-    return data[: draws.below(len(data) + 1)]
+def cut_end(data: bytes, rng: ItemRandom) -> bytes:
+    return data[: rng.randbelow(len(data) + 1)]
 
 
-def cut_out(data: bytes, draws: Draws) -> bytes:
-    at = draws.below(len(data) + 1)
-    return data[:at] + data[at + 1 + draws.below(30) :]
+def cut_out(data: bytes, rng: ItemRandom) -> bytes:
+    at = rng.randbelow(len(data) + 1)
+    return data[:at] + data[at + 1 + rng.randbelow(30) :]
 
 
-def insert(data: bytes, draws: Draws) -> bytes:
+def insert(data: bytes, rng: ItemRandom) -> bytes:
     """Something that has a meaning somewhere."""
-    at = draws.below(len(data) + 1)
-    return data[:at] + draws.choice(PIECES) + data[at:]
+    at = rng.randbelow(len(data) + 1)
+    return data[:at] + rng.choice(PIECES) + data[at:]
 
 
-def renumber(data: bytes, draws: Draws) -> bytes:
+def renumber(data: bytes, rng: ItemRandom) -> bytes:
     """Another number for one that is there."""
     places = [match.span() for match in re.finditer(rb"[0-9][0-9.eE+-]*", data)]
     if not places:
         return data
-    start, end = draws.choice(places)
-    return data[:start] + draws.choice(NUMBERS).encode() + data[end:]
+    start, end = rng.choice(places)
+    return data[:start] + rng.choice(NUMBERS).encode() + data[end:]
 
 
-def _on_lines(change: Callable[[list[bytes], int, Draws], None]) -> Damage:
-    def damage(data: bytes, draws: Draws) -> bytes:
+def _on_lines(change: Callable[[list[bytes], int, ItemRandom], None]) -> Damage:
+    def damage(data: bytes, rng: ItemRandom) -> bytes:
         rows = data.split(b"\n")
-        change(rows, draws.below(len(rows)), draws)
+        change(rows, rng.randbelow(len(rows)), rng)
         return b"\n".join(rows)
 
     damage.__name__ = change.__name__.strip("_")
     return damage
 
 
-def _double_line(rows: list[bytes], at: int, draws: Draws) -> None:
-    rows.insert(draws.below(len(rows) + 1), rows[at])
+def _double_line(rows: list[bytes], at: int, rng: ItemRandom) -> None:
+    rows.insert(rng.randbelow(len(rows) + 1), rows[at])
 
 
-def _drop_line(rows: list[bytes], at: int, draws: Draws) -> None:
+def _drop_line(rows: list[bytes], at: int, rng: ItemRandom) -> None:
     del rows[at]
 
 
-def _swap_lines(rows: list[bytes], at: int, draws: Draws) -> None:
-    other = draws.below(len(rows))
+def _swap_lines(rows: list[bytes], at: int, rng: ItemRandom) -> None:
+    other = rng.randbelow(len(rows))
     rows[at], rows[other] = rows[other], rows[at]
 
 
-def _times(piece: bytes, draws: Draws, most: int) -> int:
+def _times(piece: bytes, rng: ItemRandom, most: int) -> int:
     """How often to repeat something, so that damage upon damage does not fill the memory."""
-    return 1 + draws.below(max(1, min(most, LARGEST // (1 + len(piece)))))
+    return 1 + rng.randbelow(max(1, min(most, LARGEST // (1 + len(piece)))))
 
 
-def _long_line(rows: list[bytes], at: int, draws: Draws) -> None:
-    rows[at] *= _times(rows[at], draws, 500)
+def _long_line(rows: list[bytes], at: int, rng: ItemRandom) -> None:
+    rows[at] *= _times(rows[at], rng, 500)
 
 
-def _long_word(rows: list[bytes], at: int, draws: Draws) -> None:
+def _long_word(rows: list[bytes], at: int, rng: ItemRandom) -> None:
     words = rows[at].split(b" ")
-    place = draws.below(len(words))
-    words[place] *= _times(words[place], draws, 3000)
+    place = rng.randbelow(len(words))
+    words[place] *= _times(words[place], rng, 3000)
     rows[at] = b" ".join(words)
 
 
-def _shuffle_words(rows: list[bytes], at: int, draws: Draws) -> None:
-    rows[at] = b" ".join(draws.shuffled(rows[at].split(b" ")))
+def _shuffle_words(rows: list[bytes], at: int, rng: ItemRandom) -> None:
+    rows[at] = b" ".join(rng.permutation(rows[at].split(b" ")))
 
 
-def _drop_word(rows: list[bytes], at: int, draws: Draws) -> None:
+def _drop_word(rows: list[bytes], at: int, rng: ItemRandom) -> None:
     words = rows[at].split(b" ")
-    del words[draws.below(len(words))]
+    del words[rng.randbelow(len(words))]
     rows[at] = b" ".join(words)
 
 
-def _repeat_line(rows: list[bytes], at: int, draws: Draws) -> None:
-    rows[at:at] = [rows[at]] * _times(rows[at], draws, 300)
+def _repeat_line(rows: list[bytes], at: int, rng: ItemRandom) -> None:
+    rows[at:at] = [rows[at]] * _times(rows[at], rng, 300)
 
 
-def nest(data: bytes, draws: Draws) -> bytes:
+def nest(data: bytes, rng: ItemRandom) -> bytes:
     """Brackets or tags, as deep as it goes, in place of something or around it."""
-    opening, closing = draws.choice([(b"[", b"]"), (b'{"a":', b"}"), (b"<a>", b"</a>"), (b"(", b")"), (b"<top>", b"")])
-    depth = draws.choice([10, 500, 900, 1000, 5000, 100_000])
-    start = draws.below(len(data) + 1)
-    end = start + draws.below(20)
-    return data[:start] + opening * depth + data[start:end] + (closing * depth if draws.below(2) else b"") + data[end:]
+    opening, closing = rng.choice([(b"[", b"]"), (b'{"a":', b"}"), (b"<a>", b"</a>"), (b"(", b")"), (b"<top>", b"")])
+    depth = rng.choice([10, 500, 900, 1000, 5000, 100_000])
+    start = rng.randbelow(len(data) + 1)
+    end = start + rng.randbelow(20)
+    return (
+        data[:start] + opening * depth + data[start:end] + (closing * depth if rng.randbelow(2) else b"") + data[end:]
+    )
 
 
-def carriage_returns(data: bytes, draws: Draws) -> bytes:
+def carriage_returns(data: bytes, rng: ItemRandom) -> bytes:
     return data.replace(b"\n", b"\r")
 
 
-def other_gaps(data: bytes, draws: Draws) -> bytes:
-    gap = draws.choice([b"\t", b"  ", b",", b"\xc2\xa0", b"\xe3\x80\x80", b"\x0b", b""])
-    return data.replace(draws.choice([b" ", b"\t", b","]), gap)
+def other_gaps(data: bytes, rng: ItemRandom) -> bytes:
+    gap = rng.choice([b"\t", b"  ", b",", b"\xc2\xa0", b"\xe3\x80\x80", b"\x0b", b""])
+    return data.replace(rng.choice([b" ", b"\t", b","]), gap)
 
 
-def other_encoding(data: bytes, draws: Draws) -> bytes:
-    return data.decode("utf-8", "replace").encode(draws.choice(["utf-16", "utf-16-le", "utf-32", "latin-1"]), "replace")
+def other_encoding(data: bytes, rng: ItemRandom) -> bytes:
+    return data.decode("utf-8", "replace").encode(rng.choice(["utf-16", "utf-16-le", "utf-32", "latin-1"]), "replace")
 
 
-def nothing_left(data: bytes, draws: Draws) -> bytes:
-    return draws.choice([b"", b"\n", b" \n\t\n", b"\xef\xbb\xbf", b"\r\n", b"#", b"\0"])
+def nothing_left(data: bytes, rng: ItemRandom) -> bytes:
+    return rng.choice([b"", b"\n", b" \n\t\n", b"\xef\xbb\xbf", b"\r\n", b"#", b"\0"])
 
 
 DAMAGES: tuple[Damage, ...] = (
@@ -157,11 +159,11 @@ def packed(data: bytes) -> bytes:
     return gzip.compress(data, mtime=0)
 
 
-def badly_packed(data: bytes, draws: Draws) -> bytes:
+def badly_packed(data: bytes, rng: ItemRandom) -> bytes:
     """Gzip that is cut, scrambled, doubled, followed by something, or none at all."""
     whole = packed(data)
-    return draws.choice([
-        lambda: cut_end(whole, draws), lambda: flip(whole, draws), lambda: noise(whole, draws), lambda: packed(whole),
+    return rng.choice([
+        lambda: cut_end(whole, rng), lambda: flip(whole, rng), lambda: noise(whole, rng), lambda: packed(whole),
         lambda: whole + whole, lambda: whole + b"\0" * 100, lambda: whole + b"more", lambda: data,
     ])()  # fmt: skip
 

@@ -6,10 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-import numpy as np
-
-from shaketable.chance import Draws
-from tests.text.gguf_files import F32, Q4_1, Q8_0, gguf
+from shaketable.core.seeding import ItemRandom
 
 Input = bytes | Mapping[str, bytes]
 """One file, or the files of a folder by their names."""
@@ -21,280 +18,255 @@ WORDS = ("boat", "train", "tide", "glacier", "café", "naïve", "東京", "don't
 PUNCTUATION = "-_.:/#()é東"
 
 
-def some(draws: Draws, least: int, most: int, make: Callable[[], Part]) -> list[Part]:
+def some(rng: ItemRandom, least: int, most: int, make: Callable[[], Part]) -> list[Part]:
     """From `least` to `most` parts."""
-    return [make() for _ in range(least + draws.below(most - least + 1))]
+    return [make() for _ in range(least + rng.randbelow(most - least + 1))]
 
 
-def name(draws: Draws) -> str:
+def name(rng: ItemRandom) -> str:
     """An id."""
-    first = draws.choice(LETTERS + "0123456789")
-    return first + "".join(some(draws, 0, 7, lambda: draws.choice(LETTERS + "0123456789" + PUNCTUATION)))
+    first = rng.choice(LETTERS + "0123456789")
+    return first + "".join(some(rng, 0, 7, lambda: rng.choice(LETTERS + "0123456789" + PUNCTUATION)))
 
 
-def names(draws: Draws, least: int, most: int) -> list[str]:
+def names(rng: ItemRandom, least: int, most: int) -> list[str]:
     """Distinct ids."""
-    return list(dict.fromkeys(some(draws, least, most, lambda: name(draws))))
+    return list(dict.fromkeys(some(rng, least, most, lambda: name(rng))))
 
 
-def sentence(draws: Draws, least: int = 0) -> str:
-    return " ".join(some(draws, least, 8, lambda: draws.choice(WORDS)))
+def sentence(rng: ItemRandom, least: int = 0) -> str:
+    return " ".join(some(rng, least, 8, lambda: rng.choice(WORDS)))
 
 
-def decimal(draws: Draws) -> str:
+def decimal(rng: ItemRandom) -> str:
     """A number as people and programs write it."""
-    value = draws.random() * 10 ** (draws.below(7) - 3) * (1 if draws.below(4) else -1)
-    return draws.choice([repr(value), f"{value:.3f}", f"{value:e}", f"{value:g}", str(int(value)), f"{value:+.1f}"])
+    value = rng.random() * 10 ** (rng.randbelow(7) - 3) * (1 if rng.randbelow(4) else -1)
+    return rng.choice([repr(value), f"{value:.3f}", f"{value:e}", f"{value:g}", str(int(value)), f"{value:+.1f}"])
 
 
-def positive(draws: Draws) -> str:
-    return decimal(draws).lstrip("-+")
+def positive(rng: ItemRandom) -> str:
+    return decimal(rng).lstrip("-+")
 
 
-def gap(draws: Draws) -> str:
-    return draws.choice([" ", " ", " ", "\t", "  "])
+def gap(rng: ItemRandom) -> str:
+    return rng.choice([" ", " ", " ", "\t", "  "])
 
 
-def text_of(rows: list[str], draws: Draws) -> bytes:
-    return ("\n".join(rows) + draws.choice(["\n", "\n", ""])).encode()
+def text_of(rows: list[str], rng: ItemRandom) -> bytes:
+    return ("\n".join(rows) + rng.choice(["\n", "\n", ""])).encode()
 
 
-def qrels(draws: Draws) -> bytes:
+def qrels(rng: ItemRandom) -> bytes:
     rows = []
-    form = draws.below(3)
-    for qid in names(draws, 1, 5):
-        for docno in names(draws, 1, 6):
-            grade = str(draws.below(6) - 2)
+    form = rng.randbelow(3)
+    for qid in names(rng, 1, 5):
+        for docno in names(rng, 1, 6):
+            grade = str(rng.randbelow(6) - 2)
             if form == 0:
-                rows.append(gap(draws).join([qid, "0", docno, grade]))
+                rows.append(gap(rng).join([qid, "0", docno, grade]))
             else:
                 rows.append("\t".join([qid, docno, grade] if form == 1 else [grade, docno, qid]))
-    if form == 0 and not draws.below(3):
-        rows.insert(draws.below(len(rows) + 1), "# a comment")
+    if form == 0 and not rng.randbelow(3):
+        rows.insert(rng.randbelow(len(rows) + 1), "# a comment")
     header = [[], ["query-id\tcorpus-id\tscore"], ["label\tdocno\tqid"]][form]
-    return text_of(header + rows, draws)
+    return text_of(header + rows, rng)
 
 
-def run(draws: Draws) -> bytes:
+def run(rng: ItemRandom) -> bytes:
     rows = []
-    tag = name(draws)
-    for qid in names(draws, 1, 5):
-        for rank, docno in enumerate(names(draws, 1, 8), 1):
-            more = " " + sentence(draws) if not draws.below(8) else ""
-            rows.append(gap(draws).join([qid, "Q0", docno, str(rank), decimal(draws), tag]) + more)
-    if not draws.below(3):
-        rows.insert(draws.below(len(rows) + 1), "# " + sentence(draws))
-    return text_of(rows, draws)
+    tag = name(rng)
+    for qid in names(rng, 1, 5):
+        for rank, docno in enumerate(names(rng, 1, 8), 1):
+            more = " " + sentence(rng) if not rng.randbelow(8) else ""
+            rows.append(gap(rng).join([qid, "Q0", docno, str(rank), decimal(rng), tag]) + more)
+    if not rng.randbelow(3):
+        rows.insert(rng.randbelow(len(rows) + 1), "# " + sentence(rng))
+    return text_of(rows, rng)
 
 
-def _json_lines(rows: list[dict[str, object]], draws: Draws) -> bytes:
-    return text_of([json.dumps(row, ensure_ascii=bool(draws.below(2))) for row in rows], draws)
+def _json_lines(rows: list[dict[str, object]], rng: ItemRandom) -> bytes:
+    return text_of([json.dumps(row, ensure_ascii=bool(rng.randbelow(2))) for row in rows], rng)
 
 
-def corpus(draws: Draws) -> bytes:
+def corpus(rng: ItemRandom) -> bytes:
     rows: list[dict[str, object]] = []
-    for docno in names(draws, 1, 8):
-        row: dict[str, object] = {"_id": docno, "text": sentence(draws)}
-        if draws.below(2):
-            row["title"] = sentence(draws)
-        if draws.below(2):
-            row |= draws.choice(
-                [{"url": "http://a/b"}, {"metadata": {"url": "http://a/b", "year": 3, "x": [None, 1.5]}}]
-            )
+    for docno in names(rng, 1, 8):
+        row: dict[str, object] = {"_id": docno, "text": sentence(rng)}
+        if rng.randbelow(2):
+            row["title"] = sentence(rng)
+        if rng.randbelow(2):
+            row |= rng.choice([{"url": "http://a/b"}, {"metadata": {"url": "http://a/b", "year": 3, "x": [None, 1.5]}}])
         rows.append(row)
-    return _json_lines(rows, draws)
+    return _json_lines(rows, rng)
 
 
-def queries(draws: Draws) -> bytes:
+def queries(rng: ItemRandom) -> bytes:
     return _json_lines(
         [
-            {"_id": int(qid) if qid.isdecimal() else qid, "text": sentence(draws), "metadata": {"description": "x"}}
-            for qid in names(draws, 1, 8)
+            {"_id": int(qid) if qid.isdecimal() else qid, "text": sentence(rng), "metadata": {"description": "x"}}
+            for qid in names(rng, 1, 8)
         ],
-        draws,
+        rng,
     )
 
 
-def variants(draws: Draws) -> bytes:
+def variants(rng: ItemRandom) -> bytes:
     rows: list[dict[str, object]] = [
-        {"query": qid, "text": sentence(draws), "category": draws.choice(["ordering", "misspelling", ""])}
-        for qid in names(draws, 1, 8)
+        {"query": qid, "text": sentence(rng), "category": rng.choice(["ordering", "misspelling", ""])}
+        for qid in names(rng, 1, 8)
     ]
-    return _json_lines(rows, draws)
+    return _json_lines(rows, rng)
 
 
-def crossed_pairs(draws: Draws) -> bytes:
-    fields = draws.choice([("query_a", "query_b", "a", "b"), ("q1", "q2", "doc1", "doc2")])
-    return _json_lines([{"id": name} | {f: sentence(draws, 1) for f in fields} for name in names(draws, 1, 8)], draws)
+def crossed_pairs(rng: ItemRandom) -> bytes:
+    fields = rng.choice([("query_a", "query_b", "a", "b"), ("q1", "q2", "doc1", "doc2")])
+    return _json_lines([{"id": name} | {f: sentence(rng, 1) for f in fields} for name in names(rng, 1, 8)], rng)
 
 
-def own_pairs(draws: Draws) -> bytes:
+def own_pairs(rng: ItemRandom) -> bytes:
     rows: list[dict[str, object]] = []
-    for name in names(draws, 1, 8):
-        row: dict[str, object] = {"id": name, "query": sentence(draws, 1), "a": "one " + sentence(draws)}
-        row |= {"b": "other " + sentence(draws), "expect": draws.choice(["a", "b", "same"])}
-        rows.append(row | ({"title_a": sentence(draws)} if draws.below(2) else {}))
-    return _json_lines(rows, draws)
+    for name in names(rng, 1, 8):
+        row: dict[str, object] = {"id": name, "query": sentence(rng, 1), "a": "one " + sentence(rng)}
+        row |= {"b": "other " + sentence(rng), "expect": rng.choice(["a", "b", "same"])}
+        rows.append(row | ({"title_a": sentence(rng)} if rng.randbelow(2) else {}))
+    return _json_lines(rows, rng)
 
 
-def attacked(draws: Draws) -> bytes:
+def attacked(rng: ItemRandom) -> bytes:
     """All three forms in one file."""
     rows: list[dict[str, object]] = []
-    for docno in names(draws, 1, 6):
-        form = draws.below(4)
+    for docno in names(rng, 1, 6):
+        form = rng.randbelow(4)
         if form == 0:
-            rows.append({"query": sentence(draws, 1), "text": sentence(draws)})
+            rows.append({"query": sentence(rng, 1), "text": sentence(rng)})
         elif form == 1:
-            rows.append({"question": sentence(draws, 1), "texts": some(draws, 1, 3, lambda: sentence(draws))})
+            rows.append({"question": sentence(rng, 1), "texts": some(rng, 1, 3, lambda: sentence(rng))})
         else:
-            asked = {qid: sentence(draws, 1) for qid in names(draws, 1, 3)}
-            row: dict[str, object] = {"queries": asked, "docno": docno, "text": sentence(draws)}
-            row |= {"title": sentence(draws), "url": "", "original": {"title": "", "text": sentence(draws)}}
-            row |= {"recipe": "greedy(words=5)", "ranker": name(draws), "trials": draws.below(100)}
-            places: dict[str, object] = {key: [1 + draws.below(100) for _ in asked] for key in ("before", "after")}
-            rows.append(row | (places if draws.below(2) else {}))
-    return _json_lines(rows, draws)
+            asked = {qid: sentence(rng, 1) for qid in names(rng, 1, 3)}
+            row: dict[str, object] = {"queries": asked, "docno": docno, "text": sentence(rng)}
+            row |= {"title": sentence(rng), "url": "", "original": {"title": "", "text": sentence(rng)}}
+            row |= {"recipe": "greedy(words=5)", "ranker": name(rng), "trials": rng.randbelow(100)}
+            places: dict[str, object] = {key: [1 + rng.randbelow(100) for _ in asked] for key in ("before", "after")}
+            rows.append(row | (places if rng.randbelow(2) else {}))
+    return _json_lines(rows, rng)
 
 
-def rewrites(draws: Draws) -> Mapping[str, bytes]:
+def rewrites(rng: ItemRandom) -> Mapping[str, bytes]:
     """A folder of texts and their rewrites, line by line."""
-    count = 1 + draws.below(6)
+    count = 1 + rng.randbelow(6)
 
     def column() -> bytes:
-        return "".join(f"{sentence(draws)}\n" for _ in range(count)).encode()
+        return "".join(f"{sentence(rng)}\n" for _ in range(count)).encode()
 
     return {"test.src": column()} | {f"test.ref{i}": column() for i in range(4)}
 
 
-def topics_table(draws: Draws) -> bytes:
-    header = ["qid\tquery"] if draws.below(2) else []
-    return text_of(header + [f"{qid}\t{sentence(draws)}" for qid in names(draws, 1, 8)], draws)
+def topics_table(rng: ItemRandom) -> bytes:
+    header = ["qid\tquery"] if rng.randbelow(2) else []
+    return text_of(header + [f"{qid}\t{sentence(rng)}" for qid in names(rng, 1, 8)], rng)
 
 
-def topics_sgml(draws: Draws) -> bytes:
+def topics_sgml(rng: ItemRandom) -> bytes:
     rows = []
-    for qid in names(draws, 1, 5):
-        close = draws.below(2)
+    for qid in names(rng, 1, 5):
+        close = rng.randbelow(2)
         rows += ["<top>", f"<num> Number: {qid}" + (" </num>" if close else "")]
-        rows.append(f"<title> {draws.choice(['', 'Topic: '])}{_plain(draws)}" + ("</title>" if close else ""))
-        rows += ["<desc> Description:", _plain(draws)] if draws.below(2) else []
-        rows += ["<narr> Narrative:", _plain(draws)] if draws.below(2) else []
+        rows.append(f"<title> {rng.choice(['', 'Topic: '])}{_plain(rng)}" + ("</title>" if close else ""))
+        rows += ["<desc> Description:", _plain(rng)] if rng.randbelow(2) else []
+        rows += ["<narr> Narrative:", _plain(rng)] if rng.randbelow(2) else []
         rows.append("</top>")
-    return text_of(rows, draws)
+    return text_of(rows, rng)
 
 
-def topics_xml(draws: Draws) -> bytes:
-    rows = ['<?xml version="1.0" encoding="UTF-8"?>'] if draws.below(2) else []
+def topics_xml(rng: ItemRandom) -> bytes:
+    rows = ['<?xml version="1.0" encoding="UTF-8"?>'] if rng.randbelow(2) else []
     rows.append("<topics>")
-    for qid in names(draws, 1, 5):
-        field = draws.choice(["query", "title"])
-        rows.append(f'<topic number="{qid}" type="faceted"><{field}>{_plain(draws)}</{field}>')
-        rows.append(f"<description>{_plain(draws)}</description>" if draws.below(2) else "<narrative/>")
+    for qid in names(rng, 1, 5):
+        field = rng.choice(["query", "title"])
+        rows.append(f'<topic number="{qid}" type="faceted"><{field}>{_plain(rng)}</{field}>')
+        rows.append(f"<description>{_plain(rng)}</description>" if rng.randbelow(2) else "<narrative/>")
         rows.append("</topic>")
-    return text_of([*rows, "</topics>"], draws)
+    return text_of([*rows, "</topics>"], rng)
 
 
-def _plain(draws: Draws) -> str:
-    return sentence(draws, 1).replace("&", "&amp;").replace("<", "&lt;")
+def _plain(rng: ItemRandom) -> str:
+    return sentence(rng, 1).replace("&", "&amp;").replace("<", "&lt;")
 
 
-def scores(draws: Draws) -> bytes:
-    systems = names(draws, 1, 5)
-    comma = draws.choice([",", "\t"])
-    named = draws.below(2)
+def scores(rng: ItemRandom) -> bytes:
+    systems = names(rng, 1, 5)
+    comma = rng.choice([",", "\t"])
+    named = rng.randbelow(2)
     rows = [comma.join((["topic"] if named else []) + [f"{s} x" for s in systems])]
-    for topic in names(draws, 1, 8):
-        rows.append(comma.join(([topic] if named else []) + [positive(draws) for _ in systems]))
-    return text_of(rows, draws)
+    for topic in names(rng, 1, 8):
+        rows.append(comma.join(([topic] if named else []) + [positive(rng) for _ in systems]))
+    return text_of(rows, rng)
 
 
-def kinds(draws: Draws) -> bytes:
-    form = draws.choice([",", "\t", "{"])
+def kinds(rng: ItemRandom) -> bytes:
+    form = rng.choice([",", "\t", "{"])
     rows = [] if form == "{" else [form.join(["qid", "kind", "text"])]
-    for qid in names(draws, 1, 8):
-        cells = {"qid": qid, "kind": draws.choice(["entity", "PERSON", ""]), "text": f"what is {qid}"}
+    for qid in names(rng, 1, 8):
+        cells = {"qid": qid, "kind": rng.choice(["entity", "PERSON", ""]), "text": f"what is {qid}"}
         rows.append(json.dumps(cells) if form == "{" else form.join(cells.values()))
-    return text_of(rows, draws)
+    return text_of(rows, rng)
 
 
-def letor(draws: Draws) -> bytes:
-    dims = 1 + draws.below(6)
-    rows = ["# features: " + " ".join(f"f{i}" for i in range(dims))] if draws.below(2) else []
-    for qid in names(draws, 1, 4):
-        for docno in names(draws, 1, 5):
-            shown = [i for i in range(1, dims + 1) if draws.below(3) or i == dims]
-            cells = "".join(f"{gap(draws)}{i}:{decimal(draws)}" for i in shown)
+def letor(rng: ItemRandom) -> bytes:
+    dims = 1 + rng.randbelow(6)
+    rows = ["# features: " + " ".join(f"f{i}" for i in range(dims))] if rng.randbelow(2) else []
+    for qid in names(rng, 1, 4):
+        for docno in names(rng, 1, 5):
+            shown = [i for i in range(1, dims + 1) if rng.randbelow(3) or i == dims]
+            cells = "".join(f"{gap(rng)}{i}:{decimal(rng)}" for i in shown)
             comment = f" # docid = {docno}"
-            rows.append(f"{draws.below(5)} qid:{qid.replace('#', '-')}{cells}{comment}")
-    return text_of(rows, draws)
+            rows.append(f"{rng.randbelow(5)} qid:{qid.replace('#', '-')}{cells}{comment}")
+    return text_of(rows, rng)
 
 
-def vectors(draws: Draws) -> bytes:
-    dims = 1 + draws.below(5)
-    words = names(draws, 1, 8)
-    header = [f"{len(words)} {dims}"] if draws.below(2) else []
+def vectors(rng: ItemRandom) -> bytes:
+    dims = 1 + rng.randbelow(5)
+    words = names(rng, 1, 8)
+    header = [f"{len(words)} {dims}"] if rng.randbelow(2) else []
     if dims == 1 and not header and words[0].isdigit():  # else that would be the header
         words[0] = "a"
-    return text_of(header + [" ".join([word, *(decimal(draws) for _ in range(dims))]) for word in words], draws)
+    return text_of(header + [" ".join([word, *(decimal(rng) for _ in range(dims))]) for word in words], rng)
 
 
-def neighbour_lists(draws: Draws) -> bytes:
-    return json.dumps(
-        {word: names(draws, 0, 4) for word in names(draws, 0, 8)}, indent=draws.choice([None, 1])
-    ).encode()
+def neighbour_lists(rng: ItemRandom) -> bytes:
+    return json.dumps({word: names(rng, 0, 4) for word in names(rng, 0, 8)}, indent=rng.choice([None, 1])).encode()
 
 
-def thesaurus(draws: Draws) -> bytes:
+def thesaurus(rng: ItemRandom) -> bytes:
     rows = []
-    for _ in range(1 + draws.below(6)):
-        words = ["one", *names(draws, 1, 4)]
-        arrow = draws.choice([", ", " > "])
-        rows.append(f"{draws.choice(['noun', 'verb', 'adj', 'adv'])}: {words[0]}{arrow}{', '.join(words[1:])}")
-    return text_of(rows, draws)
+    for _ in range(1 + rng.randbelow(6)):
+        words = ["one", *names(rng, 1, 4)]
+        arrow = rng.choice([", ", " > "])
+        rows.append(f"{rng.choice(['noun', 'verb', 'adj', 'adv'])}: {words[0]}{arrow}{', '.join(words[1:])}")
+    return text_of(rows, rng)
 
 
-def letters(draws: Draws) -> str:
-    return "".join(some(draws, 1, 6, lambda: draws.choice(LETTERS)))
+def letters(rng: ItemRandom) -> str:
+    return "".join(some(rng, 1, 6, lambda: rng.choice(LETTERS)))
 
 
-def word_pairs(draws: Draws) -> bytes:
-    rows = [draws.choice(["# a remark", "word1\tword2"])] if draws.below(2) else []
-    return text_of(rows + some(draws, 1, 8, lambda: f"{letters(draws)}{gap(draws)}{letters(draws)}"), draws)
-
-
-def own_synonyms(draws: Draws) -> bytes:
+def own_synonyms(rng: ItemRandom) -> bytes:
     """Words of one's own, or groups as in the thesaurus."""
-    if draws.below(2):
-        return thesaurus(draws)
-    rows = some(draws, 1, 6, lambda: "\t".join(some(draws, 2, 4, lambda: letters(draws))))
-    return text_of(["# a remark", "boat\tship", *rows], draws)
+    if rng.randbelow(2):
+        return thesaurus(rng)
+    rows = some(rng, 1, 6, lambda: "\t".join(some(rng, 2, 4, lambda: letters(rng))))
+    return text_of(["# a remark", "boat\tship", *rows], rng)
 
 
-def weights(draws: Draws) -> bytes:
-    """A file of weights with a setting and a tensor of each kind."""
-    rows = np.array([draws.random() - 0.5 for _ in range(64)], dtype=np.float32).reshape(2, 32)
-    settings = {
-        "general.name": sentence(draws),
-        "size": draws.below(1000),
-        "share": 0.5,
-        "open": bool(draws.below(2)),
-        "tokens": some(draws, 1, 5, lambda: draws.choice(WORDS)),
-        "kinds": some(draws, 1, 5, lambda: draws.below(9)),
-    }
-    return gguf(settings, {"plain": (rows, F32), "small": (rows, Q8_0), "smaller": (rows, Q4_1)})
+def misspellings(rng: ItemRandom) -> bytes:
+    words = [f"{word}x" for word in some(rng, 1, 6, lambda: "".join(some(rng, 1, 5, lambda: rng.choice(LETTERS))))]
+    rows = ["# a remark"] if rng.randbelow(2) else []
+    return text_of(rows + [f"{word}>{word}y,{word}z" for word in dict.fromkeys(words)], rng)
 
 
-def misspellings(draws: Draws) -> bytes:
-    words = [
-        f"{word}x" for word in some(draws, 1, 6, lambda: "".join(some(draws, 1, 5, lambda: draws.choice(LETTERS))))
-    ]
-    rows = ["# a remark"] if draws.below(2) else []
-    return text_of(rows + [f"{word}>{word}y,{word}z" for word in dict.fromkeys(words)], draws)
-
-
-def wordnet(draws: Draws) -> Mapping[str, bytes]:
+def wordnet(rng: ItemRandom) -> Mapping[str, bytes]:
     """All four parts of speech have the same words: car, and whatever else."""
-    words = list(dict.fromkeys(["car", *("".join(some(draws, 1, 5, lambda: draws.choice(LETTERS))) for _ in range(3))]))
+    words = list(dict.fromkeys(["car", *("".join(some(rng, 1, 5, lambda: rng.choice(LETTERS))) for _ in range(3))]))
     files: dict[str, bytes] = {}
     for pos in ("noun", "verb", "adj", "adv"):
         data, index = b"  1 a licence\n", b"  1 a licence\n"
@@ -305,65 +277,65 @@ def wordnet(draws: Draws) -> Mapping[str, bytes]:
     return files
 
 
-def folder(draws: Draws) -> Mapping[str, bytes]:
+def folder(rng: ItemRandom) -> Mapping[str, bytes]:
     """A BEIR folder."""
     files = {
-        "corpus.jsonl": corpus(draws),
-        "queries.jsonl": queries(draws),
+        "corpus.jsonl": corpus(rng),
+        "queries.jsonl": queries(rng),
         "qrels/test.tsv": b"query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\n",
         "qrels/train.txt": b"q2 0 d1 1\n",
     }
-    optional = {"candidates.run": run(draws), "variants.jsonl": variants(draws)}
-    return files | {key: data for key, data in optional.items() if draws.below(2)}
+    optional = {"candidates.run": run(rng), "variants.jsonl": variants(rng)}
+    return files | {key: data for key, data in optional.items() if rng.randbelow(2)}
 
 
-def competition(draws: Draws) -> Mapping[str, bytes]:
+def competition(rng: ItemRandom) -> Mapping[str, bytes]:
     """Rounds of documents by two authors or more, some of them judged."""
-    qids, authors = names(draws, 1, 3), [*names(draws, 1, 3), "äuthor"]
+    qids, authors = names(rng, 1, 3), [*names(rng, 1, 3), "äuthor"]
     docs: list[dict[str, object]] = []
-    for turn in range(2 + draws.below(3)):
+    for turn in range(2 + rng.randbelow(3)):
         for qid in qids:
             for author in dict.fromkeys(authors):
                 row: dict[str, object] = {"_id": f"d{len(docs)}", "round": turn, "query_id": qid, "author": author}
-                row["text"] = sentence(draws)
-                docs.append(row | ({"title": sentence(draws), "stuffed": 1} if not draws.below(3) else {}))
+                row["text"] = sentence(rng)
+                docs.append(row | ({"title": sentence(rng), "stuffed": 1} if not rng.randbelow(3) else {}))
     files = {
-        "documents.jsonl": _json_lines(docs, draws),
-        "queries.jsonl": _json_lines([{"_id": qid, "text": sentence(draws, 1)} for qid in qids], draws),
+        "documents.jsonl": _json_lines(docs, rng),
+        "queries.jsonl": _json_lines([{"_id": qid, "text": sentence(rng, 1)} for qid in qids], rng),
     }
-    rows = [f"{doc['query_id']}\t{doc['_id']}\t{draws.below(4)}" for doc in docs]
-    return files | ({"qrels.tsv": text_of(["query-id\tcorpus-id\tscore", *rows], draws)} if draws.below(2) else {})
+    rows = [f"{doc['query_id']}\t{doc['_id']}\t{rng.randbelow(4)}" for doc in docs]
+    return files | ({"qrels.tsv": text_of(["query-id\tcorpus-id\tscore", *rows], rng)} if rng.randbelow(2) else {})
 
 
-def judged_run(draws: Draws) -> Mapping[str, bytes]:
+def judged_run(rng: ItemRandom) -> Mapping[str, bytes]:
     """Judgements, and a run that has some of their ids."""
-    qids, docnos = names(draws, 1, 4), names(draws, 1, 8)
-    rows = [f"{qid} 0 {docno} {draws.below(6) - 1}" for qid in qids for docno in docnos if draws.below(3)]
-    listed = [f"{qid} Q0 {docno} 1 {decimal(draws)} t" for qid in qids for docno in docnos if draws.below(3)]
+    qids, docnos = names(rng, 1, 4), names(rng, 1, 8)
+    rows = [f"{qid} 0 {docno} {rng.randbelow(6) - 1}" for qid in qids for docno in docnos if rng.randbelow(3)]
+    listed = [f"{qid} Q0 {docno} 1 {decimal(rng)} t" for qid in qids for docno in docnos if rng.randbelow(3)]
     return {
-        "qrels": text_of([*rows, f"{qids[0]} 1 judged 1"], draws),
-        "run": text_of([*listed, f"{qids[0]} Q0 found 1 0 t"], draws),
+        "qrels": text_of([*rows, f"{qids[0]} 1 judged 1"], rng),
+        "run": text_of([*listed, f"{qids[0]} Q0 found 1 0 t"], rng),
     }
 
 
-def rules(draws: Draws) -> bytes:
+def rules(rng: ItemRandom) -> bytes:
     """A file of rules, of all kinds but those that need an earlier audit."""
-    words = ("steady", "shaken", "breaks", "unclear")
+    words = ("pass", "warn", "fail", "inconclusive")
 
     def rule() -> str:
-        if draws.below(2):
-            about = f"finding = {json.dumps(name(draws), ensure_ascii=False)}\n"
-            about += f"{draws.choice(['below', 'above'])} = {draws.below(100) / 10 - 3}"
+        if rng.randbelow(2):
+            about = f"finding = {json.dumps(name(rng), ensure_ascii=False)}\n"
+            about += f"{rng.choice(['below', 'above'])} = {rng.randbelow(100) / 10 - 3}"
         else:
-            about = f"facet = {json.dumps(draws.choice(['*', 'query typos', 'attack']))}\n"
-            about += f"called = {json.dumps(draws.choice([draws.choice(words), list(words[:2])]))}"
-        return f"[[{draws.choice(['fail_if', 'warn_if'])}]]\n{about}" + ("\nranker = 'a'" if draws.below(2) else "")
+            about = f"facet = {json.dumps(rng.choice(['*', 'query typos', 'attack']))}\n"
+            about += f"status = {json.dumps(rng.choice([rng.choice(words), list(words[:2])]))}"
+        return f"[[{rng.choice(['fail_if', 'warn_if'])}]]\n{about}" + ("\nranker = 'a'" if rng.randbelow(2) else "")
 
-    return text_of(some(draws, 1, 5, rule), draws)
+    return text_of(some(rng, 1, 5, rule), rng)
 
 
-def settings(draws: Draws) -> bytes:
+def settings(rng: ItemRandom) -> bytes:
     """A file of settings."""
-    texts = [json.dumps(name(draws), ensure_ascii=False) for _ in range(3)]
-    rows = [f"data = {texts[0]}", f"ranker = [{', '.join(texts)}]", f"depth = {1 + draws.below(500)}"]
-    return text_of([row for row in [*rows, "keep-going = true", "# a remark"] if draws.below(3)] or ["seed = 1"], draws)
+    texts = [json.dumps(name(rng), ensure_ascii=False) for _ in range(3)]
+    rows = [f"data = {texts[0]}", f"ranker = [{', '.join(texts)}]", f"depth = {1 + rng.randbelow(500)}"]
+    return text_of([row for row in [*rows, "keep-going = true", "# a remark"] if rng.randbelow(3)] or ["seed = 1"], rng)

@@ -10,39 +10,39 @@ from pathlib import Path
 
 import numpy as np
 
-from shaketable.data.attacked import read_attacked, write_attacked
-from shaketable.data.beir import read_beir, read_queries, read_variants
-from shaketable.data.bounds import wrong_with
-from shaketable.data.competition import read_competition
-from shaketable.data.corpus import JsonlCorpus
-from shaketable.data.kinds import read_rows
-from shaketable.data.letor import read_letor, write_letor
-from shaketable.data.pairs import read_crossed, read_jfleg, read_pairs
-from shaketable.data.scores import read_scores
-from shaketable.data.trec import read_qrels, read_run_and_tag, read_topics, write_qrels, write_run
-from shaketable.door.settings import Flag, read_settings
-from shaketable.files import parsed
-from shaketable.measure.effectiveness import Evaluator, parse
-from shaketable.probes.own import read_expectations
+from shaketable.api.settings import FlagType, read_settings
+from shaketable.datasets.adversarial_documents import read_adversarial_documents, write_adversarial_documents
+from shaketable.datasets.beir import read_beir, read_queries, read_variants
+from shaketable.datasets.competition import read_competition
+from shaketable.datasets.corpus import JsonlCorpus
+from shaketable.datasets.letor import read_letor, write_letor
+from shaketable.datasets.limits import describe_id_problem
+from shaketable.datasets.pairs import read_crossed_pairs, read_pairs
+from shaketable.datasets.published_pairs import read_jfleg
+from shaketable.datasets.query_types.labels import read_query_type_rows
+from shaketable.datasets.scores import read_scores
+from shaketable.datasets.trec import read_qrels, read_run_and_tag, read_topics, write_qrels, write_run
+from shaketable.files.reading import parse_json
+from shaketable.measures.effectiveness import Evaluator
+from shaketable.measures.measure_names import parse_measure
+from shaketable.nlp.embedding_neighbours import _read_lists, _read_vectors
+from shaketable.nlp.misspellings import read_misspellings
+from shaketable.nlp.synonyms import ListedSynonyms
+from shaketable.nlp.thesaurus import read_thesaurus
+from shaketable.nlp.word_vectors import read_vectors
+from shaketable.nlp.wordnet import read_wordnet
+from shaketable.probes.user_pairs import read_expectations
 from shaketable.report.rules import read_rules
-from shaketable.text import counterfitting
-from shaketable.text.gguf import read_gguf
-from shaketable.text.misspellings import read_misspellings
-from shaketable.text.neighbours import _read_lists, _read_vectors
-from shaketable.text.synonyms import Listed
-from shaketable.text.thesaurus import read_thesaurus
-from shaketable.text.vectors import read_vectors
-from shaketable.text.wordnet import read_wordnet
 from tests.fuzz import grammars
 from tests.fuzz.cases import Target, of_text
 
 HALF = re.compile(r"(?<!\\)(?:\\\\)*\\ud[89a-f]")  # as `repr` writes it
-MEASURES = tuple(map(parse, ("AP", "nDCG@10", "RR@10", "P@5", "Bpref", "SetF", "Judged@10")))
+MEASURES = tuple(map(parse_measure, ("AP", "nDCG@10", "RR@10", "P@5", "Bpref", "SetF", "Judged@10")))
 
 
 def _names_are_ids(*names: str) -> None:
     for each in names:
-        assert not wrong_with(each), each
+        assert not describe_id_problem(each), each
 
 
 def _texts(value: object) -> object:
@@ -114,42 +114,36 @@ def _near(path: Path) -> object:
     vectors = _read_vectors(path)
     lengths = np.linalg.norm(vectors.rows, axis=1)
     assert (np.isclose(lengths, 1, atol=1e-3) | (lengths == 0)).all()
-    return [vectors.near(word, 3, 0.5) for word in vectors.words]
+    return [vectors.find_nearest(word, 3, 0.5) for word in vectors.words]
 
 
 def _lists(path: Path) -> object:
     lists = _read_lists(path)
-    return _texts({word: list(lists.near(word, 3, 0.5)) for word in lists.words})
+    return _texts({word: list(lists.find_nearest(word, 3, 0.5)) for word in lists.words})
 
 
 def _attacked(path: Path) -> object:
-    documents = read_attacked(path)
+    documents = read_adversarial_documents(path)
     for one in documents:
         _names_are_ids(*one.queries, *([one.docno] if one.docno else []))
-        assert {len(one.before), len(one.after)} <= {0, len(one.queries)}
+        assert {len(one.ranks_before), len(one.ranks_after)} <= {0, len(one.queries)}
     with tempfile.TemporaryDirectory() as folder:
-        write_attacked(documents, Path(folder) / "again")
-        assert read_attacked(Path(folder) / "again") == documents
+        write_adversarial_documents(documents, Path(folder) / "again")
+        assert read_adversarial_documents(Path(folder) / "again") == documents
     return _texts(documents)
 
 
 def _synonyms(path: Path) -> object:
-    source = Listed(str(path))
-    found = {word: source.of(word) for word in ("boat", "one", "ones", "Boat")}
+    source = ListedSynonyms(str(path))
+    found = {word: source.lookup(word) for word in ("boat", "one", "ones", "Boat")}
     assert all(word.lower() not in others for word, others in found.items())
     return _texts(found)
-
-
-def _weights(path: Path) -> object:
-    read = read_gguf(path)
-    assert all(np.isfinite(tensor).all() for tensor in read.tensors.values())
-    return read.settings, {name: tensor.tolist() for name, tensor in read.tensors.items()}
 
 
 def _wordnet(folder: Path) -> object:
     words = read_wordnet.__wrapped__(folder)
     return {
-        (pos, key): words.synonyms(key.decode("utf-8", "replace"), pos)
+        (pos, key): words.find_synonyms(key.decode("utf-8", "replace"), pos)
         for pos in words.index
         for key in words.index[pos]
     }
@@ -167,14 +161,14 @@ def _competition(folder: Path) -> object:
     _names_are_ids(
         *race.queries, *(author for matches in race.rounds.values() for docs in matches.values() for author in docs)
     )
-    assert any(len(race.matches(qid)) > 1 for qid in race.queries)
+    assert any(len(race.get_contested_rounds(qid)) > 1 for qid in race.queries)
     return _texts((race.queries, race.rounds, race.grades))
 
 
 def _evaluated(folder: Path) -> object:
     """What is read can be counted, by the library that believes what it is given."""
     qrels, (run, _) = read_qrels(_there(folder / "qrels")), read_run_and_tag(_there(folder / "run"))
-    values = Evaluator(MEASURES, qrels).per_query(run)
+    values = Evaluator(MEASURES, qrels).evaluate(run)
     assert all(math.isfinite(value) and 0 <= value <= 1 for row in values.values() for value in row.values())
     return values
 
@@ -184,11 +178,11 @@ def _there(path: Path) -> Path:
 
 
 FLAGS = {
-    "data": Flag("a text"),
-    "ranker": Flag("a text", several=True),
-    "depth": Flag("a whole number"),
-    "seed": Flag("a whole number"),
-    "keep-going": Flag("true or false"),
+    "data": FlagType("a text"),
+    "ranker": FlagType("a text", repeatable=True),
+    "depth": FlagType("a whole number"),
+    "seed": FlagType("a whole number"),
+    "keep-going": FlagType("true or false"),
 }
 
 TARGETS = {
@@ -199,7 +193,9 @@ TARGETS = {
         Target("corpus", grammars.corpus, _corpus, "corpus.jsonl"),
         Target("queries", grammars.queries, lambda path: _with_ids(read_queries(path)), "queries.jsonl"),
         Target("variants", grammars.variants, lambda path: _with_ids(read_variants(path)), "variants.jsonl"),
-        Target("crossed pairs", grammars.crossed_pairs, lambda path: _texts(list(read_crossed(path))), "pairs.jsonl"),
+        Target(
+            "crossed pairs", grammars.crossed_pairs, lambda path: _texts(list(read_crossed_pairs(path))), "pairs.jsonl"
+        ),
         Target("pairs", grammars.own_pairs, lambda path: _texts(list(read_pairs(path))), "pairs.jsonl"),
         Target("own pairs", grammars.own_pairs, lambda path: _texts(list(read_expectations(path))), "pairs.jsonl"),
         Target("attacked documents", grammars.attacked, _attacked, "attacked.jsonl"),
@@ -208,15 +204,13 @@ TARGETS = {
         Target("topics in SGML", grammars.topics_sgml, lambda path: _with_ids(read_topics(path)), "topics.txt"),
         Target("topics in XML", grammars.topics_xml, lambda path: _with_ids(read_topics(path)), "topics.xml"),
         Target("scores", grammars.scores, _scores, "scores.csv"),
-        Target("kinds of queries", grammars.kinds, lambda path: _texts(read_rows(path)), "kinds.tsv"),
+        Target("kinds of queries", grammars.kinds, lambda path: _texts(read_query_type_rows(path)), "kinds.tsv"),
         Target("letor", grammars.letor, _letor, "train.txt"),
         Target("vectors", grammars.vectors, _vectors, "vectors.txt"),
         Target("vectors of neighbours", grammars.vectors, _near, "vectors.txt"),
         Target("lists of neighbours", grammars.neighbour_lists, _lists, "neighbours.json"),
         Target("thesaurus", grammars.thesaurus, lambda path: _texts(read_thesaurus(path)), "thesaurus.txt"),
-        Target("pairs of words", grammars.word_pairs, lambda path: counterfitting.read_pairs(path), "pairs.txt"),
         Target("own synonyms", grammars.own_synonyms, _synonyms, "synonyms.tsv"),
-        Target("weights", grammars.weights, _weights, "weights.gguf", text=False),
         Target("misspellings", grammars.misspellings, lambda path: _texts(read_misspellings(path)), "misspellings.txt"),
         Target("wordnet", grammars.wordnet, _wordnet, text=False),
         Target("folder", grammars.folder, _folder),
@@ -224,6 +218,8 @@ TARGETS = {
         Target("judged run", grammars.judged_run, _evaluated),
         Target("rules", grammars.rules, read_rules, "rules.toml", text=False),
         Target("settings", grammars.settings, lambda path: read_settings(path, FLAGS), "shaketable.toml", text=False),
-        Target("JSON", grammars.neighbour_lists, of_text(lambda text: parsed(text, Path("x"))), "x.json", text=False),
+        Target(
+            "JSON", grammars.neighbour_lists, of_text(lambda text: parse_json(text, Path("x"))), "x.json", text=False
+        ),
     )
 }

@@ -9,6 +9,8 @@ import pytest
 from tests.fuzz.cases import Target, files_of, outcome
 from tests.fuzz.targets import TARGETS
 
+pytestmark = pytest.mark.slow
+
 CASES = 250
 
 
@@ -26,7 +28,7 @@ def test_cases_are_distinct_and_always_the_same(target: Target) -> None:
 
 
 def test_a_reader_that_hangs_crashes_or_babbles_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shaketable.errors import ShaketableError
+    from shaketable.core.errors import ShaketableError
     from tests.fuzz import cases, grammars
 
     def spin(path: Path) -> None:

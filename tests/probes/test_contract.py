@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import pytest
 
-from shaketable.data.sample import read_sample
-from shaketable.probes.ground import Ground
-from shaketable.probes.suite import chosen, name
-from shaketable.registry import PROBES
+from shaketable.core.registries import PROBES
+from shaketable.datasets.sample import read_sample
+from shaketable.nlp.analyzer import Analyzer
+from shaketable.nlp.parser import open_parser
+from shaketable.probes.context import ProbeContext
+from shaketable.probes.suite import format_probe_name, select_probes
 from shaketable.testing import check_probe
-from shaketable.text.language import language_tool
-from shaketable.text.tokens import Tokenizer
 
 
 @pytest.fixture(scope="module")
-def ground() -> Ground:
+def context() -> ProbeContext:
     collection = read_sample()
-    return Ground(collection, collection.splits["test"][:8], language_tool("light"), Tokenizer(), documents=60)
+    return ProbeContext(collection, collection.splits["test"][:8], open_parser("light"), Analyzer(), max_documents=60)
 
 
-@pytest.mark.parametrize("probe", chosen(), ids=name)
-def test_it_keeps_the_contract(probe, ground):
-    check_probe(probe, ground)
+@pytest.mark.parametrize("probe", select_probes(), ids=format_probe_name)
+def test_it_keeps_the_contract(probe, context):
+    check_probe(probe, context)
 
 
 def test_every_row_of_the_catalogue_is_in_the_suite():
-    specs = {PROBES.spec(probe).partition("(")[0] for probe in chosen()}
-    assert specs == set(PROBES.own) - {"pairs"}
+    specs = {PROBES.spec(probe).partition("(")[0] for probe in select_probes()}
+    assert specs == set(PROBES.builtin_rows) - {"pairs"}
 
 
-def test_of_the_judged_documents_as_many_are_drawn_as_asked_for(ground):
-    assert sum(map(len, ground.drawn.values())) == 60
-    assert all(set(docs) <= set(ground.judged[qid]) for qid, docs in ground.drawn.items())
+def test_of_the_judged_documents_as_many_are_drawn_as_asked_for(context):
+    assert sum(map(len, context.sampled_documents.values())) == 60
+    assert all(set(docs) <= set(context.judged_documents[qid]) for qid, docs in context.sampled_documents.items())

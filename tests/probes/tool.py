@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from shaketable.data.corpus import MemoryCorpus
-from shaketable.probes.ground import Ground
-from shaketable.text.language import Parsed, Span, Token
-from shaketable.text.tokens import Tokenizer
-from shaketable.types import Collection, Query
+from shaketable.core.documents import Collection, Query
+from shaketable.datasets.corpus import MemoryCorpus
+from shaketable.nlp.analyzer import Analyzer
+from shaketable.nlp.parser import Parsed, Span, Token
+from shaketable.probes.context import ProbeContext
 
 ARTICLES = {"a", "an", "the"}
 
@@ -44,7 +44,7 @@ def _tag(word: str) -> str:
     return "NUM" if word.isdecimal() else "X" if word.isalnum() else "PUNCT"
 
 
-def ground(language: Any = None, seed: int = 0) -> Ground:
+def context(language: Any = None, seed: int = 0) -> ProbeContext:
     """A ground for probes that bring their own texts."""
     collection = Collection("none", MemoryCorpus({}), {"q": Query("nothing")})
-    return Ground(collection, ["q"], language or Toy(), Tokenizer(), seed)
+    return ProbeContext(collection, ["q"], language or Toy(), Analyzer(), seed)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shaketable.rankers.dialects import VENDORS
+from shaketable.rankers.http.dialects import VENDORS
 from tests.servers import Reply, Server, running
 
 

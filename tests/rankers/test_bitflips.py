@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shaketable.chance import draws_for
-from shaketable.data.corpus import MemoryCorpus
-from shaketable.errors import Damaged
-from shaketable.index.inverted import open_index
-from shaketable.rankers.ltr import FittedModel, Linear, Trees
-from shaketable.rankers.nets.shapes import BertShape, KNRMShape
-from shaketable.rankers.saved import Saved
-from shaketable.text.tokens import Tokenizer
-from shaketable.types import Collection, Doc, Query
+from shaketable.core.documents import Collection, Doc, Query
+from shaketable.core.errors import Damaged
+from shaketable.core.seeding import make_item_rng
+from shaketable.datasets.corpus import MemoryCorpus
+from shaketable.nlp.analyzer import Analyzer
+from shaketable.rankers.ltr import FittedModel, LinearPredictor, TreePredictor
+from shaketable.rankers.neural.shapes import BertShape, KNRMShape
+from shaketable.rankers.saved import SavedModel
+from shaketable.retrieval.inverted_index import open_index
 from tests.toys import WORDS, slates, text
 
 DOCS = MemoryCorpus({f"d{i}": Doc(text(i, 3 + i % 7), title=text(40 + i, 2)) for i in range(20)})
@@ -30,7 +30,7 @@ Look = Callable[[], Any]
 
 def index(home: Path) -> tuple[Path, Look]:
     def look() -> Any:
-        found = open_index(DOCS, Tokenizer())
+        found = open_index(DOCS, Analyzer())
         arrays = (*found.postings, found.cf)
         return list(found.docnos), list(found.terms), [(a.dtype.str, a.tolist()) for a in arrays]
 
@@ -39,27 +39,27 @@ def index(home: Path) -> tuple[Path, Look]:
 
 def vectors(home: Path) -> tuple[Path, Look]:
     pytest.importorskip("torch")
-    from shaketable.rankers.nets.vectors import open_shelf
+    from shaketable.rankers.neural.vectors import open_vector_store
 
     def encode(texts: list[str]) -> list[Any]:
         return [np.array([[len(text), text.count("a"), text.count("e")]], np.float32) for text in texts]
 
     def look() -> Any:
-        shelf = open_shelf(DOCS, "toy", encode)
+        shelf = open_vector_store(DOCS, "toy", encode)
         return shelf.search(np.eye(3, dtype=np.float32), 20), [shelf.find(doc.text) for doc in DOCS.values()]
 
     return home / "vectors", look
 
 
 def scored(folder: Path) -> tuple[Path, Look]:
-    return folder, lambda: [s.tolist() for s in Saved(str(folder)).open(COLLECTION).score(slates())]
+    return folder, lambda: [s.tolist() for s in SavedModel(str(folder)).open(COLLECTION).score(slates())]
 
 
 NAMES = ("bm25(document)", "dl(document)")
 
 
 def linear(home: Path) -> tuple[Path, Look]:
-    FittedModel(Linear((1 / 3, -0.25)), NAMES, learner="ranksvm", card={"seed": 1}).save(home / "linear")
+    FittedModel(LinearPredictor((1 / 3, -0.25)), NAMES, learner="ranksvm", card={"seed": 1}).save(home / "linear")
     return scored(home / "linear")
 
 
@@ -68,29 +68,29 @@ def trees(home: Path) -> tuple[Path, Look]:
     rows = np.random.default_rng(0).random((60, 2))
     params = {"objective": "regression", "verbosity": -1, "num_leaves": 4, "min_data_in_leaf": 5}
     booster = lightgbm.train(params, lightgbm.Dataset(rows, rows[:, 0] > rows[:, 1]), 2)
-    FittedModel(Trees(booster.model_to_string()), NAMES, learner="gbrt").save(home / "trees")
+    FittedModel(TreePredictor(booster.model_to_string()), NAMES, learner="gbrt").save(home / "trees")
     return scored(home / "trees")
 
 
 def words(home: Path) -> tuple[Path, Look]:
     torch = pytest.importorskip("torch")
-    from shaketable.rankers.nets import knrm
-    from shaketable.rankers.nets.saving import FittedNet
-    from shaketable.rankers.nets.words import Vocabulary
+    from shaketable.rankers.neural import knrm
+    from shaketable.rankers.neural.saving import FittedNet
+    from shaketable.rankers.neural.words import Vocabulary
 
     torch.manual_seed(0)
-    net = knrm.KNRM(Vocabulary(tuple(WORDS), Tokenizer(stemmer="none")), 4, KNRMShape())
+    net = knrm.KNRM(Vocabulary(tuple(WORDS), Analyzer(stemmer="none")), 4, KNRMShape())
     FittedNet(net, {"seed": 1}).save(home / "knrm")
     return scored(home / "knrm")
 
 
 def encoder(home: Path) -> tuple[Path, Look]:
     pytest.importorskip("torch")
-    from shaketable.rankers.nets.bert import CrossEncoder
-    from shaketable.rankers.nets.saving import FittedNet
-    from tests.rankers.nets import tiny
+    from shaketable.rankers.neural.bert import CrossEncoder
+    from shaketable.rankers.neural.saving import FittedNet
+    from tests.rankers.neural import tiny
 
-    FittedNet(CrossEncoder.pretrained(str(tiny.bert(home / "tiny")), BertShape(max_length=32)), {"seed": 1}).save(
+    FittedNet(CrossEncoder.from_checkpoint(str(tiny.bert(home / "tiny")), BertShape(max_length=32)), {"seed": 1}).save(
         home / "bert"
     )
     return scored(home / "bert")
@@ -121,11 +121,11 @@ def test_a_flipped_bit_never_changes_a_result(home, monkeypatch, make, flips):
     expected = look()
     outcomes: Counter[str] = Counter()
     for number in range(flips):
-        draws = draws_for(0, "flip", make.__name__, number)
-        path = draws.choice(sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size))
+        rng = make_item_rng(0, "flip", make.__name__, number)
+        path = rng.choice(sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size))
         whole = path.read_bytes()
         content = bytearray(whole)
-        content[draws.below(len(content))] ^= 1 << draws.below(8)
+        content[rng.randbelow(len(content))] ^= 1 << rng.randbelow(8)
         path.write_bytes(content)
         try:
             assert look() == expected, f"flip {number}, in {path.name}"

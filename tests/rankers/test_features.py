@@ -7,15 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from shaketable.errors import UnknownName
+from shaketable.core.documents import Collection, Doc, Slate
+from shaketable.core.errors import UnknownName
+from shaketable.nlp.analyzer import Analyzer
 from shaketable.rankers import features
-from shaketable.rankers.features import FEATURES, FIELDS, NAMES, Extractor
+from shaketable.rankers.features import DEFAULT_COLUMNS, FEATURES, FIELDS, FeatureExtractor
 from shaketable.rankers.lexical import BM25, QL, QLJM
-from shaketable.text.tokens import Tokenizer
-from shaketable.types import Collection, Doc, Slate
 from tests.toys import slates, text
 
-PLAIN = Tokenizer(stopwords="none", stemmer="none")
+PLAIN = Analyzer(stopwords="none", stemmer="none")
 
 
 class Corpus(dict):
@@ -32,18 +32,18 @@ DOCS = Corpus(
 
 @pytest.fixture
 def extractor():
-    return Extractor.open(DOCS, PLAIN)
+    return FeatureExtractor.open(DOCS, PLAIN)
 
 
 def row_of(extractor, query, doc):
-    return dict(zip(extractor.names, extractor.rows([Slate(query, (doc,))])[0].tolist(), strict=True))
+    return dict(zip(extractor.feature_names, extractor.extract([Slate(query, (doc,))])[0].tolist(), strict=True))
 
 
 def test_there_are_28():
-    assert len(NAMES) == 28
+    assert len(DEFAULT_COLUMNS) == 28
     assert len(FEATURES) == 7
     assert len(FIELDS) == 4
-    assert NAMES[:4] == ("tf(title)", "tf(url)", "tf(body)", "tf(document)")
+    assert DEFAULT_COLUMNS[:4] == ("tf(title)", "tf(url)", "tf(body)", "tf(document)")
 
 
 def test_title_features_by_hand(extractor):
@@ -89,7 +89,7 @@ def test_an_empty_field_and_an_unknown_word_give_zeros(extractor):
 
 def test_a_word_that_is_asked_twice_counts_twice_in_ql_and_once_elsewhere(extractor):
     once, twice = row_of(extractor, "boat", DOCS["d1"]), row_of(extractor, "boat boat", DOCS["d1"])
-    for name in NAMES:
+    for name in DEFAULT_COLUMNS:
         factor = 2 if name.startswith("ql") else 1
         assert twice[name] == pytest.approx(factor * once[name])
 
@@ -113,33 +113,35 @@ def test_scores_are_those_of_the_rankers(feature, ranker):
     docs = Corpus({f"d{i}": Doc(text(i, 5 + i)) for i in range(30)})
     asked = [Slate(" ".join(dict.fromkeys(slate.query.split())), slate.docs) for slate in slates()]
     ranked = ranker.open(Collection("toy", docs, {})).score(asked)
-    rows = Extractor.open(docs, Tokenizer(), [f"{feature}(document)"]).rows(asked)
+    rows = FeatureExtractor.open(docs, Analyzer(), [f"{feature}(document)"]).extract(asked)
     np.testing.assert_allclose(rows[:, 0], np.concatenate(ranked), rtol=1e-12)
 
 
 def test_rows_do_not_depend_on_what_they_come_with(extractor, monkeypatch):
     asked = [*slates(), Slate("oak", ()), Slate("", (Doc("oak"),)), Slate("boat red", tuple(DOCS.values()))]
-    together = extractor.rows(asked)
-    alone = [extractor.rows([Slate(slate.query, (doc,))]) for slate in asked for doc in slate.docs]
+    together = extractor.extract(asked)
+    alone = [extractor.extract([Slate(slate.query, (doc,))]) for slate in asked for doc in slate.docs]
     assert (together == np.concatenate(alone)).all()
-    monkeypatch.setattr(features, "BLOCK", 7)
-    assert (together == extractor.rows(asked)).all()
-    assert extractor.rows([]).shape == (0, 28)
+    monkeypatch.setattr(features, "MAX_PAIRS_PER_BLOCK", 7)
+    assert (together == extractor.extract(asked)).all()
+    assert extractor.extract([]).shape == (0, 28)
 
 
 def test_a_full_reader_starts_anew_and_gives_the_same(extractor):
-    forgetful = Extractor(extractor.names, extractor.fields, features.Reader(PLAIN, limit=2))
+    forgetful = FeatureExtractor(
+        extractor.feature_names, extractor.field_indexes, features.TermReader(PLAIN, max_terms=2)
+    )
     asked = [*slates(), Slate("boat red", tuple(DOCS.values()))]
     for slate in asked:
-        assert (forgetful.rows([slate]) == extractor.rows([slate])).all()
+        assert (forgetful.extract([slate]) == extractor.extract([slate])).all()
 
 
 def test_columns_can_be_chosen(extractor):
-    few = Extractor.open(DOCS, PLAIN, ["dl(url)", "tf(title)"])
-    assert list(few.fields) == ["title", "url"]
+    few = FeatureExtractor.open(DOCS, PLAIN, ["dl(url)", "tf(title)"])
+    assert list(few.field_indexes) == ["title", "url"]
     slate = Slate("boat", tuple(DOCS.values()))
-    every = dict(zip(extractor.names, extractor.rows([slate]).T.tolist(), strict=True))
-    assert few.rows([slate]).T.tolist() == [every["dl(url)"], every["tf(title)"]]
+    every = dict(zip(extractor.feature_names, extractor.extract([slate]).T.tolist(), strict=True))
+    assert few.extract([slate]).T.tolist() == [every["dl(url)"], every["tf(title)"]]
     assert few.fingerprint != extractor.fingerprint
     with pytest.raises(UnknownName, match=r"no feature is called 'tf\(titel\)'; did you mean tf\(title\)"):
-        Extractor.open(DOCS, PLAIN, ["tf(titel)"])
+        FeatureExtractor.open(DOCS, PLAIN, ["tf(titel)"])

@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from shaketable.errors import BadInput
-from shaketable.rankers.feedback import RM3, Feedback
+from shaketable.core.documents import Collection, Doc, Slate, fingerprint
+from shaketable.core.errors import BadInput
+from shaketable.core.registries import RANKERS
+from shaketable.rankers.feedback import RM3, FeedbackExpansion
 from shaketable.rankers.lexical import BM25, QL, QLJM, Lexical
-from shaketable.registry import RANKERS
-from shaketable.types import Collection, Doc, Slate, fingerprint
 
 TEXTS = {
     "d1": "cat cat purr whisker",
@@ -33,7 +33,7 @@ def toy() -> Collection:
 
 def expansion(model: RM3, query: str) -> dict[str, float]:
     base = model.base.open(toy())
-    bags = Feedback(model, base, toy().docs).bags([query])
+    bags = FeedbackExpansion(model, base, toy().docs).make_bags([query])
     return {base.scorer.index.terms[t]: w for t, w in zip(bags.terms, bags.counts, strict=True)}
 
 
@@ -74,7 +74,7 @@ def test_scores_below_zero_lend_no_words_unless_all_are() -> None:
     model = RM3(base=BM25(idf="robertson"), original=0.0)  # "cat" is in more than half of the documents
     base = model.base.open(collection)
     assert max(base.search(["cat"], 9)[0].values()) < 0
-    bags = Feedback(model, base, texts).bags(["cat"])
+    bags = FeedbackExpansion(model, base, texts).make_bags(["cat"])
     weights = {base.scorer.index.terms[t]: w for t, w in zip(bags.terms, bags.counts, strict=True)}
     # alike: cat 2/4 + 1/2 + 1/2 + 1/2, whisker 1/4 + 1/2, dog 1/2, sea 1/2, purr 1/4, of 4
     assert weights == {

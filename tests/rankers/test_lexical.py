@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shaketable.errors import BadInput
-from shaketable.index import kernels
+from shaketable.core.documents import Collection, Doc, Slate, fingerprint, rank_docnos
+from shaketable.core.errors import BadInput
+from shaketable.core.registries import RANKERS
 from shaketable.rankers.lexical import BM25, QL, QLJM, Lexical, LexicalRanker
-from shaketable.registry import RANKERS
-from shaketable.types import Collection, Doc, Slate, fingerprint, ranking
+from shaketable.retrieval import kernels
 
 MODELS = [BM25(), BM25(0.0), BM25(0.9, 0.4), BM25(idf="robertson"), QL(), QL(mu=3), QLJM(), QLJM(0.7)]
 BOATS = {"d1": "red boat red", "d2": "blue boat", "d3": "green sea, sea, sea"}
@@ -50,7 +50,7 @@ def zipf(seed: int, count: int, words: int, vocabulary: int = 400) -> list[str]:
 
 def by_the_book(model: Lexical, texts: list[str], query: str, text: str) -> float:
     """The formulas as papers print them, from word lists."""
-    words = model.tokenizer
+    words = model.analyzer
     bags = [Counter(words(t)) for t in texts]
     cf = sum(bags, Counter())
     N, C = len(texts), max(1, cf.total())
@@ -136,9 +136,9 @@ def test_search_is_scoring_and_sorting(
     for query, scores, run in zip(queries, scored, found, strict=True):
         expected = [by_the_book(model, list(texts.values()), query, text) for text in every]
         assert scores == pytest.approx(expected, rel=1e-9, abs=1e-12)
-        words = set(model.tokenizer(query))
-        whole = {d: s for d, s in zip(texts, scores, strict=False) if words & set(model.tokenizer(texts[d]))}
-        best = ranking(whole)[:k]
+        words = set(model.analyzer(query))
+        whole = {d: s for d, s in zip(texts, scores, strict=False) if words & set(model.analyzer(texts[d]))}
+        best = rank_docnos(whole)[:k]
         assert list(run) == best
         assert list(run.values()) == [whole[docno] for docno in best]
 
@@ -146,7 +146,7 @@ def test_search_is_scoring_and_sorting(
 @pytest.mark.parametrize("model", MODELS)
 def test_what_is_skipped_would_not_have_been_found(model: Lexical) -> None:
     """A collection large enough for several windows and every way through the search, with many ties."""
-    texts = {f"d{i}": text for i, text in enumerate(zipf(1, 3 * kernels.WINDOW, 20))}
+    texts = {f"d{i}": text for i, text in enumerate(zipf(1, 3 * kernels.WINDOW_DOCUMENTS, 20))}
     queries = [*zipf(2, 12, 8), "w0 w1 w2 w3", "w399 w0", "w0 w0 w0 w1", "w5"]
     ranker = plain(model).open(collection(texts))
     scored = ranker.score([Slate(query, tuple(map(Doc, texts.values()))) for query in queries])
@@ -154,7 +154,7 @@ def test_what_is_skipped_would_not_have_been_found(model: Lexical) -> None:
     for k in (1, 5, 40, 5000, 50_000):
         for query, scores, run in zip(queries, scored, ranker.search(queries, k), strict=True):
             whole = {d: float(s) for d, s in zip(texts, scores, strict=True) if not words[d].isdisjoint(query.split())}
-            assert list(run.items()) == [(docno, whole[docno]) for docno in ranking(whole)[:k]]
+            assert list(run.items()) == [(docno, whole[docno]) for docno in rank_docnos(whole)[:k]]
 
 
 @pytest.mark.parametrize("model", [BM25(), QL(), QLJM()])
@@ -165,7 +165,7 @@ def test_batches_and_threads_change_nothing(model: Lexical, monkeypatch: pytest.
     together = ranker.search(queries, 20)
     assert [ranker.search([query], 20)[0] for query in queries] == together
     for threads in (1, 3, 7):
-        monkeypatch.setattr(kernels, "THREADS", threads)
+        monkeypatch.setattr(kernels, "NUMBA_THREADS", threads)
         assert ranker.search(queries, 20) == together
     slates = [
         Slate(query, tuple(Doc(texts[docno]) for docno in run)) for query, run in zip(queries, together, strict=True)
@@ -244,7 +244,7 @@ def test_k_is_checked() -> None:
 
 def test_listing_loads_no_numba() -> None:
     code = (
-        "from shaketable.registry import RANKERS; import sys;"
+        "from shaketable.core.registries import RANKERS; import sys;"
         "[RANKERS.summary(name) for name in ('bm25', 'ql', 'ql_jm', 'rm3')];"
         "sys.exit(len({'numba', 'Stemmer', 'scipy', 'pandas'} & set(sys.modules)))"
     )

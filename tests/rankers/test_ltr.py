@@ -10,14 +10,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shaketable.data.letor import Letor
-from shaketable.errors import BadInput, Damaged, MissingExtra
-from shaketable.files import read_sealed, sealed
-from shaketable.rankers.features import NAMES
-from shaketable.rankers.ltr import FittedModel, Linear, Trees, read_model
-from shaketable.rankers.saved import Saved
+from shaketable.core.documents import Collection, Doc, Query, Slate
+from shaketable.core.errors import BadInput, Damaged, MissingExtra
+from shaketable.datasets.letor import Letor
+from shaketable.files.checksums import read_sealed_json, seal_json
+from shaketable.rankers.features import DEFAULT_COLUMNS
+from shaketable.rankers.ltr import FittedModel, LinearPredictor, TreePredictor, read_model
+from shaketable.rankers.saved import SavedModel
 from shaketable.testing import check_model, check_ranker
-from shaketable.types import Collection, Doc, Query, Slate
 from tests.toys import slates, text
 
 
@@ -31,7 +31,7 @@ def collection():
     return Collection("toy", docs, {"q1": Query("oak elm"), "q2": Query("pine"), "q3": Query("yew fir")})
 
 
-BM25_AND_LENGTH = FittedModel(Linear((1.0, -0.5)), ("bm25(document)", "dl(document)"), learner="ranksvm")
+BM25_AND_LENGTH = FittedModel(LinearPredictor((1.0, -0.5)), ("bm25(document)", "dl(document)"), learner="ranksvm")
 
 
 @pytest.fixture
@@ -41,13 +41,13 @@ def trees():
     features = rng.random((200, 2))
     params = {"objective": "regression", "verbosity": -1, "num_leaves": 4}
     booster = lightgbm.train(params, lightgbm.Dataset(features, features[:, 0] > features[:, 1]), 5)
-    return Trees(booster.model_to_string()), features, booster.predict(features)
+    return TreePredictor(booster.model_to_string()), features, booster.predict(features)
 
 
 def test_a_list_is_normalised_before_it_is_scored(collection):
     ranker = BM25_AND_LENGTH.open(collection)
     slate = Slate("oak elm", tuple(collection.docs.values()))
-    raw = ranker.features([slate])
+    raw = ranker.extract_features([slate])
     scaled = (raw - raw.min(axis=0)) / (raw.max(axis=0) - raw.min(axis=0))
     np.testing.assert_allclose(ranker.score([slate])[0], scaled[:, 0] - 0.5 * scaled[:, 1], rtol=1e-12)
     assert not ranker.pointwise
@@ -56,7 +56,7 @@ def test_a_list_is_normalised_before_it_is_scored(collection):
 def test_without_normalisation_it_is_pointwise(collection):
     ranker = replace(BM25_AND_LENGTH, normalisation="none").open(collection)
     slate = Slate("oak elm", tuple(collection.docs.values()))
-    raw = ranker.features([slate])
+    raw = ranker.extract_features([slate])
     np.testing.assert_allclose(ranker.score([slate])[0], raw[:, 0] - 0.5 * raw[:, 1], rtol=1e-12)
     assert ranker.pointwise
     check_ranker(ranker, slates())
@@ -65,7 +65,7 @@ def test_without_normalisation_it_is_pointwise(collection):
 def test_it_keeps_the_contract_of_models(collection, tmp_path):
     check_ranker(BM25_AND_LENGTH.open(collection))
     BM25_AND_LENGTH.save(tmp_path / "model")
-    check_model(Saved(str(tmp_path / "model")), collection)
+    check_model(SavedModel(str(tmp_path / "model")), collection)
 
 
 def test_features_of_a_text_are_computed_once(collection, monkeypatch):
@@ -73,9 +73,9 @@ def test_features_of_a_text_are_computed_once(collection, monkeypatch):
     docs = tuple(collection.docs.values())
     first = ranker.score([Slate("oak", docs), Slate("elm", docs[:3])])
     asked = []
-    compute = type(ranker.extractor).rows
+    compute = type(ranker.extractor).extract
     monkeypatch.setattr(
-        type(ranker.extractor), "rows", lambda self, slates: asked.extend(slates) or compute(self, slates)
+        type(ranker.extractor), "extract", lambda self, slates: asked.extend(slates) or compute(self, slates)
     )
     changed = (*docs[:4], Doc("oak oak oak"), *docs[5:])
     again = ranker.score([Slate("oak", docs), Slate("elm", docs[:3])])
@@ -95,15 +95,15 @@ def test_trees_predict_as_lightgbm_does(trees):
 def test_a_linear_score_does_not_depend_on_the_other_rows():
     rng = np.random.default_rng(0)
     features, weights = rng.random((301, 136)).astype(np.float32), tuple(rng.normal(size=136).tolist())
-    together = Linear(weights).predict(features)
-    assert all(Linear(weights).predict(features[i : i + 1])[0] == together[i] for i in range(301))
+    together = LinearPredictor(weights).predict(features)
+    assert all(LinearPredictor(weights).predict(features[i : i + 1])[0] == together[i] for i in range(301))
 
 
 def test_feature_rows_are_scored(trees):
     predictor, features, expected = trees
     data = Letor(features, np.zeros(200, np.int64), np.array([0, 200]), ("q",), tuple(map(str, range(200))))
-    assert (FittedModel(predictor, normalisation="none").scores(data) == expected).all()
-    assert FittedModel(predictor).scores(data).shape == (200,)
+    assert (FittedModel(predictor, normalisation="none").score_letor(data) == expected).all()
+    assert FittedModel(predictor).score_letor(data).shape == (200,)
 
 
 def test_other_features_are_refused():
@@ -113,27 +113,29 @@ def test_other_features_are_refused():
         )
 
     model = BM25_AND_LENGTH
-    assert model.scores(data()).tolist() == [0.0]
+    assert model.score_letor(data()).tolist() == [0.0]
     with pytest.raises(BadInput, match=r"x\.txt: there are 3 features, ranksvm was learned on 2"):
-        model.scores(data(dims=3))
+        model.score_letor(data(dims=3))
     with pytest.raises(BadInput, match=r"feature 2 is tf\(url\) where ranksvm reads dl\(document\)"):
-        model.scores(data("bm25(document)", "tf(url)"))
+        model.score_letor(data("bm25(document)", "tf(url)"))
 
 
 def test_a_model_of_unnamed_columns_ranks_no_texts(collection):
     with pytest.raises(BadInput, match="46 columns of a LETOR file that nobody named"):
-        FittedModel(Linear((1.0,) * 46), learner="ranksvm").open(collection)
+        FittedModel(LinearPredictor((1.0,) * 46), learner="ranksvm").open(collection)
 
 
 def test_names_must_fit_the_weights():
     with pytest.raises(BadInput, match="names 28 features and has learned from 2"):
-        FittedModel(Linear((1.0, 2.0)), NAMES)
+        FittedModel(LinearPredictor((1.0, 2.0)), DEFAULT_COLUMNS)
     with pytest.raises(BadInput, match="normalisation is one of query, none"):
-        FittedModel(Linear((1.0, 2.0)), normalisation="z")
+        FittedModel(LinearPredictor((1.0, 2.0)), normalisation="z")
 
 
 def test_linear_models_come_back_as_they_were(tmp_path):
-    model = replace(BM25_AND_LENGTH, predictor=Linear((1 / 3, -1e-300)), card={"seed": 3, "history": [{"train": 0.5}]})
+    model = replace(
+        BM25_AND_LENGTH, predictor=LinearPredictor((1 / 3, -1e-300)), card={"seed": 3, "history": [{"train": 0.5}]}
+    )
     model.save(tmp_path / "deep" / "model")
     again = read_model(tmp_path / "deep" / "model")
     assert again == model
@@ -157,8 +159,8 @@ def test_trees_come_back_as_they_were(tmp_path, trees):
 def test_fingerprints_tell_what_scores_depend_on(collection):
     model = BM25_AND_LENGTH
     others = [
-        replace(model, predictor=Linear((1.0, -0.25))),
-        replace(model, names=("bm25(title)", "dl(document)")),
+        replace(model, predictor=LinearPredictor((1.0, -0.25))),
+        replace(model, feature_names=("bm25(title)", "dl(document)")),
         replace(model, normalisation="none"),
     ]
     assert len({m.fingerprint for m in [model, *others]}) == 4
@@ -185,9 +187,9 @@ def test_a_folder_that_makes_no_sense_is_refused(tmp_path, change, complaint):
     """Even if its checksum is right."""
     BM25_AND_LENGTH.save(tmp_path / "model")
     path = tmp_path / "model" / "model.json"
-    about = read_sealed(path)
+    about = read_sealed_json(path)
     change(about)
-    path.write_text(sealed(about))
+    path.write_text(seal_json(about))
     with pytest.raises(BadInput, match=complaint):
         read_model(tmp_path / "model")
 
@@ -197,7 +199,7 @@ def test_a_weight_that_was_changed_by_hand_is_refused(tmp_path, collection):
     path = tmp_path / "model" / "model.json"
     path.write_text(path.read_text().replace("-0.5", "-0.6"))
     with pytest.raises(Damaged, match=r"changed by hand; train the model again, or copy it again"):
-        Saved(str(tmp_path / "model")).open(collection)
+        SavedModel(str(tmp_path / "model")).open(collection)
 
 
 def test_a_folder_may_be_written_down_in_another_way(tmp_path):
@@ -210,7 +212,7 @@ def test_a_folder_may_be_written_down_in_another_way(tmp_path):
 
 def test_other_folders_are_refused(tmp_path, collection):
     with pytest.raises(BadInput, match=r"holds no saved model: it has no model\.json"):
-        Saved(str(tmp_path)).open(collection)
+        SavedModel(str(tmp_path)).open(collection)
     (tmp_path / "model.json").write_text("[")
     with pytest.raises(Damaged, match="is not JSON that can be read"):
         read_model(tmp_path)
@@ -240,7 +242,7 @@ def test_without_lightgbm_trees_name_their_extra(tmp_path, trees, monkeypatch):
 
 def test_an_opened_folder_is_called_by_its_path(tmp_path, collection):
     BM25_AND_LENGTH.save(tmp_path / "model")
-    ranker = Saved(str(tmp_path / "model")).open(collection)
+    ranker = SavedModel(str(tmp_path / "model")).open(collection)
     assert ranker.name == str(tmp_path / "model")
     slate = Slate("oak", tuple(collection.docs.values()))
     assert (ranker.score([slate])[0] == BM25_AND_LENGTH.open(collection).score([slate])[0]).all()

@@ -13,12 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shaketable.errors import BadInput, RankerFailed
-from shaketable.rankers.python import Python, adapt, takes
-from shaketable.registry import RANKERS
-from shaketable.score.road import Road, Traits
-from shaketable.testing import SLATES, check_ranker
-from shaketable.types import Collection, Doc, Slate
+from shaketable.core.documents import Collection, Doc, Slate
+from shaketable.core.errors import BadInput, RankerFailed
+from shaketable.core.registries import RANKERS
+from shaketable.rankers.python import PythonObject, accepts_arguments, adapt
+from shaketable.scoring.engine import ScoringEngine
+from shaketable.scoring.traits import RankerTraits
+from shaketable.testing import SAMPLE_SLATES, check_ranker
 from tests.toys import Normalised, Overlap
 
 NOWHERE = Collection("empty", {}, {})
@@ -28,7 +29,7 @@ def worth(query: str, text: str) -> float:
     return len(set(query.split()) & set(text.split())) / (1 + len(text))
 
 
-EXPECTED = [[worth(slate.query, doc.text) for doc in slate.docs] for slate in SLATES]
+EXPECTED = [[worth(slate.query, doc.text) for doc in slate.docs] for slate in SAMPLE_SLATES]
 
 
 def function(query: str, texts: list[str]) -> list[float]:
@@ -99,7 +100,7 @@ THINGS = [function, Calling(), Calling, Nameless(), Nameless, CrossEncoder(), Sc
 @pytest.mark.parametrize("thing", [*THINGS, Overlap(), Overlap, Model()])
 def test_each_shape_scores_the_same(thing):
     ranker = adapt(thing, NOWHERE, "mine")
-    for scores, expected in zip(ranker.score(SLATES), EXPECTED, strict=True):
+    for scores, expected in zip(ranker.score(SAMPLE_SLATES), EXPECTED, strict=True):
         assert scores == pytest.approx(expected, abs=1e-7)
     check_ranker(ranker)
 
@@ -117,12 +118,14 @@ def test_a_ranker_is_left_as_it_is():
 
 @pytest.mark.parametrize(("thing", "pointwise"), [(function, False), (Transformer(), False), (Reranker(), False)])
 def test_lists_are_not_pointwise_unless_they_say_so(thing, pointwise):
-    assert Traits.of(adapt(thing, NOWHERE, "mine")) == Traits("mine", pointwise, fingerprint=None, cached=True)
+    assert RankerTraits.from_ranker(adapt(thing, NOWHERE, "mine")) == RankerTraits(
+        "mine", pointwise, fingerprint=None, cached=True
+    )
 
 
 def test_pairs_are_pointwise():
-    assert Traits.of(adapt(CrossEncoder(), NOWHERE)).pointwise
-    assert Traits.of(adapt(Scorer(), NOWHERE)).pointwise
+    assert RankerTraits.from_ranker(adapt(CrossEncoder(), NOWHERE)).pointwise
+    assert RankerTraits.from_ranker(adapt(Scorer(), NOWHERE)).pointwise
 
 
 def test_promises_of_a_function_are_kept():
@@ -133,15 +136,15 @@ def test_promises_of_a_function_are_kept():
     promising.fingerprint = "promising 1"
     promising.cached = False
     own = f"{__name__}:test_promises_of_a_function_are_kept.<locals>.promising promising 1"
-    expected = Traits("promising", pointwise=True, fingerprint=own, cached=False)
-    assert Traits.of(adapt(promising, NOWHERE)) == expected
+    expected = RankerTraits("promising", pointwise=True, fingerprint=own, cached=False)
+    assert RankerTraits.from_ranker(adapt(promising, NOWHERE)) == expected
 
 
 def test_a_pair_scorer_is_asked_once_for_all_slates():
     calls = []
     thing = SimpleNamespace(predict=lambda pairs: calls.append(len(pairs)) or [0.0] * len(pairs))
     ranker = adapt(thing, NOWHERE, "mine")
-    shapes = [scores.shape for scores in ranker.score([SLATES[0], Slate("none", ()), SLATES[1]])]
+    shapes = [scores.shape for scores in ranker.score([SAMPLE_SLATES[0], Slate("none", ()), SAMPLE_SLATES[1]])]
     assert (calls, shapes) == ([7], [(4,), (0,), (3,)])
 
 
@@ -166,7 +169,7 @@ def test_a_pair_scorer_is_asked_once_for_all_slates():
 )
 def test_wrong_answers_are_named(thing, said):
     with pytest.raises(RankerFailed, match=said):
-        Road().score(adapt(thing, NOWHERE, "mine"), SLATES)
+        ScoringEngine().score(adapt(thing, NOWHERE, "mine"), SAMPLE_SLATES)
 
 
 @pytest.mark.parametrize("thing", [3, "text", object(), lambda one: one, SimpleNamespace(rank=lambda q: q), None])
@@ -188,7 +191,7 @@ def test_a_class_that_wants_arguments():
 
 @pytest.mark.parametrize(("number", "expected"), [(1, False), (2, True), (3, True), (4, False)])
 def test_takes_counts_arguments(number, expected):
-    assert takes(lambda a, b, c=None, *, d=None: None, number) is expected
+    assert accepts_arguments(lambda a, b, c=None, *, d=None: None, number) is expected
 
 
 @pytest.fixture
@@ -219,7 +222,7 @@ def test_an_attribute_of_an_object_is_found(write):
         "shaketable_deep",
         "class Box:\n    @staticmethod\n    def f(query, texts):\n        return [1.0] * len(texts)\n",
     )
-    assert Python("shaketable_deep:Box.f").open(NOWHERE).score([Slate("q", (Doc("a"),))])[0].tolist() == [1.0]
+    assert PythonObject("shaketable_deep:Box.f").open(NOWHERE).score([Slate("q", (Doc("a"),))])[0].tolist() == [1.0]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +248,7 @@ def test_an_attribute_of_an_object_is_found(write):
 def test_what_cannot_be_found_says_why(write, text, target, said):
     write("shaketable_user", text)
     with pytest.raises(BadInput, match=said):
-        Python(target).open(NOWHERE)
+        PythonObject(target).open(NOWHERE)
 
 
 def test_two_classes_of_one_fingerprint_are_two_rankers():

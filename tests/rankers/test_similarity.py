@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from shaketable.data.corpus import MemoryCorpus
-from shaketable.data.sample import read_sample
-from shaketable.edit.methods import chosen
-from shaketable.edit.paraphrasing import SynSwap
-from shaketable.edit.validity import UNJUDGED, Case
-from shaketable.edit.vary import prepared, vary
+from shaketable.core.documents import Collection, Doc, Query
+from shaketable.datasets.corpus import MemoryCorpus
+from shaketable.datasets.sample import read_sample
 from shaketable.rankers import similarity
-from shaketable.rankers.similarity import encoder_similarity, judge_for
-from shaketable.types import Collection, Doc, Query
+from shaketable.rankers.similarity import build_validity_judge, make_encoder_similarity
+from shaketable.transforms.presets import select_transforms
+from shaketable.transforms.synonyms import SynSwap
+from shaketable.transforms.validity import NO_EVIDENCE_REASON, ValidityCase
+from shaketable.transforms.vary import normalise_query, vary
 
 LABELS = Path(__file__).parents[2] / "evidence" / "syn_swap_labels.tsv"
 WAR = Collection(
@@ -28,27 +28,27 @@ WAR = Collection(
 
 @pytest.fixture
 def no_encoder(monkeypatch):
-    monkeypatch.setattr(similarity, "has", lambda extra: False)
+    monkeypatch.setattr(similarity, "has_extra", lambda extra: False)
 
 
 @pytest.fixture
 def an_encoder():
-    if encoder_similarity() is None:
+    if make_encoder_similarity() is None:
         pytest.skip("the extra neural is not installed")
 
 
 def test_phrases_of_the_collection_are_evidence(no_encoder):
-    case = ("paraphrasing", "first world war", "first globe war", SynSwap.made_with)
-    assert "'world war', and never 'globe war'" in judge_for(WAR).judge(*case)
-    assert judge_for().judge(*case) == UNJUDGED
-    assert judge_for(WAR).judge("paraphrasing", "world peace", "globe peace", SynSwap.made_with) == ""
+    case = ("paraphrasing", "first world war", "first globe war", SynSwap.sources)
+    assert "'world war', and never 'globe war'" in build_validity_judge(WAR).judge(*case)
+    assert build_validity_judge().judge(*case) == NO_EVIDENCE_REASON
+    assert build_validity_judge(WAR).judge("paraphrasing", "world peace", "globe peace", SynSwap.sources) == ""
 
 
 def test_phrases_are_counted_in_the_first_documents(monkeypatch):
     length = len("World War the world war, and a war of the world")
-    assert similarity.phrases_of(WAR).pair("world", "war") == 6
-    monkeypatch.setattr(similarity, "CHARACTERS", 2 * length)
-    assert similarity.phrases_of(WAR).pair("world", "war") == 4
+    assert similarity.count_bigrams(WAR).count_pair("world", "war") == 6
+    monkeypatch.setattr(similarity, "MAX_CHARACTERS", 2 * length)
+    assert similarity.count_bigrams(WAR).count_pair("world", "war") == 4
 
 
 def test_nothing_is_loaded_or_read_before_the_first_question(monkeypatch):
@@ -58,13 +58,13 @@ def test_nothing_is_loaded_or_read_before_the_first_question(monkeypatch):
         def items(self):
             raise AssertionError("the documents were read")
 
-    monkeypatch.setattr(similarity, "_encoder", lambda: pytest.fail("the encoder was loaded"))
-    judge = judge_for(Collection("closed", Closed(), {}))
+    monkeypatch.setattr(similarity, "_open_encoder", lambda: pytest.fail("the encoder was loaded"))
+    judge = build_validity_judge(Collection("closed", Closed(), {}))
     assert judge.judge("misspelling", "red boat", "rde boat") == ""
 
 
 def test_the_encoder_knows_the_same_from_another(an_encoder):
-    ask = encoder_similarity()
+    ask = make_encoder_similarity()
     alike, apart = ask(["how tall is the tower"] * 2, ["the tower's height", "rye bread"])
     assert alike > 0.7 > 0.3 > apart
 
@@ -73,14 +73,14 @@ def test_one_variation_has_one_verdict_whoever_asks(an_encoder):
     """In one go, one by one and in another order: what `vary` shows is what a task shows."""
     collection = read_sample()
     queries = {qid: collection.queries[qid] for qid in list(collection.queries)[:12]}
-    edits, _ = chosen(categories=["paraphrasing", "naturality"])
-    made = vary(queries, edits, validity=judge_for(collection))
+    edits, _ = select_transforms(categories=["paraphrasing", "naturality"])
+    made = vary(queries, edits, validity=build_validity_judge(collection))
     again = list(made)
     random.Random(5).shuffle(again)
-    sources = {"syn_swap": SynSwap.made_with}
-    cases = [Case(v.category, v.original, v.text, sources.get(v.method, ())) for v in again]
-    assert judge_for(collection).judge_all(cases) == [v.why for v in again]
-    alone = [judge_for(collection).judge(*case) for case in cases[:10]]
+    sources = {"syn_swap": SynSwap.sources}
+    cases = [ValidityCase(v.category, v.original, v.text, sources.get(v.method, ())) for v in again]
+    assert build_validity_judge(collection).judge_all(cases) == [v.why for v in again]
+    alone = [build_validity_judge(collection).judge(*case) for case in cases[:10]]
     assert [not why for why in alone] == [v.valid for v in again[:10]]
 
 
@@ -90,11 +90,11 @@ def test_the_judge_agrees_with_our_labels_of_the_sample(an_encoder):
     with LABELS.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file, delimiter="\t"):
             if row["collection"] == "sample":
-                tokens = prepared(collection.queries[row["query"]].text).split()
+                tokens = normalise_query(collection.queries[row["query"]].text).split()
                 changed = [*tokens[: int(row["place"])], row["word"], *tokens[int(row["place"]) + 1 :]]
-                cases.append(Case("paraphrasing", " ".join(tokens), " ".join(changed), SynSwap.made_with))
+                cases.append(ValidityCase("paraphrasing", " ".join(tokens), " ".join(changed), SynSwap.sources))
                 truth.append(row["valid"] == "yes")
-    passed = [not why for why in judge_for(collection).judge_all(cases)]
+    passed = [not why for why in build_validity_judge(collection).judge_all(cases)]
     hits = sum(a and b for a, b in zip(truth, passed, strict=True))
     assert len(truth) > 90
     assert sum(truth) / len(truth) < 0.72

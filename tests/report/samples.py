@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from shaketable.extras import python_strings
-from shaketable.types import Example, Failure, Figure, Finding, Result
+from shaketable.core.extras import use_python_strings
+from shaketable.core.results import Example, Failure, Figure, Finding, Result
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -23,7 +23,7 @@ HOSTILE = (
 SYSTEMS = ("bm25", "ql", "rm3(base=ql)")
 
 
-@python_strings()
+@use_python_strings()
 def hostile() -> Result:
     """Every place that a text can stand in holds a hostile one."""
     count = len(HOSTILE)

@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 
 import shaketable as st
-from shaketable.door.audit import Audit
-from shaketable.report.answer import FIRST_STAGE, UNDER_TEST, Answer, Blow, Mark, Standing
+from shaketable.api.audit import Audit
+from shaketable.core.results import Example, Finding
 from shaketable.report.files import write_tables
-from shaketable.report.gates import Ruling
-from shaketable.report.page import MOST_BYTES, write_page
-from shaketable.types import Example, Finding
+from shaketable.report.gates import GateResult
+from shaketable.report.page import MAX_PAGE_BYTES, write_page
+from shaketable.report.verdict import FIRST_STAGE, UNDER_TEST, FacetCell, RankerVerdict, Verdict, WorstFinding
 
 from .samples import HOSTILE, hostile, ordinary
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")]
 
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage")
 MORE_HOSTILE = (
@@ -47,12 +47,12 @@ RANKERS = {
     "wide": "rm3(base=ql)",
 }
 TASKS = (
-    *("effectiveness", "variance", "risk", "agreement", "query_attack(draws=1)", "competition"),
+    *("effectiveness", "variance", "risk", "agreement", "query_typos(draws=1)", "competition"),
     *(
-        "query_variation(edits=('neighb_char_swap', 'remove_stop_words', 'random_order_swap'))",
-        "behaviour(tests=('shuffle-words', 'length-given-tf', 'fluency'))",
+        "query_variation(transforms=('neighb_char_swap', 'remove_stop_words', 'random_order_swap'))",
+        "probes(probes=('shuffle-words', 'length-given-tf', 'fluency'))",
     ),
-    *("fusion(edits=('neighb_char_swap', 'remove_stop_words'))", "substitution(queries=2, targets=1)"),
+    *("fusion(transforms=('neighb_char_swap', 'remove_stop_words'))", "document-attack(queries=2, targets=1)"),
 )
 
 
@@ -69,7 +69,7 @@ def audit(tmp_path_factory: pytest.TempPathFactory) -> Audit:
     """Eight rankers, every task that applies to them, quick settings."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SHAKETABLE_HOME", str(tmp_path_factory.mktemp("home")))
-        return st.audit("sample", RANKERS, TASKS, limit=20, runs=False)
+        return st.audit("sample", RANKERS, TASKS, max_queries=20, runs=False)
 
 
 @pytest.fixture(scope="module")
@@ -79,40 +79,45 @@ def full(audit: Audit, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def answer_of(audit: Audit) -> Answer:
-    """An answer as such an audit has it: typos break the first ranker, wording shakes it, and the rest is steady."""
-    rows = audit["query-attack"].tables["per query"]
-    words = {"bm25": "unclear", "ql": "breaks", "rm3": "shaken"}
-    standings = []
+def answer_of(audit: Audit) -> Verdict:
+    """A verdict of such an audit: one ranker fails on typos, one warns, and the rest passes."""
+    rows = audit["query-typos"].tables["per query"]
+    words = {"bm25": "inconclusive", "ql": "fail", "rm3": "warn"}
+    verdicts = []
     for ranker in ("ql", "ql_jm", "rm3", "flat", "short", "loose", "wide", "bm25"):
-        found = next(f for f in audit["query-attack"].findings if f.ranker == ranker and f.name == "drop(1-char)")
+        found = next(f for f in audit["query-typos"].findings if f.ranker == ranker and f.name == "drop(1-char)")
         own = rows[(rows["ranker"] == ranker) & (rows["attack"] == "1-char")]
         values = dict(zip(map(str, own["query"]), map(float, own["change"]), strict=True))
         said = f"{found.value:.1f} % [{found.low:.1f}, {found.high:.1f}]"
-        mark = Mark("query typos", words.get(ranker, "steady"), said, replace(found, values=values))
+        mark = FacetCell("query typos", words.get(ranker, "pass"), said, replace(found, values=values))
         role = FIRST_STAGE if ranker == "bm25" else UNDER_TEST
-        standings.append(Standing(ranker, role, f"{ranker} was measured.", {"query typos": mark}))
-    example = audit["query-attack"].examples[0]
-    blow = Blow("One letter costs much.", standings[0].marks["query typos"], "ql", example, "Correct the spelling.")
-    rulings = (
-        Ruling("no facet breaks", "ql", "failed", "Query typos break it."),
-        Ruling("nDCG@10>=0.3", "rm3", "held", "It is 0.51."),
-        Ruling("nDCG@10.low>=0.4", "rm3", "warned", "It is 0.41."),
+        verdicts.append(RankerVerdict(ranker, role, f"{ranker} was measured.", {"query typos": mark}))
+    example = audit["query-typos"].examples[0]
+    blow = WorstFinding(
+        "One letter costs much.", verdicts[0].facet_cells["query typos"], "ql", example, "Correct the spelling."
+    )
+    gate_results = (
+        GateResult("no facet fails", "ql", "fail", "ql fails in query typos."),
+        GateResult("nDCG@10>=0.3", "rm3", "pass", "It is 0.51."),
+        GateResult("nDCG@10.low>=0.4", "rm3", "warn", "It is 0.41."),
     )
     facets = ("query typos", "attack")
-    return Answer("ql breaks.", False, facets, tuple(standings), (blow,), "Long queries.", rulings, ("A sample.",))
+    return Verdict("ql fails.", False, facets, tuple(verdicts), (blow,), "Long queries.", gate_results, ("A sample.",))
 
 
-def hostile_answer() -> Answer:
+def hostile_answer() -> Verdict:
     """Hostile texts wherever an answer has texts."""
     bad = iter((*HOSTILE, *MORE_HOSTILE) * 4)
     finding = Finding(next(bad), next(bad), 0.5, 0.4, 0.6, 5, values=dict.fromkeys(MORE_HOSTILE, 0.5))
-    mark = Mark(next(bad), "breaks", next(bad), finding, next(bad))
+    mark = FacetCell(next(bad), "fail", next(bad), finding, next(bad))
     example = Example(next(bad), next(bad), next(bad), next(bad), next(bad), 0.5, 0.2, next(bad), 1, 9)
-    blow = Blow(next(bad), mark, next(bad), example, next(bad))
-    rulings = (Ruling(next(bad), next(bad), "failed", next(bad)), Ruling(next(bad), next(bad), "held", next(bad)))
-    standing = Standing(next(bad), UNDER_TEST, next(bad), {mark.facet: mark})
-    return Answer(next(bad), False, (mark.facet,), (standing,), (blow,), next(bad), rulings, HOSTILE)
+    blow = WorstFinding(next(bad), mark, next(bad), example, next(bad))
+    gate_results = (
+        GateResult(next(bad), next(bad), "fail", next(bad)),
+        GateResult(next(bad), next(bad), "pass", next(bad)),
+    )
+    standing = RankerVerdict(next(bad), UNDER_TEST, next(bad), {mark.facet: mark})
+    return Verdict(next(bad), False, (mark.facet,), (standing,), (blow,), next(bad), gate_results, HOSTILE)
 
 
 @contextmanager
@@ -153,7 +158,7 @@ def column(found: Any, heading: str) -> list[str]:
 
 
 def test_a_full_audit_of_eight_rankers_is_small_and_opens_quickly(browser: Any, full: Path) -> None:
-    assert full.stat().st_size < MOST_BYTES
+    assert full.stat().st_size < MAX_PAGE_BYTES
     with opened(browser, full) as page:
         assert page.locator("section[id^=s]").count() == len(TASKS)
         assert page.locator("figure svg").count() > 20
@@ -177,20 +182,20 @@ def test_the_papers_figures_and_tables_are_there_by_name(browser: Any, full: Pat
 
 def test_the_first_screen_is_the_answer(browser: Any, full: Path) -> None:
     with opened(browser, full, viewport={"width": 1200, "height": 900}) as page:
-        assert page.locator(".band.failed .verdict").inner_text() == "Failed 1 failed, 1 warned, 1 held, of 3 gates."
-        assert texts(page, ".band > .rulings b") == ["failed", "warned"]
-        assert page.locator(".headline").inner_text() == "ql breaks."
-        marks = page.locator(".scorecard .mark b")
-        assert marks.all_text_contents() == ["breaks", "steady", "shaken", *["steady"] * 4, "unclear"]
+        assert page.locator(".band.failed .outcome").inner_text() == "Fail 3 gates: 1 fail, 1 warn, 1 pass."
+        assert texts(page, ".band > .gates b") == ["fail", "warn"]
+        assert page.locator(".headline").inner_text() == "ql fails."
+        marks = page.locator(".scorecard .cell b")
+        assert marks.all_text_contents() == ["fail", "pass", "warn", *["pass"] * 4, "inconclusive"]
         assert page.locator(".scorecard tbody tr").first.bounding_box()["y"] < 900
         assert page.locator(".case del").count() == page.locator(".case ins").count() == 1
         assert re.search(r"The document \S+ (fell|stayed|stood)", page.locator(".case .moved").inner_text())
 
 
 def test_tables_are_sorted_by_any_heading(browser: Any, full: Path, audit: Audit) -> None:
-    frame = audit["query-attack"].tables["per query"]
+    frame = audit["query-typos"].tables["per query"]
     with opened(browser, full) as page:
-        found = table(page, "query-attack-per-query.csv")
+        found = table(page, "query-typos-per-query.csv")
         head = found.get_by_role("button", name="change", exact=True)
         head.click()
         found.locator("th[aria-sort=ascending]").wait_for()
@@ -203,14 +208,14 @@ def test_tables_are_sorted_by_any_heading(browser: Any, full: Path, audit: Audit
 
 
 def test_tables_are_filtered_by_words(browser: Any, full: Path, audit: Audit) -> None:
-    frame = audit["query-attack"].tables["per query"]
+    frame = audit["query-typos"].tables["per query"]
     wanted = [
         row
         for row in frame.astype(str).itertuples(index=False)
         if all(any(w in t for t in row) for w in ("loose", "word"))
     ]
     with opened(browser, full) as page:
-        found = table(page, "query-attack-per-query.csv")
+        found = table(page, "query-typos-per-query.csv")
         box = found.locator("xpath=../preceding-sibling::div[1]").get_by_role("searchbox")
         box.fill("loose word")
         expect(found.locator("tbody tr")).to_have_count(len(wanted))
@@ -222,12 +227,12 @@ def test_tables_are_filtered_by_words(browser: Any, full: Path, audit: Audit) ->
 
 
 def test_a_mark_leads_to_its_queries_and_a_query_to_its_texts(browser: Any, full: Path, audit: Audit) -> None:
-    frame = audit["query-attack"].tables["per query"]
+    frame = audit["query-typos"].tables["per query"]
     mine = frame[(frame["ranker"] == "ql") & (frame["attack"] == "1-char")].sort_values("change", kind="stable")
     worst = str(mine["query"].iloc[0])
     asked = audit.provenance["queries"][worst]
     with opened(browser, full) as page:
-        page.locator(".scorecard .breaks a").click()
+        page.locator(".scorecard .fail a").click()
         drill = page.locator("#drill[open]")
         drill.locator(".found tbody tr").first.wait_for()
         assert column(drill.locator(".found table"), "query")[0] == worst
@@ -242,7 +247,7 @@ def test_a_mark_leads_to_its_queries_and_a_query_to_its_texts(browser: Any, full
 
 
 def test_cells_of_heat_maps_and_rows_of_tables_lead_to_their_queries(browser: Any, full: Path, audit: Audit) -> None:
-    frame = audit["query-attack"].tables["per query"]
+    frame = audit["query-typos"].tables["per query"]
     with opened(browser, full) as page:
         cell = page.locator('figure[data-detail] path[data-at=\'["ql", "word"]\']').first
         cell.click()
@@ -255,7 +260,7 @@ def test_cells_of_heat_maps_and_rows_of_tables_lead_to_their_queries(browser: An
         changes = [float(text) for text in column(drill.locator(".found table"), "change")]
         assert changes == sorted(changes)
         page.keyboard.press("Escape")
-        found = table(page, "query-attack-query-attack.csv")
+        found = table(page, "query-typos-query-attack.csv")
         found.locator("tbody tr").first.get_by_role("button").click()
         drill.locator(".found tbody tr").first.wait_for()
         assert drill.locator("h2").inner_text() == "1-char, bm25"
@@ -273,7 +278,7 @@ def test_a_download_is_the_file_that_an_audit_writes(
 ) -> None:
     write_tables(tmp_path, audit.results, written)
     with opened(browser, full) as page:
-        for name in ("query-attack-per-query", "effectiveness-effectiveness", "behaviour-details"):
+        for name in ("query-typos-per-query", "effectiveness-effectiveness", "probes-details"):
             file, text = saved(page, table(page, f"{name}.csv"), form)
             assert text == (tmp_path / file).read_text(encoding="utf-8")
 
@@ -318,7 +323,7 @@ def test_hostile_texts_stay_inert(browser: Any, tmp_path: Path) -> None:
             box.fill("")
         for mark in page.locator("figure path:has(title)").all()[:5]:
             mark.dispatch_event("pointerover")
-        page.locator(".scorecard .mark a").first.click()
+        page.locator(".scorecard .cell a").first.click()
         page.locator("#drill[open] .found tbody tr").first.wait_for()
         assert MORE_HOSTILE[0] in texts(page, "#drill td")
         page.keyboard.press("Escape")
@@ -368,22 +373,22 @@ def test_both_themes_are_read(browser: Any, full: Path, scheme: str) -> None:
             "['color', 'backgroundColor'].map(name => getComputedStyle(document.body)[name].match(/\\d+/g).map(Number))"
         )
         assert (sum(ink) > sum(paper)) == (scheme == "dark")
-        for word in ("steady", "shaken", "breaks", "unclear"):
+        for word in ("pass", "warn", "fail", "inconclusive"):
             fore, back = page.evaluate(
                 "word => ['color', 'backgroundColor'].map(name => "
-                "getComputedStyle(document.querySelector(`.mark.${word}`))[name].match(/\\d+/g).map(Number))",
+                "getComputedStyle(document.querySelector(`.cell.${word}`))[name].match(/\\d+/g).map(Number))",
                 word,
             )
-            from shaketable.report.colours import contrast
+            from shaketable.report.colours import contrast_ratio
 
-            assert contrast(*(f"#{r:02x}{g:02x}{b:02x}" for r, g, b in (fore[:3], back[:3]))) > 4.5, word
+            assert contrast_ratio(*(f"#{r:02x}{g:02x}{b:02x}" for r, g, b in (fore[:3], back[:3]))) > 4.5, word
 
 
 def test_a_phone_scrolls_down_and_not_sideways(browser: Any, full: Path) -> None:
     with opened(browser, full, viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True) as page:
         page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        marks = page.locator(".scorecard .mark a")
+        marks = page.locator(".scorecard .cell a")
         assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in (m.bounding_box() for m in marks.all()))
 
 
@@ -410,7 +415,7 @@ def test_a_printed_page_has_what_is_folded_or_says_where_it_is(browser: Any, ful
 
 def test_all_can_be_read_without_the_script(browser: Any, full: Path) -> None:
     with opened(browser, full, java_script_enabled=False) as page:
-        assert page.locator(".scorecard .mark a").first.get_attribute("href").startswith("#s")
+        assert page.locator(".scorecard .cell a").first.get_attribute("href").startswith("#s")
         assert page.locator("#s1 tbody tr").count() > 10
         assert page.locator(".tools").count() == 0
         assert page.locator("#glossary dt").count() > 30

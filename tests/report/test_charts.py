@@ -12,23 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shaketable.errors import BadInput, MissingExtra
-from shaketable.report.charts import MOST_LINES, draw, page_colors
+from shaketable.core.errors import BadInput, MissingExtra
+from shaketable.core.results import Figure, Result
+from shaketable.report.charts import assign_page_colors, draw_svg
+from shaketable.report.charts.lines import MAX_SLOPE_LINES
 from shaketable.report.colours import (
-    GAIN,
-    INKS,
-    LOSS,
-    NEITHER,
-    ON_DARK,
-    ONE_SIDED,
+    DARK_MODE_COLORS,
+    DIVERGING_RAMP,
+    GAIN_COLOR,
+    INK_COLORS,
+    LOSS_COLOR,
+    NEUTRAL_COLOR,
     PALETTE,
-    TWO_SIDED,
-    contrast,
-    ink_on,
-    mixed,
+    SEQUENTIAL_RAMP,
+    choose_ink,
+    contrast_ratio,
+    interpolate_color,
 )
-from shaketable.report.layout import beside, place_ticks, spread
-from shaketable.types import Figure, Result
+from shaketable.report.layout import choose_rank_ticks, position_labels, spread_values
 
 from .samples import HOSTILE, SYSTEMS, hostile, ordinary, scores
 
@@ -36,7 +37,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def svg(kind: str, table: pd.DataFrame, x: str, y: str, color: str = "", **more: str) -> ElementTree.Element:
-    return ElementTree.fromstring(draw(Figure(kind, "t", "A title", x, y, color, **more), table))
+    return ElementTree.fromstring(draw_svg(Figure(kind, "t", "A title", x, y, color, **more), table))
 
 
 def marks(root: ElementTree.Element, mark: str) -> list[ElementTree.Element]:
@@ -105,9 +106,9 @@ def test_percentages_have_one_decimal_in_cells_and_hints() -> None:
 def test_marks_tell_whose_they_are_to_who_asks() -> None:
     table = pd.DataFrame({"who": ["a", 'b"<'], "attack": ["word", "1-char"], "drop": [1.0, 2.0]})
     figure = Figure("heatmap", "t", "A title", "who", "attack", "drop")
-    root = ElementTree.fromstring(draw(figure, table, keys=("who", "attack")))
+    root = ElementTree.fromstring(draw_svg(figure, table, key_columns=("who", "attack")))
     assert [mark.get("data-at") for mark in marks(root, "rect")] == ['["a", "word"]', '["b\\"<", "1-char"]']
-    assert "data-at" not in draw(figure, table)
+    assert "data-at" not in draw_svg(figure, table)
 
 
 def test_bars_in_groups_have_a_legend() -> None:
@@ -173,8 +174,8 @@ def test_heatmap_writes_the_numbers_and_they_can_be_read() -> None:
     cells, numbers = marks(root, "rect"), marks(root, "text")
     assert [text.text for text in numbers] == [f"{value:.3f}" for value in values]
     for square, text in zip(cells, numbers, strict=True):
-        assert text.get("fill") in INKS
-        assert contrast(square.get("fill", ""), text.get("fill", "")) >= 4.5
+        assert text.get("fill") in INK_COLORS
+        assert contrast_ratio(square.get("fill", ""), text.get("fill", "")) >= 4.5
 
 
 def test_heatmap_of_one_value() -> None:
@@ -217,31 +218,31 @@ def test_whole_numbers_have_no_ticks_between_them(last):
 def test_missing_and_infinite_values_are_left_out(kind: str) -> None:
     empty = pd.DataFrame({"x": [1.0, 2.0], "y": [np.nan, np.inf], "c": [np.nan, -np.inf]})
     figure = Figure(kind, "t", "Nothing", "x", "y", "c")
-    assert draw(figure, empty) == ""
-    assert draw(figure, empty.iloc[:0]) == ""
-    assert draw(figure, pd.DataFrame({"x": [1.0, np.nan], "y": [1.0, 1.0], "c": [1.0, 1.0]}))
+    assert draw_svg(figure, empty) == ""
+    assert draw_svg(figure, empty.iloc[:0]) == ""
+    assert draw_svg(figure, pd.DataFrame({"x": [1.0, np.nan], "y": [1.0, 1.0], "c": [1.0, 1.0]}))
 
 
 def test_a_figure_that_cannot_be_drawn_is_bad_input() -> None:
     table = pd.DataFrame({"x": ["a"], "y": [1.0]})
     with pytest.raises(BadInput, match="no drawing is called 'pie'; there are: bars, distribution, lines"):
-        draw(Figure("pie", "t", "P", "x", "y"), table)
+        draw_svg(Figure("pie", "t", "P", "x", "y"), table)
     with pytest.raises(BadInput, match="table 't' has no column 'z'"):
-        draw(Figure("bars", "t", "P", "x", "z"), table)
+        draw_svg(Figure("bars", "t", "P", "x", "z"), table)
     with pytest.raises(BadInput, match="column 'x' must hold numbers"):
-        draw(Figure("lines", "t", "P", "x", "y"), table)
+        draw_svg(Figure("lines", "t", "P", "x", "y"), table)
 
 
 @pytest.mark.parametrize("library", ["altair", "vl_convert"])
 def test_without_the_libraries_the_extra_is_named(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, library, None)
     with pytest.raises(MissingExtra, match=r"pip install 'shaketable\[report\]'"):
-        draw(Figure("bars", "t", "P", "x", "y"), pd.DataFrame({"x": ["a"], "y": [1.0]}))
+        draw_svg(Figure("bars", "t", "P", "x", "y"), pd.DataFrame({"x": ["a"], "y": [1.0]}))
 
 
 @pytest.mark.parametrize("figure", hostile().figures, ids=lambda figure: figure.kind)
 def test_hostile_texts_stay_texts(figure: Figure) -> None:
-    drawn = draw(figure, hostile().tables["t"])
+    drawn = draw_svg(figure, hostile().tables["t"])
     assert drawn
     root = ElementTree.fromstring(drawn)
     known = {"svg", "g", "path", "rect", "line", "text", "tspan", "defs", "clipPath", "title"}
@@ -258,7 +259,7 @@ def test_hostile_texts_stay_texts(figure: Figure) -> None:
 def test_drawings_share_a_page_without_sharing_ids() -> None:
     ids = []
     for frame in (scores(4), scores(5)):
-        drawn = draw(Figure("profile", "t", "A", "query", "nDCG@10", "system"), frame)
+        drawn = draw_svg(Figure("profile", "t", "A", "query", "nDCG@10", "system"), frame)
         ids += re.findall(r' id="([^"]+)"', drawn)
         assert set(re.findall(r"url\(#([^)]+)\)", drawn)) <= set(ids)
     assert len(ids) == len(set(ids))
@@ -266,17 +267,17 @@ def test_drawings_share_a_page_without_sharing_ids() -> None:
 
 def test_drawing_is_deterministic() -> None:
     figure, frame = Figure("profile", "t", "A", "query", "nDCG@10", "system"), scores(9)
-    assert draw(figure, frame) == draw(figure, frame)
+    assert draw_svg(figure, frame) == draw_svg(figure, frame)
 
 
 def test_a_series_has_one_colour_on_a_page() -> None:
     first, second = ordinary(), ordinary("other")
     table = pd.DataFrame({"x": ["a", "a"], "y": [1.0, 2.0], "who": ["new", "ql"]})
     third = Result("third", "?", {"t": table}, (Figure("bars", "t", "B", "x", "y", "who"),))
-    colors = page_colors([first, second, third])
+    colors = assign_page_colors([first, second, third])
     assert list(colors) == [*SYSTEMS, "new"]
     assert len(set(colors.values())) == 4
-    bars = marks(ElementTree.fromstring(draw(third.figures[0], table, colors)), "rect")
+    bars = marks(ElementTree.fromstring(draw_svg(third.figures[0], table, colors)), "rect")
     assert [bar.get("fill") for bar in bars] == [colors["new"], colors["ql"]]
 
 
@@ -286,13 +287,13 @@ def test_names_that_meet_differ_in_colour_when_there_are_more_names_than_colours
         return Result("t", "?", {"t": table}, (Figure("bars", "t", "B", "x", "y", "who"),))
 
     groups = [[f"{group}{i}" for i in range(10)] for group in "abc"]
-    colors = page_colors(map(result, groups))
+    colors = assign_page_colors(map(result, groups))
     assert all(len({colors[name] for name in group}) == 10 for group in groups)
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=12))
 def test_spread_keeps_order_and_distance(values: list[float]) -> None:
-    places = spread(values, 5.0, (0.0, 100.0))
+    places = spread_values(values, 5.0, (0.0, 100.0))
     assert all(b - a >= 5 - 1e-9 for a, b in itertools.pairwise(sorted(places)))
     assert max(places) <= 100
     for (a, left), (b, right) in itertools.combinations(zip(values, places, strict=True), 2):
@@ -300,35 +301,35 @@ def test_spread_keeps_order_and_distance(values: list[float]) -> None:
 
 
 def test_names_beside_points_make_room_for_each_other() -> None:
-    places = beside([(100, 100), (108, 100), (550, 50)], ["first", "second", "third"])
+    places = position_labels([(100, 100), (108, 100), (550, 50)], ["first", "second", "third"])
     assert [align for _, _, align in places] == ["right", "left", "right"]
 
 
-@given(st.floats(0, 1), st.sampled_from([ONE_SIDED, TWO_SIDED]))
+@given(st.floats(0, 1), st.sampled_from([SEQUENTIAL_RAMP, DIVERGING_RAMP]))
 def test_ink_is_read_on_every_shade(share: float, ramp: tuple[str, ...]) -> None:
-    shade = mixed(ramp, share)
-    assert contrast(ink_on(shade), shade) >= 4.5
+    shade = interpolate_color(ramp, share)
+    assert contrast_ratio(choose_ink(shade), shade) >= 4.5
 
 
 def test_the_palette_is_read_on_light_and_dark_pages() -> None:
     assert len(set(PALETTE)) == len(PALETTE)
-    assert set(ON_DARK) < set(PALETTE)
-    assert all(contrast(color, "#ffffff") >= 2.6 for color in PALETTE)
-    assert all(contrast(ON_DARK.get(color, color), "#15181b") >= 3.4 for color in PALETTE)
+    assert set(DARK_MODE_COLORS) < set(PALETTE)
+    assert all(contrast_ratio(color, "#ffffff") >= 2.6 for color in PALETTE)
+    assert all(contrast_ratio(DARK_MODE_COLORS.get(color, color), "#15181b") >= 3.4 for color in PALETTE)
 
 
 def test_diverging_bars_lie_on_both_sides_of_zero(tmp_path) -> None:
     rows = [("bm25", "positive", 0.5), ("bm25", "neutral", 0.2), ("bm25", "negative", 0.3), ("ql", "positive", 1.0)]
     table = pd.DataFrame(rows, columns=["ranker", "preference", "share"])
-    svg = draw(Figure("diverging", "t", "Preferences", x="ranker", y="share", color="preference"), table)
+    svg = draw_svg(Figure("diverging", "t", "Preferences", x="ranker", y="share", color="preference"), table)
     for name in ("bm25", "ql", "positive", "neutral", "negative"):
         assert f">{name}<" in svg
-    assert svg.count(f'fill="{LOSS}"') >= 1
-    assert svg.count(f'fill="{GAIN}"') >= 2
+    assert svg.count(f'fill="{LOSS_COLOR}"') >= 1
+    assert svg.count(f'fill="{GAIN_COLOR}"') >= 2
 
 
-def places(count: int, who: str = "bm25") -> pd.DataFrame:
-    """Targets at places 11 to 100: the first third rises to half its place, the second stays, the last sinks by one."""
+def ranks(count: int, who: str = "bm25") -> pd.DataFrame:
+    """Targets at ranks 11 to 100: the first third rises to half its rank, the second stays, the last sinks by one."""
     before = 11 + np.arange(count) * 89 // max(1, count - 1)
     third = np.arange(count) * 3 // count
     after = np.select([third == 0, third == 1], [before // 2, before], before + 1)
@@ -350,24 +351,24 @@ def test_slope_has_a_line_for_each_row_and_the_best_place_on_top() -> None:
     root = svg("slope", table, "before", "after")
     lines = ways(root)
     assert sorted(map(len, lines.values())) == [1, 1, 2]
-    assert all(end < start for start, end in lines[GAIN])  # up on the page
-    assert all(end > start for start, end in lines[LOSS])
-    assert all(end == start for start, end in lines[NEITHER])
-    assert (20, 1) in [(round(1 + 99 * start / 360), round(1 + 99 * end / 360)) for start, end in lines[GAIN]]
+    assert all(end < start for start, end in lines[GAIN_COLOR])  # up on the page
+    assert all(end > start for start, end in lines[LOSS_COLOR])
+    assert all(end == start for start, end in lines[NEUTRAL_COLOR])
+    assert (20, 1) in [(round(1 + 99 * start / 360), round(1 + 99 * end / 360)) for start, end in lines[GAIN_COLOR]]
     assert {"before", "after", "1", "10", "100", "2 up, 1 down, 1 equal"} <= set(texts(root))
     assert len(marks(root, "symbol")) == 8
     assert sorted(hints(root))[0] == "before: 100; after: 50"
 
 
 def test_slope_has_a_panel_for_each_series() -> None:
-    root = svg("slope", pd.concat([places(9, "a"), places(6, "b")]), "before", "after", "who")
+    root = svg("slope", pd.concat([ranks(9, "a"), ranks(6, "b")]), "before", "after", "who")
     assert {"a", "3 up, 3 down, 3 equal", "b", "2 up, 2 down, 2 equal"} <= set(texts(root))
     assert len(marks(root, "line")) == 15
     assert texts(root).count("before") == texts(root).count("after") == 2
 
 
 def test_slope_of_many_targets_stays_light_and_can_be_seen_through() -> None:
-    root = svg("slope", places(360), "before", "after")
+    root = svg("slope", ranks(360), "before", "after")
     assert len(marks(root, "line")) == len(hints(root)) == 360
     assert not marks(root, "symbol")
     assert "120 up, 120 down, 120 equal" in texts(root)
@@ -376,9 +377,9 @@ def test_slope_of_many_targets_stays_light_and_can_be_seen_through() -> None:
 
 
 def test_slope_of_too_many_targets_draws_some_and_says_so() -> None:
-    root = svg("slope", places(9000), "before", "after")
-    assert len(marks(root, "line")) == MOST_LINES
-    assert f"3000 up, 3000 down, 3000 equal ({MOST_LINES} drawn)" in texts(root)
+    root = svg("slope", ranks(9000), "before", "after")
+    assert len(marks(root, "line")) == MAX_SLOPE_LINES
+    assert f"3000 up, 3000 down, 3000 equal ({MAX_SLOPE_LINES} drawn)" in texts(root)
     counts = [len(lines) for lines in ways(root).values()]
     assert max(counts) - min(counts) <= 2  # each third is drawn as much as the others
 
@@ -390,7 +391,7 @@ def test_slope_of_numbers_that_are_no_places(value: float) -> None:
 
 @given(st.floats(1, 1e6))
 def test_ticks_of_places_reach_the_last_and_are_not_many(last: float) -> None:
-    ticks = place_ticks(last)
+    ticks = choose_rank_ticks(last)
     assert ticks[0] == 1
     assert ticks[-1] >= last
     assert 2 <= len(ticks) <= 11
@@ -405,9 +406,9 @@ def test_what_attacks_came_to_is_drawn_by_kinds_that_there_are() -> None:
             for who in ("a", "b")
             for span, trials in (("11-20", 10), ("21-30", 20))
         ],
-        columns=["ranker", "places", "success %", "low", "high", "trials"],
+        columns=["ranker", "ranks", "success %", "low", "high", "trials"],
     )
-    bars = svg("bars", table, "places", "success %", "ranker")
+    bars = svg("bars", table, "ranks", "success %", "ranker")
     assert len(marks(bars, "rect")) == 4
     assert len(marks(bars, "rule")) == 5  # zero, and an interval each
     curves = svg("lines", table, "trials", "success %", "ranker")

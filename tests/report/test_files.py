@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
-from shaketable.errors import BadInput
-from shaketable.report.files import csv_names, plain, read_results, result_json, write_results
-from shaketable.types import Result
+from shaketable.core.errors import BadInput
+from shaketable.core.results import Result
+from shaketable.report.files import make_csv_names, read_results, result_to_dict, to_plain, write_results
 
 from .samples import hostile, ordinary
 
@@ -64,14 +64,14 @@ def test_json_is_strict_and_always_the_same(tmp_path: Path) -> None:
     one, two = ((tmp_path / folder / "results.json").read_bytes() for folder in ("one", "two"))
     assert one == two
     document = json.loads(one, parse_constant=lambda name: pytest.fail(name))
-    assert document["schema"] == "shaketable.audit/3"
+    assert document["schema"] == "shaketable.audit/4"
     assert document["results"][0]["tables"]["means"]["columns"] == ["system", "nDCG@10", "queries", "p", "drop"]
     assert document["results"][0]["tables"]["means"]["rows"][0][3] is None
 
 
 def test_result_json_holds_plain_values_only() -> None:
     frame = pd.DataFrame({"when": [pd.Timestamp("2024-02-03")], "list": [(np.float32(0.5), "x")], 3: [np.uint8(4)]})
-    table = result_json(Result("t", "?", {"f": frame}))["tables"]["f"]
+    table = result_to_dict(Result("t", "?", {"f": frame}))["tables"]["f"]
     assert table == {
         "columns": ["when", "list", "3"],
         "types": ["text", "text", "int"],
@@ -81,7 +81,7 @@ def test_result_json_holds_plain_values_only() -> None:
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner)))
 def test_plain_is_always_strict_json(value: object) -> None:
-    assert json.loads(json.dumps(plain(value), allow_nan=False)) == plain(value)
+    assert json.loads(json.dumps(to_plain(value), allow_nan=False)) == to_plain(value)
 
 
 def test_csv_has_every_row_and_full_precision(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_csv_names_are_safe_and_differ() -> None:
         Result("../../etc", "?", {"passwd": frame, "PASSWD": frame}),
         Result("typo(rate=0.3)", "?", {"per/query": frame, "": frame, "日本": frame}),
     ]
-    assert list(csv_names(results).values()) == [
+    assert list(make_csv_names(results).values()) == [
         "etc-passwd.csv",
         "etc-PASSWD-2.csv",
         "typo-rate-0.3-per-query.csv",
@@ -125,10 +125,10 @@ def test_csv_names_are_safe_and_differ() -> None:
         ('{"schema": NaN}', "NaN is not JSON"),
         ("[" * 100_000, "is not a JSON file"),
         ("[]", "is not an audit that this version can read"),
-        ('{"schema": "shaketable.audit/4"}', "'shaketable.audit/4', expected 'shaketable.audit/3'"),
-        ('{"schema": "shaketable.audit/3"}', "is not a whole audit"),
-        ('{"schema": "shaketable.audit/3", "provenance": {}, "results": [3]}', "is not a whole audit"),
-        ('{"schema": "shaketable.audit/3", "provenance": {}, "results": [{"task": "t"}]}', "KeyError: 'question'"),
+        ('{"schema": "shaketable.audit/3"}', "is 'shaketable.audit/3', not 'shaketable.audit/4'"),
+        ('{"schema": "shaketable.audit/4"}', "is not a whole audit"),
+        ('{"schema": "shaketable.audit/4", "provenance": {}, "results": [3]}', "is not a whole audit"),
+        ('{"schema": "shaketable.audit/4", "provenance": {}, "results": [{"task": "t"}]}', "KeyError: 'question'"),
     ],
 )
 def test_a_broken_or_foreign_file_is_bad_input(text: str, message: str, tmp_path: Path) -> None:

@@ -12,12 +12,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shaketable.errors import BadInput, NotComparable, ShaketableError, UnknownName
-from shaketable.report.ci import badge, junit
+from shaketable.core.errors import BadInput, NotComparable, ShaketableError, UnknownName
+from shaketable.core.results import Finding, Result
+from shaketable.report.ci import build_badge, render_junit
 from shaketable.report.files import write_results
-from shaketable.report.gates import Bound, NoLoss, Ruling, Seen, Worded, all_held, rulings
-from shaketable.report.rules import check_rankers, gates_of, read_rules
-from shaketable.types import Finding, Result
+from shaketable.report.gates import (
+    FacetStatus,
+    GateInput,
+    GateResult,
+    NoRegression,
+    Threshold,
+    evaluate_gates,
+    has_passed,
+)
+from shaketable.report.rules import check_rankers, parse_gates, read_rules
 
 
 def finding(ranker: str, name: str, value: float, **more) -> Finding:
@@ -35,26 +43,26 @@ FINDINGS = (
     finding("mine", "T*Risk@1", 0.2),
     replace(finding("mine", "p of nothing", 1.0), p=float("nan")),
 )
-SEEN = Seen(FINDINGS, ("mine",), {("mine", "query typos"): "shaken", ("mine", "attack"): "breaks"})
+SEEN = GateInput(FINDINGS, ("mine",), {("mine", "query typos"): "warn", ("mine", "attack"): "fail"})
 
 
 def statuses(rule: str) -> dict[str, str]:
-    return {one.ranker: one.status for one in rulings(gates_of([rule]), SEEN)}
+    return {one.ranker: one.status for one in evaluate_gates(parse_gates([rule]), SEEN)}
 
 
 @pytest.mark.parametrize(
     ("rule", "expected"),
     [
-        ("nDCG@10>=0.4", {"mine": "held"}),  # bm25 is the first stage: it would fail
-        ("bm25.nDCG@10>=0.4", {"bm25": "failed"}),
-        ("bm25.nDCG@10 > 0.2", {"bm25": "held"}),
-        ("nDCG@10.low>=0.45", {"mine": "held"}),
-        ("nDCG@10.low>=0.46", {"mine": "failed"}),
-        ("mine.nDCG@10.high<=0.55", {"mine": "held"}),
-        ("nDCG@10.p<0.05", {"mine": "held"}),
-        ("nDCG@10.n>=50", {"mine": "failed"}),
-        ("drop(*)>=-5", {"mine": "held"}),  # the last of two
-        ("p of nothing.p<0.05", {"mine": "failed"}),  # a number that is not there keeps no rule
+        ("nDCG@10>=0.4", {"mine": "pass"}),  # bm25 is the first stage: it would fail
+        ("bm25.nDCG@10>=0.4", {"bm25": "fail"}),
+        ("bm25.nDCG@10 > 0.2", {"bm25": "pass"}),
+        ("nDCG@10.low>=0.45", {"mine": "pass"}),
+        ("nDCG@10.low>=0.46", {"mine": "fail"}),
+        ("mine.nDCG@10.high<=0.55", {"mine": "pass"}),
+        ("nDCG@10.p<0.05", {"mine": "pass"}),
+        ("nDCG@10.n>=50", {"mine": "fail"}),
+        ("drop(*)>=-5", {"mine": "pass"}),  # the last of two
+        ("p of nothing.p<0.05", {"mine": "fail"}),  # a number that is not there keeps no rule
     ],
 )
 def test_bounds(rule, expected):
@@ -62,9 +70,9 @@ def test_bounds(rule, expected):
 
 
 def test_a_star_stands_for_anything_but_in_a_name():
-    assert [one.status for one in rulings(gates_of(["drop(*)>=-5"]), SEEN)] == ["failed", "held"]
-    (one,) = rulings(gates_of(["T*Risk@1>=0.15"]), SEEN)
-    assert (one.status, one.said) == ("held", "mine.T*Risk@1 is 0.2000, and should be >= 0.15")
+    assert [one.status for one in evaluate_gates(parse_gates(["drop(*)>=-5"]), SEEN)] == ["fail", "pass"]
+    (one,) = evaluate_gates(parse_gates(["T*Risk@1>=0.15"]), SEEN)
+    assert (one.status, one.message) == ("pass", "mine.T*Risk@1 is 0.2000, and should be >= 0.15")
 
 
 def test_what_names_nothing_is_an_error():
@@ -72,57 +80,57 @@ def test_what_names_nothing_is_an_error():
         with pytest.raises(UnknownName, match="no finding is called"):
             statuses(rule)
     with pytest.raises(UnknownName, match="no ranker is called 'min'; did you mean mine"):
-        Bound("nDCG@10", ">=", 0.1, ranker="min").rulings(SEEN)
+        Threshold("nDCG@10", ">=", 0.1, ranker="min").evaluate(SEEN)
     with pytest.raises(UnknownName, match="no measured facet is called 'query typo'; did you mean query typos"):
-        Worded("query typo").rulings(SEEN)
+        FacetStatus("query typo").evaluate(SEEN)
 
 
 @pytest.mark.parametrize("rule", ["nDCG@10", "nDCG@10=0.4", ">=0.4", "nDCG@10>=", "nDCG@10>=a", "x" * 600 + ">=1"])
 def test_rules_that_cannot_be_read(rule):
     with pytest.raises(BadInput, match="cannot read the rule"):
-        gates_of([rule])
+        parse_gates([rule])
 
 
 def test_where_only_the_first_stage_is_there_rules_are_about_it():
-    assert Seen.of([Result("t", "?", {}, findings=FINDINGS[:1])]).tested == ("bm25",)
+    assert GateInput.from_results([Result("t", "?", {}, findings=FINDINGS[:1])]).tested_rankers == ("bm25",)
 
 
 def test_words():
-    assert [r.status for r in Worded("query typos").rulings(SEEN)] == ["held"]
-    (one,) = Worded("query typos", ("shaken", "breaks"), broken="warned").rulings(SEEN)
-    assert str(one) == "warned: query typos not called shaken or breaks: mine's query typos: shaken"
-    assert sorted(r.status for r in Worded("*").rulings(SEEN)) == ["failed", "held"]
+    assert [r.status for r in FacetStatus("query typos").evaluate(SEEN)] == ["pass"]
+    (one,) = FacetStatus("query typos", ("warn", "fail"), failure_status="warn").evaluate(SEEN)
+    assert str(one) == "warn: the status of query typos is not warn or fail: mine's query typos: warn"
+    assert sorted(r.status for r in FacetStatus("*").evaluate(SEEN)) == ["fail", "pass"]
 
 
 def test_no_loss():
     """What was 0.52 and is 0.50 with the same spread is a certain loss of 0.02, which is 3.8 %."""
-    base = Seen((finding("old", "nDCG@10", 0.52),), ("old",))
+    base = GateInput((finding("old", "nDCG@10", 0.52),), ("old",))
     for gate, status in (
-        (NoLoss("nDCG@10", base), "failed"),
-        (NoLoss("nDCG@10", base, by=0.03), "held"),
-        (NoLoss("nDCG@10", base, by=0.03, relative=True), "failed"),
-        (NoLoss("nDCG@10", base, by=0.05, relative=True), "held"),
-        (NoLoss("nDCG@10", base, significant=True, broken="warned"), "warned"),
+        (NoRegression("nDCG@10", base), "fail"),
+        (NoRegression("nDCG@10", base, tolerance=0.03), "pass"),
+        (NoRegression("nDCG@10", base, tolerance=0.03, relative=True), "fail"),
+        (NoRegression("nDCG@10", base, tolerance=0.05, relative=True), "pass"),
+        (NoRegression("nDCG@10", base, significant=True, failure_status="warn"), "warn"),
     ):
-        assert [one.status for one in gate.rulings(SEEN)] == [status], gate
-    several = Seen((finding("old", "nDCG@10", 0.52), finding("older", "nDCG@10", 0.52)), ("old", "older"))
+        assert [one.status for one in gate.evaluate(SEEN)] == [status], gate
+    several = GateInput((finding("old", "nDCG@10", 0.52), finding("older", "nDCG@10", 0.52)), ("old", "older"))
     with pytest.raises(BadInput, match="has no ranker to compare mine with"):
-        NoLoss("nDCG@10", several, folder="main").rulings(SEEN)
+        NoRegression("nDCG@10", several, baseline_folder="main").evaluate(SEEN)
 
 
 def test_a_loss_against_other_data_says_nothing():
-    base = Seen((finding("mine", "nDCG@10", 0.52),), ("mine",), provenance={"seed": 1})
+    base = GateInput((finding("mine", "nDCG@10", 0.52),), ("mine",), provenance={"seed": 1})
     with pytest.raises(NotComparable, match=r"main and this audit differ in seed \(seed: 1 and None\)"):
-        NoLoss("nDCG@10", base, folder="main").rulings(SEEN)
+        NoRegression("nDCG@10", base, baseline_folder="main").evaluate(SEEN)
 
 
 def test_a_loss_that_may_be_chance_is_none():
     values = {f"q{i}": 0.5 + (-1) ** i * 0.2 for i in range(40)}
     turned = {f"q{i}": 0.49 - (-1) ** i * 0.2 for i in range(40)}
-    now = Seen((Finding("mine", "AP", 0.49, n=40, values=turned),), ("mine",))
-    base = Seen((Finding("mine", "AP", 0.50, n=40, values=values),), ("mine",))
-    assert [one.status for one in NoLoss("AP", base, significant=True).rulings(now)] == ["held"]
-    assert [one.status for one in NoLoss("AP", base).rulings(now)] == ["failed"]
+    now = GateInput((Finding("mine", "AP", 0.49, n=40, values=turned),), ("mine",))
+    base = GateInput((Finding("mine", "AP", 0.50, n=40, values=values),), ("mine",))
+    assert [one.status for one in NoRegression("AP", base, significant=True).evaluate(now)] == ["pass"]
+    assert [one.status for one in NoRegression("AP", base).evaluate(now)] == ["fail"]
 
 
 RULES = """
@@ -139,7 +147,7 @@ significant = true
 
 [[warn_if]]
 facet = "query typos"
-called = ["shaken", "breaks"]
+status = ["warn", "fail"]
 ranker = "mine"
 """
 
@@ -157,14 +165,14 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_of_rules(place):
     (place / "rules.toml").write_text(RULES)
     gates = read_rules(Path("rules.toml"))
-    assert gates[0] == Bound("nDCG@10", ">=", 0.4)
-    assert gates[2] == Worded("query typos", ("shaken", "breaks"), "mine", "warned")
-    found = rulings(gates, SEEN)
-    assert [one.status for one in found] == ["held", "failed", "warned"]
+    assert gates[0] == Threshold("nDCG@10", ">=", 0.4)
+    assert gates[2] == FacetStatus("query typos", ("warn", "fail"), "mine", "warn")
+    found = evaluate_gates(gates, SEEN)
+    assert [one.status for one in found] == ["pass", "fail", "warn"]
     assert found[1].rule == "drop(1-char) not significantly worse than in main by more than 5 %"
-    assert found[1].said.startswith("mine.drop(1-char) went from -2.0000 to -12.0000 (p = ")
-    assert not all_held(found)
-    assert all_held(found[::2]), "a warning is no failure"
+    assert found[1].message.startswith("mine.drop(1-char) went from -2.0000 to -12.0000 (p = ")
+    assert not has_passed(found)
+    assert has_passed(found[::2]), "a warning is no failure"
     check_rankers(gates, ["bm25", "mine"])
     with pytest.raises(UnknownName, match="no ranker is called 'mine'"):
         check_rankers(gates, ["bm25"])
@@ -174,7 +182,7 @@ def test_the_rules_that_the_documentation_shows_are_rules(place):
     page = (Path(__file__).parents[2] / "docs" / "gates.md").read_text()
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     (place / "rules.toml").write_text(example.replace("audit-main", "main"))
-    assert [type(gate) for gate in read_rules(Path("rules.toml"))] == [Bound, Bound, NoLoss, Worded]
+    assert [type(gate) for gate in read_rules(Path("rules.toml"))] == [Threshold, Threshold, NoRegression, FacetStatus]
 
 
 @pytest.mark.parametrize(
@@ -210,13 +218,13 @@ def test_the_rules_that_the_documentation_shows_are_rules(place):
         ("[[fail_if]]\nfinding='a.low'\nbaseline='main'\nworse_by=1", "write finding = 'a'"),
         ("[[fail_if]]\nfinding='AP'\nbaseline='main'\nworse_by=1", "no finding is called 'AP'"),
         ("[[fail_if]]\nfinding='AP'\nbaseline='absent'\nworse_by=1", "absent: there is no such file"),
-        ("[[warn_if]]\nfacet='attack'", 'called = "breaks"'),
-        ("[[warn_if]]\nfacet='attack'\ncalled='broken'", "no word of a facet is called 'broken'"),
+        ("[[warn_if]]\nfacet='attack'", 'status = "fail"'),
+        ("[[warn_if]]\nfacet='attack'\nstatus='broken'", "no status of a facet is called 'broken'"),
         (
-            "[[warn_if]]\nfacet='query typo'\ncalled='breaks'",
+            "[[warn_if]]\nfacet='query typo'\nstatus='fail'",
             "no facet is called 'query typo'; did you mean query typos",
         ),
-        ("[[warn_if]]\nfacet='attack'\ncalled='breaks'\nbelow=1", "below does not go with facet"),
+        ("[[warn_if]]\nfacet='attack'\nstatus='fail'\nbelow=1", "below does not go with facet"),
     ],
 )
 def test_mistakes_in_rules_are_found_when_they_are_read(place, text, complaint):
@@ -227,27 +235,27 @@ def test_mistakes_in_rules_are_found_when_they_are_read(place, text, complaint):
 
 
 HOSTILE = [
-    Ruling("AP>=0.4", "a<b>&\x1b", "failed", 'it is "0.3" ]]> <script>'),
-    Ruling("AP>=0.1", "mine", "held", "it is 0.3"),
-    Ruling("query typos", "mine", "warned", "shaken"),
+    GateResult("AP>=0.4", "a<b>&\x1b", "fail", 'it is "0.3" ]]> <script>'),
+    GateResult("AP>=0.1", "mine", "pass", "it is 0.3"),
+    GateResult("query typos", "mine", "warn", "warn"),
 ]
 
 
 def test_junit_holds_whatever_texts_there_are():
-    root = ElementTree.fromstring(junit(HOSTILE, "an <audit>"))
+    root = ElementTree.fromstring(render_junit(HOSTILE, "an <audit>"))
     assert root.attrib == {"name": "an <audit>", "tests": "3", "failures": "1", "errors": "0"}
     assert [case.find("failure") is not None for case in root] == [True, False, False]
-    assert root[0].find("failure").attrib["message"] == HOSTILE[0].said
+    assert root[0].find("failure").attrib["message"] == HOSTILE[0].message
     assert root[2].find("system-out").text == str(HOSTILE[2])
 
 
 def test_a_badge():
-    assert badge(HOSTILE) == {
+    assert build_badge(HOSTILE) == {
         "schemaVersion": 1,
         "label": "robustness",
-        "message": "1 of 3 gates failed",
+        "message": "1 of 3 gates fail",
         "color": "red",
     }
-    assert badge(HOSTILE[1:])["color"] == "yellow"
-    assert badge(HOSTILE[1:2])["message"] == "passed"
-    assert json.loads(json.dumps(badge(HOSTILE)))
+    assert build_badge(HOSTILE[1:])["color"] == "yellow"
+    assert build_badge(HOSTILE[1:2])["message"] == "pass"
+    assert json.loads(json.dumps(build_badge(HOSTILE)))

@@ -17,9 +17,9 @@ import pandas as pd
 import pytest
 
 import shaketable as st
+from shaketable.core.results import Figure, Result
 from shaketable.report.glossary import TERMS
-from shaketable.report.page import MOST_BYTES, write_page
-from shaketable.types import Figure, Result
+from shaketable.report.page import MAX_PAGE_BYTES, write_page
 
 from .samples import HOSTILE, hostile, ordinary, scores
 
@@ -149,7 +149,7 @@ def test_the_page_stays_small(tmp_path: Path) -> None:
     words = pd.DataFrame({f"c{i}": ["some words " * 100] * 500 for i in range(8)})
     many = [Result(f"t{i}", "?", {"examples": words, "scores per query": scores(300)}) for i in range(8)]
     text = page(tmp_path, *many)
-    assert len(text.encode()) < MOST_BYTES
+    assert len(text.encode()) < MAX_PAGE_BYTES
     assert "The first 10 of 500 rows" in text
     assert [len(table["cells"][0]) for table in data(text)["tables"][:2]] == [500, 900]
 
@@ -158,7 +158,7 @@ def test_what_does_not_fit_is_cut_to_fewer_rows(tmp_path: Path, monkeypatch: pyt
     digits = np.random.default_rng(1).integers(0, 10**9, (3_000, 5)).astype(str)
     many = Result("t", "?", {"words": pd.DataFrame(digits, columns=list("abcde"))})
     assert len(data(page(tmp_path, many))["tables"][0]["cells"][0]) == 3_000
-    monkeypatch.setattr("shaketable.report.page.MOST_BYTES", 100_000)
+    monkeypatch.setattr("shaketable.report.page.MAX_PAGE_BYTES", 100_000)
     text = page(tmp_path, many)
     assert len(text.encode()) < 100_000
     assert len(data(text)["tables"][0]["cells"][0]) == 1_000
@@ -229,12 +229,12 @@ def test_no_results_at_all(tmp_path: Path) -> None:
     assert "An audit" in Reader(page(tmp_path)).texts
 
 
-def test_where_nothing_makes_an_answer_no_ranker_is_spoken_of(tmp_path: Path) -> None:
-    """A list of what was not measured is no answer."""
-    st.audit("sample", ["ql", "rm3"], "agreement", limit=4, runs=False).save(tmp_path / "audit")
+def test_without_a_verdict_no_ranker_is_named(tmp_path: Path) -> None:
+    """A list of untested facets is no verdict."""
+    st.audit("sample", ["ql", "rm3"], "agreement", max_queries=4, runs=False).save(tmp_path / "audit")
     text = (tmp_path / "audit" / "report.html").read_text(encoding="utf-8")
-    assert "Nothing was measured that an answer could be made of" in text
-    assert "was not measured" not in text
+    assert "These tasks produce no verdict" in text
+    assert "was not tested" not in text
 
 
 def test_one_query_is_one(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shaketable.report import cell, clean, is_numeric, number
+from shaketable.report import clean, format_cell, format_number, is_numeric
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ from shaketable.report import cell, clean, is_numeric, number
     ],
 )
 def test_cell_by_hand(value: object, text: str) -> None:
-    assert cell(value) == text
+    assert format_cell(value) == text
 
 
 def test_long_texts_end_in_an_ellipsis() -> None:
-    assert cell("a" * 10, 5) == "aaaa…"
-    assert cell("a" * 5, 5) == "aaaaa"
+    assert format_cell("a" * 10, 5) == "aaaa…"
+    assert format_cell("a" * 5, 5) == "aaaaa"
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=())))
@@ -59,7 +59,7 @@ def test_clean_text_can_be_encoded_and_gives_a_terminal_no_orders(text: str) -> 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_no_number_but_zero_looks_like_zero(value: float) -> None:
-    assert (float(number(value)) == 0) == (value == 0)
+    assert (float(format_number(value)) == 0) == (value == 0)
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from dataclasses import dataclass
+from typing import get_args
 
-from shaketable.attacks.constraints import checks
-from shaketable.attacks.knowledge import Knowledge
-from shaketable.attacks.search import try_all
-from shaketable.chance import Draws
-from shaketable.errors import check
-from shaketable.text.words import NLTK, spans
-from shaketable.types import Case, Check, Doc, Steps
-
-Place = Literal["start", "middle", "end"]
+from shaketable.attacks.constraints import open_constraints
+from shaketable.attacks.knowledge import AttackerKnowledge
+from shaketable.attacks.search import BodyTrials
+from shaketable.core.attack_types import AttackCase
+from shaketable.core.errors import check_parameter
+from shaketable.core.seeding import ItemRandom
+from shaketable.transforms.insertion import (
+    InsertionPosition,
+    insert_text,
+    prepend_query_lines,
+    select_keywords,
+    stuff_keywords,
+)
 
 
 @dataclass(frozen=True)
@@ -25,29 +28,25 @@ class QueryInsertion:
     judges. 2025. A case of several queries gets all of them.
     """
 
-    place: Place = "start"
+    place: InsertionPosition = "start"
     times: int = 1
     constraints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check("query_insertion", self.place in get_args(Place), "place", "start, middle or end", self.place)
-        check("query_insertion", 1 <= self.times <= 100, "times", "between 1 and 100", self.times)
+        check_parameter(
+            "query_insertion", self.place in get_args(InsertionPosition), "place", "start, middle or end", self.place
+        )
+        check_parameter("query_insertion", 1 <= self.times <= 100, "times", "between 1 and 100", self.times)
 
-    def open(self, knowledge: Knowledge) -> _Insertion:
-        return _Insertion(self, checks(self.constraints, knowledge))
+    def open(self, knowledge: AttackerKnowledge) -> BodyTrials:
+        return BodyTrials(self._make_bodies, open_constraints(self.constraints, knowledge))
 
-
-@dataclass(frozen=True, eq=False)
-class _Insertion:
-    recipe: QueryInsertion
-    checks: list[Check]
-
-    def steps(self, case: Case, draws: Draws) -> Steps:
-        doc = case.doc
-        for _ in range(self.recipe.times):
+    def _make_bodies(self, case: AttackCase, rng: ItemRandom) -> list[str]:
+        body = case.doc.body
+        for _ in range(self.times):
             for listing in case.lists:
-                doc = inserted(doc, listing.query, self.recipe.place, draws)
-        yield from try_all(self.checks, case, [doc])
+                body = insert_text(body, listing.query, self.place, rng)
+        return [body]
 
 
 @dataclass(frozen=True)
@@ -62,21 +61,15 @@ class QueryLine:
 
     constraints: tuple[str, ...] = ()
 
-    def open(self, knowledge: Knowledge) -> _Lines:
-        return _Lines(checks(self.constraints, knowledge))
+    def open(self, knowledge: AttackerKnowledge) -> BodyTrials:
+        return BodyTrials(self._make_bodies, open_constraints(self.constraints, knowledge))
 
-
-@dataclass(frozen=True, eq=False)
-class _Lines:
-    checks: list[Check]
-
-    def steps(self, case: Case, draws: Draws) -> Steps:
-        lines = "".join(f"Query: {listing.query}\n" for listing in case.lists)
-        yield from try_all(self.checks, case, [replace(case.doc, body=lines + case.doc.body)])
+    def _make_bodies(self, case: AttackCase, rng: ItemRandom) -> list[str]:
+        return [prepend_query_lines(case.doc.body, [listing.query for listing in case.lists])]
 
 
 @dataclass(frozen=True)
-class KeywordStuffing:
+class KeywordStuffingRecipe:
     """The query's words that are no stop-words are written into the document's body, in their order, n times.
 
     Each number of times is a trial of its own. In the middle, a place between two words is drawn for each repetition.
@@ -86,52 +79,20 @@ class KeywordStuffing:
     """
 
     times: tuple[int, ...] = (1, 2, 3)
-    place: Place = "end"
+    place: InsertionPosition = "end"
     constraints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check("keyword_stuffing", self.place in get_args(Place), "place", "start, middle or end", self.place)
+        check_parameter(
+            "keyword_stuffing", self.place in get_args(InsertionPosition), "place", "start, middle or end", self.place
+        )
         fine = bool(self.times) and all(1 <= times <= 100 for times in self.times)
-        check("keyword_stuffing", fine, "times", "numbers between 1 and 100", self.times)
+        check_parameter("keyword_stuffing", fine, "times", "numbers between 1 and 100", self.times)
 
-    def open(self, knowledge: Knowledge) -> _Stuffing:
-        return _Stuffing(self, checks(self.constraints, knowledge))
+    def open(self, knowledge: AttackerKnowledge) -> BodyTrials:
+        return BodyTrials(self._make_bodies, open_constraints(self.constraints, knowledge))
 
-
-@dataclass(frozen=True, eq=False)
-class _Stuffing:
-    recipe: KeywordStuffing
-    checks: list[Check]
-
-    def steps(self, case: Case, draws: Draws) -> Steps:
-        words = " ".join(word for listing in case.lists for word in keywords(listing.query))
-        texts = [case.doc]
-        for _ in range(max(self.recipe.times) if words else 0):
-            texts.append(inserted(texts[-1], words, self.recipe.place, draws))
-        yield from try_all(self.checks, case, [texts[n] for n in self.recipe.times if n < len(texts)])
-
-
-def keywords(query: str) -> list[str]:
-    """The words of a query that are no stop-words, in order.
-
-    >>> keywords("What is the weight of a (cargo) boat?")
-    ['weight', 'cargo', 'boat']
-    """
-    words = (query[start:end] for start, end in spans(query))
-    return [word for word in words if word.lower() not in NLTK]
-
-
-def inserted(doc: Doc, text: str, place: Place, draws: Draws) -> Doc:
-    """The document with a text in its body: before it, after it, or between two of its words, which are drawn.
-
-    A body of one word or none has no middle: there the text comes last.
-    """
-    gaps = [gap.start() for gap in _GAP.finditer(doc.body)] if place == "middle" else []
-    if gaps:
-        at = gaps[draws.below(len(gaps))]
-        return replace(doc, body=f"{doc.body[:at]} {text}{doc.body[at:]}")
-    parts = [text, doc.body] if place == "start" else [doc.body, text]
-    return replace(doc, body=" ".join(filter(None, parts)))
-
-
-_GAP = re.compile(r"(?<=\S)\s+(?=\S)")
+    def _make_bodies(self, case: AttackCase, rng: ItemRandom) -> list[str]:
+        words = [word for listing in case.lists for word in select_keywords(listing.query)]
+        texts = stuff_keywords(case.doc.body, words, max(self.times), self.place, rng)
+        return [texts[n] for n in self.times]

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shaketable.chance import draws_for
-from shaketable.learners.plan import Plan
-from shaketable.rankers.saved import Saved
-from shaketable.text.language import Language
-from shaketable.text.sentences import split_sentences
-from shaketable.types import Collection, Corpus, Query
+from shaketable.core.documents import Collection, Corpus, Query
+from shaketable.core.seeding import make_item_rng
+from shaketable.nlp.parser import Parser
+from shaketable.nlp.sentences import split_sentences
+from shaketable.rankers.saved import SavedModel
+from shaketable.training.plan import TrainingPlan
 
 
 @dataclass(frozen=True, eq=False)
-class Knowledge:
+class AttackerKnowledge:
     """What recipes are opened with.
 
     `asked` hands out a collection of the attacker's own queries, none of them under attack, whose candidates are in
@@ -24,36 +24,38 @@ class Knowledge:
     """
 
     docs: Corpus
-    asked: Callable[[], Collection]
-    fit: Callable[[str, Plan, Collection], Saved]
-    language: Language
+    collect_target_rankings: Callable[[], Collection]
+    fit: Callable[[str, TrainingPlan, Collection], SavedModel]
+    parser: Parser
     seed: int = 0
-    shared: dict[Any, Any] = field(default_factory=dict, repr=False)
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     """What recipes, constraints and detectors keep here for each other, such as a surrogate."""
 
 
-def own_queries(collection: Collection, attacked: Iterable[str], count: int, seed: int) -> Mapping[str, Query]:
+def draw_attacker_queries(
+    collection: Collection, attacked_qids: Iterable[str], count: int, seed: int
+) -> Mapping[str, Query]:
     """Queries of an attacker's own: other queries of the collection, then sentences out of its documents.
 
     None has the text of a query under attack.
     """
-    avoided = set(attacked)
+    avoided = set(attacked_qids)
     texts = {collection.queries[qid].text.casefold().strip() for qid in avoided}
     own: dict[str, Query] = {}
 
-    def take(qid: str, query: Query) -> None:
+    def add_query(qid: str, query: Query) -> None:
         text = query.text.casefold().strip()
         if text and text not in texts and len(own) < count:
             texts.add(text)
             own[qid] = query
 
-    for qid in draws_for(seed, "own queries").shuffled(sorted(collection.queries.keys() - avoided)):
-        take(qid, collection.queries[qid])
+    for qid in make_item_rng(seed, "own queries").permutation(sorted(collection.queries.keys() - avoided)):
+        add_query(qid, collection.queries[qid])
     if len(own) < count:
-        for docno in draws_for(seed, "own sentences").shuffled(sorted(collection.docs)):
+        for docno in make_item_rng(seed, "own sentences").permutation(sorted(collection.docs)):
             sentences = [s for s in split_sentences(collection.docs[docno].text) if 4 <= len(s.split()) <= 30]
             if sentences:
-                take(f"sentence-of-{docno}", Query(draws_for(seed, "own sentence", docno).choice(sentences)))
+                add_query(f"sentence-of-{docno}", Query(make_item_rng(seed, "own sentence", docno).choice(sentences)))
             if len(own) == count:
                 break
     return own

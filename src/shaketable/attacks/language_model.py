@@ -1,4 +1,4 @@
-"""How probable a text is, to a model of the collection's language or to one of English at large."""
+"""How probable a text is, to n-grams of the collection or to a causal language model."""
 
 from __future__ import annotations
 
@@ -10,59 +10,60 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.attacks.knowledge import Knowledge
-from shaketable.index.ngrams import open_ngrams
-from shaketable.text.llama import small_model
-from shaketable.text.ngrams import NGrams
-from shaketable.types import Corpus, Doc, fingerprint
+from shaketable.attacks.knowledge import AttackerKnowledge
+from shaketable.core.documents import Corpus, Doc, fingerprint
+from shaketable.nlp.causal_lm import open_causal_lm
+from shaketable.nlp.ngram_model import NGramModel
+from shaketable.retrieval.ngram_models import open_ngrams
 
 Floats = NDArray[np.float64]
-LANGUAGE_MODELS = ("ngrams", "smollm2")
-"""Their names."""
+NGRAMS = "ngrams"
+MODEL_VALUES = f"{NGRAMS}, or the folder or the name of a causal language model"
+"""What a parameter for a language model may be, for messages."""
 
 
 class LanguageModel(Protocol):
     """Says how probable texts are.
 
-    `logs` are log10 p of each word or piece of a word, given those before it; `perplexity` is 10^(-their mean).
+    `log_probs` are log10 p of each word or piece of a word, given those before it; `perplexity` is 10^(-their mean).
     """
 
-    def logs(self, texts: Sequence[str]) -> list[Floats]: ...
+    def log_probs(self, texts: Sequence[str]) -> list[Floats]: ...
     def perplexity(self, texts: Sequence[str]) -> Floats: ...
 
 
-def language_model(name: str, knowledge: Knowledge) -> LanguageModel:
-    """The language model of a name: n-grams of the attacker's documents, or the small neural one; opened once."""
+def open_language_model(name: str, knowledge: AttackerKnowledge) -> LanguageModel:
+    """Open n-grams of the attacker's documents, or the causal language model of that folder or hub name; only once."""
     key = "language model", name
-    if key not in knowledge.shared:
-        knowledge.shared[key] = small_model() if name == "smollm2" else open_halves(knowledge.docs)
-    model: LanguageModel = knowledge.shared[key]
+    if key not in knowledge.cache:
+        knowledge.cache[key] = open_cross_fitted_lm(knowledge.docs) if name == NGRAMS else open_causal_lm(name)
+    model: LanguageModel = knowledge.cache[key]
     return model
 
 
 @dataclass(frozen=True, eq=False)
-class Halves:
+class CrossFittedLM:
     """Two models of n-grams, each learned from half of the documents; the one that finds a text less probable is heard.
 
     A model that has read a document finds it probable for that reason alone, and any change of it improbable. Of two
     models one has not read it, and as a rule that one is heard: so a text of the collection is looked at as a new one.
     """
 
-    models: tuple[NGrams, NGrams]
+    models: tuple[NGramModel, NGramModel]
 
-    def logs(self, texts: Sequence[str]) -> list[Floats]:
+    def log_probs(self, texts: Sequence[str]) -> list[Floats]:
         """log10 p of each word of a text, and of its end."""
-        left, right = (model.logs(texts) for model in self.models)
+        left, right = (model.log_probs(texts) for model in self.models)
         return [a if a.mean() <= b.mean() else b for a, b in zip(left, right, strict=True)]
 
     def perplexity(self, texts: Sequence[str]) -> Floats:
         """Of each text, by the model that wavers more."""
-        return 10.0 ** -np.array([logs.mean() for logs in self.logs(texts)])
+        return 10.0 ** -np.array([logs.mean() for logs in self.log_probs(texts)])
 
 
-def open_halves(docs: Corpus) -> Halves:
+def open_cross_fitted_lm(docs: Corpus) -> CrossFittedLM:
     """The models of a corpus, from disk if they were made before."""
-    return Halves((open_ngrams(_Half(docs, 0)), open_ngrams(_Half(docs, 1))))
+    return CrossFittedLM((open_ngrams(_Half(docs, 0)), open_ngrams(_Half(docs, 1))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +71,11 @@ class _Half:
     """Those documents of a corpus whose docnos have an even hash, or an odd one."""
 
     docs: Corpus
-    which: int
+    parity: int
 
     @property
     def fingerprint(self) -> str:
-        return fingerprint("half", self.which, self.docs.fingerprint)
+        return fingerprint("half", self.parity, self.docs.fingerprint)
 
     def __getitem__(self, docno: str, /) -> Doc:
         if docno not in self:
@@ -82,16 +83,16 @@ class _Half:
         return self.docs[docno]
 
     def __contains__(self, docno: object, /) -> bool:
-        return isinstance(docno, str) and docno in self.docs and self._has(docno)
+        return isinstance(docno, str) and docno in self.docs and self._is_in_half(docno)
 
     def __iter__(self) -> Iterator[str]:
-        return filter(self._has, self.docs)
+        return filter(self._is_in_half, self.docs)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def items(self) -> Iterator[tuple[str, Doc]]:
-        return ((docno, doc) for docno, doc in self.docs.items() if self._has(docno))
+        return ((docno, doc) for docno, doc in self.docs.items() if self._is_in_half(docno))
 
-    def _has(self, docno: str) -> bool:
-        return blake2b(docno.encode("utf-8", "surrogatepass"), digest_size=1).digest()[0] % 2 == self.which
+    def _is_in_half(self, docno: str) -> bool:
+        return blake2b(docno.encode("utf-8", "surrogatepass"), digest_size=1).digest()[0] % 2 == self.parity

@@ -3,54 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from shaketable.types import Ask, Case, Check, Consult, Doc, Places
+from shaketable.core.attack_types import AttackCase, AttackSteps, ConstraintCheck, ModelQuery, RankQuery, Ranks
+from shaketable.core.documents import Doc
+from shaketable.core.seeding import ItemRandom
 
 State = TypeVar("State")
 
 
-def allowed(checks: Sequence[Check], case: Case, docs: Sequence[Doc]) -> Generator[Consult, Any, list[Doc]]:
+def filter_allowed(
+    checks: Sequence[ConstraintCheck], case: AttackCase, docs: Sequence[Doc]
+) -> Generator[ModelQuery, Any, list[Doc]]:
     """Those of the texts that no constraint objects to, none of them the original."""
     docs = [doc for doc in dict.fromkeys(docs) if doc != case.doc]
     for check in checks:
         if docs:
-            fine = yield Consult(check, (case, docs))
+            fine = yield ModelQuery(check, (case, docs))
             docs = [doc for doc, good in zip(docs, fine, strict=True) if good]
     return docs
 
 
 def try_all(
-    checks: Sequence[Check], case: Case, docs: Sequence[Doc]
-) -> Generator[Ask | Consult, Any, list[tuple[Doc, Places]]]:
+    checks: Sequence[ConstraintCheck], case: AttackCase, docs: Sequence[Doc]
+) -> Generator[RankQuery | ModelQuery, Any, list[tuple[Doc, Ranks]]]:
     """Ask about every text that is allowed, all at once: the texts and their places."""
-    docs = yield from allowed(checks, case, docs)
+    docs = yield from filter_allowed(checks, case, docs)
     if not docs:
         return []
-    places = yield Ask(docs)
-    return list(zip(docs, places, strict=True))
+    ranks = yield RankQuery(docs)
+    return list(zip(docs, ranks, strict=True))
 
 
-def greedy(
-    checks: Sequence[Check],
-    case: Case,
+@dataclass(frozen=True, eq=False)
+class BodyTrials:
+    """An attack that tries all bodies that a recipe makes for a document at once."""
+
+    make_bodies: Callable[[AttackCase, ItemRandom], Sequence[str]]
+    checks: Sequence[ConstraintCheck]
+
+    def steps(self, case: AttackCase, rng: ItemRandom) -> AttackSteps:
+        docs = [replace(case.doc, body=body) for body in self.make_bodies(case, rng)]
+        yield from try_all(self.checks, case, docs)
+
+
+def search_greedily(
+    checks: Sequence[ConstraintCheck],
+    case: AttackCase,
     start: State,
     moves: Iterable[Callable[[State], Sequence[tuple[State, Doc]]]],
-    most: int | None = None,
-) -> Generator[Ask | Consult, Any, State]:
+    max_moves: int | None = None,
+) -> Generator[RankQuery | ModelQuery, Any, State]:
     """Make one move after the other: of the texts that a move offers, the best is kept if it beats all before.
 
     A move gets the state that was reached and offers new states, each with its text. After `most` moves that were kept
     it is over. The state that was reached is what comes back.
     """
-    state, places, kept = start, case.places, 0
+    state, ranks, kept = start, case.ranks, 0
     for move in moves:
-        if most is not None and kept >= most:
+        if max_moves is not None and kept >= max_moves:
             break
         offers = move(state)
         trials = yield from try_all(checks, case, [doc for _, doc in offers])
-        best = max(trials, key=lambda trial: case.goal.worth(trial[1]), default=None)
-        if best is not None and case.goal.worth(best[1]) > case.goal.worth(places):
+        best = max(trials, key=lambda trial: case.goal.utility(trial[1]), default=None)
+        if best is not None and case.goal.utility(best[1]) > case.goal.utility(ranks):
             state = next(new for new, doc in offers if doc == best[0])
-            places, kept = best[1], kept + 1
+            ranks, kept = best[1], kept + 1
     return state

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shaketable.attacks.goals import Demote
-from shaketable.attacks.knowledge import Knowledge
-from shaketable.errors import BadInput, MissingExtra
-from shaketable.extras import has
-from shaketable.learners.plan import Imitated, Plan
-from shaketable.types import Case
+from shaketable.attacks.knowledge import AttackerKnowledge
+from shaketable.core.attack_types import AttackCase
+from shaketable.core.errors import BadInput, MissingExtra
+from shaketable.core.extras import has_extra
+from shaketable.training.plan import ImitationSource, TrainingPlan
 
 if TYPE_CHECKING:
-    from shaketable.rankers.nets.gradients import Contest
-    from shaketable.rankers.nets.net import Net
+    from shaketable.rankers.neural.gradients import RankContest
+    from shaketable.rankers.neural.net import Net
 
-SURROGATE = "knrm(steps=300)"
+DEFAULT_SURROGATE = "knrm(steps=300)"
 """A small net that learns in half a minute. Wu et al. have BERT, which takes a GPU, or patience."""
-OBJECTIVE = "hinge"
+SURROGATE_OBJECTIVE = "hinge"
 """Wu et al. train the surrogate with a pairwise hinge of margin 1."""
 
 
@@ -28,35 +28,37 @@ class Surrogate:
 
     net: Net
     agreement: float
-    lists: int
-    pairs: int
+    list_count: int
+    pair_count: int
 
 
-def surrogate(knowledge: Knowledge, learner: str, lists: Imitated) -> Surrogate:
+def train_surrogate(knowledge: AttackerKnowledge, learner: str, lists: ImitationSource) -> Surrogate:
     """Learn a net from the lists of the target for the attacker's own queries; recipes of one attacker share it.
 
     Nothing but the order of these lists is learned from.
     """
-    if not has("neural"):
+    if not has_extra("neural"):
         raise MissingExtra("neural", "an attack by a surrogate, which is a net,")
     key = "surrogate", learner, lists
-    if key not in knowledge.shared:
-        asked = knowledge.asked()
-        model = knowledge.fit(learner, Plan(lists, OBJECTIVE), asked)
+    if key not in knowledge.cache:
+        asked = knowledge.collect_target_rankings()
+        model = knowledge.fit(learner, TrainingPlan(lists, SURROGATE_OBJECTIVE), asked)
         net = getattr(model.open(asked), "net", None)
         if net is None:
             raise BadInput(f"the surrogate {learner} is no net, so it has no gradients; knrm, conv_knrm and bert have")
-        value = float(model.card()["value"])
+        value = float(model.read_card()["value"])
         pairs = sum(map(len, asked.candidates.values()))
-        knowledge.shared[key] = Surrogate(net, value, len(asked.candidates), pairs)
-    found: Surrogate = knowledge.shared[key]
+        knowledge.cache[key] = Surrogate(net, value, len(asked.candidates), pairs)
+    found: Surrogate = knowledge.cache[key]
     return found
 
 
-def contests(case: Case, rivals: int) -> list[Contest]:
+def build_rank_contests(case: AttackCase, max_rivals: int) -> list[RankContest]:
     """What a net is asked about: in each list the document against the best of the others, to pass or to be passed."""
-    from shaketable.rankers.nets.gradients import Contest
+    from shaketable.rankers.neural.gradients import RankContest
 
     down = isinstance(case.goal, Demote)
-    rivalries = [(listing.query, listing.others(case.docno)[:rivals]) for listing in case.lists]
-    return [Contest(query, case.doc.text, tuple(doc.text for doc in docs), down) for query, docs in rivalries if docs]
+    rivalries = [(listing.query, listing.get_other_documents(case.docno)[:max_rivals]) for listing in case.lists]
+    return [
+        RankContest(query, case.doc.text, tuple(doc.text for doc in docs), down) for query, docs in rivalries if docs
+    ]

@@ -29,27 +29,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.attacks.constraints import checks
-from shaketable.attacks.knowledge import Knowledge
-from shaketable.attacks.search import greedy
-from shaketable.attacks.surrogate import SURROGATE, contests, surrogate
-from shaketable.attacks.wording import Wording
-from shaketable.chance import Draws
-from shaketable.errors import check_within
-from shaketable.learners.plan import Imitated
-from shaketable.registry import SYNONYMS
-from shaketable.text.synonyms import Synonyms
-from shaketable.types import Ask, Case, Check, Consult, Doc, Steps
+from shaketable.attacks.constraints import open_constraints
+from shaketable.attacks.knowledge import AttackerKnowledge
+from shaketable.attacks.search import search_greedily
+from shaketable.attacks.surrogate import DEFAULT_SURROGATE, build_rank_contests, train_surrogate
+from shaketable.attacks.tokenized_document import TokenizedDocument
+from shaketable.core.attack_types import AttackCase, AttackSteps, ConstraintCheck, ModelQuery, RankQuery
+from shaketable.core.documents import Doc
+from shaketable.core.errors import check_ranges
+from shaketable.core.registries import SYNONYMS
+from shaketable.core.seeding import ItemRandom
+from shaketable.nlp.synonyms import SynonymSource
+from shaketable.training.plan import ImitationSource
 
 if TYPE_CHECKING:
-    from shaketable.rankers.nets.gradients import Gradients
-    from shaketable.rankers.nets.net import Net
+    from shaketable.rankers.neural.gradients import Gradients
+    from shaketable.rankers.neural.net import Net
 
 Vectors = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Settings:
+class _WSRASettings:
     """What the two variants share.
 
     words       words that may differ from the original at most (paper 003: 20; PRADA: 10)
@@ -69,84 +70,89 @@ class _Settings:
     constraints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_within("wsra", self, words=(1, 1000), steps=(1, 1000), epsilon=(1e-6, 1e6), rivals=(1, 10_000))
+        check_ranges("wsra", self, words=(1, 1000), steps=(1, 1000), epsilon=(1e-6, 1e6), rivals=(1, 10_000))
 
-    def _attack(self, knowledge: Knowledge, net: Net) -> WordSubstitution:
-        from shaketable.rankers.nets.gradients import Gradients
+    def _build_attack(self, knowledge: AttackerKnowledge, net: Net) -> WordSubstitution:
+        from shaketable.rankers.neural.gradients import Gradients
 
         gradients = Gradients(net, shared=self.shared)
-        source: Synonyms = SYNONYMS.build(self.synonyms)
-        return WordSubstitution(self, gradients, source, checks(self.constraints, knowledge))
+        source: SynonymSource = SYNONYMS.build(self.synonyms)
+        return WordSubstitution(self, gradients, source, open_constraints(self.constraints, knowledge))
 
 
 @dataclass(frozen=True, kw_only=True)
-class WSRA(_Settings):
+class WSRA(_WSRASettings):
     """Words give way to synonyms: a surrogate that learned from the target's lists chooses, the target's places decide.
 
-    `surrogate` is a learner of a net; `top` and `pairs` say what it learns from a list (`learners.plan.Imitated`).
+    `train_surrogate` is a learner of a net; `top` and `pairs` say what it learns from a list
+    (`learners.plan.ImitationSource`).
     """
 
-    surrogate: str = SURROGATE
+    surrogate: str = DEFAULT_SURROGATE
     top: int = 10
     pairs: bool = False
 
-    def open(self, knowledge: Knowledge) -> WordSubstitution:
-        return self._attack(knowledge, surrogate(knowledge, self.surrogate, Imitated(self.top, self.pairs)).net)
+    def open(self, knowledge: AttackerKnowledge) -> WordSubstitution:
+        return self._build_attack(
+            knowledge, train_surrogate(knowledge, self.surrogate, ImitationSource(self.top, self.pairs)).net
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class WhiteWSRA(_Settings):
+class WhiteWSRA(_WSRASettings):
     """The same for who holds the target: its own gradients say which words matter and where their vectors should go."""
 
-    def open_net(self, knowledge: Knowledge, net: Net) -> WordSubstitution:
-        return self._attack(knowledge, net)
+    def open_net(self, knowledge: AttackerKnowledge, net: Net) -> WordSubstitution:
+        return self._build_attack(knowledge, net)
 
 
 class WordSubstitution:
     """Steps 1 to 4 of the module, for each of many documents."""
 
-    def __init__(self, settings: _Settings, gradients: Gradients, synonyms: Synonyms, checks: Sequence[Check]):
+    def __init__(
+        self, settings: _WSRASettings, gradients: Gradients, synonyms: SynonymSource, checks: Sequence[ConstraintCheck]
+    ):
         self.settings = settings
         self.gradients = gradients
         self.synonyms = synonyms
         self.checks = checks
-        self._study = partial(gradients.study, steps=settings.steps, epsilon=settings.epsilon)
+        self._compute_word_gradients = partial(gradients.analyze, steps=settings.steps, epsilon=settings.epsilon)
 
-    def steps(self, case: Case, draws: Draws) -> Steps:
-        replacements = yield from self.replacements(case)
-        wording = Wording(case.doc)
-        places = wording.places
+    def steps(self, case: AttackCase, rng: ItemRandom) -> AttackSteps:
+        replacements = yield from self.choose_replacements(case)
+        tokenized = TokenizedDocument(case.doc)
+        occurrences = tokenized.occurrences
 
         def replace(word: str, changes: dict[int, str]) -> list[tuple[dict[int, str], Doc]]:
             """The document with the first occurrence replaced, with the first two, and so on, within the limit."""
             room = self.settings.words - len(changes)
             grown = [
-                changes | dict.fromkeys(places[word][: n + 1], replacements[word])
-                for n in range(min(room, len(places[word])))
+                changes | dict.fromkeys(occurrences[word][: n + 1], replacements[word])
+                for n in range(min(room, len(occurrences[word])))
             ]
-            return [(more, wording.put(more)) for more in grown]
+            return [(more, tokenized.substitute(more)) for more in grown]
 
         unchanged: dict[int, str] = {}
-        yield from greedy(self.checks, case, unchanged, [partial(replace, word) for word in replacements])
+        yield from search_greedily(self.checks, case, unchanged, [partial(replace, word) for word in replacements])
 
-    def replacements(self, case: Case) -> Generator[Ask | Consult, Any, dict[str, str]]:
+    def choose_replacements(self, case: AttackCase) -> Generator[RankQuery | ModelQuery, Any, dict[str, str]]:
         """For each important word that has synonyms the one to take its place, most important first."""
         importance: dict[str, float] = {}
         moved: dict[str, Vectors] = {}
-        for contest in contests(case, self.settings.rivals):
-            study = yield Consult(self._study, contest)
+        for contest in build_rank_contests(case, self.settings.rivals):
+            study = yield ModelQuery(self._compute_word_gradients, contest)
             for word, value in study.importance.items():
                 importance[word] = importance.get(word, 0.0) + value
-            for word, vector in study.perturbed.items():
+            for word, vector in study.perturbed_vectors.items():
                 moved[word] = moved[word] + vector if word in moved else vector
         ranked = sorted(filter(importance.get, importance), key=lambda w: -importance[w])  # ties stand as in the text
-        candidates = {word: self.synonyms.of(word) for word in ranked[: self.settings.words] if word in moved}
-        nearest = {word: self._nearest(moved[word], some) for word, some in candidates.items()}
+        candidates = {word: self.synonyms.lookup(word) for word in ranked[: self.settings.words] if word in moved}
+        nearest = {word: self._find_nearest(moved[word], some) for word, some in candidates.items()}
         return {word: best for word, best in nearest.items() if best}
 
-    def _nearest(self, vector: Vectors, words: Sequence[str]) -> str:
+    def _find_nearest(self, vector: Vectors, words: Sequence[str]) -> str:
         """The word whose vector has the highest cosine with this one; "" if the net knows none of them."""
-        rows = self.gradients.vectors(words)
+        rows = self.gradients.look_up_vectors(words)
         sizes = np.linalg.norm(rows, axis=1)
         known = np.flatnonzero(sizes > 0)  # NaN, for a word that the net cannot read, is not
         if not len(known):

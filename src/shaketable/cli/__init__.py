@@ -8,39 +8,40 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-INTERNAL = 70
-"""The exit code of a mistake of ours (EX_SOFTWARE): never 1, which says that a gate failed."""
+INTERNAL_ERROR_EXIT_CODE = 70
+"""The exit code of an internal error (EX_SOFTWARE): never 1, which says that a gate failed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command. An error that is the input's fault is one sentence on stderr and exit code 2 (or its own)."""
+    """Run a command. An error in the input is one sentence on stderr and exit code 2, or the exit code of the error."""
     from shaketable.cli.app import app
-    from shaketable.errors import ShaketableError
+    from shaketable.core.errors import ShaketableError
 
     try:
         given = None if arguments is None else list(arguments)
         code = app(args=given, prog_name="shaketable", standalone_mode=False)
-        sys.stdout.flush()  # here, and not after all is over, where nobody can say that the disk is full
+        sys.stdout.flush()  # now, so that a full disk is reported
     except ShaketableError as error:
-        _end(str(error), error.exit_code)
+        _exit_with_message(str(error), error.exit_code)
     except KeyboardInterrupt:
-        _end("stopped", 130)
-    except BrokenPipeError:  # whoever read our output has seen enough
-        _leave(0)
+        _exit_with_message("stopped", 130)
+    except BrokenPipeError:  # the reader of the output has closed it
+        _exit_with_code(0)
     except OSError as error:
-        _end(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
-    except SystemExit as end:  # so typer leaves where it has completed a word, and where nobody reads on
-        _leave(0 if isinstance(end.__context__, BrokenPipeError) else int(end.code or 0))
+        _exit_with_message(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
+    except SystemExit as end:  # typer exits like this after completion, and if the reader has closed the output
+        _exit_with_code(0 if isinstance(end.__context__, BrokenPipeError) else int(end.code or 0))
     except BaseException as error:
-        if hasattr(error, "format_message"):  # what typer says of words that it cannot parse
-            _show(error)
-            _leave(2)
-        _end(f"a mistake of ours ({type(error).__name__}); {_noted(error)}", INTERNAL)
-    _leave(code if isinstance(code, int) else 0)
+        if hasattr(error, "format_message"):  # a usage error of typer
+            _print_usage_error(error)
+            _exit_with_code(2)
+        message = f"a mistake of ours ({type(error).__name__}); {_save_traceback(error)}"
+        _exit_with_message(message, INTERNAL_ERROR_EXIT_CODE)
+    _exit_with_code(code if isinstance(code, int) else 0)
 
 
-def _show(error: Any) -> None:
-    """What typer says, without what a terminal would obey."""
+def _print_usage_error(error: Any) -> None:
+    """Print a usage error without control sequences."""
     from io import StringIO
 
     from shaketable.report import clean
@@ -50,16 +51,16 @@ def _show(error: Any) -> None:
         print(clean(said.getvalue()), end="", file=sys.stderr)
 
 
-def _end(sentence: str, code: int) -> None:
-    from shaketable.cli.console import say
+def _exit_with_message(sentence: str, code: int) -> None:
+    from shaketable.cli.console import notify
 
-    with suppress(OSError):  # there may be no room for it either
-        say(f"shaketable: {sentence}")
-    _leave(code)
+    with suppress(OSError):  # the disk may be full
+        notify(f"shaketable: {sentence}")
+    _exit_with_code(code)
 
 
-def _leave(code: int) -> None:
-    """Exit with this code; what can no longer be written must not make the interpreter exit with another."""
+def _exit_with_code(code: int) -> None:
+    """Exit with this code, even if the output can no longer be written."""
     for name in ("stdout", "stderr"):
         try:
             getattr(sys, name).flush()
@@ -68,8 +69,8 @@ def _leave(code: int) -> None:
     sys.exit(code)
 
 
-def _noted(error: BaseException) -> str:
-    """Where the traceback was written, for whoever is going to repair it."""
+def _save_traceback(error: BaseException) -> str:
+    """Write the traceback to a file, and return a sentence that names it."""
     import tempfile
     import traceback
 

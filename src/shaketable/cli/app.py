@@ -1,4 +1,4 @@
-"""All commands in one place; each lives in its own file."""
+"""All commands; each has its own module."""
 
 from __future__ import annotations
 
@@ -12,63 +12,65 @@ from typer.core import TyperGroup
 
 from shaketable.cli.attack import attack
 from shaketable.cli.audit import audit
-from shaketable.cli.catalogue import list_
 from shaketable.cli.compare import compare
 from shaketable.cli.doctor import doctor
 from shaketable.cli.evaluate import evaluate
 from shaketable.cli.gate import gate
-from shaketable.cli.options import Quiet, Verbose
+from shaketable.cli.listing import list_
+from shaketable.cli.options.groups import expand_groups
+from shaketable.cli.options.output import Quiet, Verbose
 from shaketable.cli.parity import parity
 from shaketable.cli.probe import probe
 from shaketable.cli.rank import rank
 from shaketable.cli.report import report
 from shaketable.cli.train import train
-from shaketable.cli.train_kinds import train_kinds
 from shaketable.cli.vary import vary
-from shaketable.errors import BadInput, Stopped
+from shaketable.core.errors import BadInput, Interrupted
 
 
 class Commands(TyperGroup):
-    """The commands. A stop, from the keyboard or by code that a user named, is an error with a sentence of its own."""
+    """The commands. An interrupt, from the keyboard or by code of the user, becomes an error message."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt as stop:  # the road says what is done, and what of it is kept
-            raise Stopped(str(stop) or "stopped") from stop
-        except SystemExit as end:  # not ours: commands return
-            if isinstance(end.__context__, BrokenPipeError):  # where nobody reads on, typer leaves like this
+        except KeyboardInterrupt as stop:  # the engine says what is done and cached
+            raise Interrupted(str(stop) or "stopped") from stop
+        except SystemExit as end:  # raised by code of the user: commands return
+            if isinstance(
+                end.__context__, BrokenPipeError
+            ):  # typer exits like this if the reader has closed the output
                 raise
             raise BadInput("code that you named tried to end the program") from end
 
 
 class App(typer.Typer):
-    """A Typer all of whose commands take --quiet and --verbose."""
+    """A Typer whose commands take groups of flags, and --quiet and --verbose."""
 
     def command(  # type: ignore[override]
         self, name: str | None = None, **how: Any
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         add = super().command(name, **how)
-        return lambda command: add(_heard(command))
+        return lambda command: add(_add_verbosity_flags(expand_groups(command)))
 
 
-def _heard(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The same command, with options for how much it says."""
+def _add_verbosity_flags(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command with flags for how much it shows."""
 
     @wraps(command)
-    def heard(*, quiet: bool, verbose: bool, **given: Any) -> Any:
-        from shaketable.cli.console import loudness
+    def run(*, quiet: bool, verbose: bool, **given: Any) -> Any:
+        from shaketable.cli.console import set_verbosity
 
-        with loudness(quiet, verbose):
+        with set_verbosity(quiet, verbose):
             return command(**given)
 
-    own = signature(command, eval_str=True)
+    own = signature(command)
     added = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
         for name, annotation in (("quiet", Quiet), ("verbose", Verbose))
     ]
-    heard.__signature__ = own.replace(parameters=[*own.parameters.values(), *added])  # type: ignore[attr-defined]
-    return heard
+    run.__signature__ = own.replace(parameters=[*own.parameters.values(), *added])  # type: ignore[attr-defined]
+    return run
 
 
 app = App(
@@ -88,12 +90,11 @@ app.command()(attack)
 app.command()(rank)
 app.command()(vary)
 app.command()(train)
-app.command()(train_kinds)
 app.command(name="list")(list_)
 app.command()(doctor)
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
@@ -104,7 +105,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def shaketable(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
     """Measure how robust search rankers are, find where they break, attack them, and harden them."""

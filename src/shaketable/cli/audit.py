@@ -3,74 +3,56 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import typer
 
-from shaketable.cli import options as o
 from shaketable.cli.config import Config
+from shaketable.cli.options.data import CollectionFlags, Collections, FileFlags, QueryTypes
+from shaketable.cli.options.gates import DefaultGate, GateFlags
+from shaketable.cli.options.output import BuildServerFlags, OutFolder, VerdictFlags
+from shaketable.cli.options.performance import DryRunFlags, RunFlags
+from shaketable.cli.options.rankers import Rankers
+from shaketable.cli.options.tasks import Tasks
 
 
 def audit(
-    data: o.Collections = None,
-    queries: o.QueriesFile = None,
-    docs: o.DocsFile = None,
-    qrels: o.QrelsFile = None,
-    ranker: o.Rankers = None,
-    task: o.Tasks = None,
-    out: o.Out = Path("shaketable-audit"),
-    split: o.Split = None,
-    cut: o.Cut = "",
-    kinds: o.Kinds = None,
-    candidates: o.Candidates = None,
-    first_stage: o.FirstStage = "bm25",
-    depth: o.Depth = 100,
-    limit: o.Limit = None,
-    seed: o.Seed = 0,
-    fail_under: o.Rules = None,
-    rules: o.RuleFiles = None,
-    gate: o.DefaultGate = False,
-    tables: o.AllTables = False,
-    table: o.TableNames = None,
-    keep_going: o.KeepGoing = False,
-    json_to: o.Json = None,
-    junit_to: o.Junit = None,
-    markdown_to: o.Summary = None,
-    badge_to: o.Badge = None,
+    *,
+    data: Collections = None,
+    files: FileFlags,
+    ranker: Rankers = None,
+    task: Tasks = None,
+    out: OutFolder = Path("shaketable-audit"),
+    gates: GateFlags,
+    gate: DefaultGate = False,
+    shown: VerdictFlags,
+    build: BuildServerFlags,
+    query_types: QueryTypes = None,
+    collection: CollectionFlags,
+    run: RunFlags,
+    cost: DryRunFlags,
     config: Config = None,
-    jobs: o.Jobs = None,
-    ray: o.Ray = None,
-    worker_cpus: o.WorkerCpus = None,
-    worker_gpus: o.WorkerGpus = None,
-    device: o.Device = "auto",
-    dtype: o.Dtype = None,
-    batch_tokens: o.BatchTokens = None,
-    plan: o.PlanOnly = False,
-    price_per_1k: o.Price = None,
-    seconds_per_request: o.Latency = 0.2,
 ) -> None:
     """Audit rankers: run every robustness task that applies to them and to the data, and write a report."""
     import shaketable as st
-    from shaketable.cli.console import conclude, say, show_plan
-    from shaketable.cli.progress import progress
-    from shaketable.data.load import chosen_data
-    from shaketable.door.audit import read_gates, save_ruled
-    from shaketable.door.plan import check_names
-    from shaketable.door.plan import plan as planned
-    from shaketable.report.folder import check_writable
+    from shaketable.api.dry_run import dry_run
+    from shaketable.api.gates import check_gate_findings, read_gates, save_with_gates
+    from shaketable.api.options import WorkOptions
+    from shaketable.cli.console import finish_audit, notify, show_dry_run
+    from shaketable.cli.progress import show_progress
+    from shaketable.report.audit_folder import check_writable
 
-    gates = read_gates([*(rules or []), *(fail_under or [])], ranker or ())  # a mistake in one must not cost an audit
+    rules = read_gates(gates.list_rules(), ranker or ())  # a mistake in one must not cost an audit
     check_writable(out)
-    given: Any = (chosen_data(data or "sample", queries, docs, qrels), ranker or (), task or ())
-    where: Any = {"split": split, "cut": cut, "candidates": candidates, "first_stage": first_stage, "depth": depth}
-    where |= {"kinds": kinds, "limit": limit, "seed": seed, "watch": progress, "say": say}
-    check_names(gates, *given, **where)
-    if plan:
-        where |= {"price_per_1k": price_per_1k, "seconds_per_request": seconds_per_request}
-        return show_plan(planned(*given, **where), json_to)
-    hands = st.workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
-    done = st.audit(*given, **where, keep_going=keep_going, executor=hands, gated=gate)
-    done = save_ruled(done, out, gates, {"fail-under": fail_under, "rules": rules, "gate": gate})
-    if not conclude(done, out, gate, tables, table, json_to, junit_to, markdown_to, badge_to):
+    given = (files.select_source(data or ["sample"]), ranker or (), task or ())
+    where = collection.to_options(query_types)
+    check_gate_findings(rules, *given, **where)
+    if cost.dry_run:
+        seconds, price = cost.seconds_per_request, cost.price_per_1k
+        shown_to: WorkOptions = {"progress": show_progress, "notify": notify}
+        counted = dry_run(*given, price_per_1k=price, seconds_per_request=seconds, **where, **shown_to)
+        return show_dry_run(counted, shown.json_to)
+    done = st.audit(*given, **where, **run.to_options(), gated=gate)
+    done = save_with_gates(done, out, rules, {"require": gates.require, "rules": gates.rules, "gate": gate})
+    if not finish_audit(done, out, gate, shown, build):
         raise typer.Exit(1)
     return None

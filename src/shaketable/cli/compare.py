@@ -6,30 +6,39 @@ from pathlib import Path
 
 import typer
 
-from shaketable.cli import options as o
+from shaketable.cli.options.gates import AllowMismatch, FailOnRegression
+from shaketable.cli.options.output import BaseAudit, Json, NewAudit, Summary
+from shaketable.cli.options.rankers import BaseRanker, NewRanker
+from shaketable.cli.options.tasks import Findings
 
 
 def compare(
-    base: o.BaseAudit,
-    new: o.NewAudit,
-    base_ranker: o.BaseRanker = "",
-    new_ranker: o.NewRanker = "",
-    finding: o.Findings = None,
-    despite: o.Despite = None,
-    markdown_to: o.Summary = None,
-    json_to: o.Json = None,
-    fail_on_regression: o.FailOnRegression = False,
+    base: BaseAudit,
+    new: NewAudit,
+    base_ranker: BaseRanker = "",
+    new_ranker: NewRanker = "",
+    finding: Findings = None,
+    allow_mismatch: AllowMismatch = None,
+    summary_to: Summary = None,
+    json_to: Json = None,
+    fail_on_regression: FailOnRegression = False,
 ) -> None:
     """Compare two audits query by query: what became worse, by how much, on which queries, and could it be chance?"""
+    import shaketable as st
     from shaketable.cli.console import emit_json, emit_text, show_comparison
-    from shaketable.door.compare import compare as run
 
-    pair = {"base_ranker": base_ranker, "new_ranker": new_ranker}
-    found = run(Path(base), Path(new), **pair, findings=finding or (), despite=despite or ())
+    found = st.compare(
+        Path(base),
+        Path(new),
+        base_ranker=base_ranker,
+        new_ranker=new_ranker,
+        findings=finding or (),
+        allow_mismatch=allow_mismatch or (),
+    )
     if json_to:
-        emit_json(found.json(), json_to)
-    if markdown_to:
-        emit_text(found.markdown(), markdown_to)
-    show_comparison(found, "-" if "-" in (json_to, markdown_to) else None)
-    if fail_on_regression and found.verdict == "worse":
+        emit_json(found.to_dict(), json_to)
+    if summary_to:
+        emit_text(found.to_markdown(), summary_to)
+    show_comparison(found, "-" if "-" in (json_to, summary_to) else None)
+    if fail_on_regression and found.outcome == "worse":
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""The file of settings: its values become what a flag is where the command line does not say."""
+"""The settings file: its values become the defaults of flags."""
 
 from __future__ import annotations
 
@@ -10,47 +10,50 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 import typer
 
 if TYPE_CHECKING:
-    from shaketable.door.settings import Flag
+    from shaketable.api.settings import FlagType
 
-KINDS: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false"}
-"""What values of a type are called; those of all others are texts."""
+TYPE_NAMES: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false"}
+"""The name of a type's values; those of all other types are texts."""
 
 
-def take(ctx: typer.Context, path: Path | None) -> Path | None:
-    """Read the file that is named, or the one in this folder, before any other flag of an audit is looked at."""
-    from shaketable.door.settings import SETTINGS, read_settings
+def load_settings(ctx: typer.Context, path: Path | None) -> Path | None:
+    """Read the settings file that is named, or the one in the current folder, before all other flags of an audit."""
+    from shaketable.api.settings import SETTINGS_FILE, read_settings
 
-    if ctx.resilient_parsing or (path is None and not Path(SETTINGS).is_file()):
+    if ctx.resilient_parsing or (path is None and not Path(SETTINGS_FILE).is_file()):
         return path
     from shaketable.cli.audit import audit
-    from shaketable.cli.console import say
+    from shaketable.cli.console import notify
+    from shaketable.cli.options.groups import expand_groups
 
-    found = path or Path(SETTINGS)
-    hints = get_type_hints(audit)
-    options = {_flag(one): str(one.name) for one in ctx.command.params if one.name in hints and one.name != "config"}
-    given = read_settings(found, {flag: _kind(hints[name]) for flag, name in options.items()})
+    found = path or Path(SETTINGS_FILE)
+    hints = get_type_hints(expand_groups(audit))
+    options = {
+        _strip_dashes(one): str(one.name) for one in ctx.command.params if one.name in hints and one.name != "config"
+    }
+    given = read_settings(found, {flag: _make_flag_type(hints[name]) for flag, name in options.items()})
     ctx.default_map = {options[flag]: value for flag, value in given.items()}
-    say(f"The settings are those of {found}.")
+    notify(f"The settings are those of {found}.")
     return found
 
 
 Config = Annotated[
     Path | None,
-    typer.Option("--config", is_eager=True, callback=take, help="A file of settings, in which each flag of this "
-                 "command can be set; flags on the command line win. By default, shaketable.toml in the folder where "
-                 "you are, if there is one."),
+    typer.Option("--config", is_eager=True, callback=load_settings, help="A file of settings, in which each flag of "
+                 "this command can be set; flags on the command line win. By default, shaketable.toml in the current "
+                 "folder, if there is one."),
 ]  # fmt: skip
 
 
-def _flag(option: Any) -> str:
-    """The name of an option as it is written, without dashes."""
+def _strip_dashes(option: Any) -> str:
+    """Return the longest name of an option, without dashes."""
     return str(max(option.opts, key=len)).lstrip("-")
 
 
-def _kind(hint: Any) -> Flag:
-    """What values a flag of such a type takes: of `list[str] | None`, several texts."""
-    from shaketable.door.settings import Flag
+def _make_flag_type(hint: Any) -> FlagType:
+    """Return the type of a flag's values: several texts for `list[str] | None`."""
+    from shaketable.api.settings import FlagType
 
     one = next((part for part in get_args(hint) if part is not type(None)), hint) if type(hint) is UnionType else hint
     several = get_origin(one) is list
-    return Flag(KINDS.get(get_args(one)[0] if several else one, "a text"), several)
+    return FlagType(TYPE_NAMES.get(get_args(one)[0] if several else one, "a text"), several)

@@ -1,4 +1,4 @@
-"""Where words go, and how many: results to stdout, everything else to stderr."""
+"""Output: results go to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from shaketable.errors import BadInput
-from shaketable.files import written_whole
-from shaketable.report import cell, clean, escaped
+from shaketable.core.errors import BadInput
+from shaketable.files.atomic import atomic_write
+from shaketable.report import clean, escape_controls, format_cell
 
 if TYPE_CHECKING:
-    from shaketable.door.audit import Audit
-    from shaketable.door.plan import Plan
-    from shaketable.door.train import TrainedWriter, Training
+    from shaketable.api.audit import Audit
+    from shaketable.api.dry_run import DryRun
+    from shaketable.api.train import TrainedWriter, TrainingResult
+    from shaketable.cli.options.output import BuildServerFlags, ReportFlags, TableFlags, VerdictFlags
     from shaketable.report.comparison import AuditComparison
-    from shaketable.report.gates import Ruling
+    from shaketable.report.gates import GateResult
 
 
-def stdout(json_target: str | None = None) -> Console:
-    """The console for tables; it moves to stderr where stdout is for JSON."""
+def open_console(json_target: str | None = None) -> Console:
+    """Return the console for tables; it is stderr if stdout is for JSON."""
     return Console(stderr=json_target == "-", highlight=False)
 
 
@@ -33,17 +34,17 @@ _quiet = False
 
 
 def is_quiet() -> bool:
-    """Are results and errors all that somebody wants to hear?"""
+    """Return True if only results and errors are shown."""
     return _quiet
 
 
 @contextmanager
-def loudness(quiet: bool, verbose: bool) -> Iterator[None]:
-    """Say results and errors alone, or also what the package logs (`logging`) of its work."""
+def set_verbosity(quiet: bool, verbose: bool) -> Iterator[None]:
+    """Show results and errors alone, or also what the package logs."""
     global _quiet
     if quiet and verbose:
         raise BadInput("--quiet and --verbose contradict each other; give one of them")
-    log, teller = logging.getLogger("shaketable"), _Teller(logging.INFO)
+    log, teller = logging.getLogger("shaketable"), _LogHandler(logging.INFO)
     before, _quiet = _quiet, quiet
     level = log.level
     if verbose:
@@ -57,162 +58,177 @@ def loudness(quiet: bool, verbose: bool) -> Iterator[None]:
         log.setLevel(level)
 
 
-class _Teller(logging.Handler):
-    """What is logged, said."""
+class _LogHandler(logging.Handler):
+    """A log handler that shows messages on stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        say(record.getMessage())
+        notify(record.getMessage())
 
 
-def say(message: str, *, always: bool = False) -> None:
-    """A remark on stderr, on one line, without what a terminal would obey: attackers write some of the texts.
+def notify(message: str, *, always: bool = False) -> None:
+    """Show a message on one line of stderr, without control sequences: some texts come from attackers.
 
-    Whoever is `always` said is a part of the result: --quiet does not silence it.
+    With `always`, the message is part of the result, and --quiet does not hide it.
     """
     if always or not _quiet:
         print(" ".join(clean(message).splitlines()), file=sys.stderr)
 
 
-def show(done: Audit, json_target: str | None) -> None:
-    """Print all tables of an audit, what was skipped and why, and what rankers remark."""
+def show_audit(done: Audit, json_target: str | None) -> None:
+    """Print all tables of an audit, the skipped tasks with reasons, and the remarks of rankers."""
     from shaketable.report.terminal import show_result
 
-    console = stdout(json_target)
+    console = open_console(json_target)
     for result in done.results:
         show_result(console, result)
     for task, reason in done.skipped.items():
-        console.print(cell(f"The task {task} was skipped: {reason}."), markup=False)
+        console.print(format_cell(f"The task {task} was skipped: {reason}."), markup=False)
     for name, remark in done.remarks.items():
-        console.print(cell(f"{name}: {remark}"), markup=False)
+        console.print(format_cell(f"{name}: {remark}"), markup=False)
 
 
 def show_verdict(done: Audit, json_target: str | None, tables: bool = False, table: list[str] | None = None) -> None:
-    """Print what an audit comes to; before it all tables, or those that were named."""
+    """Print the verdict of an audit; before it all tables, or the tables that were named."""
     from shaketable.report.terminal import show_table
-    from shaketable.report.verdict import show_answer
+    from shaketable.report.terminal_summary import print_verdict
 
-    found = done.answer()
-    console = stdout(json_target)
+    found = done.verdict()
+    console = open_console(json_target)
     named = [done.table(name) for name in table or ()]
     if tables or not (named or found.facets):
-        show(done, json_target)
+        show_audit(done, json_target)
     for name, frame in named:
         show_table(console, name, frame)
-    show_answer(console, found)
+    print_verdict(console, found)
 
 
-def show_plan(plan: Plan, json_target: str | None) -> None:
-    """Print what an audit would ask of each ranker, what cannot be planned and why, and what it comes to."""
+def show_dry_run(dry_run: DryRun, json_target: str | None) -> None:
+    """Print what an audit would ask of each ranker, the tasks that cannot be counted with reasons, and the total."""
     from shaketable.report.terminal import show_table
 
-    console = stdout(json_target)
-    show_table(console, "plan", plan.table())
-    for note in plan.notes:
-        console.print(cell(note), markup=False)
-    for task, reason in plan.skipped.items():
-        console.print(cell(f"The task {task} cannot be planned: {reason}."), markup=False)
-    console.print(cell(str(plan)), markup=False)
+    console = open_console(json_target)
+    show_table(console, "dry run", dry_run.to_frame())
+    for note in dry_run.notes:
+        console.print(format_cell(note), markup=False)
+    for task, reason in dry_run.skipped.items():
+        console.print(format_cell(f"The task {task} cannot be counted: {reason}."), markup=False)
+    console.print(format_cell(str(dry_run)), markup=False)
     if json_target:
-        emit_json(plan.json(), json_target)
+        emit_json(dry_run.to_dict(), json_target)
 
 
-def judge(rules: list[str]) -> Callable[[Audit], bool]:
-    """Read the rules now; what is returned says later of an audit whether they hold, each on a line of its own."""
-    from shaketable.report.gates import all_held
-    from shaketable.report.rules import gates_of
+def open_report(flags: ReportFlags, out: Path) -> Callable[[Audit], bool]:
+    """Check the gates and the folder, and return a function that writes and shows an audit and evaluates its gates."""
+    from shaketable.report.audit_folder import check_writable
+    from shaketable.report.gates import has_passed
+    from shaketable.report.rules import parse_gates
 
-    gates = gates_of(rules)
+    gates = parse_gates(flags.require or [])
+    check_writable(out)
 
-    def held(done: Audit) -> bool:
-        found = done.rulings(*gates)
-        for ruling in found:
-            say(str(ruling), always=True)
-        return all_held(found)
+    def finish(done: Audit) -> bool:
+        done.save(out)
+        if flags.json_to:
+            emit_json(done.to_dict(), flags.json_to)
+        show_audit(done, flags.json_to)
+        notify(f"The report is {out / 'report.html'}; the tables are in {out}.")
+        found = done.evaluate_gates(*gates)
+        for result in found:
+            notify(str(result), always=True)
+        return has_passed(found)
 
-    return held
+    return finish
+
+
+def write_evaluation(done: Audit, flags: TableFlags) -> None:
+    """Write the tables of an evaluation in the formats that were asked for, and show them."""
+    from shaketable.report.files import write_per_query, write_tables
+    from shaketable.report.page import write_page
+
+    for form, folder in (("csv", flags.csv_to), ("latex", flags.latex_to), ("markdown", flags.markdown_to)):
+        if folder:
+            write_tables(folder, done.results, form)
+    if flags.per_query_to:
+        write_per_query(flags.per_query_to, done["effectiveness"])
+    if flags.html_to:
+        write_page(flags.html_to, done.title, done.facts, done.results, done.provenance)
+    if flags.json_to:
+        emit_json(done.to_dict(), flags.json_to)
+    show_audit(done, flags.json_to)
 
 
 def show_comparison(found: AuditComparison, target: str | None) -> None:
-    """Print what became of a ranker between two audits: the answer, what became worse or better, on which queries."""
-    from shaketable.report.comparison import EXPLAINED
+    """Print a comparison of two audits: the verdict, and which findings and queries became worse or better."""
+    from shaketable.report.comparison import FINDINGS_TABLE_NOTE
     from shaketable.report.terminal import show_table
 
-    console = stdout(target)
-    console.print(cell(found.answer), markup=False, style="bold")
-    changed = {status: found.brief(status) for status in ("worse", "better")}
+    console = open_console(target)
+    console.print(format_cell(found.summary), markup=False, style="bold")
+    changed = {status: found.to_brief_frame(status) for status in ("worse", "better")}
     for status, table in changed.items():
         if len(table):
             show_table(console, f"what became {status}", table)
     if any(map(len, changed.values())):
-        console.print(cell(EXPLAINED), markup=False, style="dim")
-    for title, table in found.worst_queries().items():
+        console.print(format_cell(FINDINGS_TABLE_NOTE), markup=False, style="dim")
+    for title, table in found.find_worst_queries().items():
         show_table(console, title, table)
     for failure in found.failures:
-        console.print(cell(f"new failure: {failure.ranker} on {failure.query!r}: {failure.reason}"), markup=False)
-    for line in (*(f"a worse word: {turn}" for turn in found.turns), *found.remarks):
-        console.print(cell(line), markup=False)
+        console.print(
+            format_cell(f"new failure: {failure.ranker} on {failure.query!r}: {failure.reason}"), markup=False
+        )
+    for line in (*(f"a worse status: {change}" for change in found.verdict_changes), *found.remarks):
+        console.print(format_cell(line), markup=False)
 
 
-def conclude(
-    done: Audit,
-    out: Path,
-    gate: bool,
-    tables: bool,
-    table: list[str] | None,
-    json_to: str | None,
-    junit_to: Path | None,
-    markdown_to: str | None,
-    badge_to: Path | None,
-) -> bool:
-    """Print what an audit came to, and write it wherever it was asked for; whether all gates that decide held."""
-    if json_to:
-        emit_json(done.json(), json_to)
-    show_verdict(done, "-" if "-" in (json_to, markdown_to) else None, tables, table)
-    say(f"The report is {out / 'report.html'}; the tables and the runs are in {out}.")
-    return emit_rulings(done, done.answer().rulings if gate else done.ruled, junit_to, markdown_to, badge_to)
+def finish_audit(done: Audit, out: Path, gate: bool, shown: VerdictFlags, build: BuildServerFlags) -> bool:
+    """Show the verdict of an audit, write the files that were asked for, and return True if all gates hold."""
+    if shown.json_to:
+        emit_json(done.to_dict(), shown.json_to)
+    target = "-" if "-" in (shown.json_to, build.summary_to) else None
+    show_verdict(done, target, shown.tables, shown.table)
+    notify(f"The report is {out / 'report.html'}; the tables and the runs are in {out}.")
+    return emit_gate_results(done, done.verdict().gate_results if gate else done.gate_results, build)
 
 
-def emit_rulings(
-    done: Audit, found: Sequence[Ruling], junit_to: Path | None, markdown_to: str | None, badge_to: Path | None
-) -> bool:
-    """What became of gates, for build servers, pull requests and badges as far as asked for; and whether all held."""
-    from shaketable.report.ci import badge, junit, summary
-    from shaketable.report.gates import all_held
+def emit_gate_results(done: Audit, gate_results: Sequence[GateResult], build: BuildServerFlags) -> bool:
+    """Write the results of gates for build servers, pull requests and badges, and return True if all gates hold."""
+    from shaketable.report.ci import build_badge, render_junit, render_summary
+    from shaketable.report.gates import has_passed
 
-    if junit_to:
-        emit_text(junit(found, done.title), str(junit_to))
-    if markdown_to:
-        emit_text(summary(done.title, done.answer(), found), markdown_to)
-    if badge_to:
-        emit_json(badge(found), str(badge_to))
-    return all_held(found)
+    if build.junit_to:
+        emit_text(render_junit(gate_results, done.title), str(build.junit_to))
+    if build.summary_to:
+        emit_text(render_summary(done.title, done.verdict(), gate_results), build.summary_to)
+    if build.badge_to:
+        emit_json(build_badge(gate_results), str(build.badge_to))
+    return has_passed(gate_results)
 
 
-def show_training(done: Training | TrainedWriter, json_target: str | None, page: Path | None) -> None:
-    """Print the course of a training and what the model looks at; write the page and the JSON that were asked for."""
+def show_training(done: TrainingResult | TrainedWriter, json_target: str | None, page: Path | None) -> None:
+    """Print the tables of a training, and write its page and its JSON if asked for."""
     from shaketable.report.page import write_page
     from shaketable.report.terminal import show_table
 
-    for title, table in done.tables().items():
-        show_table(stdout(json_target), title, table.head(10) if title != "the course of training" else table)
+    for title, table in done.build_tables().items():
+        show_table(open_console(json_target), title, table.head(10) if title != "the course of training" else table)
     for note in done.card.get("notes", ()):
-        say(note)
-    say(str(done))
+        notify(note)
+    notify(str(done))
     if page:
-        write_page(page, str(done), {}, [done.result()], done.json())
+        write_page(page, str(done), {}, [done.to_result()], done.to_dict())
     if json_target:
-        emit_json(done.json(), json_target)
+        emit_json(done.to_dict(), json_target)
 
 
 def emit_json(data: Mapping[str, Any], target: str) -> None:
-    """Strict JSON to a file, whole or not at all, or to stdout."""
-    emit_text(escaped(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)) + "\n", target)
+    """Write strict JSON to a file, atomically, or to stdout."""
+    emit_text(escape_controls(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)) + "\n", target)
 
 
 def emit_text(text: str, target: str) -> None:
-    """A text to a file, whole or not at all, or to stdout."""
+    """Write a text to a file, atomically, or to stdout."""
     if target == "-":
         print(text, end="")
         return
-    with written_whole(Path(target)) as out:
+    with atomic_write(Path(target)) as out:
         out.write(text)

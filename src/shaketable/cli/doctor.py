@@ -1,4 +1,4 @@
-"""`shaketable doctor`: what is wrong with a collection, a run, an endpoint, or this installation."""
+"""`shaketable doctor`: checks of a collection, a run, an endpoint, or this installation."""
 
 from __future__ import annotations
 
@@ -7,61 +7,59 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shaketable.cli.options import Json
+from shaketable.cli.options.data import QrelsFile
+from shaketable.cli.options.output import Json
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from shaketable.data.doctor import Check, Statistics
+    from shaketable.datasets.validation import CollectionStatistics, ValidationCheck
 
 
 def doctor(
     path: Annotated[
         str | None,
         typer.Argument(
-            help="What to examine: a collection ('sample', a folder, or irds:ID), a TREC run file, or the URL of an "
-            "endpoint. Without it, this installation is examined."
+            help="What to examine: a collection ('sample', a folder, or irds:ID), a TREC run file (with --qrels), or "
+            "the URL of an endpoint. Without it, this installation is examined."
         ),
     ] = None,
-    qrels: Annotated[
-        Path | None,
-        typer.Option("--qrels", metavar="FILE", help="With a run file: the judgements to compare its ids with."),
-    ] = None,
+    qrels: QrelsFile = None,
     json_to: Json = None,
 ) -> None:
     """Look for mistakes in a collection, a run, an endpoint or this installation. Exit code 2: one is fatal."""
-    from shaketable.cli.console import emit_json, stdout
-    from shaketable.report.files import plain
+    from shaketable.cli.console import emit_json, open_console
+    from shaketable.report.files import to_plain
 
     findings, counted = _examine(path, qrels)
-    console = stdout(json_to)
+    console = open_console(json_to)
     if counted:
         _show_statistics(console, counted)
     _show_findings(console, findings)
     if json_to:
-        statistics = {"statistics": plain(vars(counted))} if counted else {}
+        statistics = {"statistics": to_plain(vars(counted))} if counted else {}
         emit_json({"schema": "shaketable.doctor/1", **statistics, "findings": [vars(f) for f in findings]}, json_to)
     if any(finding.severity == "error" for finding in findings):
         raise typer.Exit(2)
 
 
-def _show_statistics(console: Console, counted: Statistics) -> None:
+def _show_statistics(console: Console, counted: CollectionStatistics) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column()
     table.add_column(justify="right")
-    for name, number in counted.rows().items():
+    for name, number in counted.format_rows().items():
         table.add_row(name, number)
     console.print(table)
     console.print()
 
 
-def _show_findings(console: Console, findings: list[Check]) -> None:
+def _show_findings(console: Console, findings: list[ValidationCheck]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from shaketable.report import cell
+    from shaketable.report import format_cell
 
     signs = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]broken[/]"}
     table = Table(box=None, pad_edge=False)
@@ -69,30 +67,35 @@ def _show_findings(console: Console, findings: list[Check]) -> None:
         table.add_column(column, justify="right" if column == "how many" else "left", overflow="fold")
     for finding in findings:
         count = f"{finding.count:,} of {finding.total:,}" if finding.total else str(finding.count or "")
-        examples = escape(cell(", ".join(finding.examples[:3])))
-        advice = {"ok": "", "error": "see below"}.get(finding.severity, escape(cell(finding.advice)))
-        table.add_row(signs[finding.severity], escape(cell(finding.check)), count, examples, advice)
+        examples = escape(format_cell(", ".join(finding.examples[:3])))
+        advice = {"ok": "", "error": "see below"}.get(finding.severity, escape(format_cell(finding.advice)))
+        table.add_row(signs[finding.severity], escape(format_cell(finding.check)), count, examples, advice)
     console.print(table)
     for finding in findings:
-        if finding.severity == "error":  # on lines of its own: what it says to write is to be copied as a whole
-            said = f"[red]broken[/]: {escape(cell(finding.check))}: {escape(cell(finding.advice))}"
+        if finding.severity == "error":  # on its own lines, so that its advice can be copied
+            said = f"[red]broken[/]: {escape(format_cell(finding.check))}: {escape(format_cell(finding.advice))}"
             console.print(said, soft_wrap=True, highlight=False)
 
 
-def _examine(path: str | None, qrels: Path | None) -> tuple[list[Check], Statistics | None]:
-    from shaketable.data.doctor import examine_collection, examine_installation, examine_run, statistics
-    from shaketable.data.load import load
-    from shaketable.data.trec import read_qrels, read_run
-    from shaketable.door.endpoint import examine_endpoint, is_endpoint
-    from shaketable.errors import BadInput
+def _examine(path: str | None, qrels: Path | None) -> tuple[list[ValidationCheck], CollectionStatistics | None]:
+    from shaketable.api.endpoint import examine_endpoint, is_endpoint
+    from shaketable.core.errors import BadInput
+    from shaketable.datasets.load import load
+    from shaketable.datasets.trec import read_qrels, read_run
+    from shaketable.datasets.validation import (
+        compute_statistics,
+        validate_collection,
+        validate_installation,
+        validate_run,
+    )
 
     if path is None:
-        return examine_installation(), None
+        return validate_installation(), None
     if is_endpoint(path):
         return examine_endpoint(path), None
     if Path(path).is_file():
         if qrels is None:
             raise BadInput("is a file; if it is a run, give the judgements to compare it with (--qrels) too", path)
-        return examine_run(read_run(Path(path)), read_qrels(qrels)), None
+        return validate_run(read_run(Path(path)), read_qrels(qrels)), None
     collection = load(path)
-    return examine_collection(collection), statistics(collection)
+    return validate_collection(collection), compute_statistics(collection)

@@ -1,45 +1,38 @@
-"""`shaketable evaluate`: runs and judgements, or ready scores; no ranker needed."""
+"""`shaketable evaluate`: effectiveness, variance and risk of run files or of ready scores, without a ranker."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from shaketable.cli import options as o
+from shaketable.cli.options.data import QrelsFile, Seed
+from shaketable.cli.options.output import TableFlags
+from shaketable.cli.options.tasks import Alphas, Baselines, Correction, Measures, Runs, ScoresFile, SignificanceTest
 
 
 def evaluate(
-    qrels: o.Qrels = None,
-    run: o.Runs = None,
-    scores: o.ScoresFile = None,
-    measure: o.Measures = None,
-    baseline: o.Baselines = None,
-    alpha: o.Alphas = None,
-    test: o.Test = "t_test",
-    correction: o.Correction = "holm",
-    json_to: o.Json = None,
-    csv_to: o.Csv = None,
-    latex_to: o.Latex = None,
-    markdown_to: o.Markdown = None,
-    per_query_to: o.PerQuery = None,
-    html_to: o.Html = None,
-    seed: o.Seed = 0,
+    *,
+    qrels: QrelsFile = None,
+    run: Runs = None,
+    scores: ScoresFile = None,
+    measure: Measures = None,
+    baseline: Baselines = None,
+    alpha: Alphas = None,
+    significance_test: SignificanceTest = "t_test",
+    correction: Correction = "holm",
+    tables: TableFlags,
+    seed: Seed = 0,
 ) -> None:
     """Evaluate run files, or a table of scores: effectiveness, variance and risk. It needs no ranker."""
-    from shaketable.cli.console import emit_json, show
-    from shaketable.door.evaluate import evaluate as run_evaluation
-    from shaketable.report.files import write_per_query, write_tables
-    from shaketable.report.page import write_page
+    import shaketable as st
+    from shaketable.cli.console import write_evaluation
 
-    given: Any = {"measures": measure, "baselines": baseline, "alphas": alpha}
-    wanted = {name: value for name, value in given.items() if value}
-    done = run_evaluation(qrels, run or (), scores=scores, test=test, correction=correction, seed=seed, **wanted)
-    for form, folder in (("csv", csv_to), ("latex", latex_to), ("markdown", markdown_to)):
-        if folder:
-            write_tables(folder, done.results, form)
-    if per_query_to:
-        write_per_query(per_query_to, done["effectiveness"])
-    if html_to:
-        write_page(html_to, done.title, done.facts, done.results, done.provenance)
-    if json_to:
-        emit_json(done.json(), json_to)
-    show(done, json_to)
+    done = st.evaluate(
+        qrels,
+        run or (),
+        scores=scores,
+        measures=measure or (),
+        baselines=baseline or (),
+        alphas=alpha or (),
+        significance_test=significance_test,
+        correction=correction,
+        seed=seed,
+    )
+    write_evaluation(done, tables)

@@ -1,29 +1,23 @@
-"""`shaketable gate`: do the rules hold for an audit that was made before?"""
+"""`shaketable gate`: do the rules hold for a saved audit?"""
 
 from __future__ import annotations
 
 import typer
 
-from shaketable.cli import options as o
+from shaketable.cli.options.gates import GateFlags
+from shaketable.cli.options.output import AuditFolder, BuildServerFlags
 
 
-def gate(
-    audit: o.AuditFolder,
-    rules: o.RuleFiles = None,
-    fail_under: o.Rules = None,
-    junit_to: o.Junit = None,
-    markdown_to: o.Summary = None,
-    badge_to: o.Badge = None,
-) -> None:
-    """Hold an audit against rules; without any, against the default gate. The exit code is 1 if a rule fails."""
-    from shaketable.cli.console import emit_rulings, say
-    from shaketable.door.audit import read_audit
-    from shaketable.report.rules import gates_of
+def gate(audit: AuditFolder, gates: GateFlags, build: BuildServerFlags) -> None:
+    """Check rules against a saved audit; without any, check the default gate. The exit code is 1 if a rule fails."""
+    import shaketable as st
+    from shaketable.cli.console import emit_gate_results, notify
+    from shaketable.report.rules import parse_gates
 
-    gates = gates_of([*(rules or []), *(fail_under or [])])
-    done = read_audit(audit)
-    found = done.rulings(*gates) if gates else list(done.answer().rulings)
-    for ruling in found:
-        say(str(ruling), always=True)
-    if not emit_rulings(done, found, junit_to, markdown_to, badge_to):
+    rules = parse_gates(gates.list_rules())
+    done = st.read_audit(audit)
+    found = done.evaluate_gates(*rules) if rules else list(done.verdict().gate_results)
+    for result in found:
+        notify(str(result), always=True)
+    if not emit_gate_results(done, found, build):
         raise typer.Exit(1)

@@ -1,68 +1,49 @@
-"""`shaketable probe`: what does a ranker prefer, of two texts that differ in one thing?"""
+"""`shaketable probe`: what a ranker prefers, of two texts that differ in one thing."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import typer
 
-from shaketable.cli import options as o
+from shaketable.cli.options.data import CollectionFlags, Data, FileFlags
+from shaketable.cli.options.output import OutFolder, ReportFlags
+from shaketable.cli.options.performance import RunFlags
+from shaketable.cli.options.rankers import Rankers
+from shaketable.cli.options.tasks import ProbeFlags
 
 
 def probe(
-    data: o.Data = "sample",
-    queries: o.QueriesFile = None,
-    docs: o.DocsFile = None,
-    qrels: o.QrelsFile = None,
-    ranker: o.Rankers = None,
-    test: o.Probes = None,
-    pairs: o.OwnPairs = None,
-    out: o.Out = Path("shaketable-probe"),
-    documents: o.Documents = 0,
-    delta: o.Delta = None,
-    language: o.LanguageTool = "light",
-    stopwords: o.StopList = "english",
-    correction: o.Correction = "bonferroni",
-    split: o.Split = None,
-    candidates: o.Candidates = None,
-    first_stage: o.FirstStage = "bm25",
-    depth: o.Depth = 100,
-    limit: o.Limit = None,
-    seed: o.Seed = 0,
-    fail_under: o.Rules = None,
-    keep_going: o.KeepGoing = False,
-    json_to: o.Json = None,
-    jobs: o.Jobs = None,
-    ray: o.Ray = None,
-    worker_cpus: o.WorkerCpus = None,
-    worker_gpus: o.WorkerGpus = None,
-    device: o.Device = "auto",
-    dtype: o.Dtype = None,
-    batch_tokens: o.BatchTokens = None,
+    *,
+    data: Data = "sample",
+    files: FileFlags,
+    ranker: Rankers = None,
+    how: ProbeFlags,
+    out: OutFolder = Path("shaketable-probe"),
+    report: ReportFlags,
+    collection: CollectionFlags,
+    run: RunFlags,
 ) -> None:
     """Probe what rankers prefer, by pairs of texts that differ in one thing: word order, length, negation, ..."""
-    from shaketable.cli.console import emit_json, judge, say, show
-    from shaketable.cli.progress import progress
-    from shaketable.data.load import chosen_data
-    from shaketable.door.probe import failed_pairs
-    from shaketable.door.probe import probe as run
-    from shaketable.door.workers import workers
-    from shaketable.report.folder import check_writable
+    from shaketable.api import probe as api
+    from shaketable.cli.console import notify, open_report
 
-    rules = judge(fail_under or [])
-    check_writable(out)
-    what: Any = {"pairs": pairs, "delta": delta, "documents": documents, "language": language, "stopwords": stopwords}
-    where: Any = {"split": split, "candidates": candidates, "first_stage": first_stage, "depth": depth, "limit": limit}
-    how: Any = {"correction": correction, "seed": seed, "keep_going": keep_going, "watch": progress, "say": say}
-    how["executor"] = workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
-    done = run(chosen_data(data, queries, docs, qrels), ranker or (), test or (), **what, **where, **how)
-    done.save(out)
-    if json_to:
-        emit_json(done.json(), json_to)
-    show(done, json_to)
-    say(f"The report is {out / 'report.html'}; the tables are in {out}.")
-    if failed := failed_pairs(done):
-        say(f"{failed} of your own pairs did not come out as expected.", always=True)
-    if failed or not rules(done):
+    finish = open_report(report, out)
+    done = api.probe(
+        files.select_source(data),
+        ranker or (),
+        how.probe or (),
+        pairs=how.pairs,
+        delta=how.delta,
+        max_documents=how.max_documents,
+        parser=how.parser,
+        stopwords=how.stopwords,
+        correction=how.correction,
+        **collection.to_options(),
+        **run.to_options(),
+    )
+    passed = finish(done)
+    if failed := api.count_failed_pairs(done):
+        notify(f"{failed} of your own pairs did not come out as expected.", always=True)
+    if failed or not passed:
         raise typer.Exit(1)

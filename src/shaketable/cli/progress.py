@@ -1,4 +1,4 @@
-"""How far a command is: bars where somebody watches a terminal, a line every half minute where nobody does."""
+"""Progress of a command: bars on a terminal, otherwise a line on stderr every half minute."""
 
 from __future__ import annotations
 
@@ -11,95 +11,95 @@ from threading import Event, Thread
 from typing import Any
 
 from shaketable.cli import console
-from shaketable.report import cell
+from shaketable.report import format_cell
 
-EVERY = 30.0
-"""Seconds from one line to the next, off a terminal."""
+REPORT_INTERVAL_S = 30.0
+"""Seconds between two lines of progress, if stderr is no terminal."""
 
 
 @dataclass
-class Bar:
-    """What is under way, how much of it is done, and the words for it; what `beside` is given is asked when drawn."""
+class ProgressBar:
+    """One step of the work: its label, how much of it is done, and a status that is asked for when it is drawn."""
 
-    what: str
+    label: str
     total: int
     unit: str
     done: int = 0
     started: float = field(default_factory=time.monotonic)
-    said: Callable[[], str] = str
+    describe_status: Callable[[], str] = str
 
     def __call__(self, done: int) -> None:
         self.done += done
 
-    def beside(self, say: Callable[[], str]) -> None:
-        self.said = say
+    def set_status(self, describe_status: Callable[[], str]) -> None:
+        self.describe_status = describe_status
 
-    def text(self) -> str:
-        """What is being done and, where somebody has something to say of it, that.
+    def describe(self) -> str:
+        """Return the label, with the status if there is one.
 
-        >>> bar = Bar("scoring with mine", 300, "query-document pairs")
-        >>> bar.beside(lambda: "3 tried again")
-        >>> bar.text()
+        >>> bar = ProgressBar("scoring with mine", 300, "query-document pairs")
+        >>> bar.set_status(lambda: "3 tried again")
+        >>> bar.describe()
         'scoring with mine (3 tried again)'
         """
-        said = self.said()
-        return cell(f"{self.what} ({said})" if said else self.what)
+        said = self.describe_status()
+        return format_cell(f"{self.label} ({said})" if said else self.label)
 
-    def count(self) -> str:
-        """How much of it is done.
+    def format_count(self) -> str:
+        """Return how much is done.
 
-        >>> Bar("scoring with mine", 40_000, "query-document pairs", done=1_200).count()
+        >>> ProgressBar("scoring with mine", 40_000, "query-document pairs", done=1_200).format_count()
         '1,200 of 40,000 query-document pairs'
         """
         return f"{self.done:,} of {self.total:,} {self.unit}"
 
-    def share(self) -> str:
+    def format_share(self) -> str:
         return f"{self.done / self.total:.1%}".replace("%", " %")
 
-    def left(self) -> float | None:
-        """Seconds to the end, if it goes on as it began; None where nothing is done yet."""
+    def estimate_seconds_left(self) -> float | None:
+        """Return the seconds to the end at the speed so far; None if nothing is done yet."""
         return (time.monotonic() - self.started) * (self.total - self.done) / self.done if self.done else None
 
 
-UNDER_WAY: list[Bar] = []
-"""The bars that are open, each a part of the one before it."""
+OPEN_BARS: list[ProgressBar] = []
+"""The open bars, each a part of the one before it."""
 
 
 @contextmanager
-def progress(what: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
-    """What a command shows of its progress (a `types.Watch`): nothing where there is nothing to do, or nobody to hear.
+def show_progress(what: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
+    """Show the progress of a step (a `ProgressFactory`), unless there is nothing to do or --quiet is set.
 
-    On a terminal each bar stands below the one that it is a part of. Elsewhere a line on stderr says every `EVERY`
-    seconds where it is.
+    On a terminal each bar is drawn below the bar that it is a part of. Otherwise a line is written to stderr every
+    `REPORT_INTERVAL_S` seconds.
     """
     if total == 0 or console.is_quiet():
         yield lambda done: None
         return
-    bar = Bar(what, total, unit)
-    UNDER_WAY.append(bar)
+    bar = ProgressBar(what, total, unit)
+    OPEN_BARS.append(bar)
     try:
-        with nullcontext() if len(UNDER_WAY) > 1 else _shown():
+        with nullcontext() if len(OPEN_BARS) > 1 else _open_display():
             yield bar
     finally:
-        UNDER_WAY.remove(bar)
+        OPEN_BARS.remove(bar)
 
 
-def where() -> str:
-    """Where all of it is, in a line: each bar, the time so far, and how long the last of them has to go."""
-    bars = tuple(UNDER_WAY)
+def describe_progress() -> str:
+    """Return one line on all open bars: what is done, the time so far, and the time that the last bar has left."""
+    bars = tuple(OPEN_BARS)
     if not bars:
         return ""
-    parts = "; ".join(f"{bar.text()}: {bar.count()}, {bar.share()}" for bar in bars)
-    left = bars[-1].left()
+    parts = "; ".join(f"{bar.describe()}: {bar.format_count()}, {bar.format_share()}" for bar in bars)
+    left = bars[-1].estimate_seconds_left()
     part = " for this part" if bars[1:] else ""
-    ahead = "" if left is None else f", about {spelled(left)} left{part}"
-    return f"{parts}; {spelled(time.monotonic() - bars[0].started)} so far{ahead}"
+    ahead = "" if left is None else f", about {format_duration(left)} left{part}"
+    return f"{parts}; {format_duration(time.monotonic() - bars[0].started)} so far{ahead}"
 
 
-def spelled(seconds: float) -> str:
-    """A time in words.
+def format_duration(seconds: float) -> str:
+    """Return a duration in words.
 
-    >>> spelled(8.4), spelled(90), spelled(7_500)
+    >>> format_duration(8.4), format_duration(90), format_duration(7_500)
     ('8 s', '1 min 30 s', '2 h 5 min')
     """
     minutes, rest = divmod(round(seconds), 60)
@@ -108,19 +108,19 @@ def spelled(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
-def _shown() -> AbstractContextManager[Any]:
-    return _drawn() if sys.stderr.isatty() else _told()
+def _open_display() -> AbstractContextManager[Any]:
+    return _draw_bars() if sys.stderr.isatty() else _report_lines()
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """A line every now and then, by a thread: a long step must not keep it silent."""
+def _report_lines() -> Iterator[None]:
+    """Write lines of progress from a thread, so that a long step does not delay them."""
     over = Event()
 
     def tell() -> None:
-        while not over.wait(EVERY):
-            if line := where():
-                console.say(line)
+        while not over.wait(REPORT_INTERVAL_S):
+            if line := describe_progress():
+                console.notify(line)
 
     teller = Thread(target=tell, name="progress", daemon=True)
     teller.start()
@@ -131,8 +131,8 @@ def _told() -> Iterator[None]:
         teller.join()
 
 
-def _drawn() -> AbstractContextManager[Any]:
-    """Bars that are drawn again several times a second, and gone at the end."""
+def _draw_bars() -> AbstractContextManager[Any]:
+    """Draw bars that are refreshed several times a second and removed at the end."""
     from rich.console import Console
     from rich.live import Live
     from rich.progress_bar import ProgressBar
@@ -141,12 +141,12 @@ def _drawn() -> AbstractContextManager[Any]:
 
     def drawing() -> Table:
         table = Table.grid(padding=(0, 1))
-        bars = tuple(UNDER_WAY)
+        bars = tuple(OPEN_BARS)
         for bar in bars:
-            left = bar.left() if bar is bars[-1] else None
-            ahead = "" if left is None else f"{spelled(left)} left"
+            left = bar.estimate_seconds_left() if bar is bars[-1] else None
+            ahead = "" if left is None else f"{format_duration(left)} left"
             drawn = ProgressBar(total=bar.total, completed=bar.done, width=12)
-            table.add_row(Text(bar.text()), drawn, Text(bar.count()), Text(ahead))
+            table.add_row(Text(bar.describe()), drawn, Text(bar.format_count()), Text(ahead))
         return table
 
     return Live(get_renderable=drawing, console=Console(stderr=True), refresh_per_second=4, transient=True)

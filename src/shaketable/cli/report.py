@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shaketable.cli import options as o
+from shaketable.cli.options.output import AuditFolder, Html
 
 
-def report(audit: o.AuditFolder, html_to: o.Html = None) -> None:
-    """Make the page of an audit again, from the results that its folder holds."""
-    from shaketable.cli.console import say
-    from shaketable.door.audit import read_audit, renew_page
-    from shaketable.files import written_whole
+def report(audit: AuditFolder, html_to: Html = None) -> None:
+    """Make the page of an audit again, from the results in its folder."""
+    from shaketable.api.audit import read_audit, rewrite_page
+    from shaketable.cli.console import notify
+    from shaketable.files.atomic import atomic_write
 
     done = read_audit(audit)
     if html_to:
-        with written_whole(html_to) as out:
-            out.write(done.report())
+        with atomic_write(html_to) as out:
+            out.write(done.to_html())
     else:
-        renew_page(audit, done)
-    say(f"The report is {html_to or Path(audit) / 'report.html'}.")
+        rewrite_page(audit, done)
+    notify(f"The report is {html_to or Path(audit) / 'report.html'}.")

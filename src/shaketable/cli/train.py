@@ -1,54 +1,46 @@
-"""`shaketable train`: a learner and something to learn from in, a model folder out."""
+"""`shaketable train`: rankers and writers, trained on a collection or on files."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from shaketable.cli import options as o
+from shaketable.cli.options.data import CandidateFlags
+from shaketable.cli.options.output import Html, Json
+from shaketable.cli.options.performance import WorkerFlags
+from shaketable.cli.options.training import LearnerText, LearningFlags, ModelFolder, TrainingDataFlags
 
 
 def train(
-    learner: o.LearnerText,
-    out: o.ModelOut,
-    data: o.TrainData = None,
-    pairs: o.Pairs = None,
-    split: o.TrainSplit = "train",
-    valid_split: o.ValidSplit = None,
-    cut: o.Cut = "",
-    folds: o.Folds = 0,
-    letor: o.Letor = None,
-    valid: o.LetorValid = None,
-    test: o.LetorTest = None,
-    candidates: o.Candidates = None,
-    first_stage: o.FirstStage = "bm25",
-    depth: o.Depth = 100,
-    baseline: o.NotToLoseTo = None,
-    tune: o.Tune = False,
-    preset: o.Preset = None,
-    defence: o.DefenceText = None,
-    attacked: o.AttackedExamples = None,
-    seed: o.Seed = 0,
-    overwrite: o.Overwrite = False,
-    html_to: o.Html = None,
-    json_to: o.Json = None,
-    jobs: o.Jobs = None,
-    ray: o.Ray = None,
-    worker_cpus: o.WorkerCpus = None,
-    worker_gpus: o.WorkerGpus = None,
-    device: o.Device = "auto",
-    dtype: o.Dtype = None,
-    batch_tokens: o.BatchTokens = None,
+    *,
+    learner: LearnerText,
+    model: ModelFolder,
+    source: TrainingDataFlags,
+    how: LearningFlags,
+    candidates: CandidateFlags,
+    html_to: Html = None,
+    json_to: Json = None,
+    workers: WorkerFlags,
 ) -> None:
-    """Train a ranker on a collection or on files of features, or a model that writes texts; write it to a folder."""
-    from shaketable.cli.console import say, show_training
-    from shaketable.cli.progress import progress
-    from shaketable.door.train import train as run
-    from shaketable.door.workers import workers
+    """Train a ranker on a collection or on files of features, for '--ranker FOLDER', or a model that writes texts."""
+    import shaketable as st
+    from shaketable.cli.console import show_training
 
-    files: Any = {"letor": letor, "letor_valid": valid, "letor_test": test, "pairs": pairs, "attacked": attacked}
-    where: Any = {"split": split, "valid": valid_split, "cut": cut, "folds": folds, "candidates": candidates}
-    where |= {"depth": depth, "first_stage": first_stage}
-    how: Any = {"baselines": baseline or (), "tune": tune, "preset": preset, "defence": defence, "seed": seed}
-    how["executor"] = workers(jobs, ray, worker_cpus, worker_gpus, device, dtype, batch_tokens)
-    done = run(learner, data, out, **files, **where, **how, overwrite=overwrite, watch=progress, say=say)
+    done = st.train(
+        learner,
+        source.data,
+        model,
+        text_pairs=source.text_pairs,
+        letor=source.letor,
+        letor_valid=source.letor_valid,
+        letor_test=source.letor_test,
+        train_split=source.train_split,
+        valid_split=source.valid_split,
+        folds=source.folds,
+        not_worse_than=how.not_worse_than or (),
+        tune=how.tune,
+        preset=how.preset,
+        defence=how.defence,
+        adversarial_documents=how.adversarial_documents,
+        overwrite=how.overwrite,
+        **candidates.to_options(),
+        **workers.to_options(),
+    )
     show_training(done, json_to, html_to)

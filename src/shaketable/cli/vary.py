@@ -1,39 +1,38 @@
-"""`shaketable vary`: queries in, variations out."""
+"""`shaketable vary`: variations of queries."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from shaketable.cli import options as o
+from shaketable.cli.options.data import Seed
+from shaketable.cli.options.output import Json, WriteVariations
+from shaketable.cli.options.tasks import Categories, KeepCase, Queries, Transforms, Variants, VariationsPerQuery
 
 
 def vary(
-    queries: o.Queries = "sample",
-    method: o.Methods = None,
-    category: o.Categories = None,
-    variants: o.Variants = None,
-    n: o.Number = 1,
-    out: o.VariationsOut = "-",
-    keep_case: o.KeepCase = False,
-    seed: o.Seed = 0,
-    json_to: o.Json = None,
+    queries: Queries = "sample",
+    transform: Transforms = None,
+    category: Categories = None,
+    variants: Variants = None,
+    n: VariationsPerQuery = 1,
+    write_variations: WriteVariations = "-",
+    keep_case: KeepCase = False,
+    seed: Seed = 0,
+    json_to: Json = None,
 ) -> None:
     """Make variations of queries, such as misspellings, and say of each whether it still asks for the same."""
-    from shaketable.cli.console import emit_json, say
-    from shaketable.door.vary import vary as run
-    from shaketable.door.vary import write_variations
+    from shaketable.api import vary as api
+    from shaketable.cli.console import emit_json, notify
 
-    which: Any = {"categories": category or (), "variants": variants}
-    done = run(queries, method or (), **which, n=n, seed=seed, lower=not keep_case)
-    write_variations(done.variations, out)
-    for name, reason in done.left_out.items():
-        say(f"The method {name} was left out: {reason}")
+    how = (transform or (), category or ())
+    done = api.vary(queries, how[0], categories=how[1], variants=variants, n=n, seed=seed, lower=not keep_case)
+    api.write_variations(done.variations, write_variations)
+    for name, reason in done.unavailable.items():
+        notify(f"The transform {name} was left out: {reason}")
     total, valid = len(done.queries), sum(variation.valid for variation in done.variations)
     for name, idle in done.not_applicable.items():
         if idle:
-            say(f"The method {name} can be applied to {total - idle} of the {total} queries.")
-    say(f"{len(done.variations)} variations of {total} queries were made; {valid} of them are valid.")
+            notify(f"The transform {name} can be applied to {total - idle} of the {total} queries.")
+    notify(f"{len(done.variations)} variations of {total} queries were made; {valid} of them are valid.")
     if json_to:
         counts = {"queries": total, "variations": len(done.variations), "valid": valid}
-        more = {"not_applicable": done.not_applicable, "left_out": done.left_out}
+        more = {"not_applicable": done.not_applicable, "left_out": done.unavailable}
         emit_json({"schema": "shaketable.vary/1"} | counts | more, json_to)

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shaketable.probes.matched import Matched
+from shaketable.probes.matched_pairs import MatchedPairs
 
 
 @dataclass(frozen=True)
-class TFC1(Matched):
+class TFC1(MatchedPairs):
     """Of two documents of one length, the one with more occurrences of the query's terms."""
 
     variable: str = "sum_tf"
@@ -25,7 +25,7 @@ class TFC1(Matched):
 
 
 @dataclass(frozen=True)
-class TFC2(Matched):
+class TFC2(MatchedPairs):
     """Of two documents with as many occurrences of as many terms, the one whose occurrences are spread more evenly.
 
     The more of a term there are already, the less one more is worth.
@@ -36,7 +36,7 @@ class TFC2(Matched):
 
 
 @dataclass(frozen=True)
-class TFC3(Matched):
+class TFC3(MatchedPairs):
     """Of two documents with as many occurrences in as many words, the one with more distinct terms of the query."""
 
     variable: str = "coverage"
@@ -44,7 +44,7 @@ class TFC3(Matched):
 
 
 @dataclass(frozen=True)
-class TDC(Matched):
+class TDC(MatchedPairs):
     """Of two documents with as many occurrences of as many terms, the one whose terms are rarer in the collection."""
 
     variable: str = "rarity"
@@ -52,7 +52,7 @@ class TDC(Matched):
 
 
 @dataclass(frozen=True)
-class LNC1(Matched):
+class LNC1(MatchedPairs):
     """Of two documents with the same frequencies, the shorter one."""
 
     variable: str = "length"
@@ -61,7 +61,7 @@ class LNC1(Matched):
 
 
 @dataclass(frozen=True)
-class TFLNC(Matched):
+class TFLNC(MatchedPairs):
     """Of two documents that are the same but for occurrences of the query's terms, the one with more, though longer."""
 
     variable: str = "tf"
@@ -69,7 +69,7 @@ class TFLNC(Matched):
 
 
 @dataclass(frozen=True)
-class STMC1(Matched):
+class STMC1(MatchedPairs):
     """Of two documents with the same frequencies and one length, the one with more synonyms of the query's words."""
 
     variable: str = "synonyms"
@@ -77,7 +77,7 @@ class STMC1(Matched):
 
 
 @dataclass(frozen=True)
-class STMC2(Matched):
+class STMC2(MatchedPairs):
     """Of two documents with as many words of the query or synonyms of them, the one with more of the query's own."""
 
     variable: str = "sum_tf"
@@ -85,7 +85,7 @@ class STMC2(Matched):
 
 
 @dataclass(frozen=True)
-class PROX1(Matched):
+class PROX1(MatchedPairs):
     """Of two documents with the same frequencies, the one where pairs of the query's terms stand closer together."""
 
     variable: str = "distance"
@@ -94,7 +94,7 @@ class PROX1(Matched):
 
 
 @dataclass(frozen=True)
-class PROX2(Matched):
+class PROX2(MatchedPairs):
     """Of two documents with the same frequencies, the one where the query's terms come first sooner."""
 
     variable: str = "all_early"
@@ -103,7 +103,7 @@ class PROX2(Matched):
 
 
 @dataclass(frozen=True)
-class PROX3(Matched):
+class PROX3(MatchedPairs):
     """Of two documents with the same frequencies, the one where the query stands word for word sooner."""
 
     variable: str = "phrase"
@@ -112,7 +112,7 @@ class PROX3(Matched):
 
 
 @dataclass(frozen=True)
-class PROX4(Matched):
+class PROX4(MatchedPairs):
     """Of two documents with the same frequencies, the one that has all of the query's terms in fewer words."""
 
     variable: str = "window"
@@ -121,7 +121,7 @@ class PROX4(Matched):
 
 
 @dataclass(frozen=True)
-class PROX5(Matched):
+class PROX5(MatchedPairs):
     """Of two documents with the same frequencies, the one where matches have other matches nearer by."""
 
     variable: str = "surroundings"

@@ -1,4 +1,4 @@
-"""Which probes there are to run, by the names and patterns that a user writes."""
+"""The probes of a run, by the names and patterns that a user writes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from shaketable.errors import UnknownName
-from shaketable.registry import PROBES
-from shaketable.types import Probe
+from shaketable.core.errors import BadInput, UnknownName
+from shaketable.core.protocols import Probe
+from shaketable.core.registries import PROBES
 
-PAIRS = {
+PAPER_CONTROLS = {
     "relevance": ("length", "tf", "sum_tf", "overlap"),
     "length": ("relevance", "tf", "sum_tf", "overlap"),
     "tf": ("relevance", "length", "overlap"),
@@ -18,7 +18,7 @@ PAIRS = {
     "overlap": ("relevance", "length", "tf", "sum_tf"),
 }
 """variable -> controls: the rows of Table 1 of paper 001. TF and Sum-TF cannot control each other."""
-MORE_PAIRS = (
+MORE_MATCHED_SPECS = (
     "matched('relevance', 'length', tolerance=3)",
     "matched('relevance', 'overlap', tolerance=0.01)",
     "matched('length', 'overlap', tolerance=0.01)",
@@ -29,48 +29,74 @@ MORE_PAIRS = (
     "matched('sentences', 'relevance+length')",
 )
 """Rows beyond the paper's: with a tolerance where exact pairs are few, and other characteristics."""
-MATCHED = tuple(f"matched({v!r}, {c!r})" for v, controls in PAIRS.items() for c in controls)
+PAPER_MATCHED_SPECS = tuple(f"matched({v!r}, {c!r})" for v, controls in PAPER_CONTROLS.items() for c in controls)
 
 
-def texts() -> list[str]:
-    """All probes, as texts: the paper's pairs first, then every other row of the catalogue."""
-    rows = [name for name in PROBES.own if name not in NEEDING]
-    return [*MATCHED, *MORE_PAIRS, *rows]
+ROWS_NEEDING_PARAMETERS = ("matched", "pairs")
+"""Rows that cannot be built without parameters."""
 
 
-NEEDING = ("matched", "pairs")
-"""Rows that say nothing without parameters."""
+def list_probe_specs() -> list[str]:
+    """Return the specs of the built-in probes: the paper's pairs first, then every other row of the registry."""
+    rows = [name for name in PROBES.builtin_rows if name not in ROWS_NEEDING_PARAMETERS]
+    return [*PAPER_MATCHED_SPECS, *MORE_MATCHED_SPECS, *rows]
 
 
-def chosen(patterns: Sequence[str] = ()) -> list[Probe]:
-    """The probes whose names match one of the patterns, or that are written out; all of them without a pattern.
+def _build_installed_probes() -> tuple[list[Probe], dict[str, str]]:
+    """Build the probes that installed packages add; the second value maps a row that cannot be built to the reason."""
+    probes, reasons = [], {}
+    for name in (name for name in PROBES if name not in PROBES.builtin_rows):
+        try:
+            probe = PROBES.build(name)
+        except BadInput as error:
+            reasons[name] = str(error)
+            continue
+        if isinstance(probe, Probe):
+            probes.append(probe)
+        else:
+            reasons[name] = f"{PROBES.rows[name]} lacks an attribute of a probe (core.protocols.Probe)"
+    return probes, reasons
 
-    >>> [name(probe) for probe in chosen(["tf-given-*", "prox1"])]
+
+def find_unbuildable_probes(patterns: Sequence[str] = ()) -> dict[str, str]:
+    """Return the rows of installed packages that match a pattern but cannot be built, with the reasons."""
+    reasons = _build_installed_probes()[1]
+    return {name: why for name, why in reasons.items() if any(fnmatchcase(name, one) for one in patterns or ("*",))}
+
+
+def select_probes(patterns: Sequence[str] = ()) -> list[Probe]:
+    """Return the probes whose names match a pattern, and those written as a spec; all probes without a pattern.
+
+    >>> [format_probe_name(probe) for probe in select_probes(["tf-given-*", "prox1"])]
     ['tf-given-relevance', 'tf-given-length', 'tf-given-overlap', 'prox1']
     """
-    known = [PROBES.build(text) for text in texts()]
+    known = [*map(PROBES.build, list_probe_specs()), *_build_installed_probes()[0]]
     probes: dict[str, Probe] = {}
     for pattern in patterns or ("*",):
-        found = [probe for probe in known if fnmatchcase(name(probe), pattern) or fnmatchcase(row(probe), pattern)]
+        found = [
+            probe
+            for probe in known
+            if fnmatchcase(format_probe_name(probe), pattern) or fnmatchcase(get_registry_row(probe), pattern)
+        ]
         if not found and re.search(r"[*?\[]", pattern) and "(" not in pattern:
-            raise UnknownName("probe", pattern, [name(probe) for probe in known])
+            raise UnknownName("probe", pattern, [format_probe_name(probe) for probe in known])
         for probe in found or [PROBES.build(pattern)]:
-            probes.setdefault(name(probe), probe)
+            probes.setdefault(format_probe_name(probe), probe)
     return list(probes.values())
 
 
-def row(probe: Probe) -> str:
-    """The name of the probe's row in the catalogue."""
+def get_registry_row(probe: Probe) -> str:
+    """Return the name of the probe's row in the registry."""
     return PROBES.spec(probe).partition("(")[0]
 
 
-def title(probe: Probe) -> str:
-    """What a table calls a probe.
+def format_probe_title(probe: Probe) -> str:
+    """Return the title of a probe in a table.
 
-    >>> title(PROBES.build("matched('tf', 'length')")), title(PROBES.build("prox1"))
+    >>> format_probe_title(PROBES.build("matched('tf', 'length')")), format_probe_title(PROBES.build("prox1"))
     ('TF | Length', 'PROX1')
     """
-    named = getattr(probe, "title", "") if row(probe) == "matched" else ""
+    named = getattr(probe, "title", "") if get_registry_row(probe) == "matched" else ""
     text = PROBES.spec(probe)
     if named:
         return str(named)
@@ -78,11 +104,11 @@ def title(probe: Probe) -> str:
     return plain.upper().replace(" ", "-") if probe.strategy == "matching" else plain[:1].upper() + plain[1:]
 
 
-def name(probe: Probe) -> str:
-    """What a rule or a file calls a probe.
+def format_probe_name(probe: Probe) -> str:
+    """Return the name of a probe in a rule or a file.
 
-    >>> name(PROBES.build("matched('tf', 'length')")), name(PROBES.build("tf_lnc"))
+    >>> format_probe_name(PROBES.build("matched('tf', 'length')")), format_probe_name(PROBES.build("tf_lnc"))
     ('tf-given-length', 'tf-lnc')
     """
-    plain = title(probe).lower().replace("|", "given").replace("±", "within")
+    plain = format_probe_title(probe).lower().replace("|", "given").replace("±", "within")
     return re.sub(r"[^\w.]+", "-", plain).strip("-")

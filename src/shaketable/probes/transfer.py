@@ -15,8 +15,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar
 
-from shaketable.chance import draws_for
-from shaketable.data.pairs import (
+from shaketable.core.documents import Doc
+from shaketable.core.errors import check_ranges
+from shaketable.core.protocols import Skipped, TextPair
+from shaketable.core.seeding import make_item_rng
+from shaketable.datasets.pairs import PairDataset, PairRow, read_bundled_pairs
+from shaketable.datasets.published_pairs import (
     FACTS,
     GYAFC,
     JFLEG,
@@ -24,11 +28,8 @@ from shaketable.data.pairs import (
     SUMMARIES,
     TURK,
     WNC,
-    Answered,
-    DataSet,
-    TextPair,
-    answer_pattern,
-    bundled,
+    AnsweredQuestion,
+    compile_answer_pattern,
     read_facts,
     read_gyafc,
     read_jfleg,
@@ -37,99 +38,105 @@ from shaketable.data.pairs import (
     read_turk,
     read_wnc,
 )
-from shaketable.errors import check_within
-from shaketable.probes.ground import Ground
-from shaketable.probes.sourced import Sourced
-from shaketable.text.language import Parsed, offsets
-from shaketable.text.stopwords import ENGLISH
-from shaketable.types import Contrast, Doc, Omitted
+from shaketable.nlp.parser import Parsed, find_offsets
+from shaketable.nlp.stopwords import ENGLISH_STOPWORDS
+from shaketable.probes.context import ProbeContext
+from shaketable.probes.dataset_probe import DatasetProbe
 
-SHORTEST = 6
+MIN_CHUNK_CHARACTERS = 6
 """Characters of a noun chunk that can be a query."""
-AT_ONCE = 1000
+PAIRS_PER_PARSE = 1000
 """Pairs whose texts a linguistic tool is given together."""
 
-EMPTY = "a text is empty"
-SAME = "the two texts are the same"
-NO_CHUNK = f"no noun chunk of {SHORTEST} characters or more is in both texts"
+EMPTY_TEXT = "a text is empty"
+SAME_TEXTS = "the two texts are the same"
+NO_CHUNK = f"no noun chunk of {MIN_CHUNK_CHARACTERS} characters or more is in both texts"
 NO_QUERY = "its query is not known"
 NO_LEMMA = "no content word of the query is in both texts"
 
 
-def with_chunks(ground: Ground, pairs: Iterable[TextPair], same: bool = True) -> Iterator[Contrast | Omitted]:
+def pair_by_noun_chunk(
+    context: ProbeContext, pairs: Iterable[PairRow], keep_identical: bool = True
+) -> Iterator[TextPair | Skipped]:
     """Contrasts whose query is one noun chunk that both texts have, drawn for the pair; a query that is there stays.
 
     `same` keeps pairs whose two texts are the same: the published numbers count them, as neutral.
     """
-    for pair in _read(ground, pairs, chunks=True):
+    for pair in _parse_ahead(context, pairs, chunks=True):
         if not pair.first.strip() or not pair.second.strip():
-            yield Omitted(EMPTY)
-        elif not same and pair.first == pair.second:
-            yield Omitted(SAME)
+            yield Skipped(EMPTY_TEXT)
+        elif not keep_identical and pair.first == pair.second:
+            yield Skipped(SAME_TEXTS)
         elif pair.query:
-            yield _contrast(pair, pair.query)
-        elif common := chunks_of(ground, pair.first) & chunks_of(ground, pair.second):
-            draws = draws_for(ground.seed, "query of a pair", pair.first, pair.second)
-            yield _contrast(pair, draws.choice(sorted(common)))
+            yield _make_pair(pair, pair.query)
+        elif common := find_query_chunks(context, pair.first) & find_query_chunks(context, pair.second):
+            rng = make_item_rng(context.seed, "query of a pair", pair.first, pair.second)
+            yield _make_pair(pair, rng.choice(sorted(common)))
         else:
-            yield Omitted(NO_CHUNK)
+            yield Skipped(NO_CHUNK)
 
 
-def with_lemmas(ground: Ground, pairs: Iterable[TextPair]) -> Iterator[Contrast | Omitted]:
+def pair_by_lemma(context: ProbeContext, pairs: Iterable[PairRow]) -> Iterator[TextPair | Skipped]:
     """Contrasts whose query has a content word, by its lemma, that both texts have."""
-    for pair in _read(ground, pairs, chunks=False):
+    for pair in _parse_ahead(context, pairs, chunks=False):
         if not pair.first.strip() or not pair.second.strip():
-            yield Omitted(EMPTY)
+            yield Skipped(EMPTY_TEXT)
         elif not pair.query:
-            yield Omitted(NO_QUERY)
-        elif content_lemmas(ground.parse(pair.query)) & _lemmas(ground, pair.first) & _lemmas(ground, pair.second):
-            yield _contrast(pair, pair.query)
+            yield Skipped(NO_QUERY)
+        elif (
+            find_content_lemmas(context.parse(pair.query))
+            & _find_lemmas(context, pair.first)
+            & _find_lemmas(context, pair.second)
+        ):
+            yield _make_pair(pair, pair.query)
         else:
-            yield Omitted(NO_LEMMA)
+            yield Skipped(NO_LEMMA)
 
 
-def chunks_of(ground: Ground, text: str) -> set[str]:
+def find_query_chunks(context: ProbeContext, text: str) -> set[str]:
     """The noun chunks of a text that are long enough for a query, in small letters and with single spaces."""
-    parsed = ground.parse(text)
-    places = offsets(text, parsed.tokens)
+    parsed = context.parse(text)
+    places = find_offsets(text, parsed.tokens)
     standing = (text[places[span.start].start : places[span.end - 1].end] for span in parsed.chunks)
     found = {" ".join(chunk.lower().split()) for chunk in standing}
-    return {chunk for chunk in found if len(chunk) >= SHORTEST}
+    return {chunk for chunk in found if len(chunk) >= MIN_CHUNK_CHARACTERS}
 
 
-def content_lemmas(parsed: Parsed) -> set[str]:
+def find_content_lemmas(parsed: Parsed) -> set[str]:
     """The lemmas of a query, in small letters, without function words, marks and numbers."""
     words = (token for token in parsed.tokens if token.tag not in ("PUNCT", "NUM", "SPACE", "SYM"))
-    return {t.lemma.lower() for t in words if t.text.lower() not in ENGLISH and any(map(str.isalpha, t.text))}
+    return {t.lemma.lower() for t in words if t.text.lower() not in ENGLISH_STOPWORDS and any(map(str.isalpha, t.text))}
 
 
-def _lemmas(ground: Ground, text: str) -> set[str]:
-    return {token.lemma for token in ground.parse(text).tokens}
+def _find_lemmas(context: ProbeContext, text: str) -> set[str]:
+    return {token.lemma for token in context.parse(text).tokens}
 
 
-def _read(ground: Ground, pairs: Iterable[TextPair], chunks: bool) -> Iterator[TextPair]:
+def _parse_ahead(context: ProbeContext, pairs: Iterable[PairRow], chunks: bool) -> Iterator[PairRow]:
     """The pairs, after the linguistic tool has read what will be asked for of many of them at once."""
     pairs = iter(pairs)
-    while some := list(islice(pairs, AT_ONCE)):
+    while some := list(islice(pairs, PAIRS_PER_PARSE)):
         asked = [pair for pair in some if bool(pair.query) != chunks]
         queries = [pair.query or "" for pair in asked if not chunks]
-        ground.read(text for text in (*(t for p in asked for t in (p.first, p.second)), *queries) if text.strip())
+        context.parse_many(
+            text for text in (*(t for p in asked for t in (p.first, p.second)), *queries) if text.strip()
+        )
         yield from some
 
 
-def _contrast(pair: TextPair, query: str) -> Contrast:
-    return Contrast(query, Doc(pair.first), Doc(pair.second), qid=pair.qid, grade=pair.grade)
+def _make_pair(pair: PairRow, query: str) -> TextPair:
+    return TextPair(query, Doc(pair.first), Doc(pair.second), qid=pair.qid, grade=pair.grade)
 
 
 @dataclass(frozen=True)
-class _Transfer(Sourced):
+class _Transfer(DatasetProbe):
     """A probe of this file."""
 
     strategy: ClassVar[str] = "transfer"
 
 
 @dataclass(frozen=True)
-class Fluency(_Transfer):
+class FluencyProbe(_Transfer):
     """Is fluent text preferred to a language learner's? JFLEG's rewrites (+) against their sources.
 
     `spellchecked` takes sources whose spelling was corrected, so that grammar and wording alone differ.
@@ -139,16 +146,16 @@ class Fluency(_Transfer):
 
     spellchecked: bool = False
 
-    source: ClassVar[DataSet] = JFLEG
+    source: ClassVar[PairDataset] = JFLEG
 
-    def lacking(self, ground: Ground) -> str:
+    def unavailable_reason(self, context: ProbeContext) -> str:
         if self.spellchecked and not self.path:
             return "the bundled pairs are not there with corrected spelling; give the path of JFLEG"
-        return super().lacking(ground)
+        return super().unavailable_reason(context)
 
-    def contrasts(self, ground: Ground) -> Iterator[Contrast | Omitted]:
-        pairs = read_jfleg(self.path, self.spellchecked) if self.path else bundled("fluency")
-        return with_chunks(ground, pairs)
+    def draw_pairs(self, context: ProbeContext) -> Iterator[TextPair | Skipped]:
+        pairs = read_jfleg(self.path, self.spellchecked) if self.path else read_bundled_pairs("fluency")
+        return pair_by_noun_chunk(context, pairs)
 
 
 @dataclass(frozen=True)
@@ -158,10 +165,10 @@ class Formality(_Transfer):
     Rao, Tetreault. Dear Sir or Madam, may I introduce the GYAFC dataset. NAACL 2018.
     """
 
-    source: ClassVar[DataSet] = GYAFC
+    source: ClassVar[PairDataset] = GYAFC
 
-    def contrasts(self, ground: Ground) -> Iterator[Contrast | Omitted]:
-        return with_lemmas(ground, read_gyafc(self.path) if self.path else bundled("formality"))
+    def draw_pairs(self, context: ProbeContext) -> Iterator[TextPair | Skipped]:
+        return pair_by_lemma(context, read_gyafc(self.path) if self.path else read_bundled_pairs("formality"))
 
 
 @dataclass(frozen=True)
@@ -176,11 +183,13 @@ class Summaries(_Transfer):
 
     every: int = 10
 
-    source: ClassVar[DataSet] = SUMMARIES
+    source: ClassVar[PairDataset] = SUMMARIES
 
-    def contrasts(self, ground: Ground) -> Iterator[Contrast | Omitted]:
-        check_within("summaries", self, every=(1, 256))
-        return with_lemmas(ground, read_summaries(self.path, self.every) if self.path else bundled("summary"))
+    def draw_pairs(self, context: ProbeContext) -> Iterator[TextPair | Skipped]:
+        check_ranges("summaries", self, every=(1, 256))
+        return pair_by_lemma(
+            context, read_summaries(self.path, self.every) if self.path else read_bundled_pairs("summary")
+        )
 
 
 @dataclass(frozen=True)
@@ -191,24 +200,26 @@ class Simplification(_Transfer):
     TACL 2016.
     """
 
-    source: ClassVar[DataSet] = TURK
+    source: ClassVar[PairDataset] = TURK
 
-    def contrasts(self, ground: Ground) -> Iterator[Contrast | Omitted]:
-        return with_chunks(ground, read_turk(self.path) if self.path else bundled("simplification"))
+    def draw_pairs(self, context: ProbeContext) -> Iterator[TextPair | Skipped]:
+        return pair_by_noun_chunk(context, read_turk(self.path) if self.path else read_bundled_pairs("simplification"))
 
 
 @dataclass(frozen=True)
-class Paraphrase(_Transfer):
+class ParaphraseProbe(_Transfer):
     """How far apart are the scores of two paraphrases? The Microsoft Research Paraphrase Corpus; no sign.
 
     Dolan, Brockett. Automatically constructing a corpus of sentential paraphrases. IWP 2005.
     """
 
     symmetric: ClassVar[bool] = True
-    source: ClassVar[DataSet] = MSRP
+    source: ClassVar[PairDataset] = MSRP
 
-    def contrasts(self, ground: Ground) -> Iterator[Contrast | Omitted]:
-        return with_chunks(ground, read_msrp(self.path) if self.path else bundled("paraphrase"), same=False)
+    def draw_pairs(self, context: ProbeContext) -> Iterator[TextPair | Skipped]:
+        return pair_by_noun_chunk(
+            context, read_msrp(self.path) if self.path else read_bundled_pairs("paraphrase"), keep_identical=False
+        )
 
 
 @dataclass(frozen=True)
@@ -218,10 +229,12 @@ class Bias(_Transfer):
     Pryzant, Martinez, Dass, Kurohashi, Jurafsky, Yang. Automatically neutralizing subjective bias in text. AAAI 2020.
     """
 
-    source: ClassVar[DataSet] = WNC
+    source: ClassVar[PairDataset] = WNC
 
-    def contrasts(self, ground: Ground) -> Iterator[Contrast | Omitted]:
-        return with_chunks(ground, read_wnc(self.path) if self.path else bundled("bias"), same=False)
+    def draw_pairs(self, context: ProbeContext) -> Iterator[TextPair | Skipped]:
+        return pair_by_noun_chunk(
+            context, read_wnc(self.path) if self.path else read_bundled_pairs("bias"), keep_identical=False
+        )
 
 
 @dataclass(frozen=True)
@@ -235,44 +248,46 @@ class Factuality(_Transfer):
     Wang, Cho, Lewis. Asking and answering questions to evaluate the factual consistency of summaries. ACL 2020.
     """
 
-    source: ClassVar[DataSet] = FACTS
+    source: ClassVar[PairDataset] = FACTS
 
-    def contrasts(self, ground: Ground) -> Iterator[Contrast | Omitted]:
+    def draw_pairs(self, context: ProbeContext) -> Iterator[TextPair | Skipped]:
         if not self.path:
-            yield from with_chunks(ground, bundled("factuality"))
+            yield from pair_by_noun_chunk(context, read_bundled_pairs("factuality"))
             return
         rows = list(read_facts(self.path))
-        yield from with_chunks(ground, (row for row in rows if isinstance(row, TextPair)), same=False)
-        yield from swapped(ground, [row for row in rows if isinstance(row, Answered)])
+        yield from pair_by_noun_chunk(context, (row for row in rows if isinstance(row, PairRow)), keep_identical=False)
+        yield from swap_answers(context, [row for row in rows if isinstance(row, AnsweredQuestion)])
 
 
-TYPES = ("PERSON", "GPE", "LOC", "NORP", "ORG")
+ANSWER_ENTITY_TYPES = ("PERSON", "GPE", "LOC", "NORP", "ORG")
 """Types of answers that another answer of the type can stand in for."""
 
 
-def swapped(ground: Ground, questions: list[Answered]) -> Iterator[Contrast | Omitted]:
+def swap_answers(context: ProbeContext, questions: list[AnsweredQuestion]) -> Iterator[TextPair | Skipped]:
     """Passages as they are, and with the answer of another question in the place of the right one."""
-    ground.read(row.answer for row in questions)
+    context.parse_many(row.answer for row in questions)
     rivals: dict[tuple[str, int], set[str]] = {}
     for row in questions:
-        rivals.setdefault(_kind(ground, row), set()).add(row.answer)
+        rivals.setdefault(_answer_type_and_length(context, row), set()).add(row.answer)
     for row in questions:
-        others = sorted(a for a in rivals[_kind(ground, row)] if a.casefold() != row.answer.casefold())
-        place = answer_pattern(row.answer)
-        if row.entity_type not in TYPES:
-            yield Omitted(f"its answer is not of one of the types {', '.join(TYPES)}")
+        others = sorted(
+            a for a in rivals[_answer_type_and_length(context, row)] if a.casefold() != row.answer.casefold()
+        )
+        place = compile_answer_pattern(row.answer)
+        if row.entity_type not in ANSWER_ENTITY_TYPES:
+            yield Skipped(f"its answer is not of one of the types {', '.join(ANSWER_ENTITY_TYPES)}")
         elif not place.search(row.passage):
-            yield Omitted("the answer is not in the passage")
-        elif any(answer_pattern(word).search(row.question) for word in row.answer.split()):
-            yield Omitted("a word of the answer is in the question")
+            yield Skipped("the answer is not in the passage")
+        elif any(compile_answer_pattern(word).search(row.question) for word in row.answer.split()):
+            yield Skipped("a word of the answer is in the question")
         elif not others:
-            yield Omitted("no other answer has its type and length")
+            yield Skipped("no other answer has its type and length")
         else:
-            other = draws_for(ground.seed, "answer", row.question, row.passage).choice(others)
+            other = make_item_rng(context.seed, "answer", row.question, row.passage).choice(others)
             wrong = place.sub(lambda _, other=other: other, row.passage)  # type: ignore[misc]
-            yield Contrast(row.question, Doc(row.passage), Doc(wrong), qid=row.qid)
+            yield TextPair(row.question, Doc(row.passage), Doc(wrong), qid=row.qid)
 
 
-def _kind(ground: Ground, row: Answered) -> tuple[str, int]:
+def _answer_type_and_length(context: ProbeContext, row: AnsweredQuestion) -> tuple[str, int]:
     """What answers must have in common for one to stand in for the other."""
-    return row.entity_type, len(ground.parse(row.answer).tokens)
+    return row.entity_type, len(context.parse(row.answer).tokens)

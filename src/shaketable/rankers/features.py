@@ -18,31 +18,31 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.errors import UnknownName
-from shaketable.index.inverted import Bags, Index, open_index
-from shaketable.index.ngrams import open_ngrams
-from shaketable.index.search import Stats, Weighting
+from shaketable.core.documents import Corpus, Doc, Slate, fingerprint
+from shaketable.core.errors import UnknownName
+from shaketable.nlp.analyzer import Analyzer
+from shaketable.rankers.feature_texts import TermReader
 from shaketable.rankers.lexical import BM25, QL, QLJM
 from shaketable.rankers.phrases import PhraseReader, Phrases
-from shaketable.rankers.reader import Reader
-from shaketable.text.tokens import Tokenizer
-from shaketable.types import Corpus, Doc, Slate, fingerprint
+from shaketable.retrieval.inverted_index import InvertedIndex, QueryBags, open_index
+from shaketable.retrieval.ngram_models import open_ngrams
+from shaketable.retrieval.search import CollectionStats, Weighting
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-BLOCK = 16_384  # pairs at a time; bounds what matching them takes
-REMEMBERED = 100_000  # feature rows of a corpus; some 25 MB beside their texts
-OPEN = 8  # corpora, each with its columns, whose rows are remembered at a time
+MAX_PAIRS_PER_BLOCK = 16_384  # pairs at a time; bounds what matching them takes
+MAX_CACHED_ROWS = 100_000  # feature rows of a corpus; some 25 MB beside their texts
+MAX_OPEN_EXTRACTORS = 8  # corpora, each with its columns, whose rows are remembered at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Matches:
+class TermMatches:
     """The query terms that texts have in one field: `terms` that are in the text of pair `pairs`, `tf` times."""
 
-    stats: Stats
+    stats: CollectionStats
     lengths: Floats
     """Terms of the field, for each pair of a query and a text."""
-    asked: Floats
+    known_query_terms: Floats
     """Words of the query that the field has anywhere in the collection, for each pair."""
     pairs: Ints
     tf: Floats
@@ -53,70 +53,70 @@ class Matches:
     @property
     def idf(self) -> Floats:
         """ln(N / df) of each term."""
-        return np.log(self.stats.documents / self.df)
+        return np.log(self.stats.document_count / self.df)
 
-    def total(self, values: Floats) -> Floats:
+    def sum_per_pair(self, values: Floats) -> Floats:
         """Something known of each match, added up for each pair."""
-        return _added(self.pairs, values, len(self.lengths))
+        return _sum_by_index(self.pairs, values, len(self.lengths))
 
     def score(self, formula: Weighting, qtf: Floats | None = None) -> Floats:
-        """What a formula of ranking says: see `index.search.Curve`."""
+        """Return the scores of a ranking formula: see `retrieval.search.WeightCurve`."""
         curve = formula.curve(self.stats)
         weights, scales = formula.weigh(self.qtf if qtf is None else qtf, self.df, self.cf, self.stats)
         norms = curve.base + curve.slope * self.lengths[self.pairs]
         seen = scales * self.tf
         gains = weights * (np.log1p(seen / norms) if curve.log else seen / (seen + norms))
-        return self.total(gains) - self.asked * np.log1p(curve.shrink * self.lengths)
+        return self.sum_per_pair(gains) - self.known_query_terms * np.log1p(curve.shrink * self.lengths)
 
 
-def tf(found: Matches) -> Floats:
+def tf(found: TermMatches) -> Floats:
     """How often the words of the query occur."""
-    return found.total(found.tf)
+    return found.sum_per_pair(found.tf)
 
 
-def idf(found: Matches) -> Floats:
+def idf(found: TermMatches) -> Floats:
     """How rare those words of the query are that occur: Σ ln(N / df). Over all words it would be one for all texts."""
-    return found.total(found.idf)
+    return found.sum_per_pair(found.idf)
 
 
-def tf_idf(found: Matches) -> Floats:
+def tf_idf(found: TermMatches) -> Floats:
     """How often and how rare: Σ tf · ln(N / df)."""
-    return found.total(found.tf * found.idf)
+    return found.sum_per_pair(found.tf * found.idf)
 
 
-def dl(found: Matches) -> Floats:
+def dl(found: TermMatches) -> Floats:
     """The length, in terms."""
     return found.lengths
 
 
-def bm25(found: Matches) -> Floats:
+def bm25(found: TermMatches) -> Floats:
     """BM25 with k1 = 2.5, b = 0.8, k3 = 0: a word counts once however often the query has it."""
     return found.score(BM25(k1=2.5, b=0.8, idf="robertson"), np.ones(len(found.tf)))
 
 
-def ql_dir(found: Matches) -> Floats:
+def ql_dir(found: TermMatches) -> Floats:
     """Query likelihood with Dirichlet smoothing, μ = 2000."""
     return found.score(QL(mu=2000.0))
 
 
-def ql_jm(found: Matches) -> Floats:
+def ql_jm(found: TermMatches) -> Floats:
     """Query likelihood with Jelinek-Mercer smoothing, λ = 0.1."""
     return found.score(QLJM(lambda_=0.1))
 
 
 def coverage(found: Phrases) -> Floats:
     """The share of the query's words, stop-words left out, that are in a phrase that the text has."""
-    return found.covered / np.maximum(1, found.content)
+    return found.covered / np.maximum(1, found.content_words)
 
 
 def longest_phrase(found: Phrases) -> Floats:
     """The longest phrase that the text has, as a share of the query."""
-    return found.longest / np.maximum(1, found.size)
+    return found.longest / np.maximum(1, found.query_length)
 
 
 def neighbours(found: Phrases) -> Floats:
     """The share of the query's neighbouring words that are neighbours in the text, in this order."""
-    return found.neighbours / np.maximum(1, found.size - 1)
+    return found.neighbours / np.maximum(1, found.query_length - 1)
 
 
 def phrase_log(found: Phrases) -> Floats:
@@ -139,8 +139,10 @@ def fluency(found: Phrases) -> Floats:
     return found.fluency
 
 
-FEATURES: dict[str, Callable[[Matches], Floats]] = {f.__name__: f for f in (tf, idf, tf_idf, dl, bm25, ql_dir, ql_jm)}
-ORDERED: dict[str, Callable[[Phrases], Floats]] = {
+FEATURES: dict[str, Callable[[TermMatches], Floats]] = {
+    f.__name__: f for f in (tf, idf, tf_idf, dl, bm25, ql_dir, ql_jm)
+}
+PHRASE_FEATURES: dict[str, Callable[[Phrases], Floats]] = {
     f.__name__: f for f in (coverage, longest_phrase, neighbours, phrase_log, phrase_mass, missing_log, fluency)
 }
 FIELDS: dict[str, Callable[[Doc], Doc]] = {
@@ -149,23 +151,23 @@ FIELDS: dict[str, Callable[[Doc], Doc]] = {
     "body": lambda doc: Doc(doc.body),
     "document": lambda doc: doc,
 }
-NAMES = tuple(f"{feature}({field})" for feature in FEATURES for field in FIELDS)
+DEFAULT_COLUMNS = tuple(f"{feature}({field})" for feature in FEATURES for field in FIELDS)
 """The columns, unless others are asked for."""
-PHRASES = tuple(f"{feature}({field})" for feature in ORDERED for field in ("title", "body", "document"))
+PHRASE_COLUMNS = tuple(f"{feature}({field})" for feature in PHRASE_FEATURES for field in ("title", "body", "document"))
 """Columns that see the order of words, for L-GBM."""
 
 
-def part_of(name: str) -> str:
+def parse_field(name: str) -> str:
     """The part of a document that a column is about.
 
-    >>> part_of("bm25(title)")
+    >>> parse_field("bm25(title)")
     'title'
     """
     return name.removesuffix(")").partition("(")[2]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class FieldCorpus:
     """A corpus of one field of each document."""
 
     corpus: Corpus
@@ -193,97 +195,106 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Extractor:
+class FeatureExtractor:
     """Features of any texts, by the statistics of one corpus."""
 
-    names: tuple[str, ...]
-    fields: dict[str, Index]
-    reader: Reader
-    phrases: PhraseReader | None = None
-    _rows: dict[tuple[str, Doc], Floats] = field(default_factory=dict, repr=False)
+    feature_names: tuple[str, ...]
+    field_indexes: dict[str, InvertedIndex]
+    reader: TermReader
+    phrase_reader: PhraseReader | None = None
+    _cached_rows: dict[tuple[str, Doc], Floats] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def open(cls, corpus: Corpus, tokenizer: Tokenizer, names: Sequence[str] = NAMES) -> Extractor:
+    def open(
+        cls, corpus: Corpus, analyzer: Analyzer, feature_names: Sequence[str] = DEFAULT_COLUMNS
+    ) -> FeatureExtractor:
         """Index the fields that the names speak of, if that was not done before.
 
         All who learn and rank by the same columns of a corpus share one extractor, and so the rows that it remembers.
         """
-        key = fingerprint(corpus.fingerprint, repr(tokenizer), tuple(names))
-        extractor = _in_use.pop(key, None) or cls._opened(corpus, tokenizer, names)
-        _in_use[key] = extractor  # the one that was used last comes last
-        while len(_in_use) > OPEN:
-            del _in_use[next(iter(_in_use))]
+        key = fingerprint(corpus.fingerprint, repr(analyzer), tuple(feature_names))
+        extractor = _open_extractors.pop(key, None) or cls._build(corpus, analyzer, feature_names)
+        _open_extractors[key] = extractor  # the one that was used last comes last
+        while len(_open_extractors) > MAX_OPEN_EXTRACTORS:
+            del _open_extractors[next(iter(_open_extractors))]
         return extractor
 
     @classmethod
-    def _opened(cls, corpus: Corpus, tokenizer: Tokenizer, names: Sequence[str]) -> Extractor:
-        every = [f"{feature}({field})" for feature in (*FEATURES, *ORDERED) for field in FIELDS]
-        for name in names:
+    def _build(cls, corpus: Corpus, analyzer: Analyzer, feature_names: Sequence[str]) -> FeatureExtractor:
+        every = [f"{feature}({field})" for feature in (*FEATURES, *PHRASE_FEATURES) for field in FIELDS]
+        for name in feature_names:
             if name not in every:
                 raise UnknownName("feature", name, every)
-        asked = [field for field in FIELDS if any(f"{feature}({field})" in names for feature in FEATURES)]
+        asked = [field for field in FIELDS if any(f"{feature}({field})" in feature_names for feature in FEATURES)]
         # What a reader sees is what the lexical rankers index too: one index for both.
-        parts = {field: corpus if field == "document" else Part(corpus, field) for field in asked}
-        indexes = {field: open_index(part, tokenizer) for field, part in parts.items()}
-        ordered = any(name.partition("(")[0] in ORDERED for name in names)
-        phrases = PhraseReader.of(open_ngrams(corpus)) if ordered else None
-        return cls(tuple(names), indexes, Reader(tokenizer), phrases)
+        parts = {field: corpus if field == "document" else FieldCorpus(corpus, field) for field in asked}
+        indexes = {field: open_index(part, analyzer) for field, part in parts.items()}
+        ordered = any(name.partition("(")[0] in PHRASE_FEATURES for name in feature_names)
+        phrases = PhraseReader.from_model(open_ngrams(corpus)) if ordered else None
+        return cls(tuple(feature_names), indexes, TermReader(analyzer), phrases)
 
     @cached_property
     def fingerprint(self) -> str:
         """Names all that the features depend on."""
-        indexes = sorted((field, index.fingerprint) for field, index in self.fields.items())
-        return fingerprint(self.names, indexes, *([self.phrases.model.fingerprint] if self.phrases else []))
+        indexes = sorted((field, index.fingerprint) for field, index in self.field_indexes.items())
+        return fingerprint(
+            self.feature_names, indexes, *([self.phrase_reader.model.fingerprint] if self.phrase_reader else [])
+        )
 
     @property
     def remarks(self) -> list[str]:
         """What became of indexes and of a language model that were damaged."""
-        model = [self.phrases.model.remark] if self.phrases else []
-        return [*(index.remark for index in self.fields.values()), *model]
+        model = [self.phrase_reader.model.remark] if self.phrase_reader else []
+        return [*(index.remark for index in self.field_indexes.values()), *model]
 
-    def remembered(self, slates: Sequence[Slate]) -> Floats:
+    def extract_cached(self, slates: Sequence[Slate]) -> Floats:
         """The features of every document of every slate; of a query and a text that were seen lately, without work."""
-        rows, keys = self._rows, [(slate.query, doc) for slate in slates for doc in slate.docs]
-        if len(rows) > REMEMBERED:
+        rows, keys = self._cached_rows, [(slate.query, doc) for slate in slates for doc in slate.docs]
+        if len(rows) > MAX_CACHED_ROWS:
             rows.clear()
         fresh: dict[str, list[Doc]] = {}
         for query, doc in dict.fromkeys(keys):
             if (query, doc) not in rows:
                 fresh.setdefault(query, []).append(doc)
         unseen = [Slate(query, tuple(docs)) for query, docs in fresh.items()]
-        found = iter(self.rows(unseen))
+        found = iter(self.extract(unseen))
         rows.update(((slate.query, doc), next(found)) for slate in unseen for doc in slate.docs)
-        return np.array([rows[key] for key in keys]).reshape(len(keys), len(self.names))
+        return np.array([rows[key] for key in keys]).reshape(len(keys), len(self.feature_names))
 
-    def rows(self, slates: Sequence[Slate]) -> Floats:
+    def extract(self, slates: Sequence[Slate]) -> Floats:
         """The features of every document of every slate, one row each, in their order."""
         pairs = [(query, doc) for query, slate in enumerate(slates) for doc in slate.docs]
-        blocks = [self._block(slates, pairs[at : at + BLOCK]) for at in range(0, len(pairs), BLOCK)]
-        return np.concatenate(blocks) if blocks else np.empty((0, len(self.names)))
+        blocks = [
+            self._extract_block(slates, pairs[at : at + MAX_PAIRS_PER_BLOCK])
+            for at in range(0, len(pairs), MAX_PAIRS_PER_BLOCK)
+        ]
+        return np.concatenate(blocks) if blocks else np.empty((0, len(self.feature_names)))
 
-    def _block(self, slates: Sequence[Slate], pairs: Sequence[tuple[int, Doc]]) -> Floats:
+    def _extract_block(self, slates: Sequence[Slate], pairs: Sequence[tuple[int, Doc]]) -> Floats:
         numbers, owners = np.unique([query for query, _ in pairs], return_inverse=True)
         queries = [slates[number].query for number in numbers]
-        bags = self.reader.bags(queries)
+        bags = self.reader.make_bags(queries)
         docs: dict[Doc, int] = {}
         texts = np.array([docs.setdefault(doc, len(docs)) for _, doc in pairs])
-        rows = np.empty((len(pairs), len(self.names)))
-        columns = [name.removesuffix(")").partition("(")[::2] for name in self.names]
+        rows = np.empty((len(pairs), len(self.feature_names)))
+        columns = [name.removesuffix(")").partition("(")[::2] for name in self.feature_names]
         for name, part in FIELDS.items():
             named = {feature: column for column, (feature, where) in enumerate(columns) if where == name}
-            if name in self.fields:
-                found = self._match(self.fields[name], bags, owners, list(map(part, docs)), texts)
+            if name in self.field_indexes:
+                found = self._match(self.field_indexes[name], bags, owners, list(map(part, docs)), texts)
                 for feature in named.keys() & FEATURES.keys():
                     rows[:, named[feature]] = FEATURES[feature](found)
-            if self.phrases and named.keys() & ORDERED.keys():
-                phrases = self.phrases.phrases(queries, owners, list(map(part, docs)), texts)
-                for feature in named.keys() & ORDERED.keys():
-                    rows[:, named[feature]] = ORDERED[feature](phrases)
+            if self.phrase_reader and named.keys() & PHRASE_FEATURES.keys():
+                phrases = self.phrase_reader.find_phrases(queries, owners, list(map(part, docs)), texts)
+                for feature in named.keys() & PHRASE_FEATURES.keys():
+                    rows[:, named[feature]] = PHRASE_FEATURES[feature](phrases)
         return rows
 
-    def _match(self, index: Index, bags: Bags, owners: Ints, docs: Sequence[Doc], texts: Ints) -> Matches:
+    def _match(
+        self, index: InvertedIndex, bags: QueryBags, owners: Ints, docs: Sequence[Doc], texts: Ints
+    ) -> TermMatches:
         """Look for the terms of query owners[p] in docs[texts[p]], for every pair p."""
-        from shaketable.rankers.matches import count_matches
+        from shaketable.rankers.match_kernels import count_matches
 
         queries = len(bags.starts) - 1
         asked = np.repeat(np.arange(queries), np.diff(bags.starts))
@@ -292,16 +303,16 @@ class Extractor:
         known = numbers >= 0  # a term that the field has nowhere says nothing
         terms, counts, numbers = bags.terms[known], bags.counts[known], numbers[known]
         first = np.searchsorted(asked[known], np.arange(queries + 1))
-        held = self.reader.texts.rows(docs)[texts]
+        held = self.reader.texts.add_rows(docs)[texts]
         starts = self.reader.texts.starts
         most = int(np.diff(first)[owners].sum())
         pairs, places, tf = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most)
         found = count_matches(self.reader.texts.tokens, starts, first, terms, owners, held, pairs, places, tf)
         places = places[:found]
-        return Matches(
-            stats=Stats(max(1, len(index.docnos)), max(1, index.size)),
+        return TermMatches(
+            stats=CollectionStats(max(1, len(index.docnos)), max(1, index.token_count)),
             lengths=(starts[held + 1] - starts[held]).astype(np.float64),
-            asked=_added(asked[known], counts, queries)[owners],
+            known_query_terms=_sum_by_index(asked[known], counts, queries)[owners],
             pairs=pairs[:found],
             tf=tf[:found],
             qtf=counts[places],
@@ -310,8 +321,8 @@ class Extractor:
         )
 
 
-_in_use: dict[str, Extractor] = {}
+_open_extractors: dict[str, FeatureExtractor] = {}
 
 
-def _added(places: Ints, values: Floats, size: int) -> Floats:
-    return np.asarray(np.bincount(places, values, size), dtype=np.float64)
+def _sum_by_index(indexes: Ints, values: Floats, size: int) -> Floats:
+    return np.asarray(np.bincount(indexes, values, size), dtype=np.float64)

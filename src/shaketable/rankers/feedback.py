@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.errors import check
-from shaketable.index.inverted import Bags
+from shaketable.core.documents import Collection, Corpus
+from shaketable.core.errors import check_parameter
+from shaketable.core.registries import RANKERS
 from shaketable.rankers.lexical import BM25, QL, QLJM, Floats, LexicalRanker
-from shaketable.registry import RANKERS
-from shaketable.types import Collection, Corpus
+from shaketable.retrieval.inverted_index import QueryBags
 
 Expansion = tuple[NDArray[np.integer[Any]], Floats]
 """Terms and their weights."""
-NOTHING: Expansion = (np.empty(0, np.int64), np.empty(0))
-EXPANSIONS = 10_000  # queries whose expansion is remembered
+EMPTY_EXPANSION: Expansion = (np.empty(0, np.int64), np.empty(0))
+MAX_CACHED_EXPANSIONS = 10_000  # queries whose expansion is remembered
 
 
 @dataclass(frozen=True)
@@ -41,60 +41,60 @@ class RM3:
     original: float = 0.5
 
     def __post_init__(self) -> None:
-        check("rm3", isinstance(self.base, BM25 | QL | QLJM), "base", "bm25, ql or ql_jm", self.base)
-        check("rm3", self.docs >= 1, "docs", "1 or more", self.docs)
-        check("rm3", self.terms >= 1, "terms", "1 or more", self.terms)
-        check("rm3", 0 <= self.original <= 1, "original", "between 0 and 1", self.original)
+        check_parameter("rm3", isinstance(self.base, BM25 | QL | QLJM), "base", "bm25, ql or ql_jm", self.base)
+        check_parameter("rm3", self.docs >= 1, "docs", "1 or more", self.docs)
+        check_parameter("rm3", self.terms >= 1, "terms", "1 or more", self.terms)
+        check_parameter("rm3", 0 <= self.original <= 1, "original", "between 0 and 1", self.original)
 
     def open(self, collection: Collection) -> LexicalRanker:
         """The base's ranker, asked with longer queries."""
         base = self.base.open(collection)
-        return LexicalRanker(RANKERS.spec(self), base.scorer, Feedback(self, base, collection.docs).bags)
+        return LexicalRanker(RANKERS.spec(self), base.scorer, FeedbackExpansion(self, base, collection.docs).make_bags)
 
 
 @dataclass(frozen=True, eq=False)
-class Feedback:
+class FeedbackExpansion:
     """Expands queries. Documents are read from the collection: few are needed, so the index keeps no copy of them."""
 
     model: RM3
     base: LexicalRanker
     docs: Corpus
-    _known: dict[str, Expansion] = field(default_factory=dict)
+    _cached_expansions: dict[str, Expansion] = field(default_factory=dict)
 
-    def bags(self, queries: Sequence[str]) -> Bags:
+    def make_bags(self, queries: Sequence[str]) -> QueryBags:
         """The expanded queries; those met before are remembered."""
-        if len(self._known) > EXPANSIONS:
-            self._known.clear()
-        if fresh := [query for query in dict.fromkeys(queries) if query not in self._known]:
-            self._known.update(zip(fresh, self._expand(fresh), strict=True))
-        expanded = [self._known[query] for query in queries]
+        if len(self._cached_expansions) > MAX_CACHED_EXPANSIONS:
+            self._cached_expansions.clear()
+        if fresh := [query for query in dict.fromkeys(queries) if query not in self._cached_expansions]:
+            self._cached_expansions.update(zip(fresh, self._expand(fresh), strict=True))
+        expanded = [self._cached_expansions[query] for query in queries]
         owners = np.repeat(np.arange(len(queries)), [len(terms) for terms, _ in expanded])
-        terms, weights = (np.concatenate(parts) for parts in zip(NOTHING, *expanded, strict=True))
-        return Bags.of(len(queries), owners, terms, weights)
+        terms, weights = (np.concatenate(parts) for parts in zip(EMPTY_EXPANSION, *expanded, strict=True))
+        return QueryBags.from_triples(len(queries), owners, terms, weights)
 
     def _expand(self, queries: Sequence[str]) -> Iterator[Expansion]:
-        bags = self.base.bags(queries)
+        bags = self.base.make_bags(queries)
         answers = self.base.scorer.search(bags, self.model.docs)
         for start, end, (docs, scores) in zip(bags.starts, bags.starts[1:], answers, strict=False):
             counts, share = bags.counts[start:end], self.model.original
-            terms, likelihoods = self._relevance_model(docs, scores) if len(docs) else NOTHING
+            terms, likelihoods = self._build_relevance_model(docs, scores) if len(docs) else EMPTY_EXPANSION
             weights = np.concatenate([share * counts / counts.sum(), (1 - share) * likelihoods])
             used = weights > 0  # a term of no weight would still find documents
             yield np.concatenate([bags.terms[start:end], terms])[used], weights[used]
 
-    def _relevance_model(self, docs: NDArray[np.int32], scores: Floats) -> Expansion:
+    def _build_relevance_model(self, docs: NDArray[np.int32], scores: Floats) -> Expansion:
         """The likeliest terms of the documents, and p(t|R)."""
         index = self.base.scorer.index
-        texts = index.texts
-        rows = texts.rows([self.docs[docno] for docno in index.docnos.take(docs)])
+        texts = index.text_cache
+        rows = texts.add_rows([self.docs[docno] for docno in index.docnos.take(docs)])
         spans = [texts.tokens[start:end] for start, end in zip(texts.starts[rows], texts.starts[rows + 1], strict=True)]
-        shares = [np.full(len(s), w / len(s)) for s, w in zip(spans, self._worth(scores), strict=True)]
+        shares = [np.full(len(s), w / len(s)) for s, w in zip(spans, self._weigh_documents(scores), strict=True)]
         terms, place = np.unique(np.concatenate(spans), return_inverse=True)
         likelihoods = np.bincount(place, np.concatenate(shares))
         likeliest = np.lexsort((terms, -likelihoods))[: self.model.terms]
         return terms[likeliest], likelihoods[likeliest] / likelihoods[likeliest].sum()
 
-    def _worth(self, scores: Floats) -> Floats:
+    def _weigh_documents(self, scores: Floats) -> Floats:
         if not isinstance(self.model.base, BM25):
             return np.asarray(np.exp(scores - scores.max()))
         worth: Floats = np.maximum(scores, 0)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from shaketable.errors import UnknownName
-from shaketable.types import Run, ranking
+from shaketable.core.documents import Run, rank_docnos
+from shaketable.core.errors import UnknownName
 
 Fuse = Callable[[Sequence[Mapping[str, float]]], dict[str, float]]
 """Lists of one query, docno -> score, into one."""
@@ -21,7 +21,7 @@ def rrf(lists: Sequence[Mapping[str, float]], k: int = 60) -> dict[str, float]:
     """
     fused: dict[str, float] = {}
     for scores in lists:
-        for rank, docno in enumerate(ranking(scores), 1):
+        for rank, docno in enumerate(rank_docnos(scores), 1):
             fused[docno] = fused.get(docno, 0.0) + 1 / (k + rank)
     return fused
 
@@ -34,7 +34,7 @@ def comb_sum(lists: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """
     fused: dict[str, float] = {}
     for scores in lists:
-        for docno, value in _scaled(scores).items():
+        for docno, value in _scale_scores(scores).items():
             fused[docno] = fused.get(docno, 0.0) + value
     return fused
 
@@ -58,11 +58,11 @@ def fuse(runs: Sequence[Run], method: str = "rrf", depth: int = 1000) -> Run:
     fused = {}
     for qid in dict.fromkeys(qid for run in runs for qid in run):
         scores = METHODS[method]([run[qid] for run in runs if run.get(qid)])
-        fused[qid] = {docno: scores[docno] for docno in ranking(scores)[:depth]}
+        fused[qid] = {docno: scores[docno] for docno in rank_docnos(scores)[:depth]}
     return fused
 
 
-def _scaled(scores: Mapping[str, float]) -> dict[str, float]:
+def _scale_scores(scores: Mapping[str, float]) -> dict[str, float]:
     """Scores between 0 and 1; a list of one score throughout says nothing against its documents, so all are 1."""
     values = np.fromiter(scores.values(), np.float64, len(scores))
     low, high = values.min(initial=np.inf), values.max(initial=-np.inf)

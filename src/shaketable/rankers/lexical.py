@@ -11,25 +11,25 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.errors import BadInput, check
-from shaketable.index.inverted import Bags, open_index
-from shaketable.index.search import Curve, Scorer, Stats
-from shaketable.registry import RANKERS
-from shaketable.text.tokens import Tokenizer
-from shaketable.types import Collection, Scores, Slate, fingerprint
+from shaketable.core.documents import Collection, Scores, Slate, fingerprint
+from shaketable.core.errors import BadInput, check_parameter
+from shaketable.core.registries import RANKERS
+from shaketable.nlp.analyzer import Analyzer
+from shaketable.retrieval.inverted_index import QueryBags, open_index
+from shaketable.retrieval.search import CollectionStats, Scorer, WeightCurve
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Grid = Mapping[str, Sequence[float]]
 """Parameter -> the values to choose from (paper 000, section 3.3.2)."""
-BATCH = 1024  # queries searched at a time; bounds what their answers take
+MAX_QUERIES_PER_BATCH = 1024  # queries searched at a time; bounds what their answers take
 K3 = 8.0
 
 
-def steps(first: float, last: float, step: float) -> tuple[float, ...]:
+def make_value_range(first: float, last: float, step: float) -> tuple[float, ...]:
     """Numbers from first to last, a step apart.
 
-    >>> steps(0.1, 0.5, 0.1)
+    >>> make_value_range(0.1, 0.5, 0.1)
     (0.1, 0.2, 0.3, 0.4, 0.5)
     """
     return tuple(round(first + i * step, 9) for i in range(int((last - first) / step + 1 + 1e-9)))
@@ -37,7 +37,7 @@ def steps(first: float, last: float, step: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Lexical(ABC):
-    """What the formulas share: how texts become terms, as in `Tokenizer`, and opening on a collection.
+    """What the formulas share: how texts become terms, as in `Analyzer`, and opening on a collection.
 
     Paper 000, section 3.3.2, has stemmer="krovetz" and split="space".
     """
@@ -47,23 +47,23 @@ class Lexical(ABC):
     split: str = "words"
 
     def __post_init__(self) -> None:
-        _ = self.tokenizer  # which checks its parameters
+        _ = self.analyzer  # which checks its parameters
 
     @property
-    def tokenizer(self) -> Tokenizer:
-        return Tokenizer(split=self.split, stopwords=self.stopwords, stemmer=self.stemmer)
+    def analyzer(self) -> Analyzer:
+        return Analyzer(split=self.split, stopwords=self.stopwords, stemmer=self.stemmer)
 
     def open(self, collection: Collection) -> LexicalRanker:
         """Statistics come from the collection's index, which is built if there is none yet."""
-        scorer = Scorer(open_index(collection.docs, self.tokenizer), self)
-        return LexicalRanker(RANKERS.spec(self), scorer, scorer.index.bags)
+        scorer = Scorer(open_index(collection.docs, self.analyzer), self)
+        return LexicalRanker(RANKERS.spec(self), scorer, scorer.index.make_bags)
 
     @abstractmethod
-    def curve(self, stats: Stats) -> Curve:
+    def curve(self, stats: CollectionStats) -> WeightCurve:
         """How weights depend on a document."""
 
     @abstractmethod
-    def weigh(self, counts: Floats, df: Counts, cf: Counts, stats: Stats) -> tuple[Floats, Floats]:
+    def weigh(self, counts: Floats, df: Counts, cf: Counts, stats: CollectionStats) -> tuple[Floats, Floats]:
         """Weight and scale of query terms."""
 
 
@@ -80,7 +80,7 @@ class BM25(Lexical):
     Robertson et al. Okapi at TREC-3. 1994.
     """
 
-    grid: ClassVar[Grid] = {"k1": steps(0.1, 5.0, 0.1), "b": steps(0.1, 1.0, 0.1)}
+    grid: ClassVar[Grid] = {"k1": make_value_range(0.1, 5.0, 0.1), "b": make_value_range(0.1, 1.0, 0.1)}
 
     k1: float = 1.2
     b: float = 0.75
@@ -88,15 +88,15 @@ class BM25(Lexical):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check("bm25", 0 <= self.k1 < inf, "k1", "a number, 0 or more", self.k1)
-        check("bm25", 0 <= self.b <= 1, "b", "between 0 and 1", self.b)
-        check("bm25", self.idf in ("lucene", "robertson"), "idf", "lucene or robertson", self.idf)
+        check_parameter("bm25", 0 <= self.k1 < inf, "k1", "a number, 0 or more", self.k1)
+        check_parameter("bm25", 0 <= self.b <= 1, "b", "between 0 and 1", self.b)
+        check_parameter("bm25", self.idf in ("lucene", "robertson"), "idf", "lucene or robertson", self.idf)
 
-    def curve(self, stats: Stats) -> Curve:
-        return Curve(log=False, base=self.k1 * (1 - self.b), slope=self.k1 * self.b / stats.average)
+    def curve(self, stats: CollectionStats) -> WeightCurve:
+        return WeightCurve(log=False, base=self.k1 * (1 - self.b), slope=self.k1 * self.b / stats.average_length)
 
-    def weigh(self, counts: Floats, df: Counts, cf: Counts, stats: Stats) -> tuple[Floats, Floats]:
-        odds = (stats.documents - df + 0.5) / (df + 0.5)
+    def weigh(self, counts: Floats, df: Counts, cf: Counts, stats: CollectionStats) -> tuple[Floats, Floats]:
+        odds = (stats.document_count - df + 0.5) / (df + 0.5)
         if self.idf == "lucene":
             return counts * np.log1p(odds), np.ones(len(df))
         return np.log2(odds) * (self.k1 + 1) * (K3 + 1) * counts / (K3 + counts), np.ones(len(df))
@@ -114,19 +114,19 @@ class QL(Lexical):
     Zhai, Lafferty. A study of smoothing methods for language models applied to information retrieval. TOIS 2004.
     """
 
-    grid: ClassVar[Grid] = {"mu": steps(1, 2000, 10)}
+    grid: ClassVar[Grid] = {"mu": make_value_range(1, 2000, 10)}
 
     mu: float = 1000.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check("ql", 0 < self.mu < inf, "mu", "a number above 0", self.mu)
+        check_parameter("ql", 0 < self.mu < inf, "mu", "a number above 0", self.mu)
 
-    def curve(self, stats: Stats) -> Curve:
-        return Curve(log=True, base=1.0, slope=0.0, shrink=1 / self.mu)
+    def curve(self, stats: CollectionStats) -> WeightCurve:
+        return WeightCurve(log=True, base=1.0, slope=0.0, shrink=1 / self.mu)
 
-    def weigh(self, counts: Floats, df: Counts, cf: Counts, stats: Stats) -> tuple[Floats, Floats]:
-        return counts, np.float64(stats.size / self.mu) / cf
+    def weigh(self, counts: Floats, df: Counts, cf: Counts, stats: CollectionStats) -> tuple[Floats, Floats]:
+        return counts, np.float64(stats.token_count / self.mu) / cf
 
 
 @dataclass(frozen=True)
@@ -138,19 +138,19 @@ class QLJM(Lexical):
     Zhai, Lafferty. A study of smoothing methods for language models applied to information retrieval. TOIS 2004.
     """
 
-    grid: ClassVar[Grid] = {"lambda_": steps(0.1, 0.9, 0.1)}
+    grid: ClassVar[Grid] = {"lambda_": make_value_range(0.1, 0.9, 0.1)}
 
     lambda_: float = 0.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check("ql_jm", 0 < self.lambda_ < 1, "lambda_", "between 0 and 1, and neither of them", self.lambda_)
+        check_parameter("ql_jm", 0 < self.lambda_ < 1, "lambda_", "between 0 and 1, and neither of them", self.lambda_)
 
-    def curve(self, stats: Stats) -> Curve:
-        return Curve(log=True, base=0.0, slope=1.0)
+    def curve(self, stats: CollectionStats) -> WeightCurve:
+        return WeightCurve(log=True, base=0.0, slope=1.0)
 
-    def weigh(self, counts: Floats, df: Counts, cf: Counts, stats: Stats) -> tuple[Floats, Floats]:
-        return counts, np.float64((1 - self.lambda_) / self.lambda_ * stats.size) / cf
+    def weigh(self, counts: Floats, df: Counts, cf: Counts, stats: CollectionStats) -> tuple[Floats, Floats]:
+        return counts, np.float64((1 - self.lambda_) / self.lambda_ * stats.token_count) / cf
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,10 +162,12 @@ class LexicalRanker:
 
     name: str
     scorer: Scorer
-    bags: Callable[[Sequence[str]], Bags]
+    make_bags: Callable[[Sequence[str]], QueryBags]
     pointwise: ClassVar[bool] = True
     cached: ClassVar[bool] = False
-    threaded: ClassVar[bool] = True  # the kernels release the lock, and a search divides its queries among threads
+    uses_all_cores: ClassVar[bool] = (
+        True  # the kernels release the lock, and a search divides its queries among threads
+    )
     family: ClassVar[str] = "traditional"
 
     @property
@@ -179,15 +181,15 @@ class LexicalRanker:
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         """Zero for every text if the collection has no word of the query."""
-        return self.scorer.score(self.bags([slate.query for slate in slates]), [slate.docs for slate in slates])
+        return self.scorer.score(self.make_bags([slate.query for slate in slates]), [slate.docs for slate in slates])
 
     def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]:
         """The documents that have a word of the query, at most k; none if there is no such document."""
         if k < 1:
             raise BadInput(f"a search for the best {k} documents finds nothing; ask for 1 or more")
         runs: list[dict[str, float]] = []
-        for start in range(0, len(queries), BATCH):
-            answers = self.scorer.search(self.bags(queries[start : start + BATCH]), k)
+        for start in range(0, len(queries), MAX_QUERIES_PER_BATCH):
+            answers = self.scorer.search(self.make_bags(queries[start : start + MAX_QUERIES_PER_BATCH]), k)
             docnos = iter(self.scorer.index.docnos.take(np.concatenate([docs for docs, _ in answers])))
             runs += ({docno: s for s, docno in zip(scores.tolist(), docnos, strict=False)} for _, scores in answers)
         return runs

@@ -3,7 +3,7 @@
     model.json    learner, features, normalisation, the weights of a linear model, and the card of its training
     trees.txt     the trees of a boosted model, as LightGBM writes them
 
-Loading reads numbers and text; nothing in a model folder (`rankers.folder`) is ever run.
+Loading reads numbers and text; nothing in a model folder (`rankers.persistence`) is ever run.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.data.letor import Letor, minmax
-from shaketable.errors import BadInput, MissingExtra
-from shaketable.rankers import folder as folders
-from shaketable.rankers.features import Extractor
-from shaketable.rankers.trees import Forest, parse
-from shaketable.text.tokens import Tokenizer
-from shaketable.types import Collection, Scores, Slate, fingerprint
+from shaketable.core.documents import Collection, Scores, Slate, fingerprint
+from shaketable.core.errors import BadInput, MissingExtra
+from shaketable.datasets.letor import Letor, minmax_scale
+from shaketable.nlp.analyzer import Analyzer
+from shaketable.rankers import persistence as folders
+from shaketable.rankers.features import FeatureExtractor
+from shaketable.rankers.lightgbm_format import CheckedTrees, parse_trees
 
 Floats = NDArray[np.float64]
 
-FORMAT = 1
-TREES = "trees.txt"
-KINDS = ("linear", "trees")
+FORMAT_VERSION = 1
+TREES_FILE = "trees.txt"
+MODEL_KINDS = ("linear", "trees")
 """What model folders call these models."""
 NORMALISATIONS = ("query", "none")
-BLOCK = 8192  # rows scored at a time
+BLOCK_ROWS = 8192  # rows scored at a time
 
 
 class Predictor(Protocol):
@@ -45,10 +45,10 @@ class Predictor(Protocol):
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearPredictor:
     """A weighted sum of the features.
 
-    >>> Linear((1.0, -2.0)).predict(np.array([[3.0, 1.0], [0.0, 0.5]]))
+    >>> LinearPredictor((1.0, -2.0)).predict(np.array([[3.0, 1.0], [0.0, 0.5]]))
     array([ 1., -1.])
     """
 
@@ -60,22 +60,22 @@ class Linear:
 
     def predict(self, features: NDArray[np.floating[Any]]) -> Floats:
         weights, scores = np.array(self.weights, np.float64), np.empty(len(features))
-        for start in range(0, len(features), BLOCK):
-            block = features[start : start + BLOCK].astype(np.float64)
+        for start in range(0, len(features), BLOCK_ROWS):
+            block = features[start : start + BLOCK_ROWS].astype(np.float64)
             # Not by BLAS: there a row's last digits depend on how many rows come with it.
-            np.einsum("ij,j->i", block, weights, out=scores[start : start + BLOCK])
+            np.einsum("ij,j->i", block, weights, out=scores[start : start + BLOCK_ROWS])
         return scores
 
 
 @dataclass(frozen=True)
-class Trees:
+class TreePredictor:
     """Boosted trees in LightGBM's text format."""
 
     text: str = field(repr=False)
 
     @property
     def dims(self) -> int:
-        return self._forest.dims
+        return self._checked_trees.dims
 
     def predict(self, features: NDArray[np.floating[Any]]) -> Floats:
         if not len(features):
@@ -83,12 +83,12 @@ class Trees:
         return np.asarray(self._booster.predict(features), dtype=np.float64)
 
     @cached_property
-    def _forest(self) -> Forest:
-        return parse(self.text)
+    def _checked_trees(self) -> CheckedTrees:
+        return parse_trees(self.text)
 
     @cached_property
     def _booster(self) -> Any:
-        return import_lightgbm().Booster(model_str=self._forest.text)
+        return import_lightgbm().Booster(model_str=self._checked_trees.text)
 
 
 def import_lightgbm() -> Any:
@@ -104,84 +104,94 @@ def import_lightgbm() -> Any:
 class FittedModel:
     """A learned ranker before it has seen a collection.
 
-    `names` are the features it reads; it has none if it was learned on columns of a LETOR file that nobody named, and
+    `names` are the features it reads; it has none if it was learned on unnamed columns of a LETOR file, and
     then it ranks feature rows but no texts. With normalisation "query" each feature is brought to [0, 1] within the
     list that is ranked, as it was in training.
     """
 
-    predictor: Linear | Trees
-    names: tuple[str, ...] = ()
+    predictor: LinearPredictor | TreePredictor
+    feature_names: tuple[str, ...] = ()
     normalisation: str = "query"
     learner: str = "learned"
-    tokenizer: Tokenizer = field(default_factory=Tokenizer)
+    analyzer: Analyzer = field(default_factory=Analyzer)
     card: Mapping[str, Any] = field(default_factory=dict, compare=False, hash=False)
 
     def __post_init__(self) -> None:
         if self.normalisation not in NORMALISATIONS:
             raise BadInput(f"normalisation is one of {', '.join(NORMALISATIONS)}, not {self.normalisation!r}")
-        if self.names and len(self.names) != self.predictor.dims:
-            raise BadInput(f"the model names {len(self.names)} features and has learned from {self.predictor.dims}")
+        if self.feature_names and len(self.feature_names) != self.predictor.dims:
+            raise BadInput(
+                f"the model names {len(self.feature_names)} features and has learned from {self.predictor.dims}"
+            )
 
     @cached_property
     def fingerprint(self) -> str:
         """Names all that scores depend on, beside the collection."""
-        return fingerprint(FORMAT, asdict(self.predictor), self.names, self.normalisation, self.tokenizer.fingerprint)
+        return fingerprint(
+            FORMAT_VERSION, asdict(self.predictor), self.feature_names, self.normalisation, self.analyzer.fingerprint
+        )
 
     def open(self, collection: Collection) -> FittedRanker:
         """A ranker of texts, by the statistics of the collection."""
-        if not self.names:
+        if not self.feature_names:
             raise BadInput(
                 f"{self.learner} was learned on {self.predictor.dims} columns of a LETOR file that nobody named, so it "
                 "cannot rank texts; train it on a collection, or on a file that says what its features are"
             )
-        return FittedRanker(self.learner, self, Extractor.open(collection.docs, self.tokenizer, self.names))
+        return FittedRanker(
+            self.learner, self, FeatureExtractor.open(collection.docs, self.analyzer, self.feature_names)
+        )
 
-    def scores(self, letor: Letor) -> Floats:
+    def score_letor(self, letor: Letor) -> Floats:
         """Scores of feature rows."""
-        if letor.dims != self.predictor.dims:
-            message = f"there are {letor.dims} features, {self.learner} was learned on {self.predictor.dims}"
+        if letor.feature_count != self.predictor.dims:
+            message = f"there are {letor.feature_count} features, {self.learner} was learned on {self.predictor.dims}"
             raise BadInput(message, letor.source or None)
-        if letor.names and self.names:
-            for number, (theirs, ours) in enumerate(zip(letor.names, self.names, strict=True), 1):
+        if letor.names and self.feature_names:
+            for number, (theirs, ours) in enumerate(zip(letor.names, self.feature_names, strict=True), 1):
                 if theirs != ours:
                     message = f"feature {number} is {theirs} where {self.learner} reads {ours}"
                     raise BadInput(message, letor.source or None)
-        return self.ranked(letor.features, letor.starts)
+        return self.score_lists(letor.features, letor.starts)
 
-    def ranked(self, features: NDArray[np.floating[Any]], starts: NDArray[np.int64]) -> Floats:
+    def score_lists(self, features: NDArray[np.floating[Any]], starts: NDArray[np.int64]) -> Floats:
         """Scores of the rows of lists: rows of list j are starts[j]:starts[j+1]."""
-        return self.predictor.predict(minmax(features, starts) if self.normalisation == "query" else features)
+        return self.predictor.predict(minmax_scale(features, starts) if self.normalisation == "query" else features)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the model, whole or not at all. A model that is there is replaced only if that was asked for."""
         about = {
             "learner": self.learner,
             "dims": self.predictor.dims,
-            "features": self.names,
+            "features": self.feature_names,
             "normalisation": self.normalisation,
-            "tokenizer": asdict(self.tokenizer),
+            "tokenizer": asdict(self.analyzer),
             "card": dict(self.card),
         }
-        if isinstance(self.predictor, Linear):
-            folders.write(folder, {"kind": "linear", **about, "weights": self.predictor.weights}, overwrite=overwrite)
+        if isinstance(self.predictor, LinearPredictor):
+            folders.write_model(
+                folder, {"kind": "linear", **about, "weights": self.predictor.weights}, overwrite=overwrite
+            )
         else:
             text = self.predictor.text
-            folders.write(folder, {"kind": "trees", **about}, lambda new: _write(new, text), overwrite=overwrite)
+            folders.write_model(
+                folder, {"kind": "trees", **about}, lambda new: _write_trees(new, text), overwrite=overwrite
+            )
 
 
 def read_model(folder: str | Path) -> FittedModel:
     """The model that `save` wrote."""
-    stored = folders.opened(folder)
-    about, path = stored.about, stored.folder / folders.MODEL
-    if about["kind"] not in KINDS:
+    stored = folders.read_verified(folder)
+    about, path = stored.metadata, stored.folder / folders.MODEL_FILE
+    if about["kind"] not in MODEL_KINDS:
         raise BadInput(f"is a model of the kind {about['kind']}, which was not learned from features", path)
     try:
         if about["kind"] == "linear":
-            predictor: Linear | Trees = Linear(tuple(map(float, about["weights"])))
+            predictor: LinearPredictor | TreePredictor = LinearPredictor(tuple(map(float, about["weights"])))
         else:
-            import_lightgbm()  # whoever lacks it should know now, and not when the first text is scored
-            predictor = Trees((stored.files / TREES).read_text(encoding="utf-8"))
-        names, tokenizer = tuple(map(str, about["features"])), Tokenizer(**about["tokenizer"])
+            import_lightgbm()  # report a missing package now, not when the first text is scored
+            predictor = TreePredictor((stored.files_folder / TREES_FILE).read_text(encoding="utf-8"))
+        names, tokenizer = tuple(map(str, about["features"])), Analyzer(**about["tokenizer"])
         model = FittedModel(predictor, names, about["normalisation"], about["learner"], tokenizer, about["card"])
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise BadInput(f"is not a model that can be read ({type(error).__name__}: {error})", path) from error
@@ -201,7 +211,7 @@ class FittedRanker:
 
     name: str
     model: FittedModel
-    extractor: Extractor
+    extractor: FeatureExtractor
     family: ClassVar[str] = "learned from features"
 
     @property
@@ -219,13 +229,13 @@ class FittedRanker:
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         starts = np.concatenate(([0], np.cumsum([len(slate.docs) for slate in slates], dtype=np.int64)))
-        scores = self.model.ranked(self.features(slates), starts)
+        scores = self.model.score_lists(self.extract_features(slates), starts)
         return [scores[start:end] for start, end in pairwise(starts)]
 
-    def features(self, slates: Sequence[Slate]) -> Floats:
+    def extract_features(self, slates: Sequence[Slate]) -> Floats:
         """The features of each document of each slate, not normalised."""
-        return self.extractor.remembered(slates)
+        return self.extractor.extract_cached(slates)
 
 
-def _write(folder: Path, trees: str) -> None:
-    (folder / TREES).write_text(trees, encoding="utf-8", newline="\n")
+def _write_trees(folder: Path, trees: str) -> None:
+    (folder / TREES_FILE).write_text(trees, encoding="utf-8", newline="\n")

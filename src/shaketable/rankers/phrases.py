@@ -16,24 +16,24 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.rankers.reader import Reader
-from shaketable.text.ngrams import UNKNOWN, NGrams
-from shaketable.text.stopwords import ENGLISH
-from shaketable.types import Doc
+from shaketable.core.documents import Doc
+from shaketable.nlp.ngram_model import UNKNOWN, NGramModel
+from shaketable.nlp.stopwords import ENGLISH_STOPWORDS
+from shaketable.rankers.feature_texts import TermReader
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-LONGEST = 7
-REMEMBERED = 100_000  # texts whose fluency is
+MAX_PHRASE_WORDS = 7
+MAX_CACHED_TEXTS = 100_000  # texts whose fluency is
 
 
 @dataclass(frozen=True, eq=False)
 class Phrases:
     """What texts have of queries' phrases, each array with a number for each pair of a query and a text."""
 
-    size: Floats
+    query_length: Floats
     """Words of the query."""
-    content: Floats
+    content_words: Floats
     """Different words of the query that are no stop-words."""
     covered: Floats
     """Those of them that are in a phrase that the text has."""
@@ -57,56 +57,56 @@ class Phrases:
 class PhraseReader:
     """Finds phrases in any texts, and has a language model judge them."""
 
-    model: NGrams
-    reader: Reader
-    _fluency: dict[str, float] = field(default_factory=dict, repr=False)
+    model: NGramModel
+    reader: TermReader
+    _cached_fluency: dict[str, float] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, model: NGrams) -> PhraseReader:
-        return cls(model, Reader(model.tokenizer))
+    def from_model(cls, model: NGramModel) -> PhraseReader:
+        return cls(model, TermReader(model.analyzer))
 
-    def phrases(self, queries: Sequence[str], owners: Ints, docs: Sequence[Doc], texts: Ints) -> Phrases:
+    def find_phrases(self, queries: Sequence[str], owners: Ints, docs: Sequence[Doc], texts: Ints) -> Phrases:
         """What docs[texts[p]] has of query owners[p], for every pair p."""
-        from shaketable.rankers import runs
+        from shaketable.rankers import phrase_kernels
 
-        terms, sizes = self.reader.words(queries)
-        held = self.reader.texts.rows(docs)[texts]
+        terms, sizes = self.reader.number_terms(queries)
+        held = self.reader.texts.add_rows(docs)[texts]
         first = np.concatenate(([0], np.cumsum(sizes)))
         distinct, which = np.unique(terms, return_inverse=True)
         words = [self.reader.terms[term] for term in distinct]
-        numbers = np.array([self.model.number(word) for word in words], np.int64)[which]
-        plain = np.array([word in ENGLISH for word in words], np.bool_)[which]
+        numbers = np.array([self.model.find_word_number(word) for word in words], np.int64)[which]
+        plain = np.array([word in ENGLISH_STOPWORDS for word in words], np.bool_)[which]
         asked = np.repeat(np.arange(len(queries)), sizes)
         content = np.zeros(len(terms), np.bool_)
         content[np.unique(asked * (1 << 32) + terms, return_index=True)[1]] = True  # each word where it stands first
         content &= ~plain
         pairs = len(owners)
-        outs = np.zeros((len(runs.COLUMNS), pairs))
-        runs.fill_phrases(
+        outs = np.zeros((len(phrase_kernels.OUTPUT_ROWS), pairs))
+        phrase_kernels.fill_phrases(
             self.reader.texts.tokens, self.reader.texts.starts, first, terms, plain, content, numbers != UNKNOWN,
-            self._spans(numbers, first), owners, held, outs,
+            self._compute_span_logs(numbers, first), owners, held, outs,
         )  # fmt: skip
         contents = np.bincount(asked[content], minlength=len(queries)).astype(np.float64)
-        fluency = self._fluent([doc.text for doc in docs])[texts]
+        fluency = self._compute_fluency([doc.text for doc in docs])[texts]
         return Phrases(
-            size=sizes[owners].astype(np.float64),
-            content=contents[owners],
+            query_length=sizes[owners].astype(np.float64),
+            content_words=contents[owners],
             fluency=fluency,
-            **dict(zip(runs.COLUMNS, outs, strict=True)),
+            **dict(zip(phrase_kernels.OUTPUT_ROWS, outs, strict=True)),
         )
 
-    def _spans(self, numbers: Ints, first: Ints) -> Floats:
+    def _compute_span_logs(self, numbers: Ints, first: Ints) -> Floats:
         """log10 p of the phrase of 1, 2, ... words from each word of the queries on, nothing being known before it."""
         ends = np.repeat(first[1:], np.diff(first))
-        places = np.arange(len(numbers))[:, None] + np.arange(LONGEST)  # [words, LONGEST]
+        places = np.arange(len(numbers))[:, None] + np.arange(MAX_PHRASE_WORDS)  # [words, LONGEST]
         inside = places < ends[:, None]
         logs = np.zeros(places.shape)
-        logs[inside] = self.model.conditional(numbers[places[inside]], np.nonzero(inside)[1])
+        logs[inside] = self.model.compute_conditional_logs(numbers[places[inside]], np.nonzero(inside)[1])
         return np.cumsum(logs, axis=1)
 
-    def _fluent(self, texts: Sequence[str]) -> Floats:
-        known = self._fluency
-        if len(known) > REMEMBERED:
+    def _compute_fluency(self, texts: Sequence[str]) -> Floats:
+        known = self._cached_fluency
+        if len(known) > MAX_CACHED_TEXTS:
             known.clear()
         if fresh := [text for text in dict.fromkeys(texts) if text not in known]:
             scores = self.model.score(fresh).tolist()

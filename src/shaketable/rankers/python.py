@@ -9,33 +9,35 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from shaketable.errors import BadInput, RankerFailed, users_code
-from shaketable.objects import located
-from shaketable.score.road import checked
-from shaketable.types import Collection, Ranker, Scores, Slate
+from shaketable.core.documents import Collection, Scores, Slate
+from shaketable.core.errors import BadInput, RankerFailed, explain_user_errors
+from shaketable.core.import_object import import_object
+from shaketable.core.protocols import Ranker
+from shaketable.scoring.validation import validate_scores
 
-Score: TypeAlias = Callable[[Sequence[Slate]], Sequence[Scores]]
+ScoreFunction: TypeAlias = Callable[[Sequence[Slate]], Sequence[Scores]]
 
 
 @dataclass(frozen=True)
-class Python:
+class PythonObject:
     """Your own Python object, written MODULE:OBJECT or MODULE:CLASS(k=2): a ranker, a class, a function and more.
 
-    The module is looked for in the current folder, then among what is installed. `SHAPES` are what it may be: a
-    sentence-transformers CrossEncoder and a PyTerrier transformer among them.
+    The module is looked for in the current folder, then among what is installed. `SCORING_INTERFACES` are what it may
+    be: a sentence-transformers CrossEncoder and a PyTerrier transformer among them.
     """
 
     target: str
 
     def open(self, collection: Collection) -> Ranker:
         """Import the object and adapt it."""
-        return adapt(located(self.target), collection, self.target)
+        return adapt(import_object(self.target), collection, self.target)
 
 
 def adapt(thing: Any, collection: Collection, name: str = "") -> Ranker:
-    """A ranker out of what a user has: the first of `SHAPES` that fits, a model to open, or a class to make one from.
+    """A ranker out of what a user has: the first of `SCORING_INTERFACES` that fits, a model to open, or a class to make
+    one from.
 
-    >>> from shaketable.types import Doc
+    >>> from shaketable.core.documents import Doc
     >>> def shorter(query, texts):
     ...     return [-len(text) for text in texts]
     >>> adapt(shorter, collection=None).score([Slate("q", (Doc("long"), Doc("it")))])
@@ -47,30 +49,32 @@ def adapt(thing: Any, collection: Collection, name: str = "") -> Ranker:
     """
     name = name or getattr(thing, "__name__", type(thing).__name__)
     if inspect.isclass(thing):
-        with users_code(f"{name}: a class must be usable without arguments, or name an instance of it instead"):
+        with explain_user_errors(
+            f"{name}: a class must be usable without arguments, or name an instance of it instead"
+        ):
             thing = thing()
-    if isinstance(thing, Ranker) and isinstance(thing.name, str) and takes(thing.score, 1):
+    if isinstance(thing, Ranker) and isinstance(thing.name, str) and accepts_arguments(thing.score, 1):
         return thing
     if callable(getattr(thing, "open", None)) and not hasattr(thing, "score"):
-        with users_code(f"ranker {name} cannot be opened"):
+        with explain_user_errors(f"ranker {name} cannot be opened"):
             opened: Ranker = thing.open(collection)
         return opened
-    for shape in SHAPES:
+    for shape in SCORING_INTERFACES:
         method = getattr(thing, shape.method, None) if shape.method else thing
-        if callable(method) and takes(method, shape.parameters):
-            return Adapted(
+        if callable(method) and accepts_arguments(method, shape.parameter_count):
+            return AdaptedRanker(
                 name,
                 shape.scorer(name, method),
                 pointwise=getattr(thing, "pointwise", shape.pointwise) is True,
-                fingerprint=_own(thing),
+                fingerprint=_qualify_fingerprint(thing),
                 cached=getattr(thing, "cached", True) is not False,
                 noise=getattr(thing, "noise", 0.0),
             )
-    accepted = ", ".join(shape.reads for shape in SHAPES)
+    accepted = ", ".join(shape.description for shape in SCORING_INTERFACES)
     raise BadInput(f"{name} is {type(thing).__name__}, not a ranker; it may have {accepted}, or open(collection)")
 
 
-def _own(thing: Any) -> str | None:
+def _qualify_fingerprint(thing: Any) -> str | None:
     """What the thing says its scores depend on, and whose word that is: two classes may well say the same."""
     if (said := getattr(thing, "fingerprint", None)) is None:
         return None
@@ -79,11 +83,11 @@ def _own(thing: Any) -> str | None:
 
 
 @dataclass
-class Adapted:
-    """A ranker made of somebody else's object."""
+class AdaptedRanker:
+    """A ranker around an object of the user."""
 
     name: str
-    score: Score
+    score: ScoreFunction
     pointwise: bool = False
     fingerprint: str | None = None
     cached: bool = True
@@ -91,17 +95,17 @@ class Adapted:
 
 
 @dataclass(frozen=True)
-class Shape:
+class ScoringInterface:
     """A method that gives scores ("" is the thing itself): how it is called, and how slates become its arguments."""
 
     method: str
-    parameters: int
-    reads: str
-    scorer: Callable[[str, Callable[..., Any]], Score]
+    parameter_count: int
+    description: str
+    scorer: Callable[[str, Callable[..., Any]], ScoreFunction]
     pointwise: bool = False
 
 
-def takes(function: Callable[..., Any], number: int) -> bool:
+def accepts_arguments(function: Callable[..., Any], number: int) -> bool:
     """Can it be called with this many positional arguments? One that does not say is believed to."""
     try:
         inspect.signature(function).bind(*[None] * number)
@@ -112,23 +116,23 @@ def takes(function: Callable[..., Any], number: int) -> bool:
     return True
 
 
-def by_slates(name: str, method: Callable[..., Any]) -> Score:
+def make_slate_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
     return method
 
 
-def by_list(name: str, method: Callable[..., Any]) -> Score:
+def make_list_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
     """f(query, texts), one list at a time; a list without texts is not shown to it."""
 
     def score(slates: Sequence[Slate]) -> list[Scores]:
         return [
-            checked(name, slate, method(slate.query, [doc.text for doc in slate.docs]) if slate.docs else [])
+            validate_scores(name, slate, method(slate.query, [doc.text for doc in slate.docs]) if slate.docs else [])
             for slate in slates
         ]
 
     return score
 
 
-def by_pairs(name: str, method: Callable[..., Any]) -> Score:
+def make_pair_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
     """f([(query, text), ...]), all slates in one call: it cannot know where one ends, so it must score pairs."""
 
     def score(slates: Sequence[Slate]) -> list[Scores]:
@@ -142,7 +146,7 @@ def by_pairs(name: str, method: Callable[..., Any]) -> Score:
     return score
 
 
-def by_results(name: str, method: Callable[..., Any]) -> Score:
+def make_result_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
     """rank(query, texts) as in the library rerankers: results in any order, their `doc_id` the place in the list."""
 
     def score(slates: Sequence[Slate]) -> list[Scores]:
@@ -150,12 +154,12 @@ def by_results(name: str, method: Callable[..., Any]) -> Score:
 
     def ranked(slate: Slate) -> Scores:
         results: Iterable[Any] = method(slate.query, [doc.text for doc in slate.docs]) if slate.docs else []
-        return in_place(name, slate, {int(result.doc_id): result.score for result in results})
+        return align_scores(name, slate, {int(result.doc_id): result.score for result in results})
 
     return score
 
 
-def by_frame(name: str, method: Callable[..., Any]) -> Score:
+def make_frame_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
     """transform(frame) as in PyTerrier: a row for each text in, a `score` for each row out, in any order."""
 
     def score(slates: Sequence[Slate]) -> list[Scores]:
@@ -171,23 +175,23 @@ def by_frame(name: str, method: Callable[..., Any]) -> Score:
             frame = method(pd.DataFrame(rows, columns=["qid", "query", "docno", "text"]))
             for q, d, value in zip(frame["qid"], frame["docno"], frame["score"], strict=True):
                 found[int(q)][int(d)] = value
-        return [in_place(name, slate, scores) for slate, scores in zip(slates, found, strict=True)]
+        return [align_scores(name, slate, scores) for slate, scores in zip(slates, found, strict=True)]
 
     return score
 
 
-def in_place(name: str, slate: Slate, scores: dict[int, Any]) -> Scores:
+def align_scores(name: str, slate: Slate, scores: dict[int, Any]) -> Scores:
     """Scores by place in the list as an array; each text must have one."""
     if scores.keys() != set(range(len(slate.docs))):
         raise RankerFailed(f"ranker {name}, query {slate.query!r}: scored {len(scores)} of {len(slate.docs)} texts")
-    return checked(name, slate, [scores[i] for i in range(len(slate.docs))])
+    return validate_scores(name, slate, [scores[i] for i in range(len(slate.docs))])
 
 
-SHAPES = (
-    Shape("score", 1, "score(slates)", by_slates),
-    Shape("predict", 1, "predict(pairs of query and text)", by_pairs, pointwise=True),
-    Shape("score_iter", 1, "score_iter(pairs of query and text)", by_pairs, pointwise=True),
-    Shape("transform", 1, "transform(frame with qid, query, docno, text)", by_frame),
-    Shape("rank", 2, "rank(query, texts)", by_results),
-    Shape("", 2, "be a function f(query, texts)", by_list),
+SCORING_INTERFACES = (
+    ScoringInterface("score", 1, "score(slates)", make_slate_scorer),
+    ScoringInterface("predict", 1, "predict(pairs of query and text)", make_pair_scorer, pointwise=True),
+    ScoringInterface("score_iter", 1, "score_iter(pairs of query and text)", make_pair_scorer, pointwise=True),
+    ScoringInterface("transform", 1, "transform(frame with qid, query, docno, text)", make_frame_scorer),
+    ScoringInterface("rank", 2, "rank(query, texts)", make_result_scorer),
+    ScoringInterface("", 2, "be a function f(query, texts)", make_list_scorer),
 )

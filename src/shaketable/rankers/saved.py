@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
-from shaketable.rankers import folder, formula, ltr, neural, runfile, smoothed
-from shaketable.types import Collection, Ranker
-
-KINDS = {formula.KIND: formula, runfile.KIND: runfile, smoothed.KIND: smoothed}
-"""What a folder may hold besides nets and models on features."""
+from shaketable.core.documents import Collection
+from shaketable.core.protocols import Ranker
+from shaketable.core.registries import MODEL_FORMATS
+from shaketable.rankers import ltr, persistence
+from shaketable.rankers.neural import models
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedModel:
     """A ranker that `shaketable train` left in a folder."""
 
     path: str
 
     def open(self, collection: Collection) -> Ranker:
         """Read the folder, and take statistics from the collection."""
-        kind = folder.read(self.path).about["kind"]
-        if kind in KINDS:
-            opened: Ranker = KINDS[kind].open_folder(self.path, collection)
-            return opened
-        if kind in ltr.KINDS:
+        kind = persistence.read_manifest(self.path).metadata["kind"]
+        if kind in MODEL_FORMATS:
+            ranker: Ranker = import_module(MODEL_FORMATS[kind]).open_folder(self.path, collection)
+            return ranker
+        if kind in ltr.MODEL_KINDS:
             return replace(ltr.read_model(self.path).open(collection), name=self.path)
-        return neural.Trained(self.path).open(collection)
+        return models.TrainedNet(self.path).open(collection)
 
-    def card(self) -> dict[str, Any]:
+    def read_card(self) -> dict[str, Any]:
         """What is known of its training."""
-        card: dict[str, Any] = folder.read(self.path).about.get("card", {})
+        card: dict[str, Any] = persistence.read_manifest(self.path).metadata.get("card", {})
         return card

@@ -9,61 +9,63 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.data.corpus import MemoryCorpus
-from shaketable.edit.validity import Similarity, Validity
-from shaketable.extras import has
-from shaketable.measure.wording import Encode
-from shaketable.rankers.neural import Dense
-from shaketable.text.bigrams import Bigrams
-from shaketable.types import Collection, Doc, Slate
+from shaketable.core.documents import Collection, Doc, Slate
+from shaketable.core.extras import has_extra
+from shaketable.datasets.corpus import MemoryCorpus
+from shaketable.measures.text_change import Encode
+from shaketable.nlp.bigrams import Bigrams
+from shaketable.rankers.neural.models import Dense
+from shaketable.transforms.validity import Similarity, Validity
 
-CHARACTERS = 20_000_000
+MAX_CHARACTERS = 20_000_000
 """Of the documents of a collection, its first ones, in which phrases are counted: as many as are read in seconds."""
 
 
-def judge_for(collection: Collection | None = None) -> Validity:
-    """The judge of variations with all the evidence there is: the bundled encoder, and the phrases of the collection.
+def build_validity_judge(collection: Collection | None = None) -> Validity:
+    """Build the judge of variations with all evidence: the bundled encoder, and the phrases of the collection.
 
-    Whoever judges variations asks this one, so that one variation has one verdict, whichever command shows it. Nothing
-    is loaded or read before the first question.
+    All commands use this judge, so a variation has the same verdict everywhere. The judge loads nothing before its
+    first use.
     """
-    return Validity(similarity=encoder_similarity(), bigrams=None if collection is None else phrases_of(collection))
+    return Validity(
+        similarity=make_encoder_similarity(), bigrams=None if collection is None else count_bigrams(collection)
+    )
 
 
-def encoder_similarity() -> Similarity | None:
+def make_encoder_similarity() -> Similarity | None:
     """The cosine of MiniLM's vectors of each pair of texts; None without the extra `neural` and its weights."""
-    if not has("neural"):
+    if not has_extra("neural"):
         return None
-    return _cosines
+    return _score_cosines
 
 
-def encoder() -> Encode | None:
+def make_encoder() -> Encode | None:
     """MiniLM's vectors of texts, [n, d]; None without the extra `neural` and its weights."""
-    if not has("neural"):
+    if not has_extra("neural"):
         return None
-    return lambda texts: np.concatenate(_encoder().encode_texts(list(texts)))
+    return lambda texts: np.concatenate(_open_encoder().encode_texts(list(texts)))
 
 
-def phrases_of(collection: Collection) -> Bigrams:
+def count_bigrams(collection: Collection) -> Bigrams:
     """Counts of the pairs of words in the first documents of a collection."""
-    return Bigrams(lambda: _first(collection))
+    return Bigrams(lambda: _read_first_texts(collection))
 
 
-def _first(collection: Collection) -> Iterator[str]:
+def _read_first_texts(collection: Collection) -> Iterator[str]:
     read = 0
     for _, doc in collection.docs.items():
         yield doc.text
         read += len(doc.text)
-        if read >= CHARACTERS:
+        if read >= MAX_CHARACTERS:
             return
 
 
-def _cosines(left: list[str], right: list[str]) -> NDArray[np.float64]:
+def _score_cosines(left: list[str], right: list[str]) -> NDArray[np.float64]:
     pairs = [Slate(a, (Doc(b),)) for a, b in zip(left, right, strict=True)]
-    return np.array([float(scores[0]) for scores in _encoder().score(pairs)])
+    return np.array([float(scores[0]) for scores in _open_encoder().score(pairs)])
 
 
 @lru_cache(maxsize=1)
-def _encoder() -> Any:
+def _open_encoder() -> Any:
     """The bundled encoder; it is asked for texts, so it has no documents."""
     return Dense().open(Collection("no documents", MemoryCorpus({}), {}))

@@ -1,6 +1,6 @@
-"""Results to people and programs: pages, plots, terminal tables, JSON and CSV.
+"""Reports of results: pages, charts, terminal tables, JSON and CSV.
 
-How one value is written as text is decided here, once, for the terminal and the page alike.
+This module formats single values, for the terminal and the page alike.
 """
 
 from __future__ import annotations
@@ -13,104 +13,112 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-NOTHING = "–"
-"""What stands where a value is missing."""
+MISSING_TEXT = "–"
+"""The text of a missing value."""
 
-# What may not reach a terminal or an XML file: control characters (a terminal obeys them), lone surrogates and
-# non-characters (no encoder takes them), and the marks that turn the direction of writing (they hide what is there).
-_UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+# Unsafe in a terminal or an XML file: control characters (a terminal interprets them), lone surrogates and
+# non-characters (no encoder takes them), and marks that change the direction of writing (they hide text).
+_UNSAFE_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 _PERCENTAGE = re.compile(r"[-+−]?\d[\d.,]*\s*%")
 
 
 def clean(text: str) -> str:
-    """The text with whatever cannot be shown safely replaced by a mark that shows it was there.
+    """Replace unsafe characters of a text by U+FFFD.
 
     >>> clean("red \\x1b[31m alert")
     'red �[31m alert'
     """
-    return _UNSHOWABLE.sub("\ufffd", text)
+    return _UNSAFE_CHARACTERS.sub("\ufffd", text)
 
 
-def escaped(text: str) -> str:
-    r"""JSON whose strings show what `clean` would replace as escapes: nothing is lost, and a terminal obeys nothing.
+def escape_controls(text: str) -> str:
+    r"""Escape the characters of JSON that `clean` would replace, so that a terminal does not interpret them.
 
-    >>> escaped('{"a": "\x9b"}')
+    >>> escape_controls('{"a": "\x9b"}')
     '{"a": "\\u009b"}'
     """
-    return _UNSHOWABLE.sub(lambda sign: f"\\u{ord(sign.group()):04x}", text)
+    return _UNSAFE_CHARACTERS.sub(lambda sign: f"\\u{ord(sign.group()):04x}", text)
 
 
-def harmless(text: str) -> str:
-    """A text for a spreadsheet, which runs a cell that starts like a formula: such a one is marked as text.
+def escape_formula(text: str) -> str:
+    """Mark a text that a spreadsheet would run as a formula as text.
 
-    >>> harmless("=1+1"), harmless("-12.5 %")
+    >>> escape_formula("=1+1"), escape_formula("-12.5 %")
     ("'=1+1", '-12.5 %')
     """
     formula = re.match(r"[=+\-@\t\r\n＝＋－＠]", text) and not re.fullmatch(r"[-+]?\d[\d.,]*\s*%?|-", text)
     return clean(f"'{text}" if formula else text)
 
 
-def number(value: float, decimals: int = 4) -> str:
-    """A measured number: four decimals, fewer where it is large, an exponent where it would look like zero.
+def format_number(value: float, decimals: int = 4) -> str:
+    """Format a number: four decimals, fewer if it is large, an exponent if it would look like zero.
 
-    >>> [number(x) for x in (0.31416, 1234.5, 123456.0, 0.00000321, -0.0)]
+    >>> [format_number(x) for x in (0.31416, 1234.5, 123456.0, 0.00000321, -0.0)]
     ['0.3142', '1234.50', '123456', '3.2e-06', '0.0000']
     """
     size = abs(value)
     if not math.isfinite(value):
-        return "inf" if value > 0 else "-inf" if value < 0 else NOTHING
+        return "inf" if value > 0 else "-inf" if value < 0 else MISSING_TEXT
     if 0 < size < 0.5 * 10**-decimals:
         return f"{value:.1e}"
     shown = decimals if size < 100 else min(decimals, 2) if size < 10_000 else 0
     return f"{value + 0.0:.{shown}f}"
 
 
-def cell(value: object, most: int = 0) -> str:
-    """Any value as one line of text, cut to `most` characters if that is given.
+def format_cell(value: object, max_chars: int = 0) -> str:
+    """Format any value as one line of text, cut to `max_chars` characters if given.
 
-    >>> [cell(v) for v in (3, 0.5, True, None, float("nan"), "two\\nlines")]
+    >>> [format_cell(v) for v in (3, 0.5, True, None, float("nan"), "two\\nlines")]
     ['3', '0.5000', 'yes', '–', '–', 'two lines']
     """
-    if missing(value):
-        return NOTHING
+    if is_missing(value):
+        return MISSING_TEXT
     if isinstance(value, bool) or type(value).__name__ == "bool":  # numpy's is no subclass of Python's
         return "yes" if value else "no"
     if isinstance(value, Integral):
         return str(int(value))
     if isinstance(value, Real):
-        return number(float(value))
+        return format_number(float(value))
     text = " ".join(clean(str(value)).split())
-    return text if not most or len(text) <= most else text[: most - 1].rstrip() + "…"
+    return text if not max_chars or len(text) <= max_chars else text[: max_chars - 1].rstrip() + "…"
 
 
-def cells(column: pd.Series[Any], most: int = 0) -> list[str]:
-    """The values of a column as texts; what is in per cent, by its heading, has one decimal, and counts have none.
+def format_column(column: pd.Series[Any], max_chars: int = 0) -> list[str]:
+    """Format the values of a column; percentages, by the heading, have one decimal, and counts have none.
 
     >>> import pandas as pd
-    >>> cells(pd.Series([-12.345, None], name="drop %")), cells(pd.Series([0.5], name="worst 25 %"))
-    (['-12.3', '–'], ['0.5000'])
-    >>> cells(pd.Series([5.0, 56.0, None], name="places"))
+    >>> format_column(pd.Series([-12.345, None], name="drop %"))
+    ['-12.3', '–']
+    >>> format_column(pd.Series([0.5], name="worst 25 %"))
+    ['0.5000']
+    >>> format_column(pd.Series([5.0, 56.0, None], name="ranks"))
     ['5', '56', '–']
     """
     if is_percentage(str(column.name)):
-        return [percent(float(v)) if isinstance(v, Real) and not _whole(v) else cell(v, most) for v in column]
-    known = [float(v) for v in column if isinstance(v, Real) and not _whole(v) and not missing(v)]
+        return [
+            format_percent(float(v)) if isinstance(v, Real) and not _is_integer(v) else format_cell(v, max_chars)
+            for v in column
+        ]
+    known = [float(v) for v in column if isinstance(v, Real) and not _is_integer(v) and not is_missing(v)]
     if known and all(value.is_integer() for value in known) and max(map(abs, known)) > 1:
-        return [f"{float(v):.0f}" if isinstance(v, Real) and not missing(v) else cell(v, most) for v in column]
-    return [cell(v, most) for v in column]
+        return [
+            f"{float(v):.0f}" if isinstance(v, Real) and not is_missing(v) else format_cell(v, max_chars)
+            for v in column
+        ]
+    return [format_cell(v, max_chars) for v in column]
 
 
-def percent(value: float) -> str:
-    """A number of per cent: one decimal.
+def format_percent(value: float) -> str:
+    """Format a percentage with one decimal.
 
-    >>> percent(12.34), percent(-0.01)
+    >>> format_percent(12.34), format_percent(-0.01)
     ('12.3', '0.0')
     """
-    return f"{round(value, 1) + 0.0:.1f}" if math.isfinite(value) else number(value)
+    return f"{round(value, 1) + 0.0:.1f}" if math.isfinite(value) else format_number(value)
 
 
 def is_percentage(heading: str) -> bool:
-    """Does a heading say that its numbers are per cent? "worst 25 %" and "losses > 20 %" do not.
+    """Return True if the numbers under a heading are percentages; those of "worst 25 %" and "losses > 20 %" are not.
 
     >>> [is_percentage(text) for text in ("drop % (valid)", "%no@10", "CSR@10 %", "worst 25 %", "nDCG@10")]
     [True, True, True, False, False]
@@ -118,13 +126,13 @@ def is_percentage(heading: str) -> bool:
     return "%" in re.sub(r"(?<![@\d])\d+\s*%", "", heading)
 
 
-def _whole(value: object) -> bool:
+def _is_integer(value: object) -> bool:
     return isinstance(value, bool | Integral) or type(value).__name__ == "bool"
 
 
-def missing(value: object) -> bool:
-    """Is this None, NaN, NaT or pandas' NA?"""
-    if isinstance(value, str):  # most are, and for these nothing need be loaded
+def is_missing(value: object) -> bool:
+    """Return True for None, NaN, NaT and pandas' NA."""
+    if isinstance(value, str):  # the most common case, without loading pandas
         return False
     import pandas as pd
 
@@ -132,14 +140,14 @@ def missing(value: object) -> bool:
 
 
 def is_numeric(column: pd.Series[Any]) -> bool:
-    """Does the column hold numbers, or percentages written as text? Such columns are set flush right."""
+    """Return True for a column of numbers, or of percentages as text; such columns are right-aligned."""
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(column):
         return False
     if pd.api.types.is_numeric_dtype(column):
         return True
-    values = [value for value in column if not missing(value)]
+    values = [value for value in column if not is_missing(value)]
     return bool(values) and all(
         isinstance(v, Real) or (isinstance(v, str) and _PERCENTAGE.fullmatch(v.strip())) for v in values
     )

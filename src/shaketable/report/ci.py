@@ -1,4 +1,4 @@
-"""Rulings for machines that build software: JUnit's XML, Markdown for a summary or a pull request, and a badge."""
+"""Gate results for continuous integration: JUnit XML, Markdown for a summary or a pull request, and a badge."""
 
 from __future__ import annotations
 
@@ -6,73 +6,84 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from shaketable.report import cell, clean
-from shaketable.report.answer import Answer
-from shaketable.report.gates import Ruling
-from shaketable.report.tables import escaped_markdown, markdown
+from shaketable.measures.facets import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN
+from shaketable.report import clean, format_cell
+from shaketable.report.gates import GateResult
+from shaketable.report.tables import escape_markdown, to_markdown
+from shaketable.report.verdict import FacetCell, Verdict
+
+STATUS_ICONS = {FAIL: "❌", WARN: "⚠️", INCONCLUSIVE: "❔", NOT_TESTED: "➖", PASS: "✅"}
 
 
-def junit(rulings: Sequence[Ruling], suite: str = "shaketable") -> str:
-    """A test case for each ruling, in the form that build servers read; a warning passes and says so.
+def render_junit(gate_results: Sequence[GateResult], suite: str = "shaketable") -> str:
+    """Render a JUnit test case for each gate result; a warning passes, with its message as output.
 
-    >>> print(junit([Ruling("AP>=0.4", "mine", "failed", "mine.AP is 0.3")]).splitlines()[2].strip())
+    >>> print(render_junit([GateResult("AP>=0.4", "mine", "fail", "mine.AP is 0.3")]).splitlines()[2].strip())
     <testcase classname="shaketable.mine" name="AP&gt;=0.4">
     """
-    failed, warned = ([one for one in rulings if one.status == status] for status in ("failed", "warned"))
-    about = {"name": clean(suite), "tests": str(len(rulings)), "failures": str(len(failed)), "errors": "0"}
+    failed, warned = ([one for one in gate_results if one.status == status] for status in (FAIL, WARN))
+    about = {"name": clean(suite), "tests": str(len(gate_results)), "failures": str(len(failed)), "errors": "0"}
     root = ElementTree.Element("testsuite", about)
-    for one in rulings:
-        # without what was found, so that a build server knows the case again in the next build
-        name = {"classname": f"shaketable.{cell(one.ranker)}", "name": cell(one.rule)}
+    for one in gate_results:
+        # without the message, so that a build server recognises the case in the next build
+        name = {"classname": f"shaketable.{format_cell(one.ranker)}", "name": format_cell(one.rule)}
         case = ElementTree.SubElement(root, "testcase", name)
         if one in failed:
-            ElementTree.SubElement(case, "failure", {"message": cell(one.said)}).text = cell(str(one))
+            ElementTree.SubElement(case, "failure", {"message": format_cell(one.message)}).text = format_cell(str(one))
         elif one in warned:
-            ElementTree.SubElement(case, "system-out").text = cell(str(one))
+            ElementTree.SubElement(case, "system-out").text = format_cell(str(one))
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
 
 
-def badge(rulings: Sequence[Ruling]) -> dict[str, Any]:
-    """What a shields.io endpoint answers: https://shields.io/badges/endpoint-badge.
+def build_badge(gate_results: Sequence[GateResult]) -> dict[str, Any]:
+    """Build the JSON of a shields.io endpoint badge: https://shields.io/badges/endpoint-badge.
 
-    >>> badge([Ruling("AP>=0.4", "mine", "failed", "mine.AP is 0.3")])["message"]
-    '1 of 1 gates failed'
+    >>> build_badge([GateResult("AP>=0.4", "mine", "fail", "mine.AP is 0.3")])["message"]
+    '1 of 1 gates fail'
     """
-    failed, warned = (sum(one.status == status for one in rulings) for status in ("failed", "warned"))
+    failed, warned = (sum(one.status == status for one in gate_results) for status in (FAIL, WARN))
     if failed:
-        message, color = f"{failed} of {len(rulings)} gates failed", "red"
+        message, color = f"{failed} of {len(gate_results)} gates fail", "red"
     elif warned:
-        message, color = f"passed, {warned} {'warning' if warned == 1 else 'warnings'}", "yellow"
+        message, color = f"pass, {warned} {'warning' if warned == 1 else 'warnings'}", "yellow"
     else:
-        message, color = "passed", "brightgreen"
+        message, color = PASS, "brightgreen"
     return {"schemaVersion": 1, "label": "robustness", "message": message, "color": color}
 
 
-def summary(title: str, found: Answer, rulings: Sequence[Ruling]) -> str:
-    """An audit in Markdown: whether it passed, its headline, the gates, the scorecard, and the worst findings."""
+def render_summary(title: str, verdict: Verdict, gate_results: Sequence[GateResult]) -> str:
+    """Render an audit in Markdown: its result, its headline, the gates, the scorecard, and the worst findings."""
     import pandas as pd
 
-    words = {"failed": "❌ failed", "warned": "⚠️ warned", "held": "✅ held"}
-    order = sorted(rulings, key=lambda one: list(words).index(one.status))
+    order = sorted(gate_results, key=lambda one: list(STATUS_ICONS).index(one.status))
     gates = pd.DataFrame(
-        [(words[one.status], one.ranker, one.rule, one.said) for one in order],
-        columns=["gate", "ranker", "rule", "what was found"],
+        [(f"{STATUS_ICONS[one.status]} {one.status}", one.ranker, one.rule, one.message) for one in order],
+        columns=["status", "ranker", "rule", "found"],
     )
     card = pd.DataFrame(
-        [(one.ranker, *(_mark(one.marks.get(facet)) for facet in found.facets)) for one in found.standings],
-        columns=["ranker", *found.facets],
+        [
+            (one.ranker, *(_format_facet_cell(one.facet_cells.get(facet)) for facet in verdict.facets))
+            for one in verdict.ranker_verdicts
+        ],
+        columns=["ranker", *verdict.facets],
     )
     parts = [
-        f"### {escaped_markdown(cell(title))}: {badge(rulings)['message']}",
-        escaped_markdown(cell(found.headline)),
+        f"### {escape_markdown(format_cell(title))}: {build_badge(gate_results)['message']}",
+        escape_markdown(format_cell(verdict.headline)),
     ]
-    parts += [markdown(gates)] if len(gates) else []
-    parts += [markdown(card)] if found.facets else []
-    parts += ["\n".join(f"- {escaped_markdown(cell(blow.sentence))}" for blow in found.worst)] if found.worst else []
-    parts += ["\n".join(f"> {escaped_markdown(cell(one))}" for one in found.cautions)] if found.cautions else []
+    parts += [to_markdown(gates)] if len(gates) else []
+    parts += [to_markdown(card)] if verdict.facets else []
+    parts += (
+        ["\n".join(f"- {escape_markdown(format_cell(one.sentence))}" for one in verdict.worst_findings)]
+        if verdict.worst_findings
+        else []
+    )
+    parts += (
+        ["\n".join(f"> {escape_markdown(format_cell(one))}" for one in verdict.cautions)] if verdict.cautions else []
+    )
     return "\n\n".join(parts) + "\n"
 
 
-def _mark(mark: Any) -> str:
-    return "" if mark is None else f"{mark.word}: {mark.value}"
+def _format_facet_cell(facet_cell: FacetCell | None) -> str:
+    return NOT_TESTED if facet_cell is None else f"{facet_cell.status}: {facet_cell.value}"

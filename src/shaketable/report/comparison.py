@@ -1,4 +1,4 @@
-"""Two audits side by side: whether the new version is worse, in which findings, and on which queries."""
+"""Compare two audits: whether the new version is worse, in which findings, and on which queries."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from shaketable.measure.regression import LEVEL, Drift
-from shaketable.measure.significance import FEWEST_QUERIES
-from shaketable.report import cell, number
-from shaketable.report.files import plain
-from shaketable.report.tables import escaped_markdown, markdown
-from shaketable.types import Failure
+from shaketable.core.results import Failure
+from shaketable.measures.facets import EFFECTIVENESS, INCONCLUSIVE
+from shaketable.measures.regression import SIGNIFICANCE_LEVEL, FindingDelta
+from shaketable.measures.significance import MIN_QUERIES
+from shaketable.report import format_cell, format_number
+from shaketable.report.files import to_plain
+from shaketable.report.tables import escape_markdown, to_markdown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA = "shaketable.comparison/1"
-Verdict: TypeAlias = Literal["worse", "not worse", "cannot be told"]
-ORDER = ("worse", "better", "no difference", "not tested")
-MOST_QUERIES = 5
-"""Queries that are named of each finding."""
-MOST_FINDINGS = 3
-"""Findings of which queries are named."""
-EFFECTIVENESS = "effectiveness"
+COMPARISON_SCHEMA = "shaketable.comparison/2"
+ComparisonOutcome: TypeAlias = Literal["worse", "not worse", "inconclusive"]
+STATUS_ORDER = ("worse", "better", "no difference", "not tested")
+MAX_QUERIES_SHOWN = 5
+"""Queries shown for each finding."""
+MAX_FINDINGS_SHOWN = 3
+"""Findings whose queries are shown."""
 
-EXPLAINED = (
+FINDINGS_TABLE_NOTE = (
     "'before' and 'after' are the finding in the earlier and in the new audit, and 'change' is their difference, with "
     "its 95 % interval where the finding is a mean over queries. 'p (Holm)' is by Fisher's randomisation test over the "
     "queries that both audits have, corrected for all findings; a finding is worse or better if p is below "
-    f"{LEVEL} and there are {FEWEST_QUERIES} queries or more. 'lost by' is the number of queries on which it became "
-    "worse."
+    f"{SIGNIFICANCE_LEVEL} and there are {MIN_QUERIES} queries or more. 'lost by' is the number of queries on which it "
+    "became worse."
 )
 
 
 @dataclass(frozen=True)
-class Turn:
-    """A facet whose word became worse: from steady to breaks, for instance."""
+class VerdictChange:
+    """A facet whose status became worse, for instance from pass to fail."""
 
     ranker: str
     facet: str
@@ -50,60 +50,61 @@ class Turn:
 
 @dataclass(frozen=True)
 class AuditComparison:
-    """What became of rankers between two audits.
+    """The changes of rankers between two audits.
 
-    `rankers` has the ranker of the earlier audit -> the one that took its place; `failures` are the queries that a
-    ranker fails on now and did not before; `texts` has the queries' texts, where they are known.
+    `rankers` maps a ranker of the earlier audit to the one that replaces it; `failures` are the queries on which a
+    ranker raises an error now and did not before; `query_texts` has the known texts of queries.
     """
 
     base: str
     new: str
     rankers: Mapping[str, str]
-    drifts: tuple[Drift, ...]
+    deltas: tuple[FindingDelta, ...]
     failures: tuple[Failure, ...] = ()
-    turns: tuple[Turn, ...] = ()
-    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    verdict_changes: tuple[VerdictChange, ...] = ()
+    query_texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     remarks: tuple[str, ...] = ()
 
-    def of(self, status: str) -> list[Drift]:
-        """The findings that became "worse" or "better", the largest effect first, or of another status."""
-        some = [drift for drift in self.drifts if drift.status == status]
-        return sorted(some, key=lambda drift: -abs(drift.effect)) if status in ORDER[:2] else some
+    def select_deltas(self, status: str) -> list[FindingDelta]:
+        """Return the findings of a status; those that became worse or better are sorted by effect, largest first."""
+        some = [delta for delta in self.deltas if delta.status == status]
+        return sorted(some, key=lambda delta: -abs(delta.effect)) if status in STATUS_ORDER[:2] else some
 
     @property
-    def verdict(self) -> Verdict:
-        """Worse, not worse, or cannot be told; a query that a ranker newly fails on is worse, whatever tests say."""
-        if self.of("worse") or self.failures:
+    def outcome(self) -> ComparisonOutcome:
+        """The outcome of the tests; a query on which a ranker newly raises an error counts as worse."""
+        if self.select_deltas("worse") or self.failures:
             return "worse"
-        return "not worse" if self.of("better") or self.of("no difference") else "cannot be told"
+        return "not worse" if self.select_deltas("better") or self.select_deltas("no difference") else INCONCLUSIVE
 
     @property
-    def answer(self) -> str:
-        """The verdict in a sentence or two."""
+    def summary(self) -> str:
+        """The outcome in a sentence or two."""
         names = " and ".join(dict.fromkeys(self.rankers.values()))
-        tested = [drift for drift in self.drifts if drift.status != "not tested"]
-        if self.verdict == "worse":
-            return f"{names} became worse: {'; '.join(self._reasons(len(tested)))}."
-        if self.verdict == "not worse":
-            if not any(loss for drift in tested for loss in drift.losses.values()):
+        tested = [delta for delta in self.deltas if delta.status != "not tested"]
+        if self.outcome == "worse":
+            return f"{names} became worse: {'; '.join(self._describe_losses(len(tested)))}."
+        if self.outcome == "not worse":
+            if not any(loss for delta in tested for loss in delta.losses.values()):
                 be = "is" if len(self.rankers) == 1 else "are"
                 return f"{names} {be} the same as before: no query has another value in any of {len(tested)} findings."
-            gained = f", and {len(better)} became better" if (better := self.of("better")) else ""
-            held = f"None of the {len(tested)} findings of {names} became significantly worse{gained}."
-            return f"{held}{self._ruled_out()}"
-        many = max((drift.n for drift in self.drifts), default=0)
+            gained = f", and {len(better)} became better" if (better := self.select_deltas("better")) else ""
+            said = f"None of the {len(tested)} findings of {names} became significantly worse{gained}."
+            return f"{said}{self._describe_possible_loss()}"
+        many = max((delta.n for delta in self.deltas), default=0)
         if many:
             return (
-                f"It cannot be told whether {names} became worse: the audits have {many} queries in common, and a test "
-                f"needs {FEWEST_QUERIES}."
+                f"Inconclusive for {names}: the audits have {many} queries in common, and a test needs {MIN_QUERIES}."
             )
-        return f"It cannot be told whether {names} became worse: no finding of both audits has values by query."
+        return f"Inconclusive for {names}: no finding of both audits has values by query."
 
-    def _reasons(self, tested: int) -> list[str]:
+    def _describe_losses(self, tested: int) -> list[str]:
         reasons = []
-        if worse := self.of("worse"):
+        if worse := self.select_deltas("worse"):
             first = worse[0]
-            numbers = f"{number(first.before)} to {number(first.after)}, p = {number(first.corrected)}"
+            numbers = (
+                f"{format_number(first.before)} to {format_number(first.after)}, p = {format_number(first.corrected_p)}"
+            )
             most = f"first of all {first.new.name} ({numbers})"
             reasons.append(f"{len(worse)} of {tested} findings got significantly worse, {most}")
         if self.failures:
@@ -111,32 +112,32 @@ class AuditComparison:
             reasons.append(f"it fails on {count} {'query' if count == 1 else 'queries'} that it did not fail on before")
         return reasons
 
-    def _ruled_out(self) -> str:
-        """How large a loss of the first measure the interval leaves possible."""
-        known = [drift for drift in self.drifts if not math.isnan(drift.high) and drift.status != "not tested"]
-        first = next((drift for drift in known if drift.new.facet == EFFECTIVENESS), known[0] if known else None)
+    def _describe_possible_loss(self) -> str:
+        """Describe the largest loss of the first measure inside the 95 % interval."""
+        known = [delta for delta in self.deltas if not math.isnan(delta.high) and delta.status != "not tested"]
+        first = next((delta for delta in known if delta.new.facet == EFFECTIVENESS), known[0] if known else None)
         if first is None:
             return ""
         if not any(first.losses.values()):
             return f" {first.new.name} is the same on all {first.n} queries."
         return (
-            f" Of {first.new.name}, a loss of more than {number(max(first.high, 0.0))} is unlikely: the 95 % interval "
-            f"over {first.n} queries ends there."
+            f" Of {first.new.name}, a loss of more than {format_number(max(first.high, 0.0))} is unlikely: the 95 % "
+            f"interval over {first.n} queries ends there."
         )
 
-    def findings(self, *statuses: str) -> pd.DataFrame:
-        """A row for each finding, the worst first; of some statuses only, if these are named."""
+    def to_frame(self, *statuses: str) -> pd.DataFrame:
+        """Return a row for each finding, the worst first; only of `statuses` if given."""
         import pandas as pd
 
-        rows = [_row(drift) for status in statuses or ORDER for drift in self.of(status)]
-        return pd.DataFrame(rows, columns=list(_COLUMNS))
+        rows = [_build_row(delta) for status in statuses or STATUS_ORDER for delta in self.select_deltas(status)]
+        return pd.DataFrame(rows, columns=list(_FINDINGS_COLUMNS))
 
-    def brief(self, *statuses: str) -> pd.DataFrame:
-        """The same for a reader: no column for what all rows have in common, and interval and number in one text."""
+    def to_brief_frame(self, *statuses: str) -> pd.DataFrame:
+        """Return a shorter table: no column that is the same in all rows, and number and interval in one text."""
         import pandas as pd
 
         rows = []
-        for row in self.findings(*statuses).to_dict("records"):
+        for row in self.to_frame(*statuses).to_dict("records"):
             ends = "" if math.isnan(row["low"]) else f" [{row['low']:+.3f}, {row['high']:+.3f}]"
             rows.append(
                 {
@@ -153,88 +154,91 @@ class AuditComparison:
         known = {"ranker": len(self.rankers) == 1, "became": len(statuses) == 1}
         return pd.DataFrame(rows).drop(columns=[name for name, one in known.items() if one and rows])
 
-    def worst_queries(self) -> dict[str, pd.DataFrame]:
-        """Of the worst findings, or of the first one where none became worse: the queries that lost most, by title."""
+    def find_worst_queries(self) -> dict[str, pd.DataFrame]:
+        """Return tables of the queries that lost most, by title: of the worst findings, or of the first finding."""
         import pandas as pd
 
         tables = {}
-        for drift in (self.of("worse") or list(self.drifts[:1]))[:MOST_FINDINGS]:
-            old, new = drift.old.values, drift.new.values
+        for delta in (self.select_deltas("worse") or list(self.deltas[:1]))[:MAX_FINDINGS_SHOWN]:
+            old, new = delta.old.values, delta.new.values
             rows = [
-                (qid, self.texts.get(qid, ""), old[qid], new[qid], new[qid] - old[qid])
-                for qid in drift.worst(MOST_QUERIES)
+                (qid, self.query_texts.get(qid, ""), old[qid], new[qid], new[qid] - old[qid])
+                for qid in delta.find_worst_queries(MAX_QUERIES_SHOWN)
             ]
             if rows:
-                title = f"queries that lost most by {_called(drift)} of {drift.new.ranker}"
+                title = f"queries that lost most by {_format_name(delta)} of {delta.new.ranker}"
                 tables[title] = pd.DataFrame(rows, columns=["query", "text", "before", "after", "change"])
         return tables
 
-    def markdown(self) -> str:
-        """A comment for a pull request: the answer, what became worse and on which queries; the rest folded."""
-        parts = [f"### Robustness: {self.verdict}", escaped_markdown(cell(self.answer))]
-        worse = self.brief("worse")
+    def to_markdown(self) -> str:
+        """Render a comment for a pull request: the outcome, the worse findings and their queries; the rest folded."""
+        parts = [f"### Robustness: {self.outcome}", escape_markdown(format_cell(self.summary))]
+        worse = self.to_brief_frame("worse")
         if len(worse):
-            parts += ["**What became worse**", markdown(worse)]
+            parts += ["**What became worse**", to_markdown(worse)]
         if len(failures := self.failures):
-            lines = [f"{one.ranker}: {one.query!r}: {one.reason}" for one in failures[:MOST_QUERIES]]
-            parts += [f"**New failures** ({len(failures)})", "\n".join(f"- {escaped_markdown(cell(x))}" for x in lines)]
-        if self.turns:
-            said = "\n".join(f"- {escaped_markdown(cell(str(turn)))}" for turn in self.turns)
-            parts += ["**Facets with a worse word**", said]
+            lines = [f"{one.ranker}: {one.query!r}: {one.reason}" for one in failures[:MAX_QUERIES_SHOWN]]
+            parts += [
+                f"**New failures** ({len(failures)})",
+                "\n".join(f"- {escape_markdown(format_cell(x))}" for x in lines),
+            ]
+        if self.verdict_changes:
+            said = "\n".join(f"- {escape_markdown(format_cell(str(change)))}" for change in self.verdict_changes)
+            parts += ["**Facets with a worse status**", said]
         if len(worse):
-            tables = self.worst_queries().items()
-            parts += [_folded(escaped_markdown(title.capitalize()), markdown(table)) for title, table in tables]
-        if len(better := self.brief("better")):
-            parts += [_folded(f"What became better ({len(better)})", markdown(better))]
-        if len(rest := self.brief(*ORDER[2:])):
-            parts += [_folded(f"No significant difference, or not tested ({len(rest)})", markdown(rest))]
-        parts += [escaped_markdown(cell(remark)) for remark in self.remarks]
-        return "\n\n".join([*parts, f"<sub>{escaped_markdown(EXPLAINED)}</sub>"]) + "\n"
+            tables = self.find_worst_queries().items()
+            parts += [_fold_details(escape_markdown(title.capitalize()), to_markdown(table)) for title, table in tables]
+        if len(better := self.to_brief_frame("better")):
+            parts += [_fold_details(f"What became better ({len(better)})", to_markdown(better))]
+        if len(rest := self.to_brief_frame(*STATUS_ORDER[2:])):
+            parts += [_fold_details(f"No significant difference, or not tested ({len(rest)})", to_markdown(rest))]
+        parts += [escape_markdown(format_cell(remark)) for remark in self.remarks]
+        return "\n\n".join([*parts, f"<sub>{escape_markdown(FINDINGS_TABLE_NOTE)}</sub>"]) + "\n"
 
-    def json(self) -> dict[str, Any]:
-        """All of it as plain values."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
         whole: dict[str, Any] = {
-            "schema": SCHEMA,
-            "verdict": self.verdict,
-            "answer": self.answer,
+            "schema": COMPARISON_SCHEMA,
+            "outcome": self.outcome,
+            "summary": self.summary,
             "base": self.base,
             "new": self.new,
             "rankers": dict(self.rankers),
             "findings": [
-                _row(drift) | {"loss": drift.loss, "losses": dict(sorted(drift.losses.items()))}
-                for status in ORDER
-                for drift in self.of(status)
+                _build_row(delta) | {"loss": delta.loss, "losses": dict(sorted(delta.losses.items()))}
+                for status in STATUS_ORDER
+                for delta in self.select_deltas(status)
             ],
-            "new failures": [vars(failure) for failure in self.failures],
-            "words": [vars(turn) for turn in self.turns],
-            "worst queries": {title: table.to_dict("records") for title, table in self.worst_queries().items()},
+            "new_failures": [vars(failure) for failure in self.failures],
+            "verdict_changes": [vars(change) for change in self.verdict_changes],
+            "worst_queries": {title: table.to_dict("records") for title, table in self.find_worst_queries().items()},
             "remarks": list(self.remarks),
         }
-        return {key: plain(value) for key, value in whole.items()}
+        return {key: to_plain(value) for key, value in whole.items()}
 
 
-_COLUMNS = (
+_FINDINGS_COLUMNS = (
     *("ranker", "finding", "became", "before", "after", "change", "low", "high", "p (Holm)", "effect size"),
     *("queries", "lost by"),
 )
 """Of the table of findings; "lost by" is the number of queries that lost."""
 
 
-def _row(drift: Drift) -> dict[str, Any]:
-    new = drift.new
+def _build_row(delta: FindingDelta) -> dict[str, Any]:
+    new = delta.new
     rise = new.better == "lower"  # a loss is a rise
-    ends = (drift.low, drift.high) if rise else (-drift.high, -drift.low)
-    lost: Sequence[float] = [loss for loss in drift.losses.values() if loss > 0]
+    ends = (delta.low, delta.high) if rise else (-delta.high, -delta.low)
+    lost: Sequence[float] = [loss for loss in delta.losses.values() if loss > 0]
     values = (
-        *(new.ranker, _called(drift), drift.status, drift.before, drift.after, drift.after - drift.before),
-        *(*ends, drift.corrected, drift.effect, drift.n, len(lost)),
+        *(new.ranker, _format_name(delta), delta.status, delta.before, delta.after, delta.after - delta.before),
+        *(*ends, delta.corrected_p, delta.effect, delta.n, len(lost)),
     )
-    return dict(zip(_COLUMNS, values, strict=True))
+    return dict(zip(_FINDINGS_COLUMNS, values, strict=True))
 
 
-def _called(drift: Drift) -> str:
-    return f"{drift.new.name} ({drift.new.where})" if drift.new.where else drift.new.name
+def _format_name(delta: FindingDelta) -> str:
+    return f"{delta.new.name} ({delta.new.where})" if delta.new.where else delta.new.name
 
 
-def _folded(title: str, inside: str) -> str:
+def _fold_details(title: str, inside: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{inside}\n\n</details>"

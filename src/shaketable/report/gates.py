@@ -1,7 +1,8 @@
 """Gates: rules on what an audit found, which decide an exit code.
 
-A gate is a value: a bound of a number (`Bound`), no loss against an earlier audit (`NoLoss`), or the word of a facet
-(`Worded`). A user writes the first as a text, "nDCG@10>=0.4", and all of them in a file (`report.rules`).
+A gate is a value: a bound of a number (`Threshold`), no loss against an earlier audit (`NoRegression`), or the
+status of a facet (`FacetStatus`). You write a threshold as a text, "nDCG@10>=0.4", and all gates in a file (see
+`shaketable.report.rules`).
 """
 
 from __future__ import annotations
@@ -13,22 +14,22 @@ from dataclasses import dataclass, field
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from shaketable.errors import BadInput, UnknownName
-from shaketable.measure.regression import LEVEL, Drift, drifts
-from shaketable.report import number
-from shaketable.report.comparable import check_comparable
-from shaketable.types import Finding, Result
+from shaketable.core.errors import BadInput, UnknownName
+from shaketable.core.results import Finding, Result
+from shaketable.measures.facets import FAIL, PASS, Status
+from shaketable.measures.regression import SIGNIFICANCE_LEVEL, FindingDelta, compare_findings
+from shaketable.report import format_number
+from shaketable.report.comparability import check_comparable
 
 if TYPE_CHECKING:
-    from shaketable.report.answer import Standing
+    from shaketable.report.verdict import RankerVerdict
 
-Status: TypeAlias = Literal["held", "failed", "warned"]
-Severity: TypeAlias = Literal["failed", "warned"]
+FailureStatus: TypeAlias = Literal["fail", "warn"]
 
-PARTS = ("low", "high", "p", "n")
-"""What a rule may ask of a finding instead of its value: nDCG@10.low is the lower end of the interval."""
+FINDING_STATISTICS = ("low", "high", "p", "n")
+"""Statistics of a finding that a rule may use instead of its value: nDCG@10.low is the lower end of the interval."""
 
-_COMPARE: Mapping[str, Callable[[float, float], bool]] = {
+_COMPARATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
     ">": operator.gt,
@@ -37,98 +38,104 @@ _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
 
 
 @dataclass(frozen=True)
-class Ruling:
-    """What became of a rule for one ranker, in words: `said` is one sentence."""
+class GateResult:
+    """The result of a rule for one ranker; `message` is one sentence."""
 
     rule: str
     ranker: str
     status: Status
-    said: str
+    message: str
 
     def __str__(self) -> str:
-        return f"{self.status}: {self.rule}: {self.said}"
+        return f"{self.status}: {self.rule}: {self.message}"
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What gates look at: findings, the rankers under test, the word of each ranker's facets, and the provenance."""
+class GateInput:
+    """The input of gates: findings, the rankers under test, the status of each ranker's facets, and the provenance."""
 
     findings: tuple[Finding, ...]
-    tested: tuple[str, ...]
-    words: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    tested_rankers: tuple[str, ...]
+    facet_statuses: Mapping[tuple[str, str], Status] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(
+    def from_results(
         cls,
         results: Iterable[Result],
-        standings: Sequence[Standing] = (),
+        ranker_verdicts: Sequence[RankerVerdict] = (),
         provenance: Mapping[str, Any] | None = None,
-    ) -> Seen:
-        """Of the results of an audit, and of where its rankers stand; without that all rankers are under test.
+    ) -> GateInput:
+        """Build the input from the results of an audit and the verdicts on its rankers.
 
-        Where the first stage is the only ranker, it is the one that somebody wants to know about.
+        Without verdicts, or if the first stage is the only ranker, all rankers are under test.
         """
         findings = tuple(finding for result in results for finding in result.findings)
-        named = tuple(one.ranker for one in standings if one.role == "under test")
-        words = {(one.ranker, mark.facet): mark.word for one in standings for mark in one.marks.values()}
+        named = tuple(one.ranker for one in ranker_verdicts if one.role == "under test")
+        statuses = {
+            (one.ranker, cell.facet): cell.status for one in ranker_verdicts for cell in one.facet_cells.values()
+        }
         tested = named or tuple(dict.fromkeys(one.ranker for one in findings))
-        return cls(findings, tested, words, provenance or {})
+        return cls(findings, tested, statuses, provenance or {})
 
-    def named(self, key: str, ranker: str = "") -> list[Finding]:
-        """The findings of a name, each once, of the rankers under test; of any ranker if it is named as well.
+    def select_findings(self, key: str, ranker: str = "") -> list[Finding]:
+        """Return the findings with a name, each once, of the rankers under test; of any ranker if `ranker` is given.
 
-        A name is that of a finding, or a ranker's and a finding's with a dot between them; a star stands for anything.
-        What names nothing is an error, never a pass.
+        A name is that of a finding, or "ranker.finding"; a star stands for anything. A name without a finding is an
+        error, never a pass.
         """
-        about = [one for one in self.findings if (matches(ranker, one.ranker) if ranker else one.ranker in self.tested)]
-        found = _called(key, about, lambda one: one.name)
+        about = [
+            one
+            for one in self.findings
+            if (matches_pattern(ranker, one.ranker) if ranker else one.ranker in self.tested_rankers)
+        ]
+        found = _select_by_name(key, about, lambda one: one.name)
         if not found and not ranker:
-            found = _called(key, self.findings, lambda one: f"{one.ranker}.{one.name}")
+            found = _select_by_name(key, self.findings, lambda one: f"{one.ranker}.{one.name}")
         if not found:
             if ranker and not about:
                 raise UnknownName("ranker", ranker, {one.ranker for one in self.findings})
             known = {one.name for one in about} if ranker else {f"{one.ranker}.{one.name}" for one in self.findings}
             raise UnknownName("finding", key, known)
-        # two tasks may have found the same number, one of them without a word on what it is compared with
+        # two tasks may have found the same number, one of them without the ranker that it is compared with
         compared = {(one.ranker, one.name, one.value, one.where) for one in found if one.against}
         once = (one for one in found if one.against or (one.ranker, one.name, one.value, one.where) not in compared)
         return list({(one.ranker, one.name, one.value, one.where, one.against, one.task): one for one in once}.values())
 
 
 class Gate(Protocol):
-    """A rule that an audit must keep, about a ranker or, without one, about all that are under test."""
+    """A rule on the results of one ranker or, without a ranker, of all rankers under test."""
 
     @property
     def ranker(self) -> str: ...
 
-    def rulings(self, seen: Seen) -> list[Ruling]: ...
+    def evaluate(self, gate_input: GateInput) -> list[GateResult]: ...
 
 
 @dataclass(frozen=True)
-class Bound:
-    """A number of each ranker under test has a bound: "nDCG@10>=0.4", or "bm25.nDCG@10.low>=0.35" for one ranker."""
+class Threshold:
+    """A bound of a number of each ranker under test, "nDCG@10>=0.4", or of one ranker, "bm25.nDCG@10.low>=0.35"."""
 
     finding: str
-    sign: str
+    comparator: str
     bound: float
-    part: str = ""
+    statistic: str = ""
     ranker: str = ""
-    broken: Severity = "failed"
+    failure_status: FailureStatus = FAIL
     text: str = field(default="", compare=False)
 
     @classmethod
-    def parse(cls, rule: str) -> Bound:
+    def parse(cls, rule: str) -> Threshold:
         """Read a rule; the finding's name may have that of a ranker before it.
 
-        >>> gate = Bound.parse("nDCG@10.low >= 0.4")
-        >>> gate.finding, gate.part, gate.sign, gate.bound
+        >>> gate = Threshold.parse("nDCG@10.low >= 0.4")
+        >>> gate.finding, gate.statistic, gate.comparator, gate.bound
         ('nDCG@10', 'low', '>=', 0.4)
         """
         match = re.fullmatch(r"(.+?)\s*(>=|<=|>|<)\s*([-+.0-9eE]+)", rule.strip()) if len(rule) < 500 else None
         try:
             if match:
-                name, part = split_part(match[1])
+                name, part = split_statistic(match[1])
                 return cls(name, match[2], float(match[3]), part, text=rule.strip())
         except ValueError:
             pass
@@ -139,153 +146,180 @@ class Bound:
 
     def __str__(self) -> str:
         about = f"{self.ranker}.{self.finding}" if self.ranker else self.finding
-        return self.text or f"{about}{f'.{self.part}' if self.part else ''}{self.sign}{self.bound:g}"
+        return self.text or f"{about}{f'.{self.statistic}' if self.statistic else ''}{self.comparator}{self.bound:g}"
 
-    def rulings(self, seen: Seen) -> list[Ruling]:
-        return [self._ruling(one) for one in seen.named(self.finding, self.ranker)]
+    def evaluate(self, gate_input: GateInput) -> list[GateResult]:
+        return [self._evaluate_finding(one) for one in gate_input.select_findings(self.finding, self.ranker)]
 
-    def _ruling(self, one: Finding) -> Ruling:
-        value = float(getattr(one, self.part or "value"))
-        what = f"{one.ranker}.{one.name}{f'.{self.part}' if self.part else ''}{_where(one)}"
-        held = _COMPARE[self.sign](value, self.bound)
-        if isnan(value):  # a number that is not there keeps no rule
-            return Ruling(str(self), one.ranker, self.broken, f"{what} is not known, so the rule cannot hold")
-        said = f"{what} is {number(value)}, and should be {self.sign} {self.bound:g}"
-        return Ruling(str(self), one.ranker, "held" if held else self.broken, said)
+    def _evaluate_finding(self, one: Finding) -> GateResult:
+        value = float(getattr(one, self.statistic or "value"))
+        what = f"{one.ranker}.{one.name}{f'.{self.statistic}' if self.statistic else ''}{_format_where(one)}"
+        held = _COMPARATORS[self.comparator](value, self.bound)
+        if isnan(value):  # a missing number meets no rule
+            return GateResult(
+                str(self), one.ranker, self.failure_status, f"{what} is not known, so the rule is not met"
+            )
+        said = f"{what} is {format_number(value)}, and should be {self.comparator} {self.bound:g}"
+        return GateResult(str(self), one.ranker, PASS if held else self.failure_status, said)
 
 
 @dataclass(frozen=True)
-class NoLoss:
-    """A number is not worse than in an earlier audit, by more than `by` (of the old value, if `relative`).
+class NoRegression:
+    """A rule that a number is not worse than in an earlier audit by more than `tolerance`.
 
-    With `significant`, only a loss that chance could hardly have made breaks the rule: by the paired test over queries,
-    corrected for the number of findings that the rule names (`measure.regression`). A ranker is compared with the one
-    of its name in the earlier audit, or with the only one that was under test there.
+    If `relative` is True, the tolerance is a share of the old value. If `significant` is True, only a significant loss
+    violates the rule: by the paired test over queries, corrected for the number of findings that the rule names (see
+    `shaketable.measures.regression`). A ranker is compared with the ranker of the same name in the earlier audit, or
+    with the only ranker under test there.
     """
 
     finding: str
-    baseline: Seen = field(repr=False)
-    by: float = 0.0
+    baseline: GateInput = field(repr=False)
+    tolerance: float = 0.0
     relative: bool = False
     significant: bool = False
     ranker: str = ""
-    folder: str = ""
-    broken: Severity = "failed"
+    baseline_folder: str = ""
+    failure_status: FailureStatus = FAIL
 
     def __str__(self) -> str:
         whose = f"{self.ranker}.{self.finding}" if self.ranker else self.finding
         size = (
-            f" by more than {100 * self.by:g} %" if self.relative else f" by more than {self.by:g}" if self.by else ""
+            f" by more than {100 * self.tolerance:g} %"
+            if self.relative
+            else f" by more than {self.tolerance:g}"
+            if self.tolerance
+            else ""
         )
-        return f"{whose} not {'significantly ' if self.significant else ''}worse than in {self.folder}{size}"
+        return f"{whose} not {'significantly ' if self.significant else ''}worse than in {self.baseline_folder}{size}"
 
-    def rulings(self, seen: Seen) -> list[Ruling]:
-        found = seen.named(self.finding, self.ranker)
+    def evaluate(self, gate_input: GateInput) -> list[GateResult]:
+        found = gate_input.select_findings(self.finding, self.ranker)
         # the tasks may be others: a finding is compared with the one of the same task
-        check_comparable(self.baseline.provenance, seen.provenance, (self.folder, "this audit"), ["tasks"])
-        return [self._ruling(drift) for drift in drifts([(self._earlier(one), one) for one in found])]
+        check_comparable(
+            self.baseline.provenance, gate_input.provenance, (self.baseline_folder, "this audit"), ["tasks"]
+        )
+        return [
+            self._evaluate_delta(delta) for delta in compare_findings([(self._find_earlier(one), one) for one in found])
+        ]
 
-    def _earlier(self, one: Finding) -> Finding:
-        """The same finding in the baseline."""
-        alike = [old for old in self.baseline.named(one.name, "*") if old.where == one.where]
+    def _find_earlier(self, one: Finding) -> Finding:
+        """Return the same finding of the baseline."""
+        alike = [old for old in self.baseline.select_findings(one.name, "*") if old.where == one.where]
         own = [old for old in alike if old.ranker == one.ranker]
-        lone = [old for old in alike if self.baseline.tested == (old.ranker,)]
+        lone = [old for old in alike if self.baseline.tested_rankers == (old.ranker,)]
         if not (own or lone):
-            raise BadInput(f"the audit {self.folder} has no ranker to compare {one.ranker} with: {self}")
+            raise BadInput(f"the audit {self.baseline_folder} has no ranker to compare {one.ranker} with: {self}")
         same = [old for old in own or lone if old.task == one.task]
         return (same or own or lone)[0]
 
-    def _ruling(self, drift: Drift) -> Ruling:
-        ranker, what = drift.new.ranker, f"{drift.new.ranker}.{drift.new.name}{_where(drift.new)}"
-        if isnan(drift.loss):
-            return Ruling(str(self), ranker, self.broken, f"{what} is not known, so the rule cannot hold")
-        lost = drift.loss > self.by * (abs(drift.before) if self.relative else 1)
-        lost = lost and (drift.status == "worse" or not self.significant)
-        said = f"{what} went from {number(drift.before)} to {number(drift.after)}{_chance(drift)}"
-        return Ruling(str(self), ranker, self.broken if lost else "held", said)
+    def _evaluate_delta(self, delta: FindingDelta) -> GateResult:
+        ranker, what = delta.new.ranker, f"{delta.new.ranker}.{delta.new.name}{_format_where(delta.new)}"
+        if isnan(delta.loss):
+            return GateResult(str(self), ranker, self.failure_status, f"{what} is not known, so the rule is not met")
+        lost = delta.loss > self.tolerance * (abs(delta.before) if self.relative else 1)
+        lost = lost and (delta.status == "worse" or not self.significant)
+        said = (
+            f"{what} went from {format_number(delta.before)} to "
+            f"{format_number(delta.after)}{_describe_significance(delta)}"
+        )
+        return GateResult(str(self), ranker, self.failure_status if lost else PASS, said)
 
 
 @dataclass(frozen=True)
-class Worded:
-    """A facet, such as "query typos", is not called by one of these words; "*" stands for every facet."""
+class FacetStatus:
+    """A rule that a facet, such as "query typos", has none of these statuses; "*" stands for every facet."""
 
     facet: str
-    words: tuple[str, ...] = ("breaks",)
+    forbidden_statuses: tuple[Status, ...] = (FAIL,)
     ranker: str = ""
-    broken: Severity = "failed"
+    failure_status: FailureStatus = FAIL
 
     def __str__(self) -> str:
         whose = f"{self.ranker}'s " if self.ranker else ""
-        return f"{whose}{'any facet' if self.facet == '*' else self.facet} not called {' or '.join(self.words)}"
+        facet = "any facet" if self.facet == "*" else self.facet
+        return f"the status of {whose}{facet} is not {' or '.join(self.forbidden_statuses)}"
 
-    def rulings(self, seen: Seen) -> list[Ruling]:
+    def evaluate(self, gate_input: GateInput) -> list[GateResult]:
         about = {
-            (ranker, facet): word
-            for (ranker, facet), word in seen.words.items()
-            if matches(self.facet, facet) and (matches(self.ranker, ranker) if self.ranker else ranker in seen.tested)
+            (ranker, facet): status
+            for (ranker, facet), status in gate_input.facet_statuses.items()
+            if matches_pattern(self.facet, facet)
+            and (matches_pattern(self.ranker, ranker) if self.ranker else ranker in gate_input.tested_rankers)
         }
         if not about:
-            rankers = {ranker for ranker, _ in seen.words}
-            if self.ranker and not any(matches(self.ranker, ranker) for ranker in rankers):
+            rankers = {ranker for ranker, _ in gate_input.facet_statuses}
+            if self.ranker and not any(matches_pattern(self.ranker, ranker) for ranker in rankers):
                 raise UnknownName("ranker", self.ranker, rankers)
-            raise UnknownName("measured facet", self.facet, {facet for _, facet in seen.words})
+            raise UnknownName("measured facet", self.facet, {facet for _, facet in gate_input.facet_statuses})
         return [
-            Ruling(str(self), ranker, self.broken if word in self.words else "held", f"{ranker}'s {facet}: {word}")
-            for (ranker, facet), word in about.items()
+            GateResult(
+                str(self),
+                ranker,
+                self.failure_status if status in self.forbidden_statuses else PASS,
+                f"{ranker}'s {facet}: {status}",
+            )
+            for (ranker, facet), status in about.items()
         ]
 
 
-def rulings(gates: Iterable[Gate], seen: Seen) -> list[Ruling]:
-    """What becomes of each gate, for each ranker and number that it names."""
-    return [ruling for gate in gates for ruling in gate.rulings(seen)]
+def evaluate_gates(gates: Iterable[Gate], gate_input: GateInput) -> list[GateResult]:
+    """Evaluate each gate on each ranker and number that it names."""
+    return [result for gate in gates for result in gate.evaluate(gate_input)]
 
 
-def finding_names(gates: Iterable[Gate]) -> list[str]:
-    """The findings that gates name, each with its ranker where that is named too; patterns are left out.
+def list_finding_names(gates: Iterable[Gate]) -> list[str]:
+    """List the findings that gates name, each with its ranker if the gate names one; patterns are left out.
 
-    >>> finding_names([Bound.parse("nDCG@10.low>=0.4"), Bound.parse("drop(*)>=-5"), Worded("query typos")])
+    >>> thresholds = [Threshold.parse("nDCG@10.low>=0.4"), Threshold.parse("drop(*)>=-5")]
+    >>> list_finding_names([*thresholds, FacetStatus("query typos")])
     ['nDCG@10']
     """
-    names = [(gate.ranker, gate.finding) for gate in gates if isinstance(gate, Bound | NoLoss)]
+    names = [(gate.ranker, gate.finding) for gate in gates if isinstance(gate, Threshold | NoRegression)]
     return [".".join(filter(None, name)) for name in names if "*" not in "".join(name)]
 
 
-def all_held(found: Iterable[Ruling]) -> bool:
-    """Did nothing fail? A warning is no failure."""
-    return all(ruling.status != "failed" for ruling in found)
+def has_passed(gate_results: Iterable[GateResult]) -> bool:
+    """Return True if no gate fails; a warning is no failure."""
+    return all(result.status != FAIL for result in gate_results)
 
 
-def matches(pattern: str, name: str) -> bool:
-    """Is this the name, where a star stands for anything?
+def matches_pattern(pattern: str, name: str) -> bool:
+    """Return True if the pattern matches the name; a star stands for anything.
 
-    >>> matches("drop(*)", "drop(1-char)"), matches("drop(1-char)", "drop(2-char)")
+    >>> matches_pattern("drop(*)", "drop(1-char)"), matches_pattern("drop(1-char)", "drop(2-char)")
     (True, False)
     """
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
 
 
-def split_part(name: str) -> tuple[str, str]:
-    """The name of a finding, and the part of it that is asked for.
+def split_statistic(name: str) -> tuple[str, str]:
+    """Split a name into that of a finding and a statistic of `FINDING_STATISTICS`, or "".
 
-    >>> split_part("nDCG@10.low"), split_part("nDCG@10")
+    >>> split_statistic("nDCG@10.low"), split_statistic("nDCG@10")
     (('nDCG@10', 'low'), ('nDCG@10', ''))
     """
     before, dot, after = name.rpartition(".")
-    return (before, after) if dot and before and after in PARTS else (name, "")
+    return (before, after) if dot and before and after in FINDING_STATISTICS else (name, "")
 
 
-def _called(key: str, findings: Iterable[Finding], name: Callable[[Finding], str]) -> list[Finding]:
-    """Findings of exactly this name, and only without one those that the pattern fits: T*Risk is a name."""
+def _select_by_name(key: str, findings: Iterable[Finding], name: Callable[[Finding], str]) -> list[Finding]:
+    """Return findings of exactly this name; if there is none, those that match it as a pattern (T*Risk is a name)."""
     some = list(findings)
-    return [one for one in some if name(one) == key] or [one for one in some if "*" in key and matches(key, name(one))]
+    return [one for one in some if name(one) == key] or [
+        one for one in some if "*" in key and matches_pattern(key, name(one))
+    ]
 
 
-def _where(one: Finding) -> str:
+def _format_where(one: Finding) -> str:
     return f" ({one.where})" if one.where else ""
 
 
-def _chance(drift: Drift) -> str:
-    if isnan(drift.corrected):
-        return ", and there are no values by query to test it by"
-    few = "" if drift.enough else ", which are too few to tell"
-    return f" (p = {number(drift.corrected)} over {drift.n} queries{few}; below {LEVEL} is significant)"
+def _describe_significance(delta: FindingDelta) -> str:
+    if isnan(delta.corrected_p):
+        return ", without values by query to test it"
+    few = "" if delta.has_enough_queries else ", too few for a test"
+    return (
+        f" (p = {format_number(delta.corrected_p)} over {delta.n} queries{few}; below {SIGNIFICANCE_LEVEL} is "
+        "significant)"
+    )

@@ -1,4 +1,4 @@
-"""The terms of the field in plain words: one table, for the page, the terminal and whoever asks."""
+"""The terms of the field in plain words, for the page and the terminal."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from functools import cache
 
 @dataclass(frozen=True)
 class Term:
-    """A term and what it means, in a sentence or two. `also` are other ways in which tables and notes write it."""
+    """A term and its meaning, in a sentence or two; `aliases` are other spellings in tables and notes."""
 
     name: str
     meaning: str
-    also: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
 
     @property
     def anchor(self) -> str:
-        """The id of its place in a page.
+        """The id of the term in a page.
 
         >>> Term("T*Risk", "").anchor
         'term-t-risk'
@@ -29,7 +29,7 @@ class Term:
 TERMS = (
     Term("AP", "Average precision: the mean, over the relevant documents, of the share of relevant documents down to "
          "each of them. It is 1 if all of them come first. MAP is its mean over queries.", ("MAP",)),
-    Term("ASR", "Attack success rate: the share of attacked documents that stand strictly higher than before, in per "
+    Term("ASR", "Attack success rate: the share of attacked documents that rank strictly higher than before, in per "
          "cent. Lower is more robust.", ("success %",)),
     Term("baseline", "The ranker that the others are compared with; the first one, unless another is named."),
     Term("BM25", "A formula that scores a document by the query's words in it: rare words count more, repetition "
@@ -45,10 +45,10 @@ TERMS = (
     Term("CombSUM", "Fusion by adding up the scores of a document in all lists, after they are brought to one scale. "
          "CombMNZ also multiplies the sum by the number of lists that have the document.", ("CombMNZ",)),
     Term("CRQ", "Certified ranking at K: the share of queries for which no attack of a stated kind can bring a "
-         "document from below place K among the first K. It is proved, not tried."),
+         "document from below rank K among the first K. It is proved, not tried."),
     Term("CSR", "Conditional success rate: the attack success rate, counted only over queries whose list is certified "
          "(or over all, for comparison)."),
-    Term("delta", "The difference in score from which a behaviour test counts a preference: the median gap between "
+    Term("delta", "The difference in score from which a probe counts a preference: the median gap between "
          "neighbours in the ranker's own first ten documents."),
     Term("DR_OOD", "The drop rate out of distribution: how much a ranker loses, in per cent, on queries or a corpus "
          "that it was not trained on, against the same ranker trained there. Below 0 is a loss.", ("DR OOD",)),
@@ -63,10 +63,10 @@ TERMS = (
          "chance of a single false claim at 5 %."),
     Term("Kendall distance", "The share of pairs of documents that two rankings order differently: 0 if they are the "
          "same, 1 if one is the other turned round.", ("Kendall", "KT")),
-    Term("LSD", "The mean square of the places by which documents moved when a list was attacked. RLSD is its share of "
-         "the largest possible; LMD is the mean of the places themselves.", ("RLSD", "LMD")),
+    Term("LSD", "The mean square of the ranks by which documents moved when a list was attacked. RLSD is its share of "
+         "the largest possible; LMD is the mean of the absolute rank changes.", ("RLSD", "LMD")),
     Term("nDCG", "Normalised discounted cumulative gain: relevant documents count by their grade, and less the lower "
-         "they stand; 1 is the best possible order. nDCG@10 looks at the first ten documents."),
+         "they rank; 1 is the best possible order. nDCG@10 looks at the first ten documents."),
     Term("overlap@10", "The share of the first ten documents that two rankings have in common."),
     Term("p", "The probability that chance alone makes a difference as large as this one. A star marks p below 0.05, "
          "after correction, on 20 queries or more.", ("p-value",)),
@@ -78,11 +78,11 @@ TERMS = (
     Term("re-ranker", "A ranker that re-orders the candidates that a first stage found."),
     Term("robustness index", "Queries that got better minus those that got worse, against the initial ranking, as a "
          "share of all."),
-    Term("RR", "Reciprocal rank: 1 divided by the place of the first relevant document. MRR is its mean over queries.",
+    Term("RR", "Reciprocal rank: 1 divided by the rank of the first relevant document. MRR is its mean over queries.",
          ("MRR",)),
     Term("RRF", "Reciprocal rank fusion: several lists become one; a document's score is the sum of 1 / (60 + its "
-         "place) over the lists."),
-    Term("t-SNE", "A drawing of points with many coordinates in the plane: what is alike stands together. The axes "
+         "rank) over the lists."),
+    Term("t-SNE", "A drawing of points with many coordinates in the plane: similar points are close. The axes "
          "have no meaning of their own."),
     Term("TC", "Top change: how often another document (or author) comes first than before.", ("top change",)),
     Term("TRisk", "URisk divided by its standard error, as in a t-test: below -2 the risk is more than chance. T*Risk "
@@ -97,31 +97,31 @@ TERMS = (
     Term("%no", "The share of queries without a relevant document among the first ten, in per cent. Lower is better."),
     Term("<Init", "The share of queries that a ranker makes worse than the initial ranking, in per cent."),
 )  # fmt: skip
-"""All terms, in the order of the alphabet but for signs."""
+"""All terms in alphabetical order, terms that start with a sign last."""
 
 
 @cache
-def _words() -> dict[str, Term]:
-    return {word: term for term in TERMS for word in (term.name, *term.also)}
+def _index_terms() -> dict[str, Term]:
+    return {word: term for term in TERMS for word in (term.name, *term.aliases)}
 
 
 @cache
-def pattern() -> re.Pattern[str]:
-    """Finds terms in a text: whole words, the longest first."""
-    words = "|".join(re.escape(word) for word in sorted(_words(), key=len, reverse=True))
+def build_term_pattern() -> re.Pattern[str]:
+    """Build the pattern that finds terms in a text: whole words, the longest first."""
+    words = "|".join(re.escape(word) for word in sorted(_index_terms(), key=len, reverse=True))
     return re.compile(rf"(?<![\w.*<%])(?:{words})(?![A-Za-z*(])")
 
 
-def term(word: str) -> Term:
-    """The term that a word found by `pattern` stands for."""
-    return _words()[word]
+def find_term(word: str) -> Term:
+    """Return the term of a word that `build_term_pattern` found."""
+    return _index_terms()[word]
 
 
-def explained(texts: Iterable[str]) -> dict[str, str]:
-    """The terms that occur in these texts, and what they mean, in the order of the table.
+def explain_terms(texts: Iterable[str]) -> dict[str, str]:
+    """Map the terms that occur in these texts to their meanings, in the order of the table.
 
-    >>> list(explained(["nDCG@10 after RRF", "p (Holm)"]))
+    >>> list(explain_terms(["nDCG@10 after RRF", "p (Holm)"]))
     ['Holm', 'nDCG', 'p', 'RRF']
     """
-    found = {term(word) for text in texts for word in pattern().findall(text)}
+    found = {find_term(word) for text in texts for word in build_term_pattern().findall(text)}
     return {one.name: one.meaning for one in TERMS if one in found}

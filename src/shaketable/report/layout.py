@@ -1,4 +1,4 @@
-"""Where things go in a drawing: spans of axes, ticks, names that make room for each other."""
+"""The layout of a chart: spans of axes, ticks, and labels that do not overlap."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import TypeAlias
 
 Span: TypeAlias = tuple[float, float]
 
-WIDTH = 560
-LEAST_SPAN = 0.1
+CHART_WIDTH_PX = 560
+MIN_SPAN = 0.1
 
 
-def widened(span: Span) -> Span:
-    """A span of at least a tenth, where it lies between 0 and 1: a difference of a hundredth must not look large.
+def widen_span(span: Span) -> Span:
+    """Widen a span between 0 and 1 to at least a tenth: a difference of a hundredth must not look large.
 
-    >>> tuple(round(end, 3) for end in widened((0.4, 0.42)))
+    >>> tuple(round(end, 3) for end in widen_span((0.4, 0.42)))
     (0.36, 0.46)
     """
     low, high = span
-    if low < 0 or high > 1 or high - low >= LEAST_SPAN:
+    if low < 0 or high > 1 or high - low >= MIN_SPAN:
         return span
-    middle = min(max((low + high) / 2, LEAST_SPAN / 2), 1 - LEAST_SPAN / 2)
-    return middle - LEAST_SPAN / 2, middle + LEAST_SPAN / 2
+    middle = min(max((low + high) / 2, MIN_SPAN / 2), 1 - MIN_SPAN / 2)
+    return middle - MIN_SPAN / 2, middle + MIN_SPAN / 2
 
 
-def padded(values: Iterable[float], share: float = 0.06) -> Span:
-    """The span of the values with some room at both ends.
+def pad_span(values: Iterable[float], share: float = 0.06) -> Span:
+    """Return the span of the values with some room at both ends.
 
-    >>> padded([0.0, 1.0], 0.5)
+    >>> pad_span([0.0, 1.0], 0.5)
     (-0.5, 1.5)
     """
     values = list(values)
@@ -37,23 +37,23 @@ def padded(values: Iterable[float], share: float = 0.06) -> Span:
     return low - room, high + room
 
 
-def from_zero(values: Iterable[float]) -> Span:
-    """The span that a reader expects of an axis: from zero, unless all values lie together far from it.
+def extend_to_zero(values: Iterable[float]) -> Span:
+    """Return the span of an axis: from zero, unless all values are far from it.
 
-    >>> from_zero([0.2, 1.0])[0], round(from_zero([0.8, 1.0])[0], 3)
+    >>> extend_to_zero([0.2, 1.0])[0], round(extend_to_zero([0.8, 1.0])[0], 3)
     (0.0, 0.788)
     """
     values = list(values)
-    low, high = padded(values)
+    low, high = pad_span(values)
     if min(values) >= 0:
         return (0.0 if min(values) <= max(values) / 2 else max(0.0, low)), high
     return low, (0.0 if max(values) <= 0 and max(values) >= min(values) / 2 else high)
 
 
-def place_ticks(last: float) -> list[int]:
-    """The places that an axis names: the first, and round ones until the last is reached.
+def choose_rank_ticks(last: float) -> list[int]:
+    """Choose the ranks that an axis labels: 1, and round numbers up to the last rank.
 
-    >>> place_ticks(98), place_ticks(23)
+    >>> choose_rank_ticks(98), choose_rank_ticks(23)
     ([1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100], [1, 5, 10, 15, 20, 25])
     """
     steps = (factor * 10**power for power in range(300) for factor in (1, 2, 5))
@@ -61,30 +61,30 @@ def place_ticks(last: float) -> list[int]:
     return [1, *(step * number for number in range(1, max(2, ceil(last / step)) + 1) if step * number > 1)]
 
 
-def spread(values: Sequence[float], gap: float, span: Span) -> list[float]:
-    """The values moved apart until neighbours are `gap` apart, in the same order, inside the span if they fit.
+def spread_values(values: Sequence[float], gap: float, span: Span) -> list[float]:
+    """Move values apart until neighbours differ by `gap`, in the same order, inside the span if they fit.
 
-    >>> spread([1.0, 1.0, 5.0], 2.0, (0.0, 10.0))
+    >>> spread_values([1.0, 1.0, 5.0], 2.0, (0.0, 10.0))
     [1.0, 3.0, 5.0]
-    >>> spread([9.0, 10.0], 2.0, (0.0, 10.0))
+    >>> spread_values([9.0, 10.0], 2.0, (0.0, 10.0))
     [8.0, 10.0]
     """
     order = sorted(range(len(values)), key=lambda i: values[i])
-    places = [values[i] for i in order]
-    for i in range(1, len(places)):
-        places[i] = max(places[i], places[i - 1] + gap)
+    spread = [values[i] for i in order]
+    for i in range(1, len(spread)):
+        spread[i] = max(spread[i], spread[i - 1] + gap)
     ceiling = span[1]
-    for i in reversed(range(len(places))):
-        places[i] = min(places[i], ceiling)
-        ceiling = places[i] - gap
-    moved = dict(zip(order, places, strict=True))
+    for i in reversed(range(len(spread))):
+        spread[i] = min(spread[i], ceiling)
+        ceiling = spread[i] - gap
+    moved = dict(zip(order, spread, strict=True))
     return [moved[i] for i in range(len(values))]
 
 
-def beside(points: Sequence[tuple[float, float]], texts: Sequence[str]) -> list[tuple[float, float, str]]:
-    """Where to write each text so that it hides least: right of its point, left, above or below."""
+def position_labels(points: Sequence[tuple[float, float]], texts: Sequence[str]) -> list[tuple[float, float, str]]:
+    """Position each label where it hides least: right of its point, left, above or below."""
     taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in points]
-    places = []
+    positions = []
     for (x, y), text in zip(points, texts, strict=True):
         wide = min(170.0, 6.2 * len(text))
         sides = (
@@ -95,10 +95,11 @@ def beside(points: Sequence[tuple[float, float]], texts: Sequence[str]) -> list[
         )
         boxes = [(left, top - 6, left + wide, top + 6) for _, top, _, left in sides]
         hidden = [
-            sum(a < right and left < b and c < low and top < d for a, c, b, d in taken) + (left < 0 or right > WIDTH)
+            sum(a < right and left < b and c < low and top < d for a, c, b, d in taken)
+            + (left < 0 or right > CHART_WIDTH_PX)
             for left, top, right, low in boxes
         ]
         best = hidden.index(min(hidden))
         taken.append(boxes[best])
-        places.append(sides[best][:3])
-    return places
+        positions.append(sides[best][:3])
+    return positions

@@ -1,6 +1,6 @@
 "use strict";
-// Sorts, filters and hands out tables, opens what is behind a number, and shows hints. Texts of the data only ever
-// become text nodes. Without it the page can be read all the same.
+// Sorts, filters and exports tables, opens the queries of a number, and shows tooltips. Texts of the data only ever
+// become text nodes. You can read the page without this script.
 (() => {
   const find = (selector, root = document) => root.querySelector(selector);
   const every = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -31,7 +31,7 @@
     CSV: {
       ending: ".csv",
       write: (table, whole) => {
-        const cell = (text, at) => quoted(text === whole.nothing ? "" : table.numeric[at] ? text : harmless(text));
+        const cell = (text, at) => quoted(text === whole.missing ? "" : table.numeric[at] ? text : harmless(text));
         const head = table.columns.map((name) => quoted(harmless(name)));
         return [head, ...rowsOf(table).map((row) => row.map(cell))].map((row) => row.join(",")).join("\n") + "\n";
       },
@@ -200,7 +200,7 @@
   drill.addEventListener("click", (event) => event.target === drill && drill.close());
 
   // A table in the dialog, of columns and rows of texts
-  const tabled = (place, title, columns, numeric, rows, opened) => {
+  const tabled = (parent, title, columns, numeric, rows, opened) => {
     const table = make("table");
     const head = table.createTHead().insertRow();
     columns.forEach((name, at) => {
@@ -211,8 +211,8 @@
     table.createTBody();
     const wide = make("div", "", "wide");
     wide.append(table);
-    if (title) place.append(make("h3", title));
-    place.append(wide);
+    if (title) parent.append(make("h3", title));
+    parent.append(wide);
     const grid = new Grid(table, null, opened);
     grid.rows = rows.map((texts) => ({ texts, tr: null }));
     grid.whole = true;
@@ -224,13 +224,13 @@
   // The rows of a table per query that have these texts in these columns, which are left out, with the query as asked
   const chosen = (whole, at, wanted) => {
     const table = whole.tables[at];
-    const places = Object.entries(wanted).map(([name, text]) => [table.columns.indexOf(name), text]);
-    const rows = rowsOf(table).filter((row) => places.every(([place, text]) => row[place] === text));
+    const wantedCells = Object.entries(wanted).map(([name, text]) => [table.columns.indexOf(name), text]);
+    const rows = rowsOf(table).filter((row) => wantedCells.every(([index, text]) => row[index] === text));
     const query = table.columns.indexOf("query");
     const known = Object.keys(whole.queries).length > 0 && !("query" in wanted);
-    const said = new Set(places.map(([place]) => place));
+    const leftOut = new Set(wantedCells.map(([index]) => index));
     const asked = (row, what) =>
-      row.flatMap((text, at) => (said.has(at) ? [] : at === query && known ? [text, what] : [text]));
+      row.flatMap((text, at) => (leftOut.has(at) ? [] : at === query && known ? [text, what] : [text]));
     return {
       columns: asked(table.columns, "as asked"),
       numeric: asked(table.numeric, false),
@@ -238,9 +238,9 @@
     };
   };
 
-  const open = (title, said, about) => {
+  const open = (title, status, about) => {
     find("#drill-title").textContent = title;
-    find(".said", drill).textContent = said;
+    find(".status", drill).textContent = status;
     find(".about", drill).textContent = about;
     find(".found", drill).replaceChildren();
     find(".cases-of", drill).replaceChildren();
@@ -254,30 +254,30 @@
     const found = chosen(whole, at, wanted);
     const title = Object.values(wanted).join(", ");
     const { name, file } = whole.tables[at];
-    const place = open(title, "", `${found.rows.length} rows of the table "${name}" (${file}).`);
-    const grid = tabled(place, "", found.columns, found.numeric, found.rows);
+    const parent = open(title, "", `${found.rows.length} rows of the table "${name}" (${file}).`);
+    const grid = tabled(parent, "", found.columns, found.numeric, found.rows);
     const change = found.columns.findIndex((name) => ["change", "difference", "gain"].includes(name));
     if (change >= 0) await grid.sort(change);
   };
 
-  const openMark = async (at) => {
+  const openCell = async (at) => {
     const whole = await data();
-    const mark = whole.marks[at];
-    const place = open(mark.title, mark.said, mark.about);
-    if (!mark.values.length) place.append(make("p", "This number is not made of values by query."));
-    const rows = mark.values.map(([qid, value]) => [qid, whole.queries[qid] ?? "", value]);
+    const cell = whole.facet_cells[at];
+    const parent = open(cell.title, cell.status, cell.about);
+    if (!cell.values.length) parent.append(make("p", "This number is not made of values by query."));
+    const rows = cell.values.map(([qid, value]) => [qid, whole.queries[qid] ?? "", value]);
     const cases = (qid) => {
       const below = find(".cases-of", drill);
       below.replaceChildren(make("h3", `Query ${qid}: ${whole.queries[qid] ?? ""}`));
-      for (const detail of mark.details) {
-        const found = chosen(whole, detail, { ranker: mark.ranker, query: qid });
+      for (const detail of cell.details) {
+        const found = chosen(whole, detail, { ranker: cell.ranker, query: qid });
         if (found.rows.length) tabled(below, whole.tables[detail].name, found.columns, found.numeric, found.rows);
       }
       below.scrollIntoView({ block: "nearest" });
     };
     if (rows.length) {
-      const opened = (grid, row) => mark.details.length && opener(row.tr.cells[0], () => cases(row.texts[0]));
-      tabled(place, "Its queries, worst first", ["query", "as asked", mark.name], [false, false, true], rows, opened);
+      const opened = (grid, row) => cell.details.length && opener(row.tr.cells[0], () => cases(row.texts[0]));
+      tabled(parent, "Its queries, worst first", ["query", "as asked", cell.name], [false, false, true], rows, opened);
     }
   };
 
@@ -327,7 +327,7 @@
     tip.style.top = `${y + 18 + height > innerHeight ? Math.max(4, y - height - 10) : y + 18}px`;
   };
   const point = (event) => {
-    const node = event.target.closest?.("svg path, .term, abbr, .mark a");
+    const node = event.target.closest?.("svg path, .term, abbr, .cell a");
     const text = node && (hints.has(node) || find(":scope > title", node) || node.title) ? hint(node) : "";
     tip.hidden = !text;
     if (!text) return;
@@ -352,10 +352,10 @@
     equip(grid, count, rest?.classList.contains("rest") ? rest : null);
   }
   document.addEventListener("click", (event) => {
-    const mark = event.target.closest?.("[data-mark]");
-    if (mark) {
+    const cell = event.target.closest?.("[data-cell]");
+    if (cell) {
       event.preventDefault();
-      openMark(Number(mark.dataset.mark));
+      openCell(Number(cell.dataset.cell));
       return;
     }
     const drawn = event.target.closest?.("[data-at]");

@@ -1,7 +1,7 @@
-"""Results to one HTML page that needs nothing else: no network, no second file, one small script of ours.
+"""Render results as one HTML page that needs no network and no second file.
 
-All of it can be read without the script, which sorts, filters, opens what is behind a number and hands out tables. Its
-hash stands in the page's policy, so that a browser runs no other, whatever the texts in the page say.
+You can read the page without its script, which sorts, filters and exports tables and opens the queries of a number. The
+page's policy has the hash of the script, so that a browser runs no other script that a text in the page may contain.
 """
 
 from __future__ import annotations
@@ -21,58 +21,58 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from markupsafe import Markup, escape
 
-from shaketable.errors import MissingExtra
-from shaketable.extras import python_strings
-from shaketable.files import written_whole
-from shaketable.report import NOTHING, cell, cells, clean, is_numeric, percent
-from shaketable.report.charts import draw, page_colors
-from shaketable.report.colours import ON_DARK
-from shaketable.report.diff import marked
-from shaketable.report.files import csv_names, safe_name
-from shaketable.report.glossary import TERMS, pattern, term
-from shaketable.report.tables import LATEX
-from shaketable.types import Example, Failure, Figure, Finding, Result
+from shaketable.core.errors import MissingExtra
+from shaketable.core.extras import use_python_strings
+from shaketable.core.results import Example, Failure, Figure, Finding, Result
+from shaketable.files.atomic import atomic_write
+from shaketable.measures.facets import FAIL, PASS, WARN
+from shaketable.report import MISSING_TEXT, clean, format_cell, format_column, format_percent, is_numeric
+from shaketable.report.charts import assign_page_colors, draw_svg
+from shaketable.report.colours import DARK_MODE_COLORS
+from shaketable.report.diff import mark_differences
+from shaketable.report.files import make_csv_names, make_safe_name
+from shaketable.report.glossary import TERMS, build_term_pattern, find_term
+from shaketable.report.tables import LATEX_ESCAPES
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shaketable.report.answer import Answer, Mark
+    from shaketable.report.verdict import FacetCell, Verdict
 
-MOST_BYTES = 2_000_000
-ROWS = (1_000_000, 5_000, 1_000, 200, 60, 15)
-"""How many rows of a table are in the page: the first of these with which it is small enough."""
-OPEN, GLIMPSE = 50, 10
-"""A table with more rows than the first is folded, as tables per query always are. Of a folded one as many rows as the
-second says can be read without the script."""
-MOST_TEXT = 400
-QUERY, RANKER, TEXTS = "query", "ranker", "queries"
-"""Columns of tables per query; and where a provenance has the texts of the queries."""
+MAX_PAGE_BYTES = 2_000_000
+ROW_LIMITS = (1_000_000, 5_000, 1_000, 200, 60, 15)
+"""Rows of a table in the page: the first limit is used with which the page is small enough."""
+MAX_OPEN_ROWS, PREVIEW_ROWS = 50, 10
+"""A table with more than `MAX_OPEN_ROWS` rows is folded, as are tables per query; without the script, a folded table
+has `PREVIEW_ROWS` rows."""
+MAX_CELL_CHARS = 400
+QUERY_COLUMN, RANKER_COLUMN, QUERIES_KEY = "query", "ranker", "queries"
+"""Columns of tables per query, and the key of the texts of queries in a provenance."""
 
 
 @dataclass(frozen=True)
-class _Column:
+class _PageColumn:
     name: str
     style: str
 
 
 @dataclass(frozen=True)
-class _Table:
-    """A table of the page: `number` is its place in the data that the script reads; `rows` are those in the HTML.
+class _PageTable:
+    """A table of the page: `number` is its index in the data that the script reads; `rows` are those in the HTML.
 
-    `detail` is the table per query that the rows of this one rest on, found by the columns `by`, where the headings of
-    columns may name rankers.
+    `detail` is the table per query from which the rows are computed; both have the columns `shared_columns`.
     """
 
     number: int
     name: str
-    columns: list[_Column]
+    columns: list[_PageColumn]
     rows: list[tuple[str, ...]]
     count: int
     folded: bool
     csv: str = ""
     source: str = ""
     detail: str = ""
-    by: tuple[str, ...] = ()
+    shared_columns: tuple[str, ...] = ()
 
     @property
     def hidden(self) -> int:
@@ -83,9 +83,9 @@ class _Table:
 class _Drawing:
     figure: Figure
     svg: Markup
-    rests_on: str = ""
+    sample_note: str = ""
     detail: str = ""
-    by: tuple[str, ...] = ()
+    shared_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,49 +94,57 @@ class _Section:
     numbers: Mapping[str, int]
     """The numbers of its tables by their names."""
     drawings: list[_Drawing]
-    tables: list[_Table]
-    findings: _Table
-    examples: _Table
-    failures: _Table
+    tables: list[_PageTable]
+    findings: _PageTable
+    examples: _PageTable
+    failures: _PageTable
 
 
 @dataclass(frozen=True)
 class _Case:
     """One of the worst findings as the page shows it."""
 
-    blow: Any
+    worst_finding: Any
     before: Markup
     after: Markup
-    moved: str
+    rank_change: str
 
 
 class _Data:
-    """What the script reads: every table as texts, the queries, and what is behind each mark of the scorecard."""
+    """The data of the script: every table as texts, the queries, and the details of each cell of the scorecard."""
 
     def __init__(self, queries: Mapping[str, str]) -> None:
         self.queries = queries
         self.tables: list[dict[str, Any]] = []
         self.columns: list[list[list[str]]] = []
-        self.marks: list[dict[str, Any]] = []
+        self.facet_cells: list[dict[str, Any]] = []
 
-    def add(self, name: str, frame: pd.DataFrame, file: str, most: int = 0) -> int:
-        """Take a table in, its texts cut to `most` characters if that is given; its number."""
+    def add_table(self, name: str, frame: pd.DataFrame, file: str, max_chars: int = 0) -> int:
+        """Add a table, its texts cut to `max_chars` characters if given, and return its number."""
         columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
-        self.columns.append([cells(column, most) for column in columns])
-        self.tables.append({"name": cell(name), "file": file, "numeric": [is_numeric(column) for column in columns]})
-        self.tables[-1]["columns"] = [cell(column) for column in frame.columns]
+        self.columns.append([format_column(column, max_chars) for column in columns])
+        self.tables.append(
+            {"name": format_cell(name), "file": file, "numeric": [is_numeric(column) for column in columns]}
+        )
+        self.tables[-1]["columns"] = [format_cell(column) for column in frame.columns]
         return len(self.tables) - 1
 
-    def packed(self, rows: int) -> str:
-        """All of it as text: JSON, gzip, base64, with so many rows of each table, and queries of each mark, at most."""
+    def pack(self, rows: int) -> str:
+        """Return the data as base64 of gzipped JSON, with at most `rows` rows of a table and queries of a cell."""
         tables = [
             table | {"cells": [column[:rows] for column in columns]}
             for table, columns in zip(self.tables, self.columns, strict=True)
         ]
-        marks = [mark | {"values": mark["values"][:rows]} for mark in self.marks]
-        named = {*islice(self.queries, rows), *(qid for mark in marks for qid, _ in mark["values"])}
+        cells = [cell | {"values": cell["values"][:rows]} for cell in self.facet_cells]
+        named = {*islice(self.queries, rows), *(qid for cell in cells for qid, _ in cell["values"])}
         queries = {qid: text for qid, text in self.queries.items() if qid in named}
-        whole = {"tables": tables, "queries": queries, "marks": marks, "latex": LATEX, "nothing": NOTHING}
+        whole = {
+            "tables": tables,
+            "queries": queries,
+            "facet_cells": cells,
+            "latex": LATEX_ESCAPES,
+            "missing": MISSING_TEXT,
+        }
         text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
         return base64.b64encode(gzip.compress(clean(text).encode(), 9, mtime=0)).decode()
 
@@ -147,69 +155,69 @@ def write_page(
     summary: Mapping[str, str],
     results: Sequence[Result],
     provenance: Mapping[str, object],
-    answer: Answer | None = None,
+    verdict: Verdict | None = None,
 ) -> None:
     """Write the page to a file."""
-    with written_whole(path) as out:
-        out.write(page(title, summary, results, provenance, answer))
+    with atomic_write(path) as out:
+        out.write(render_page(title, summary, results, provenance, verdict))
 
 
-@python_strings()
-def page(
+@use_python_strings()
+def render_page(
     title: str,
     summary: Mapping[str, str],
     results: Sequence[Result],
     provenance: Mapping[str, object],
-    answer: Answer | None = None,
+    verdict: Verdict | None = None,
 ) -> str:
-    """The page; without the libraries that draw, it has everything but the plots and says so.
+    """Render the page; without the plotting libraries it has no plots and says so.
 
-    Of tables that are too long for it, it has the first rows and names the file that has all.
+    Of long tables it has the first rows and names the CSV file with all rows.
     """
-    queries = provenance.get(TEXTS)
-    data = _Data({str(qid): cell(text) for qid, text in queries.items()} if isinstance(queries, Mapping) else {})
-    drawings, no_plots = _drawings(results)
-    sections = _sections(results, drawings, data)
-    asked = [_asked(standing.ranker, mark, sections, data) for standing, mark in _marks(answer)]
-    said: dict[str, Any] = {
+    queries = provenance.get(QUERIES_KEY)
+    data = _Data({str(qid): format_cell(text) for qid, text in queries.items()} if isinstance(queries, Mapping) else {})
+    drawings, no_plots = _draw_figures(results)
+    sections = _build_sections(results, drawings, data)
+    keys = [_add_cell_details(ranker, cell, sections, data) for ranker, cell in _list_facet_cells(verdict)]
+    context: dict[str, Any] = {
         "title": title,
         "summary": summary,
         "sections": sections,
-        "answer": answer,
-        "asked": {key: place for place, key in enumerate(asked)},
-        "behind_marks": [mark["section"] for mark in data.marks],
-        "cases": [_case(blow) for blow in answer.worst] if answer else [],
-        "counts": _counts(answer),
-        "provenance": list(_flat({key: value for key, value in provenance.items() if key != TEXTS})),
+        "verdict": verdict,
+        "cell_numbers": {key: number for number, key in enumerate(keys)},
+        "cell_sections": [cell["section"] for cell in data.facet_cells],
+        "cases": [_build_case(one) for one in verdict.worst_findings] if verdict else [],
+        "counts": _count_statuses(verdict),
+        "provenance": list(_flatten({key: value for key, value in provenance.items() if key != QUERIES_KEY})),
         "no_plots": no_plots,
-        "on_dark": ON_DARK,
+        "on_dark": DARK_MODE_COLORS,
         "terms": TERMS,
-        "style": Markup(_resource("page.css")),
-        "script": Markup(_resource("page.js")),
-        "policy": Markup(policy()),
+        "style": Markup(_read_resource("page.css")),
+        "script": Markup(_read_resource("page.js")),
+        "policy": Markup(build_content_policy()),
     }
-    template = _environment().from_string(_resource("page.html"))
+    template = _build_environment().from_string(_read_resource("page.html"))
     text = ""
-    for rows in ROWS:
-        text = clean(template.render(said, data=data.packed(rows), most=rows))
-        if len(text.encode()) <= MOST_BYTES:
+    for rows in ROW_LIMITS:
+        text = clean(template.render(context, data=data.pack(rows), most=rows))
+        if len(text.encode()) <= MAX_PAGE_BYTES:
             break
     return text
 
 
-def policy() -> str:
-    """What a browser may do with the page: style it, and run the one script that has this hash."""
-    digest = base64.b64encode(hashlib.sha256(_resource("page.js").encode()).digest()).decode()
+def build_content_policy() -> str:
+    """Build the content security policy: inline styles, and the one script with this hash."""
+    digest = base64.b64encode(hashlib.sha256(_read_resource("page.js").encode()).digest()).decode()
     allowed = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     return f"default-src 'none'; base-uri 'none'; form-action 'none'; {allowed}"
 
 
 @cache
-def _resource(name: str) -> str:
+def _read_resource(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text("utf-8")
 
 
-def _environment() -> jinja2.Environment:
+def _build_environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -217,86 +225,87 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["terms"] = _linked
-    environment.filters["heading"] = _heading
+    environment.filters["terms"] = _link_terms
+    environment.filters["heading"] = _annotate_heading
     return environment
 
 
-def _linked(text: str) -> Markup:
-    """A text with a link to the glossary at the first place of each term."""
+def _link_terms(text: str) -> Markup:
+    """Return a text with a link to the glossary at the first occurrence of each term."""
     link = Markup('<a class="term" href="#{anchor}" title="{meaning}">{word}</a>')
-    return _with_terms(text, lambda word: link.format(anchor=term(word).anchor, meaning=term(word).meaning, word=word))
+    return _replace_terms(
+        text, lambda word: link.format(anchor=find_term(word).anchor, meaning=find_term(word).meaning, word=word)
+    )
 
 
-def _heading(text: str) -> Markup:
-    """The heading of a column, whose terms tell what they mean; links would be in the way of sorting."""
+def _annotate_heading(text: str) -> Markup:
+    """Return a heading with a tooltip on each term; links would be in the way of sorting."""
     hint = Markup('<abbr title="{meaning}">{word}</abbr>')
-    return _with_terms(text, lambda word: hint.format(meaning=term(word).meaning, word=word))
+    return _replace_terms(text, lambda word: hint.format(meaning=find_term(word).meaning, word=word))
 
 
-def _with_terms(text: str, made: Callable[[str], Markup]) -> Markup:
+def _replace_terms(text: str, make_markup: Callable[[str], Markup]) -> Markup:
     parts, end = [], 0
     seen = set()
-    for match in pattern().finditer(text):
+    for match in build_term_pattern().finditer(text):
         word = match.group()
-        if term(word) not in seen:
-            seen.add(term(word))
-            parts += [escape(text[end : match.start()]), made(word)]
+        if find_term(word) not in seen:
+            seen.add(find_term(word))
+            parts += [escape(text[end : match.start()]), make_markup(word)]
             end = match.end()
     return Markup("").join([*parts, escape(text[end:])])
 
 
-def _drawings(results: Sequence[Result]) -> tuple[list[list[_Drawing]], str]:
-    """The drawings of each result; none at all, and the reason, where the libraries that draw are missing."""
-    colors = page_colors(results)
+def _draw_figures(results: Sequence[Result]) -> tuple[list[list[_Drawing]], str]:
+    """Draw the figures of each result; without the plotting libraries return none, and the reason."""
+    colors = assign_page_colors(results)
     try:
-        return [[_drawing(result, figure, colors) for figure in result.figures] for result in results], ""
+        return [[_draw_figure(result, figure, colors) for figure in result.figures] for result in results], ""
     except MissingExtra as error:
         return [[] for _ in results], f"This page has no plots: {error}"
 
 
-def _drawing(result: Result, figure: Figure, colors: Mapping[str, str]) -> _Drawing:
+def _draw_figure(result: Result, figure: Figure, colors: Mapping[str, str]) -> _Drawing:
     table = result.tables[figure.table]
     roles = [name for name in dict.fromkeys((figure.x, figure.y, figure.color)) if name in table]
-    detail, by = _detail(figure.table, table[roles], result)
-    # `draw` has rebuilt the SVG from a list of harmless parts: it is the one thing not escaped here
-    svg = Markup(draw(figure, table, colors, by))
-    return _Drawing(figure, svg, _rests_on(table), detail, by)
+    detail, by = _find_detail_table(figure.table, table[roles], result)
+    # `draw_svg` has rebuilt the SVG from a list of harmless parts: it is the one thing not escaped here
+    svg = Markup(draw_svg(figure, table, colors, by))
+    return _Drawing(figure, svg, _describe_sample(table), detail, by)
 
 
-def _rests_on(table: pd.DataFrame) -> str:
-    """How many queries the numbers of a table rest on, in a sentence."""
-    if QUERY in table:
-        return f"It shows {_queries(table[QUERY].nunique())}."
-    counts = table[TEXTS].dropna() if TEXTS in table else ()
+def _describe_sample(table: pd.DataFrame) -> str:
+    """Describe how many queries the numbers of a table rest on."""
+    if QUERY_COLUMN in table:
+        return f"It shows {_format_query_count(table[QUERY_COLUMN].nunique())}."
+    counts = table[QUERIES_KEY].dropna() if QUERIES_KEY in table else ()
     if not len(counts):
         return ""
     least, most = int(min(counts)), int(max(counts))
     return (
-        f"Each number rests on {_queries(least)}." if least == most else f"Numbers rest on {least} to {most} queries."
+        f"Each number rests on {_format_query_count(least)}."
+        if least == most
+        else f"Numbers rest on {least} to {most} queries."
     )
 
 
-def _queries(count: int) -> str:
+def _format_query_count(count: int) -> str:
     return "one query" if count == 1 else f"{count} queries"
 
 
-def _detail(name: str, frame: pd.DataFrame, result: Result) -> tuple[str, tuple[str, ...]]:
-    """The table per query that a table rests on, and the columns that both have; "" if there is none.
-
-    Of several it is the one that shares most columns with it.
-    """
+def _find_detail_table(name: str, frame: pd.DataFrame, result: Result) -> tuple[str, tuple[str, ...]]:
+    """Return the table per query that shares most columns with a table, and these columns; "" if there is none."""
     found = {
-        other: tuple(_shared(frame, rows))
+        other: tuple(_find_shared_columns(frame, rows))
         for other, rows in result.tables.items()
-        if other != name and {QUERY, RANKER} <= set(rows) and QUERY not in frame
+        if other != name and {QUERY_COLUMN, RANKER_COLUMN} <= set(rows) and QUERY_COLUMN not in frame
     }
     best = max(found, key=lambda other: len(found[other]), default="")
     return (best, found[best]) if best and found[best] else ("", ())
 
 
-def _shared(frame: pd.DataFrame, rows: pd.DataFrame) -> Iterator[str]:
-    """The columns of texts that two tables share."""
+def _find_shared_columns(frame: pd.DataFrame, rows: pd.DataFrame) -> Iterator[str]:
+    """Return the columns of texts that two tables share."""
     for column in map(str, frame.columns):
         if (
             column.strip()
@@ -307,39 +316,39 @@ def _shared(frame: pd.DataFrame, rows: pd.DataFrame) -> Iterator[str]:
             yield column
 
 
-def _sections(results: Sequence[Result], drawings: Sequence[list[_Drawing]], data: _Data) -> list[_Section]:
-    names = csv_names(results)
+def _build_sections(results: Sequence[Result], drawings: Sequence[list[_Drawing]], data: _Data) -> list[_Section]:
+    names = make_csv_names(results)
     sections = []
     for position, (result, drawn) in enumerate(zip(results, drawings, strict=True)):
         tables = []
         for name, frame in result.tables.items():
             file = names[position, name]
-            table = _table(
-                name, frame, data.add(name, frame, file), file, bool(result.brief) and name not in result.brief
+            table = _build_table(
+                name, frame, data.add_table(name, frame, file), file, bool(result.brief) and name not in result.brief
             )
-            detail, by = _detail(name, frame, result)
-            tables.append(replace(table, source=result.sources.get(name, ""), detail=detail, by=by))
-        findings = _frame(result.findings, Finding).drop(columns=["task", "facet", "values"], errors="ignore")
-        examples = _frame(result.examples, Example)
-        failures = _frame(result.failures, Failure)
+            detail, by = _find_detail_table(name, frame, result)
+            tables.append(replace(table, source=result.sources.get(name, ""), detail=detail, shared_columns=by))
+        findings = _build_frame(result.findings, Finding).drop(columns=["task", "facet", "values"], errors="ignore")
+        examples = _build_frame(result.examples, Example)
+        failures = _build_frame(result.failures, Failure)
         extra = {"findings": findings, "examples": examples, "failures": failures}
         beside = [
-            _table(
+            _build_table(
                 name,
                 frame,
-                data.add(name, frame, f"{safe_name(result.task)}-{name}.csv", MOST_TEXT),
+                data.add_table(name, frame, f"{make_safe_name(result.task)}-{name}.csv", MAX_CELL_CHARS),
                 folded=name != "failures",
             )
             for name, frame in extra.items()
         ]
-        beside[1] = _compared(beside[1], result.examples)
+        beside[1] = _mark_example_changes(beside[1], result.examples)
         numbers = {table.name: table.number for table in tables}
         sections.append(_Section(result, numbers, drawn, tables, *beside))
     return sections
 
 
-def _frame(things: Sequence[Any], kind: type[Any]) -> pd.DataFrame:
-    """Findings, examples or failures as a table; columns that hold nothing are left out."""
+def _build_frame(things: Sequence[Any], kind: type[Any]) -> pd.DataFrame:
+    """Return findings, examples or failures as a table without empty columns."""
     import pandas as pd
 
     names = [field.name for field in fields(kind)]
@@ -347,101 +356,110 @@ def _frame(things: Sequence[Any], kind: type[Any]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names).dropna(axis="columns", how="all")
 
 
-def _table(name: str, frame: pd.DataFrame, number: int, csv: str = "", folded: bool = False) -> _Table:
-    folded = folded or len(frame) > (GLIMPSE if QUERY in frame else OPEN) or name.endswith("per query")
-    columns = [frame.iloc[: GLIMPSE if folded else OPEN, i] for i in range(frame.shape[1])]
-    texts = [cells(column, MOST_TEXT) for column in columns]
-    heads = [_Column(cell(c.name), _style(c, text)) for c, text in zip(columns, texts, strict=True)]
-    stars = [place for place, head in enumerate(heads) if not head.name.strip()]
-    for right, place in enumerate(reversed(stars)):
-        heads[place] = _Column("*", f"star r{min(right, 2)}")
-    return _Table(number, name, heads, list(zip(*texts, strict=True)), len(frame), folded, csv)
+def _build_table(name: str, frame: pd.DataFrame, number: int, csv: str = "", folded: bool = False) -> _PageTable:
+    folded = (
+        folded or len(frame) > (PREVIEW_ROWS if QUERY_COLUMN in frame else MAX_OPEN_ROWS) or name.endswith("per query")
+    )
+    columns = [frame.iloc[: PREVIEW_ROWS if folded else MAX_OPEN_ROWS, i] for i in range(frame.shape[1])]
+    texts = [format_column(column, MAX_CELL_CHARS) for column in columns]
+    heads = [_PageColumn(format_cell(c.name), _select_style(c, text)) for c, text in zip(columns, texts, strict=True)]
+    stars = [i for i, head in enumerate(heads) if not head.name.strip()]
+    for right, i in enumerate(reversed(stars)):
+        heads[i] = _PageColumn("*", f"star r{min(right, 2)}")
+    return _PageTable(number, name, heads, list(zip(*texts, strict=True)), len(frame), folded, csv)
 
 
-def _compared(table: _Table, examples: Sequence[Example]) -> _Table:
-    """The examples with their texts marked where they differ."""
+def _mark_example_changes(table: _PageTable, examples: Sequence[Example]) -> _PageTable:
+    """Mark the differences between the texts of examples."""
     names = [column.name for column in table.columns]
     rows = []
     for row, example in zip(table.rows, examples, strict=False):
         texts = dict(zip(names, row, strict=True))
-        texts["before"], texts["after"] = marked(example.before, example.after)
+        texts["before"], texts["after"] = mark_differences(example.before, example.after)
         rows.append(tuple(texts.values()))
     return replace(table, rows=rows)
 
 
-def _style(column: pd.Series[Any], texts: Sequence[str]) -> str:
-    """Numbers are set flush right, long texts may break anywhere."""
+def _select_style(column: pd.Series[Any], texts: Sequence[str]) -> str:
+    """Return the CSS class of a column: numbers are right-aligned, long texts may break anywhere."""
     long = max(map(len, texts), default=0) > 40
     return "n" if is_numeric(column) else "t" if long else ""
 
 
-def _marks(answer: Answer | None) -> Iterator[tuple[Any, Mark]]:
-    for standing in answer.standings if answer else ():
-        for facet in answer.facets if answer else ():
-            if facet in standing.marks:
-                yield standing, standing.marks[facet]
+def _list_facet_cells(verdict: Verdict | None) -> Iterator[tuple[str, FacetCell]]:
+    for one in verdict.ranker_verdicts if verdict else ():
+        for facet in verdict.facets if verdict else ():
+            if facet in one.facet_cells:
+                yield one.ranker, one.facet_cells[facet]
 
 
-def _asked(ranker: str, mark: Mark, sections: Sequence[_Section], data: _Data) -> tuple[str, str]:
-    """Take in what is behind a mark, worst query first; what the scorecard calls it by."""
-    finding = mark.finding
-    place = next((i for i, one in enumerate(sections) if any(_same(f, finding) for f in one.result.findings)), 0)
-    tables = sections[place].result.tables if sections else {}
+def _add_cell_details(ranker: str, facet_cell: FacetCell, sections: Sequence[_Section], data: _Data) -> tuple[str, str]:
+    """Add the details of a cell, worst query first, and return its key in the scorecard."""
+    finding = facet_cell.finding
+    position = next(
+        (i for i, one in enumerate(sections) if any(_is_same_finding(f, finding) for f in one.result.findings)), 0
+    )
+    tables = sections[position].result.tables if sections else {}
     sign = 1 if finding.better == "higher" else -1
-    shown = percent if "%" in mark.value else cell
-    data.marks.append(
+    shown = format_percent if "%" in facet_cell.value else format_cell
+    data.facet_cells.append(
         {
-            "title": f"{ranker}: {mark.facet}",
-            "said": f"{mark.word}: {mark.value}" + (f" ({mark.remark})" if mark.remark else ""),
+            "title": f"{ranker}: {facet_cell.facet}",
+            "status": f"{facet_cell.status}: {facet_cell.value}"
+            + (f" ({facet_cell.remark})" if facet_cell.remark else ""),
             "about": f"{finding.name}{f', {finding.where}' if finding.where else ''}, over {finding.n} queries; "
             f"{finding.better} is better.",
             "name": finding.name,
             "ranker": ranker,
             "values": [[q, shown(float(v))] for q, v in sorted(finding.values.items(), key=lambda one: sign * one[1])],
-            "details": [sections[place].numbers[name] for name in tables if {QUERY, RANKER} <= set(tables[name])],
-            "section": place + 1,
+            "details": [
+                sections[position].numbers[name]
+                for name in tables
+                if {QUERY_COLUMN, RANKER_COLUMN} <= set(tables[name])
+            ],
+            "section": position + 1,
         }
     )
-    return ranker, mark.facet
+    return ranker, facet_cell.facet
 
 
-def _same(one: Finding, other: Finding) -> bool:
+def _is_same_finding(one: Finding, other: Finding) -> bool:
     return (one.task, one.ranker, one.name, one.where) == (other.task, other.ranker, other.name, other.where)
 
 
-def _case(blow: Any) -> _Case:
-    example: Example | None = blow.example
+def _build_case(worst_finding: Any) -> _Case:
+    example: Example | None = worst_finding.example
     if example is None:
-        return _Case(blow, Markup(""), Markup(""), "")
-    before, after = marked(example.before, example.after)
-    return _Case(blow, before, after, _moved(example))
+        return _Case(worst_finding, Markup(""), Markup(""), "")
+    before, after = mark_differences(example.before, example.after)
+    return _Case(worst_finding, before, after, _describe_rank_change(example))
 
 
-def _moved(example: Example) -> str:
-    """Which document moved from where to where, in a sentence; "" if that is not known."""
-    old, new = example.place_before, example.place_after
+def _describe_rank_change(example: Example) -> str:
+    """Describe the ranks of a document before and after; "" if they are not known."""
+    old, new = example.rank_before, example.rank_after
     if not example.document or (not old and not new):
         return ""
     if not new:
-        return f"The document {example.document} stood at place {old} and is no longer in the list."
+        return f"The document {example.document} was at rank {old} and is no longer in the list."
     if not old:
-        return f"The document {example.document} was not in the list and stands at place {new}."
+        return f"The document {example.document} was not in the list and is now at rank {new}."
     verb = "rose" if new < old else "fell" if new > old else "stayed"
-    way = f"from place {old} to place {new}" if new != old else f"at place {old}"
+    way = f"from rank {old} to rank {new}" if new != old else f"at rank {old}"
     return f"The document {example.document} {verb} {way}."
 
 
-def _counts(answer: Answer | None) -> dict[str, int]:
-    statuses = [ruling.status for ruling in answer.rulings] if answer else []
-    return {status: statuses.count(status) for status in ("failed", "warned", "held")}
+def _count_statuses(verdict: Verdict | None) -> dict[str, int]:
+    statuses = [result.status for result in verdict.gate_results] if verdict else []
+    return {status: statuses.count(status) for status in (FAIL, WARN, PASS)}
 
 
-def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Nested mappings as lines: {"a": {"b": 1}} is ("a.b", "1")."""
+def _flatten(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Flatten nested mappings: {"a": {"b": 1}} becomes ("a.b", "1")."""
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _flat(item, f"{name}.{key}" if name else str(key))
+            yield from _flatten(item, f"{name}.{key}" if name else str(key))
     elif isinstance(value, list | tuple):
-        yield name, ", ".join(cell(item) for item in value)
+        yield name, ", ".join(format_cell(item) for item in value)
     else:
-        yield name, cell(value)
+        yield name, format_cell(value)

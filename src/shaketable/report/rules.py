@@ -1,4 +1,4 @@
-"""Rules in a file, which read aloud as what they do: "fail if the finding nDCG@10 is below 0.4".
+"""Rules in a file: "fail if the finding nDCG@10 is below 0.4".
 
     baseline = "audits/main"         # the folder of an earlier audit, for rules about what became worse
 
@@ -13,9 +13,9 @@
 
     [[warn_if]]
     facet = "query typos"
-    called = "breaks"                # or ["shaken", "breaks"]
+    status = "fail"                  # or ["warn", "fail"]
 
-A mistake is found when the file is read, and not after an audit.
+A mistake is reported when the file is read, not after an audit.
 """
 
 from __future__ import annotations
@@ -26,39 +26,48 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from shaketable.errors import BadInput, UnknownName, quoted
-from shaketable.measure.facets import FACETS, WORST_FIRST
-from shaketable.report.answer import answer
+from shaketable.core.errors import BadInput, UnknownName, quote_value
+from shaketable.measures.facets import FACETS, FAIL, STATUSES_WORST_FIRST, WARN, Status
 from shaketable.report.files import read_results
-from shaketable.report.gates import Bound, Gate, NoLoss, Seen, Severity, Worded, matches, split_part
+from shaketable.report.gates import (
+    FacetStatus,
+    FailureStatus,
+    Gate,
+    GateInput,
+    NoRegression,
+    Threshold,
+    matches_pattern,
+    split_statistic,
+)
 from shaketable.report.toml import read_toml
+from shaketable.report.verdict import build_verdict
 
-KINDS: Mapping[str, Severity] = {"fail_if": "failed", "warn_if": "warned"}
-KEYS = ("finding", "facet", "ranker", "below", "above", "worse_by", "significant", "baseline", "called")
+RULE_STATUSES: Mapping[str, FailureStatus] = {"fail_if": FAIL, "warn_if": WARN}
+RULE_KEYS = ("finding", "facet", "ranker", "below", "above", "worse_by", "significant", "baseline", "status")
 
 
 def read_rules(path: Path) -> list[Gate]:
-    """The gates of a file."""
+    """Read the gates of a file."""
     tables = read_toml(path)
-    if strange := tables.keys() - {*KINDS, "baseline"}:
-        raise BadInput(str(UnknownName("part of a file of rules", min(strange), {*KINDS, "baseline"})), path)
-    earlier = _text(path, "baseline", tables.get("baseline", ""))
+    if strange := tables.keys() - {*RULE_STATUSES, "baseline"}:
+        raise BadInput(str(UnknownName("part of a file of rules", min(strange), {*RULE_STATUSES, "baseline"})), path)
+    earlier = _require_text(path, "baseline", tables.get("baseline", ""))
     gates: list[Gate] = []
-    for kind, broken in KINDS.items():
+    for kind, status in RULE_STATUSES.items():
         rules = tables.get(kind, [])
         if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
             raise BadInput(f"{kind} should be written [[{kind}]], with two brackets, before each rule", path)
-        gates += [_gate(f"{path}: rule {place} of [[{kind}]]", rule, broken, earlier) for place, rule in
+        gates += [_build_gate(f"{path}: rule {number} of [[{kind}]]", rule, status, earlier) for number, rule in
                   enumerate(rules, 1)]  # fmt: skip
     if not gates:
         raise BadInput("has no rules: write [[fail_if]] or [[warn_if]] before each", path)
     return gates
 
 
-def gates_of(rules: Iterable[str | Path | Gate]) -> list[Gate]:
-    """The gates of texts such as "nDCG@10>=0.4", of files (a text that ends in .toml is one), and gates themselves.
+def parse_gates(rules: Iterable[str | Path | Gate]) -> list[Gate]:
+    """Parse texts such as "nDCG@10>=0.4", files (texts that end in .toml, or paths), and gates into gates.
 
-    >>> gates_of(["nDCG@10>=0.4"])[0].sign
+    >>> parse_gates(["nDCG@10>=0.4"])[0].comparator
     '>='
     """
     gates: list[Gate] = []
@@ -66,103 +75,105 @@ def gates_of(rules: Iterable[str | Path | Gate]) -> list[Gate]:
         if isinstance(rule, Path) or (isinstance(rule, str) and rule.endswith(".toml")):
             gates += read_rules(Path(rule))
         else:
-            gates.append(Bound.parse(rule) if isinstance(rule, str) else rule)
+            gates.append(Threshold.parse(rule) if isinstance(rule, str) else rule)
     return gates
 
 
 def check_rankers(gates: Iterable[Gate], names: Iterable[str]) -> None:
-    """Refuse a rule about a ranker that there is not, before anything is measured."""
+    """Refuse a rule that names an unknown ranker, before anything is measured."""
     known = list(names)
     for gate in gates:
-        if gate.ranker and not any(matches(gate.ranker, name) for name in known):
+        if gate.ranker and not any(matches_pattern(gate.ranker, name) for name in known):
             raise UnknownName("ranker", gate.ranker, known)
 
 
-def seen(folder: str | Path) -> Seen:
-    """What gates look at in the audit of a folder."""
+def read_gate_input(folder: str | Path) -> GateInput:
+    """Read the input of gates from the folder of an audit."""
     results, provenance = read_results(Path(folder))
-    return Seen.of(results, answer(results, provenance).standings, provenance)
+    return GateInput.from_results(results, build_verdict(results, provenance).ranker_verdicts, provenance)
 
 
-def _gate(where: str, rule: Mapping[str, Any], broken: Severity, earlier: str) -> Gate:
-    if strange := rule.keys() - set(KEYS):
-        raise BadInput(f"{where}: {UnknownName('key of a rule', min(strange), KEYS)}")
+def _build_gate(where: str, rule: Mapping[str, Any], failure_status: FailureStatus, baseline_folder: str) -> Gate:
+    if strange := rule.keys() - set(RULE_KEYS):
+        raise BadInput(f"{where}: {UnknownName('key of a rule', min(strange), RULE_KEYS)}")
     if ("finding" in rule) == ("facet" in rule):
         raise BadInput(f"{where} should be about a finding or about a facet, and about one of them")
-    ranker = _text(where, "ranker", rule.get("ranker", ""))
+    ranker = _require_text(where, "ranker", rule.get("ranker", ""))
     if "facet" in rule:
-        _only(where, rule, "facet", "ranker", "called")
-        facet = _text(where, "facet", rule["facet"])
+        _refuse_other_keys(where, rule, "facet", "ranker", "status")
+        facet = _require_text(where, "facet", rule["facet"])
         known = [one.name for one in FACETS]
-        if not any(matches(facet, name) for name in known):
+        if not any(matches_pattern(facet, name) for name in known):
             raise BadInput(f"{where}: {UnknownName('facet', facet, known)}")
-        return Worded(facet, _words(where, rule.get("called")), ranker, broken)
-    name, part = split_part(_text(where, "finding", rule["finding"]))
+        return FacetStatus(facet, _parse_statuses(where, rule.get("status")), ranker, failure_status)
+    name, part = split_statistic(_require_text(where, "finding", rule["finding"]))
     asked = [key for key in ("below", "above", "worse_by") if key in rule]
     if len(asked) != 1:
         raise BadInput(f"{where} should say one of below, above and worse_by")
     if asked == ["worse_by"]:
-        return _no_loss(where, rule, broken, earlier, ranker)
-    _only(where, rule, "finding", "ranker", *asked)
-    bound = _number(where, asked[0], rule[asked[0]])
-    return Bound(name, ">=" if asked == ["below"] else "<=", bound, part, ranker, broken)
+        return _build_no_regression(where, rule, failure_status, baseline_folder, ranker)
+    _refuse_other_keys(where, rule, "finding", "ranker", *asked)
+    bound = _require_number(where, asked[0], rule[asked[0]])
+    return Threshold(name, ">=" if asked == ["below"] else "<=", bound, part, ranker, failure_status)
 
 
-def _no_loss(where: str, rule: Mapping[str, Any], broken: Severity, earlier: str, ranker: str) -> NoLoss:
-    _only(where, rule, "finding", "ranker", "worse_by", "significant", "baseline")
-    name = _text(where, "finding", rule["finding"])
-    if split_part(name)[1]:
-        raise BadInput(f"{where}: a loss is of a value; write finding = {quoted(split_part(name)[0])}")
-    folder = _text(where, "baseline", rule.get("baseline", earlier))
+def _build_no_regression(
+    where: str, rule: Mapping[str, Any], failure_status: FailureStatus, baseline_folder: str, ranker: str
+) -> NoRegression:
+    _refuse_other_keys(where, rule, "finding", "ranker", "worse_by", "significant", "baseline")
+    name = _require_text(where, "finding", rule["finding"])
+    if split_statistic(name)[1]:
+        raise BadInput(f"{where}: a loss is of a value; write finding = {quote_value(split_statistic(name)[0])}")
+    folder = _require_text(where, "baseline", rule.get("baseline", baseline_folder))
     if not folder:
         raise BadInput(f'{where} needs the folder of an earlier audit: baseline = "FOLDER"')
     significant = rule.get("significant", False)
     if not isinstance(significant, bool):
-        raise BadInput(f"{where}: significant should be true or false, not {quoted(significant)}")
-    base = seen(folder)
-    base.named(name, "*")  # a name that the earlier audit does not have would only be noticed after this one
-    by, relative = _size(where, rule["worse_by"])
-    return NoLoss(name, base, by, relative, significant, ranker, folder, broken)
+        raise BadInput(f"{where}: significant should be true or false, not {quote_value(significant)}")
+    base = read_gate_input(folder)
+    base.select_findings(name, "*")  # a name that the earlier audit does not have would only be noticed after this one
+    by, relative = _parse_loss(where, rule["worse_by"])
+    return NoRegression(name, base, by, relative, significant, ranker, folder, failure_status)
 
 
-def _only(where: str, rule: Mapping[str, Any], *keys: str) -> None:
+def _refuse_other_keys(where: str, rule: Mapping[str, Any], *keys: str) -> None:
     if strange := rule.keys() - set(keys):
         raise BadInput(f"{where}: {min(strange)} does not go with {keys[0]} and {keys[-1]}")
 
 
-def _words(where: str, value: Any) -> tuple[str, ...]:
+def _parse_statuses(where: str, value: Any) -> tuple[Status, ...]:
     words = [value] if isinstance(value, str) else value
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
-        raise BadInput(f'{where} should say what the facet must not be called: called = "breaks"')
+        raise BadInput(f'{where} should name the status that the facet must not have: status = "fail"')
     for word in words:
-        if word not in WORST_FIRST:
-            raise BadInput(f"{where}: {UnknownName('word of a facet', word, WORST_FIRST)}")
+        if word not in STATUSES_WORST_FIRST:
+            raise BadInput(f"{where}: {UnknownName('status of a facet', word, STATUSES_WORST_FIRST)}")
     return tuple(words)
 
 
-def _size(where: str, value: Any) -> tuple[float, bool]:
-    """How large a loss is, and whether it is a share of what was there.
+def _parse_loss(where: str, value: Any) -> tuple[float, bool]:
+    """Return the size of a loss, and True if it is a share of the old value.
 
-    >>> _size("", "5 %"), _size("", 0.02)
+    >>> _parse_loss("", "5 %"), _parse_loss("", 0.02)
     ((0.05, True), (0.02, False))
     """
     share = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", value.strip()) if isinstance(value, str) else None
     if share:
         return float(share[1]) / 100, True
-    size = _number(where, "worse_by", value)
+    size = _require_number(where, "worse_by", value)
     if size < 0:
         raise BadInput(f"{where}: worse_by should be 0 or more, not {size:g}")
     return size, False
 
 
-def _number(where: str, key: str, value: Any) -> float:
+def _require_number(where: str, key: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         example = ', or a share such as "5 %"' if key == "worse_by" else ""
-        raise BadInput(f"{where}: {key} should be a number{example}, not {quoted(value)}")
+        raise BadInput(f"{where}: {key} should be a number{example}, not {quote_value(value)}")
     return float(value)
 
 
-def _text(where: str | Path, key: str, value: Any) -> str:
+def _require_text(where: str | Path, key: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise BadInput(f"{where}: {key} should be a text, not {quoted(value)}")
+        raise BadInput(f"{where}: {key} should be a text, not {quote_value(value)}")
     return value

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from shaketable.report import cell, cells, is_numeric
+from shaketable.report import format_cell, format_column, is_numeric
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LATEX: Mapping[str, str] = {
+LATEX_ESCAPES: Mapping[str, str] = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
     "%": r"\%",
@@ -23,38 +23,38 @@ LATEX: Mapping[str, str] = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
 }
-"""What LaTeX would take for commands."""
+"""Characters that LaTeX would interpret."""
 
 
-def markdown(frame: pd.DataFrame) -> str:
-    """A table as GitHub shows it.
+def to_markdown(frame: pd.DataFrame) -> str:
+    """Render a table in GitHub's Markdown.
 
     >>> import pandas as pd
-    >>> print(markdown(pd.DataFrame({"ranker": ["a|b"], "nDCG@10": [0.5]})))
+    >>> print(to_markdown(pd.DataFrame({"ranker": ["a|b"], "nDCG@10": [0.5]})))
     | ranker | nDCG@10 |
     |:--|--:|
     | a\\|b | 0.5000 |
     """
-    names, rows = _texts(frame, escaped_markdown)
-    rule = [("--:" if numeric else ":--") for numeric in _numeric(frame)]
+    names, rows = _format_texts(frame, escape_markdown)
+    rule = [("--:" if numeric else ":--") for numeric in _find_numeric(frame)]
     lines = [f"| {' | '.join(names)} |", f"|{'|'.join(rule)}|", *(f"| {' | '.join(row)} |" for row in rows)]
     return "\n".join(lines)
 
 
-def escaped_markdown(text: str) -> str:
-    """A text that Markdown shows as it is.
+def escape_markdown(text: str) -> str:
+    """Escape a text for Markdown.
 
-    >>> print(escaped_markdown("a_b <c>"))
+    >>> print(escape_markdown("a_b <c>"))
     a\\_b \\<c\\>
     """
     return re.sub(r"([|\\`*_<>\[\]])", r"\\\1", text)
 
 
-def latex(frame: pd.DataFrame) -> str:
-    """A table for the package booktabs.
+def to_latex(frame: pd.DataFrame) -> str:
+    """Render a table for the LaTeX package booktabs.
 
     >>> import pandas as pd
-    >>> print(latex(pd.DataFrame({"ranker": ["a_b"], "p": [0.5]})))
+    >>> print(to_latex(pd.DataFrame({"ranker": ["a_b"], "p": [0.5]})))
     \\begin{tabular}{lr}
     \\toprule
     ranker & p \\\\
@@ -63,25 +63,27 @@ def latex(frame: pd.DataFrame) -> str:
     \\bottomrule
     \\end{tabular}
     """
-    names, rows = _texts(frame, lambda text: re.sub(r"[\\&%$#_{}~^]", lambda sign: LATEX[sign.group()], text))
-    columns = "".join("r" if numeric else "l" for numeric in _numeric(frame))
+    names, rows = _format_texts(
+        frame, lambda text: re.sub(r"[\\&%$#_{}~^]", lambda sign: LATEX_ESCAPES[sign.group()], text)
+    )
+    columns = "".join("r" if numeric else "l" for numeric in _find_numeric(frame))
     ended = [f"{' & '.join(row)} \\\\" for row in rows]
     parts = [f"\\begin{{tabular}}{{{columns}}}", r"\toprule", f"{' & '.join(names)} \\\\", r"\midrule", *ended]
     return "\n".join([*parts, r"\bottomrule", r"\end{tabular}"])
 
 
-FORMS: Mapping[str, tuple[str, Callable[[pd.DataFrame], str]]] = {
-    "markdown": (".md", markdown),
-    "latex": (".tex", latex),
+TABLE_FORMATS: Mapping[str, tuple[str, Callable[[pd.DataFrame], str]]] = {
+    "markdown": (".md", to_markdown),
+    "latex": (".tex", to_latex),
 }
-"""Form -> the ending of its files, and who writes it."""
+"""Format -> the suffix of its files, and its writer."""
 
 
-def _texts(frame: pd.DataFrame, escape: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
-    names = [escape(cell(name)) for name in frame.columns]
-    columns = [[escape(text) for text in cells(frame.iloc[:, i])] for i in range(frame.shape[1])]
+def _format_texts(frame: pd.DataFrame, escape: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
+    names = [escape(format_cell(name)) for name in frame.columns]
+    columns = [[escape(text) for text in format_column(frame.iloc[:, i])] for i in range(frame.shape[1])]
     return names, [list(row) for row in zip(*columns, strict=True)]
 
 
-def _numeric(frame: pd.DataFrame) -> list[bool]:
+def _find_numeric(frame: pd.DataFrame) -> list[bool]:
     return [is_numeric(frame.iloc[:, i]) for i in range(frame.shape[1])]

@@ -12,21 +12,21 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shaketable.report import cell, cells, is_numeric
+from shaketable.report import format_cell, format_column, is_numeric
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shaketable.types import Result
+    from shaketable.core.results import Result
 
-MOST_ROWS = 40
-MOST_WIDTH = 36
+MAX_ROWS = 40
+MAX_COLUMN_WIDTH = 36
 """Columns of the screen that one column of the table may take; longer texts end in an ellipsis."""
-GAP = 3
+COLUMN_GAP = 3
 
 
 @dataclass(frozen=True)
-class _Column:
+class _TerminalColumn:
     title: Text
     cells: tuple[Text, ...]
     numeric: bool
@@ -35,73 +35,75 @@ class _Column:
     def width(self) -> int:
         """As wide as the widest cell; the title may fold between its words."""
         words = max((cell_len(word) for word in self.title.plain.split()), default=1)
-        return min(MOST_WIDTH, max([words, *(text.cell_len for text in self.cells)]))
+        return min(MAX_COLUMN_WIDTH, max([words, *(text.cell_len for text in self.cells)]))
 
 
 def show_result(console: Console, result: Result) -> None:
     """Print what a task found: the tables it names as brief, or its first and all short ones."""
-    console.rule(Text(cell(result.question), style="bold"), align="left", style="dim")
+    console.rule(Text(format_cell(result.question), style="bold"), align="left", style="dim")
     shown = [
         (name, frame)
         for position, (name, frame) in enumerate(result.tables.items())
-        if (name in result.brief if result.brief else position == 0 or len(frame) <= MOST_ROWS)
+        if (name in result.brief if result.brief else position == 0 or len(frame) <= MAX_ROWS)
     ]
     for name, frame in shown:
         show_table(console, name, frame)
     for note in result.notes:
-        console.print(Text(cell(note), style="dim"))
+        console.print(Text(format_cell(note), style="dim"))
     if result.failures:
         first = result.failures[0]
         many = f"{len(result.failures)} queries failed, for example {first.ranker} on {first.query!r}: {first.reason}"
-        console.print(Text(cell(many), style="red"))
+        console.print(Text(format_cell(many), style="red"))
     console.print()
 
 
 def show_table(console: Console, title: str, frame: pd.DataFrame, notes: Sequence[str] = ()) -> None:
     """Print a frame as one table, or as several under each other where it is wider than the screen."""
-    columns = [_column(frame.iloc[:MOST_ROWS, i]) for i in range(frame.shape[1])]
-    console.print(Text(cell(title), style="bold"))
+    columns = [_build_column(frame.iloc[:MAX_ROWS, i]) for i in range(frame.shape[1])]
+    console.print(Text(format_cell(title), style="bold"))
     if frame.empty:
         console.print(Text("  (no rows)", style="dim"))
     else:
-        for i, part in enumerate(_parts(columns, console.width)):
+        for i, part in enumerate(_split_columns(columns, console.width)):
             if i:
                 console.print()
-            console.print(_table(part, console.width))
-    if len(frame) > MOST_ROWS:
-        console.print(Text(f"… and {len(frame) - MOST_ROWS} more rows, which are in the files", style="dim"))
+            console.print(_build_table(part, console.width))
+    if len(frame) > MAX_ROWS:
+        console.print(Text(f"… and {len(frame) - MAX_ROWS} more rows, which are in the files", style="dim"))
     for note in notes:
-        console.print(Text(cell(note), style="dim"))
+        console.print(Text(format_cell(note), style="dim"))
     console.print()
 
 
-def _column(values: pd.Series[Any]) -> _Column:
-    return _Column(Text(cell(values.name)), tuple(map(Text, cells(values))), is_numeric(values))
+def _build_column(values: pd.Series[Any]) -> _TerminalColumn:
+    return _TerminalColumn(Text(format_cell(values.name)), tuple(map(Text, format_column(values))), is_numeric(values))
 
 
-def _parts(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
+def _split_columns(columns: Sequence[_TerminalColumn], width: int) -> Iterator[list[_TerminalColumn]]:
     """Cut the columns into groups that fit; each group starts with the columns that name its rows."""
     names = 0
-    while names < len(columns) - 1 and not columns[names].numeric and _width(columns[: names + 1]) <= 0.62 * width:
+    while (
+        names < len(columns) - 1 and not columns[names].numeric and _compute_width(columns[: names + 1]) <= 0.62 * width
+    ):
         names += 1
     keys = list(columns[:names])
     part = list(keys)
     for column in columns[names:]:
-        if len(part) > len(keys) and _width([*part, column]) > width:
+        if len(part) > len(keys) and _compute_width([*part, column]) > width:
             yield part
             part = list(keys)
         part.append(column)
     yield part
 
 
-def _width(columns: Sequence[_Column]) -> int:
-    return sum(column.width for column in columns) + GAP * (len(columns) - 1)
+def _compute_width(columns: Sequence[_TerminalColumn]) -> int:
+    return sum(column.width for column in columns) + COLUMN_GAP * (len(columns) - 1)
 
 
-def _table(columns: Sequence[_Column], width: int) -> Table:
+def _build_table(columns: Sequence[_TerminalColumn], width: int) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
-    room = max(8, (width - GAP * (len(columns) - 1)) // len(columns))
-    fits = _width(columns) <= width
+    room = max(8, (width - COLUMN_GAP * (len(columns) - 1)) // len(columns))
+    fits = _compute_width(columns) <= width
     for column in columns:
         table.add_column(
             column.title,
@@ -110,11 +112,13 @@ def _table(columns: Sequence[_Column], width: int) -> Table:
             width=column.width if fits else min(column.width, room),
         )
     for row in zip(*(column.cells for column in columns), strict=True):
-        table.add_row(*(_cut(text, column.width if fits else room) for text, column in zip(row, columns, strict=True)))
+        table.add_row(
+            *(_truncate(text, column.width if fits else room) for text, column in zip(row, columns, strict=True))
+        )
     return table
 
 
-def _cut(text: Text, width: int) -> Text:
+def _truncate(text: Text, width: int) -> Text:
     text = text.copy()
     text.truncate(width, overflow="ellipsis")
     return text

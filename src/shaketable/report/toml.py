@@ -8,29 +8,29 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shaketable.errors import BadInput
-from shaketable.files import open_binary
+from shaketable.core.errors import BadInput
+from shaketable.files.reading import open_binary
 
-LARGEST = 1_000_000
-"""Bytes; nobody writes more by hand."""
+MAX_BYTES = 1_000_000
+"""Larger than any file written by hand."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a file."""
     with open_binary(path) as raw:
-        text = raw.read(LARGEST + 1)
-    if len(text) > LARGEST:
-        raise BadInput(f"has more than {LARGEST:,} bytes, which is too much for a file of settings", path)
+        text = raw.read(MAX_BYTES + 1)
+    if len(text) > MAX_BYTES:
+        raise BadInput(f"has more than {MAX_BYTES:,} bytes, which is too much for a file of settings", path)
     try:
         return tomllib.loads(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # both of tomllib and of the decoder
         raise BadInput(f"is not a TOML file ({error})", path) from error
 
 
-def toml_text(values: Mapping[str, Any]) -> str:
+def to_toml(values: Mapping[str, Any]) -> str:
     """Lines of keys and values: texts, numbers, truth values, and lists of these. What is None has no line.
 
-    >>> print(toml_text({"ranker": ["bm25", "mine=./my.py:score"], "depth": 100, "keep-going": False, "limit": None}))
+    >>> print(to_toml({"ranker": ["bm25", "mine=./my.py:score"], "depth": 100, "keep-going": False, "limit": None}))
     ranker = [
       "bm25",
       "mine=./my.py:score",
@@ -38,15 +38,15 @@ def toml_text(values: Mapping[str, Any]) -> str:
     depth = 100
     keep-going = false
     """
-    return "\n".join(f"{key} = {_value(value)}" for key, value in values.items() if value is not None)
+    return "\n".join(f"{key} = {_format_value(value)}" for key, value in values.items() if value is not None)
 
 
-def _value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return f"[\n{''.join(f'  {_value(one)},{chr(10)}' for one in value)}]" if value else "[]"
+        return f"[\n{''.join(f'  {_format_value(one)},{chr(10)}' for one in value)}]" if value else "[]"
     # a JSON string is a TOML string, but for the one control character that JSON leaves as it is
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,227 +1,472 @@
-"""The answer of an audit on a screen: at most 25 lines, whatever was measured."""
+"""The verdict of an audit: the status of each ranker in each facet, the worst findings, and advice.
+
+Numbers that tasks marked with a facet get a status by the table of `shaketable.measures.facets`; this module knows no
+task. Effectiveness comes first: a ranker without an order of its own, or with a bad one, never passes a facet, because
+it has nothing to lose.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import isfinite, isnan
+from typing import Any
 
-from rich.cells import cell_len
-from rich.console import Console
-from rich.text import Text
+from shaketable.core.results import Example, Finding, Result
+from shaketable.measures.facets import (
+    EFFECTIVENESS,
+    FACETS,
+    FAIL,
+    GAIN_OVER_FIRST_STAGE,
+    INCONCLUSIVE,
+    OWN_ORDER_SHARE,
+    PASS,
+    PERTURBATION_DESCRIPTIONS,
+    SIGNIFICANCE_LEVEL,
+    STATUSES_WORST_FIRST,
+    WARN,
+    Status,
+    classify_finding,
+    get_facet,
+)
+from shaketable.measures.significance import MIN_QUERIES
+from shaketable.report import format_cell, format_number
+from shaketable.report.gates import GateResult, has_passed
 
-from shaketable.measure.facets import BREAKS, SHAKEN, STEADY, UNCLEAR, facet_of
-from shaketable.measure.significance import FEWEST_QUERIES
-from shaketable.report import NOTHING, cell
-from shaketable.report.answer import DEFAULT_GATE, FIRST_STAGE, Answer, Blow, Mark, Standing
-from shaketable.report.gates import Ruling
-
-MOST_LINES = 24
-"""One more says where the report is."""
-STYLES = {STEADY: "green", SHAKEN: "yellow", BREAKS: "bold red", UNCLEAR: "dim"}
-STATUS_STYLES = {"failed": "bold red", "warned": "yellow", "held": "green"}
-CELL = 12
-"""Columns of a mark: "-13% unclear" above "[-17.5, -9.3]" without its decimals."""
-NAME = 16
-MOST_RULES = 4
-WIDE = 100
-"""Columns of a screen from which on the answer keeps to `MOST_LINES`."""
-Line = Text
-
-
-def show_answer(console: Console, answer: Answer) -> None:
-    """Print the answer: gates, a row for each ranker, the worst findings, and what to know before believing them."""
-    for line in lines(answer, console.width):
-        console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
-
-
-LAYOUTS = ((2, 3, 1, 5), (2, 2, 1, 5), (2, 2, 0, 4), (2, 2, 0, 2), (1, 2, 1, 4), (1, 2, 0, 2), (1, 1, 0, 1))
-"""Lines for a ranker, for a finding, between parts, and for what to know: intervals give way before examples."""
-
-
-def lines(answer: Answer, width: int) -> list[Line]:
-    """The answer in lines, as full as there is room for; rankers are left out last of all."""
-    facets, untold = _columns(answer)
-    head = [*_band(answer, width), *_gates(answer.rulings, width)]
-    most = MOST_LINES if width >= WIDE else MOST_LINES * 2
-    for rows, each, gap, known in LAYOUTS:
-        worst = [line for i, blow in enumerate(answer.worst) for line in _blow(i + 1, blow, width, each)]
-        tail = _cautions(answer, facets, untold, width, known)
-        whole = [*head, *_card(answer.standings, facets, width, rows, gap), *worst, *tail]
-        if len(whole) <= most:
-            return whole
-    for count in range(len(answer.standings) - 1, 0, -1):
-        more = Text(f"… and {len(answer.standings) - count} more rankers, in the report", style="dim")
-        whole = [*head, *_card(answer.standings[:count], facets, width, 1, 0), more, *worst, *tail]
-        if len(whole) <= most:
-            break
-    return whole
+UNDER_TEST, FIRST_STAGE = "under test", "first stage"
+HAS_OWN_ORDER, NOT_BELOW_FIRST_STAGE, NO_FACET_FAILS = (
+    "ranks by itself",
+    "is not below the first stage",
+    "no facet fails",
+)
+DEFAULT_GATE_RULES = (HAS_OWN_ORDER, NOT_BELOW_FIRST_STAGE, NO_FACET_FAILS)
+"""The rules of the default gate; each applies to every ranker under test."""
+MIN_OWN_ORDER_PERCENT = 5.0
+"""The share of lists, in per cent, below which an order of its own is an accident."""
+BASELINE_REMARK = "the others are compared with it"
+LOW_EFFECTIVENESS_REMARK, NO_OWN_ORDER_REMARK = "it has little to lose", "the order is not its own"
+MAX_WORST_FINDINGS = 3
+MAX_QUERY_CHARS = 60
+"""Characters of a query that a sentence shows."""
 
 
-def _columns(answer: Answer) -> tuple[list[str], list[str]]:
-    """The facets that have a column, and those of which no ranker has anything but too few queries."""
-    told: list[str] = []
-    untold: list[str] = []
-    for facet in answer.facets:
-        marks = [one.marks[facet] for one in answer.standings if facet in one.marks]
-        few = all(mark.word == UNCLEAR and mark.finding.n < FEWEST_QUERIES for mark in marks)
-        (untold if few else told).append(facet)
-    return (told, untold) if told else (untold, told)
+@dataclass(frozen=True)
+class FacetCell:
+    """One cell of the scorecard: a ranker and a facet."""
+
+    facet: str
+    status: Status
+    value: str
+    """The formatted number: "-13.3 % [-17.5, -9.3]"."""
+    finding: Finding
+    """The number of the cell, with values by query if there are any."""
+    remark: str = ""
 
 
-def _band(answer: Answer, width: int) -> list[Line]:
-    word = {True: "PASSED", False: "FAILED", None: ""}[answer.passed]
-    style = "bold green" if answer.passed else "bold red"
-    band = _wrapped(f"{word}: {answer.headline}" if word else answer.headline, width, 2)
-    band[0].stylize(style, 0, len(word))
-    return band
+@dataclass(frozen=True)
+class RankerVerdict:
+    """The verdict on one ranker: a plain sentence, and a cell for each tested facet."""
+
+    ranker: str
+    role: str
+    """`UNDER_TEST` or `FIRST_STAGE`."""
+    sentence: str
+    facet_cells: Mapping[str, FacetCell]
 
 
-def _gates(rulings: Sequence[Ruling], width: int) -> Iterator[Line]:
-    """A line for each of the user's rules, and two for the default gate: who failed, and who is warned."""
-    shown: list[tuple[str, str, int]] = [
-        (one.status, f"{one.rule}: {one.said}", 1) for one in rulings if one.rule not in DEFAULT_GATE
-    ]
-    shown.sort(key=lambda entry: list(STATUS_STYLES).index(entry[0]))
-    if (more := len(shown) - MOST_RULES) > 0:
-        shown = [*shown[:MOST_RULES], ("held", f"and {more} more, in the report", 1)]
-    failed = {one.ranker for one in rulings if _default(one, "failed")}
-    for status, most in (("failed", 2), ("warned", 1)):
-        by_ranker = {one.ranker: one.said for one in reversed(rulings) if _default(one, status)}
-        by_ranker = {name: said for name, said in by_ranker.items() if status == "failed" or name not in failed}
-        if by_ranker:
-            shown.append((status, " ".join(reversed(by_ranker.values())), most))
-    for status, said, most in shown:
-        found = _wrapped(f"{status}: {said}", width, most)
-        found[0].stylize(STATUS_STYLES[status], 0, len(status))
-        yield from found
+@dataclass(frozen=True)
+class WorstFinding:
+    """One of the worst findings, with an example if there is one, and advice."""
+
+    sentence: str
+    facet_cell: FacetCell
+    ranker: str
+    example: Example | None
+    advice: str
 
 
-def _default(one: Ruling, status: str) -> bool:
-    return one.rule in DEFAULT_GATE and one.status == status
+@dataclass(frozen=True)
+class Verdict:
+    """The conclusions of an audit."""
+
+    headline: str
+    passed: bool | None
+    """True if no gate fails, None if there are no gates."""
+    facets: tuple[str, ...]
+    """The columns of the scorecard, in order: the facets that were tested."""
+    ranker_verdicts: tuple[RankerVerdict, ...]
+    """The rankers under test, then the first stage."""
+    worst_findings: tuple[WorstFinding, ...]
+    worst_slice: str = ""
+    gate_results: tuple[GateResult, ...] = ()
+    cautions: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values; the values by query of findings, which the results have, are left out."""
+        plain = asdict(self)
+        cells = [cell for one in plain["ranker_verdicts"] for cell in one["facet_cells"].values()]
+        for cell in [*cells, *(one["facet_cell"] for one in plain["worst_findings"])]:
+            del cell["finding"]["values"]
+        return plain
 
 
-def _card(standings: Sequence[Standing], facets: Sequence[str], width: int, rows: int, gap: int) -> list[Line]:
-    """The scorecard: the facets in as many blocks as it takes, and in each a row, or two with intervals, a ranker."""
-    names = min(NAME, max((cell_len(_name(one)) for one in standings), default=0))
-    widths = {facet: max(CELL, cell_len(facet)) for facet in facets}
-    if folded := sum(widths.values()) + len(widths) > width - names:
-        widths = {facet: max(CELL, *map(cell_len, facet.split())) for facet in facets}
-    found: list[Line] = []
-    for block in _blocks(facets, widths, width - names):
-        found += [Text("")] * gap
-        titles = [facet.split() if folded else [facet] for facet in block]
-        for words in zip_longest(*titles, fillvalue=""):
-            found.append(_row(Text(""), [Text(w, style="bold") for w in words], block, names, widths))
-        for one in standings:
-            marks = [one.marks.get(facet) for facet in block]
-            found.append(_row(Text(_name(one)), [_told(mark) for mark in marks], block, names, widths))
-            if rows > 1:
-                found.append(_row(Text(""), [_interval(mark) for mark in marks], block, names, widths))
-    return [*found, *[Text("")] * gap] if found else []
+@dataclass(frozen=True)
+class _JudgedFinding:
+    """A finding of a facet, its status, and its loss divided by the threshold of `FAIL`."""
+
+    finding: Finding
+    status: Status
+    remark: str
+    loss_ratio: float
+
+    @property
+    def sort_key(self) -> tuple[bool, int, float]:
+        """The key that sorts the worst first, and findings on too few queries last."""
+        return self.finding.n < MIN_QUERIES, STATUSES_WORST_FIRST.index(self.status), -self.loss_ratio
 
 
-def _blocks(facets: Sequence[str], widths: dict[str, int], room: int) -> Iterator[list[str]]:
-    block: list[str] = []
-    for facet in facets:
-        if block and sum(widths[name] + 1 for name in (*block, facet)) > room:
-            yield block
-            block = []
-        block.append(facet)
-    if block:
-        yield block
+def build_verdict(
+    results: Sequence[Result], provenance: Mapping[str, Any], gate_results: Sequence[GateResult] = ()
+) -> Verdict:
+    """Build the verdict from the results of an audit; the results of the default gate are added to `gate_results`."""
+    findings = [finding for result in results for finding in result.findings]
+    first = str(provenance.get("baseline", ""))
+    rankers = [name for name in _list_rankers(findings, provenance) if name != first]
+    cards = {name: _build_scorecard([one for one in findings if one.ranker == name]) for name in rankers}
+    cards |= (
+        {first: _build_scorecard([one for one in findings if one.ranker == first], is_baseline=True)} if first else {}
+    )
+    own = {one.ranker: one for one in findings if one.name == OWN_ORDER_SHARE}
+    ranker_verdicts = tuple(
+        RankerVerdict(
+            name,
+            FIRST_STAGE if name == first else UNDER_TEST,
+            _describe_ranker(name, card, own.get(name), name == first, len(cards) == 1),
+            {facet: one.facet_cell for facet, one in card.items()},
+        )
+        for name, card in cards.items()
+    )
+    found = {facet for card in cards.values() for facet in card}
+    facets = [facet.name for facet in FACETS if facet.name in found]
+    facets += sorted(found - set(facets))
+    every = (
+        *gate_results,
+        *(result for name in rankers for result in _apply_default_gate(name, cards[name], own.get(name))),
+    )
+    return Verdict(
+        _compose_headline(ranker_verdicts, every),
+        has_passed(every) if every else None,
+        tuple(facets),
+        ranker_verdicts,
+        tuple(
+            _select_worst_findings(
+                {name: card for name, card in cards.items() if not _has_no_own_order(own.get(name))}, first, results
+            )
+        ),
+        _describe_worst_slice(findings, [name for name in rankers or [first] if not _has_no_own_order(own.get(name))]),
+        every,
+        tuple(_list_cautions(results, provenance, findings)),
+    )
 
 
-def _row(name: Text, cells: Sequence[Text], block: Sequence[str], names: int, widths: dict[str, int]) -> Line:
-    line = _fitted(name, names)
-    for facet, text in zip(block, cells, strict=True):
-        line.append(" ").append_text(_fitted(text, widths[facet]))
-    return line
+def _list_rankers(findings: Sequence[Finding], provenance: Mapping[str, Any]) -> list[str]:
+    """List the names of the rankers in the order of the command line."""
+    given = provenance.get("rankers", {})
+    return [*given, *dict.fromkeys(one.ranker for one in findings if one.ranker not in given)]
 
 
-def _fitted(text: Text, width: int) -> Text:
-    text = text.copy()
-    text.truncate(width, overflow="ellipsis", pad=True)
-    return text
+@dataclass(frozen=True)
+class _ScoredCell:
+    """A cell, and the finding that decided its status."""
+
+    facet_cell: FacetCell
+    judged_finding: _JudgedFinding
 
 
-def _name(one: Standing) -> str:
-    return f"{cell(one.ranker)} *" if one.role == FIRST_STAGE else cell(one.ranker)
+def _build_scorecard(findings: Sequence[Finding], *, is_baseline: bool = False) -> dict[str, _ScoredCell]:
+    """Map each facet to the cell of its worst finding."""
+    marked = [one for one in findings if one.facet and isfinite(one.value)]
+    names = _sort_facets(list({one.facet for one in marked}))
+    card = {name: _build_cell(name, [one for one in marked if one.facet == name]) for name in names}
+    if is_baseline:
+        return {
+            name: _as_baseline_cell(one) if get_facet(name).relative_to_first_stage else one
+            for name, one in card.items()
+        }
+    own = next((one for one in findings if one.name == OWN_ORDER_SHARE), None)
+    worth = card.get(EFFECTIVENESS)
+    if _has_no_own_order(own):
+        return {name: _as_inconclusive(one, NO_OWN_ORDER_REMARK) for name, one in card.items()}
+    if worth and worth.facet_cell.status == FAIL:
+        return {name: _as_inconclusive(one, LOW_EFFECTIVENESS_REMARK) for name, one in card.items()}
+    return card
 
 
-def _told(mark: Mark | None) -> Text:
-    """The number, with a decimal if there is room for it, and the word."""
-    if mark is None:
-        return Text(NOTHING, style="dim")
-    value, unit = mark.value.partition(" [")[0], ""
-    if value.endswith(" %"):
-        value, unit = value.removesuffix(" %"), "%"
-    if len(f"{value}{unit} {mark.word}") > CELL:
-        value = _short(value)
-    return Text(f"{value}{unit} ").append(mark.word, style=STYLES.get(mark.word, ""))
+def _build_cell(facet: str, findings: Sequence[Finding]) -> _ScoredCell:
+    of = get_facet(facet)
+    cases = []
+    for one in findings:
+        scale = of.find_scale(one)
+        status, remark = classify_finding(one, scale)
+        loss_ratio = scale.compute_loss(one, one.value) / scale.fail_threshold if scale else 0.0
+        cases.append(_JudgedFinding(one, status, remark, loss_ratio))
+    scaled = [case for case in cases if of.find_scale(case.finding)]
+    worst = min(scaled or cases, key=lambda case: case.sort_key)
+    # a reader looks for the ranker's own number; the comparison with the first stage only decides the status
+    shown = next((one for one in findings if of.relative_to_first_stage and of.find_scale(one) is None), worst.finding)
+    remark = worst.remark
+    if of.relative_to_first_stage and not scaled:
+        remark = "not compared with a first stage"
+    elif shown is not worst.finding:
+        beside = f"{_format_value(facet, worst.finding)} relative to {format_cell(worst.finding.against)}"
+        remark = f"{beside}, {remark}" if remark else beside
+    return _ScoredCell(FacetCell(facet, worst.status, _format_value(facet, shown), shown, remark), worst)
 
 
-def _interval(mark: Mark | None) -> Text:
-    if mark is None or " [" not in mark.value:
-        return Text("")
-    inside = mark.value.partition(" [")[2].removesuffix("]")
-    if len(inside) + 2 > CELL:
-        inside = ", ".join(map(_short, inside.split(", ")))
-    return Text(f"[{inside}]", style="dim")
+def _as_baseline_cell(one: _ScoredCell) -> _ScoredCell:
+    return _ScoredCell(
+        replace(one.facet_cell, status=PASS, remark=BASELINE_REMARK), replace(one.judged_finding, status=PASS)
+    )
 
 
-def _short(text: str) -> str:
-    """A number with fewer decimals: none after the point in per cent, two in a measure.
+def _as_inconclusive(one: _ScoredCell, remark: str) -> _ScoredCell:
+    """Replace `PASS` by `INCONCLUSIVE`, for a ranker that can pass no facet."""
+    if one.facet_cell.status != PASS:
+        return one
+    return _ScoredCell(
+        replace(one.facet_cell, status=INCONCLUSIVE, remark=remark), replace(one.judged_finding, status=INCONCLUSIVE)
+    )
 
-    >>> [_short(text) for text in ("-13.3", "+4.6", "0.493")]
-    ['-13', '+5', '0.49']
-    """
-    whole, _, decimals = text.partition(".")
-    if not decimals:
+
+def _format_value(facet: str, finding: Finding) -> str:
+    """Format a number and its interval."""
+    scale = get_facet(facet).find_scale(finding)
+    unit = scale.unit if scale else "%" if finding.name.endswith("%") or finding.name.startswith("%") else ""
+    sign, decimals = ("+" if unit == "+%" else ""), (1 if unit else 3)
+
+    def shown(value: float) -> str:
+        return f"{value + 0.0:{sign}.{decimals}f}" if abs(value) < 10_000 else format_number(value)
+
+    text = f"{shown(finding.value)}{' %' if unit else ''}"
+    if isnan(finding.low) or isnan(finding.high):
         return text
-    signed = "+" if whole.startswith("+") else ""
-    places = 2 if len(decimals) > 1 else 0
-    return f"{round(float(text), places) + 0.0:{signed}.{places}f}"
+    return f"{text} [{shown(finding.low)}, {shown(finding.high)}]"
 
 
-def _blow(number: int, blow: Blow, width: int, most: int) -> list[Line]:
-    advice = f" {blow.advice}" if most > 2 else ""
-    found = _wrapped(f"{number}. {blow.sentence}{advice}", width, most, indent=3)
-    found[0].stylize("bold", 0, 2)
-    return found
+def _has_no_own_order(own: Finding | None) -> bool:
+    """Return True if the ranker has no order of its own."""
+    return own is not None and own.value < MIN_OWN_ORDER_PERCENT
 
 
-def _cautions(answer: Answer, facets: Sequence[str], untold: Sequence[str], width: int, most: int) -> list[Line]:
-    """What to know before any of it is believed, and what the columns are."""
-    shown = [mark for one in answer.standings for mark in one.marks.values() if mark.facet in facets]
-    said = ["*: the first stage."] if any(one.role == FIRST_STAGE for one in answer.standings) else []
-    said += [answer.worst_slice, *answer.cautions]
-    if untold:
-        said.append(f"Measured on too few queries for a word: {', '.join(untold)}.")
-    if any(mark.word == UNCLEAR for mark in shown):
-        said.append("unclear: chance, or too little to lose, cannot be ruled out.")
-    said += [f"{cell(facet)}: {legend}." for facet in facets if (legend := facet_of(facet).legend)]
-    found = _wrapped(" ".join(text for text in said if text), width, most)
-    for line in found:
-        line.stylize("dim")
-    return found
+def _describe_ranker(name: str, card: Mapping[str, _ScoredCell], own: Finding | None, first: bool, alone: bool) -> str:
+    """Describe the effectiveness of a ranker, and the facets in which it fails, warns and passes."""
+    name = format_cell(name)
+    if _has_no_own_order(own) and not first:
+        return f"{name} has no order of its own: it adds nothing to the first stage, and its other facets say nothing."
+    worth = card.get(EFFECTIVENESS)
+    if first:
+        compared = "without a ranker to compare it with" if alone else "with which the others are compared"
+        start = f"{name} is the first stage, {compared}"
+    elif worth is None:
+        start = f"The effectiveness of {name} was not tested"
+    else:
+        start = f"{name} {_describe_effectiveness(worth)}"
+        if worth.facet_cell.status == FAIL:
+            return f"{start}: the facets that it passes say nothing, because it has little to lose."
+    by = {
+        status: _sort_facets([facet for facet, one in card.items() if one.facet_cell.status == status])
+        for status in (FAIL, WARN, PASS)
+    }
+    facets = {
+        "fails": [facet for facet in by[FAIL] if facet != EFFECTIVENESS],
+        "warns": [facet for facet in by[WARN] if facet != EFFECTIVENESS],
+        "passes": [facet for facet in by[PASS] if not get_facet(facet).relative_to_first_stage],
+    }
+    said = _join_names([f"{verb} in {_join_names(names)}" for verb, names in facets.items() if names])
+    return f"{start}; it {said}." if said else f"{start}."
 
 
-def _wrapped(text: str, width: int, most: int, indent: int = 0) -> list[Line]:
-    """The text in at most so many lines; where it ends early, an ellipsis says so."""
-    if not text:
-        return []
-    found = [""]
-    for word in cell(text).split(" "):
-        if found[-1].strip() and cell_len(found[-1]) + 1 + cell_len(word) > width:
-            found.append(" " * indent + word)
-        else:
-            found[-1] = f"{found[-1]} {word}" if found[-1] else word
-    cut = [Text(line) for line in found[:most]]
-    if len(found) > most:
-        cut[-1].append(" …")
-        cut[-1].truncate(width - 1)
-        if not cut[-1].plain.endswith("…"):
-            cut[-1].append("…")
-    for line in cut:
-        line.truncate(width, overflow="ellipsis")
-    return cut
+def _describe_effectiveness(one: _ScoredCell) -> str:
+    """Describe the effectiveness of a ranker relative to the first stage."""
+    finding = one.judged_finding.finding
+    if finding.name != GAIN_OVER_FIRST_STAGE:
+        return "was not compared with a first stage"
+    size = f"({finding.value:+.1f} %)"
+    if finding.n < MIN_QUERIES:
+        return f"was tested on {finding.n} queries, too few for a verdict on its effectiveness {size}"
+    if finding.value < 0 and finding.p < SIGNIFICANCE_LEVEL:
+        return f"is {'far ' if one.facet_cell.status == FAIL else ''}worse than the first stage {size}"
+    if finding.value > 0 and finding.p < SIGNIFICANCE_LEVEL:
+        return f"is better than the first stage {size}"
+    return f"is not significantly different from the first stage {size}"
+
+
+def _apply_default_gate(name: str, card: Mapping[str, _ScoredCell], own: Finding | None) -> Iterator[GateResult]:
+    """Apply the rules of the default gate whose numbers were measured to a ranker under test."""
+    shown = format_cell(name)
+    if own is not None:
+        said = f"{shown} has an order of its own in {own.value:.1f} % of the lists"
+        yield GateResult(HAS_OWN_ORDER, name, FAIL if _has_no_own_order(own) else PASS, f"{said}.")
+    worth = card.get(EFFECTIVENESS)
+    if worth and worth.judged_finding.finding.name == GAIN_OVER_FIRST_STAGE:
+        finding = worth.judged_finding.finding
+        few = finding.n < MIN_QUERIES
+        below = finding.value < 0 and finding.p < SIGNIFICANCE_LEVEL and not few
+        said = f"{shown} {_describe_effectiveness(worth)}."
+        yield GateResult(
+            NOT_BELOW_FIRST_STAGE,
+            name,
+            FAIL if below else WARN if worth.facet_cell.status == INCONCLUSIVE else PASS,
+            said,
+        )
+    scored = {facet: one for facet, one in card.items() if get_facet(facet).scales}
+    if scored:
+        failing, warning = ([f for f, one in scored.items() if one.facet_cell.status == s] for s in (FAIL, WARN))
+        verb = "fails in" if failing else "warns in" if warning else "fails in none of"
+        said = f"{shown} {verb} {_join_names(_sort_facets(failing or warning or list(scored)))}."
+        yield GateResult(NO_FACET_FAILS, name, FAIL if failing else WARN if warning else PASS, said)
+
+
+def _compose_headline(ranker_verdicts: Sequence[RankerVerdict], gate_results: Sequence[GateResult]) -> str:
+    """Compose one sentence: the rankers that fail, or those that warn."""
+    tested = [one for one in ranker_verdicts if one.role == UNDER_TEST]
+    if not any(one.facet_cells for one in ranker_verdicts):
+        return "These tasks produce no verdict; see the tables."
+    if not tested:
+        return next(one.sentence for one in ranker_verdicts)
+    if len(tested) == 1:
+        return tested[0].sentence
+    failed = list(dict.fromkeys(result.ranker for result in gate_results if result.status == FAIL))
+    if failed:
+        fine = [one.ranker for one in tested if one.ranker not in failed]
+        rest = f"; {_join_names(fine)} {'passes' if len(fine) == 1 else 'pass'}" if fine else ""
+        return f"{_join_names(failed)} {'fails' if len(failed) == 1 else 'fail'}{rest}."
+    warned = [one.ranker for one in tested if any(cell.status == WARN for cell in one.facet_cells.values())]
+    if warned:
+        return f"No ranker fails; {_join_names(warned)} {'warns' if len(warned) == 1 else 'warn'}."
+    return "No ranker fails or warns in a tested facet."
+
+
+def _select_worst_findings(
+    cards: Mapping[str, Mapping[str, _ScoredCell]], first: str, results: Sequence[Result]
+) -> Iterator[WorstFinding]:
+    """Select the worst findings: of rankers under test before the first stage, of different facets if possible."""
+    bad = [
+        one
+        for card in cards.values()
+        for facet, one in card.items()
+        if one.facet_cell.status in (FAIL, WARN) and (facet == EFFECTIVENESS or not _fails_effectiveness(card))
+    ]
+
+    def order(one: _ScoredCell) -> tuple[bool, Any]:
+        return one.facet_cell.finding.ranker == first, one.judged_finding.sort_key
+
+    bad.sort(key=order)
+    worst = {one.facet_cell.facet: one for one in reversed(bad)}
+    others = [one for one in bad if one is not worst[one.facet_cell.facet]]
+    for one in sorted([*sorted(worst.values(), key=order), *others][:MAX_WORST_FINDINGS], key=order):
+        facet, finding = one.facet_cell.facet, one.judged_finding.finding
+        example = _find_example(finding, results)
+        said = _describe_loss(facet, finding)
+        sentence = f"{said}: {_describe_example(example)}." if example else f"{said}."
+        yield WorstFinding(sentence, one.facet_cell, finding.ranker, example, get_facet(facet).advice)
+
+
+def _fails_effectiveness(card: Mapping[str, _ScoredCell]) -> bool:
+    """Return True if the ranker fails in effectiveness, so that its other facets say nothing."""
+    return EFFECTIVENESS in card and card[EFFECTIVENESS].facet_cell.status == FAIL
+
+
+def _describe_loss(facet: str, finding: Finding) -> str:
+    """Describe the loss of a finding in a sentence without its full stop."""
+    scale = get_facet(facet).find_scale(finding)
+    if scale is None:
+        return f"{format_cell(finding.ranker)}: {facet} is {_format_value(facet, finding)}"
+    inside = finding.name.partition("(")[2].removesuffix(")")
+    what = PERTURBATION_DESCRIPTIONS.get(inside, inside) or finding.against
+    return scale.sentence.format(
+        ranker=format_cell(finding.ranker),
+        loss=scale.compute_loss(finding, finding.value),
+        what=format_cell(what),
+        of=format_cell(finding.against),
+    )
+
+
+def _find_example(finding: Finding, results: Sequence[Result]) -> Example | None:
+    """Find an example of the ranker in the result that has the finding, of the same perturbation if it names one."""
+    inside = finding.name.partition("(")[2].removesuffix(")")
+    for result in results:
+        if finding in result.findings:
+            own = [one for one in result.examples if one.ranker == finding.ranker]
+            alike = [one for one in own if inside and one.change.partition(":")[0] == inside]
+            return next(iter(alike), None) if inside else next(iter(own), None)
+    return None
+
+
+def _describe_example(example: Example) -> str:
+    """Describe an example in words."""
+    query = format_cell(example.after if len(example.after) <= 4 * MAX_QUERY_CHARS else example.query, MAX_QUERY_CHARS)
+    parts = [f"'{query}'"]
+    if isfinite(example.value_before) and isfinite(example.value_after):
+        parts.append(f"goes from {example.value_before:.2f} to {example.value_after:.2f}")
+    if example.document and example.rank_before and example.rank_after != example.rank_before:
+        after = f"to rank {example.rank_after}" if example.rank_after else "out of the list"
+        parts.append(f"document {format_cell(example.document, 30)} from rank {example.rank_before} {after}")
+    return ", ".join([" ".join(parts[:2]), *parts[2:]])
+
+
+def _describe_worst_slice(findings: Sequence[Finding], rankers: Sequence[str]) -> str:
+    """Describe the slice of queries with the lowest significant mean; "" if there is none."""
+    slices = [
+        one
+        for one in findings
+        if one.where and one.name.startswith("worst slice of ") and one.p < SIGNIFICANCE_LEVEL and one.ranker in rankers
+    ]
+    if not slices:
+        return ""
+    worst = min(slices, key=lambda one: one.p)
+    what = format_cell(worst.name.removeprefix("worst slice of "))
+    return (
+        f"{format_cell(worst.ranker)} serves the queries of {format_cell(worst.where)} worst: the mean {what} is "
+        f"{format_number(worst.value, 3)} [{format_number(worst.low, 3)}, {format_number(worst.high, 3)}] over "
+        f"{worst.n} queries."
+    )
+
+
+def _list_cautions(
+    results: Sequence[Result], provenance: Mapping[str, Any], findings: Sequence[Finding]
+) -> Iterator[str]:
+    """List the limits of the data and of the measurement."""
+    collection = provenance.get("collection", {})
+    count = int(collection.get("queries", 0))
+    if collection.get("source") == "sample":
+        yield f"These numbers come from the bundled sample of {count} queries: a demonstration, not a benchmark."
+    if limit := provenance.get("limit"):
+        yield f"Only the first {limit} queries were used."
+    if 0 < count < MIN_QUERIES:
+        yield f"There are only {count} queries: a facet needs {MIN_QUERIES} to pass, warn or fail."
+    if collection and not collection.get("judgements"):
+        yield "There are no judgements: statuses say how far rankings move, not how good they are."
+    if failures := sum(len(result.failures) for result in results):
+        yield f"{failures} times a ranker failed on a query; those cases are not counted."
+    skipped: Mapping[str, str] = provenance.get("skipped") or {}
+    for why in dict.fromkeys(skipped.values()):
+        tasks = [format_cell(task, MAX_QUERY_CHARS) for task, reason in skipped.items() if reason == why]
+        yield f"Not tested, {format_cell(why).removesuffix('.')}: {', '.join(tasks)}."
+    for name, remark in (provenance.get("remarks") or {}).items():
+        yield f"{format_cell(name)}: {format_cell(remark).removesuffix('.')}."
+
+
+def _sort_facets(facets: Sequence[str]) -> list[str]:
+    known = [facet.name for facet in FACETS]
+    return sorted(facets, key=lambda name: known.index(name) if name in known else len(known))
+
+
+def _join_names(names: Sequence[str]) -> str:
+    """Join names with commas and "and".
+
+    >>> _join_names(["a", "b", "c"])
+    'a, b and c'
+    """
+    shown = [format_cell(name) for name in names]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

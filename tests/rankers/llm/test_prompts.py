@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shaketable.errors import BadInput
+from shaketable.core.errors import BadInput
 from shaketable.rankers.llm.prompts import (
     METHODS,
     WORDINGS,
-    filled,
-    prompt,
+    build_prompt,
+    fill_template,
     read_choice,
     read_letter,
+    read_log_odds,
     read_ranking,
     read_template,
-    yes_or_no,
 )
 
 
@@ -30,7 +30,7 @@ def test_every_wording_says_all_that_there_is_to_say(method, tmp_path):
         file = tmp_path / f"{name}.txt"
         file.write_text(template)
         assert read_template(file, method) == template, "it would do as a file too"
-        asked = prompt(method, template, "which trees", texts)
+        asked = build_prompt(method, template, "which trees", texts)
         for part in ("which trees", *texts):
             assert part in asked
         assert "{" not in asked
@@ -39,12 +39,12 @@ def test_every_wording_says_all_that_there_is_to_say(method, tmp_path):
 @given(st.text(), st.text())
 def test_values_are_never_looked_at(query, passage):
     template = "{query}|{passage}"
-    assert filled(template, {"query": query, "passage": passage}) == f"{query}|{passage}"
+    assert fill_template(template, {"query": query, "passage": passage}) == f"{query}|{passage}"
 
 
 def test_braces_of_a_passage_stay():
     hostile = "{query} {passages} {0.__class__.__mro__} %s {{count}}"
-    asked = prompt("listwise", "{query}: {passages} ({count})", "tea", [hostile])
+    asked = build_prompt("listwise", "{query}: {passages} ({count})", "tea", [hostile])
     assert asked == f"tea: [1] {hostile} (1)"
 
 
@@ -72,7 +72,7 @@ def test_a_template_that_cannot_work_is_refused(tmp_path, text, message):
 def test_what_is_no_word_in_braces_is_plain_text(tmp_path):
     file = tmp_path / "json.txt"
     file.write_text('{query} {passages} as {"order": [1]} and {0.x} and { count }')
-    assert prompt("listwise", read_template(file, "listwise"), "q", ["a"]).endswith(
+    assert build_prompt("listwise", read_template(file, "listwise"), "q", ["a"]).endswith(
         'as {"order": [1]} and {0.x} and { count }'
     )
 
@@ -123,12 +123,12 @@ def test_choices_and_letters():
 
 def test_log_odds_add_up_tokens_that_mean_the_same():
     tops = {"Yes": log(0.4), " yes": log(0.2), "No": log(0.1), "Maybe": log(0.05)}
-    odds, fault = yes_or_no("Yes", tops)
+    odds, fault = read_log_odds("Yes", tops)
     assert odds == pytest.approx(log(0.6 / 0.1))
     assert fault == ""
     # no is not among the tokens: it is at most as probable as the least of them
-    odds, _ = yes_or_no("Yes", {"Yes": log(0.9), "Well": log(0.02)})
+    odds, _ = read_log_odds("Yes", {"Yes": log(0.9), "Well": log(0.02)})
     assert exp(odds) == pytest.approx(45)
-    assert yes_or_no("", {"Well": -1.0}) == (0.0, "unreadable")
-    assert yes_or_no("Yes, it does.", {}) == (20.0, "repaired")
-    assert yes_or_no("yes and no", {}) == (0.0, "unreadable")
+    assert read_log_odds("", {"Well": -1.0}) == (0.0, "unreadable")
+    assert read_log_odds("Yes, it does.", {}) == (20.0, "repaired")
+    assert read_log_odds("yes and no", {}) == (0.0, "unreadable")

@@ -10,26 +10,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from shaketable.errors import BadInput, RankerFailed
-from shaketable.rankers.line import NEVER, Line, Reply, on_this_machine
+from shaketable.core.errors import BadInput, RankerFailed
+from shaketable.rankers.http.client import NEVER_STOP, HttpClient, HttpReply, is_local_host
 
-TOPS = 20
+TOP_LOGPROBS = 20
 """Alternatives of the first token that a chat server is asked for; a completion server is asked for 5."""
-CHAT, COMPLETION = "/chat/completions", "/completions"
+CHAT_PATH, COMPLETION_PATH = "/chat/completions", "/completions"
 
 
 @dataclass(frozen=True)
-class Answer:
+class Completion:
     """What a model wrote, and the log-probabilities of alternatives to its first token, where the server tells."""
 
     text: str
-    tops: Mapping[str, float] = field(default_factory=dict)
+    top_logprobs: Mapping[str, float] = field(default_factory=dict)
 
 
-def address(url: str) -> str:
+def resolve_endpoint_url(url: str) -> str:
     """Where prompts are sent: the URL itself if it ends like an endpoint, otherwise chat below it.
 
-    >>> address("localhost:8080"), address("https://host/v1"), address("http://127.0.0.1:8000/v1/completions")
+    >>> resolve_endpoint_url("localhost:8080"), resolve_endpoint_url("https://host/v1"), resolve_endpoint_url("http://127.0.0.1:8000/v1/completions")
     ('http://localhost:8080/v1/chat/completions', 'https://host/v1/chat/completions', 'http://127.0.0.1:8000/v1/completions')
     """
     import httpx
@@ -40,17 +40,17 @@ def address(url: str) -> str:
         raise BadInput(f"llm: {url!r} is not a URL ({error})") from error
     if whole.scheme not in ("http", "https") or not whole.host:
         raise BadInput(f"llm: {url!r} is not the URL of an endpoint: write http://HOST/v1 or https://HOST/v1")
-    if "://" not in url and not on_this_machine(whole.host):
+    if "://" not in url and not is_local_host(whole.host):
         raise BadInput(f"llm: {url!r} lacks its beginning: write https://{url}, or http:// if that is what it speaks")
     if whole.userinfo:
         raise BadInput(f"llm: the URL for {whole.host} holds a password: take it out, and name the key with key_env")
     path = whole.path.rstrip("/")
-    if not path.endswith(COMPLETION):
-        path = f"{path or '/v1'}{CHAT}"
+    if not path.endswith(COMPLETION_PATH):
+        path = f"{path or '/v1'}{CHAT_PATH}"
     return str(whole.copy_with(path=path))
 
 
-def key_for(url: str, key_env: str) -> str:
+def read_key(url: str, key_env: str) -> str:
     """The key in an environment variable, if it may be sent there."""
     if not key_env:
         return ""
@@ -62,7 +62,7 @@ def key_for(url: str, key_env: str) -> str:
         raise BadInput(f"llm: key_env names the environment variable {key_env}, and there is no key in it")
     if not (key.isascii() and key.isprintable()):
         raise BadInput(f"llm: the key in {key_env} has characters that an HTTP header cannot carry")
-    if where.scheme == "http" and not on_this_machine(where.host):
+    if where.scheme == "http" and not is_local_host(where.host):
         raise BadInput(
             f"llm: a key over plain http to {where.host} could be read on the way: write https, or no key_env"
         )
@@ -70,93 +70,96 @@ def key_for(url: str, key_env: str) -> str:
 
 
 @dataclass(eq=False)
-class Client:
-    """An endpoint ready to be asked. What a server does not accept, such as a seed, is left out from then on."""
+class CompletionClient:
+    """A client of a language model server. Settings that the server refuses, such as a seed, are then left out."""
 
-    line: Line
+    http_client: HttpClient
     model: str = ""
     seed: int = 0
     key_env: str = ""
-    spec: Callable[[str], str] = "llm(url=..., model={!r})".format
+    format_spec: Callable[[str], str] = "llm(url=..., model={!r})".format
     """What to write for a model of the server."""
-    refused: dict[str, None] = field(default_factory=dict)
+    refused_settings: dict[str, None] = field(default_factory=dict)
     """Settings of a request that the server did not want."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _served: list[str] | None = field(default=None, repr=False)
+    _served_models: list[str] | None = field(default=None, repr=False)
     """The models that the server lists, once it was asked."""
 
     @property
     def url(self) -> str:
-        return self.line.url
+        return self.http_client.url
 
-    def ask(self, prompt: str, tokens: int, probabilities: bool = False) -> Answer:
+    def complete(self, prompt: str, max_tokens: int, logprobs: bool = False) -> Completion:
         """The answer to one prompt, in at most so many tokens."""
-        self._name_model()
+        self._choose_model()
         while True:
-            body = json.dumps(self._body(prompt, tokens, probabilities))  # as ASCII: a text may hold half a character
-            reply = self.line.ask(body.encode(), NEVER)
-            if reply.fine:
-                return self._read(reply)
-            if reply.status not in (400, 422) or not self._give_way(reply.text, probabilities):
-                said = f"answered {reply.status}: {self.line.excerpt(reply)}"
-                raise self._failed(f"{said}; {self._remedy(reply)}".rstrip("; "))
+            body = json.dumps(
+                self._build_body(prompt, max_tokens, logprobs)
+            )  # as ASCII: a text may hold half a character
+            reply = self.http_client.post(body.encode(), NEVER_STOP)
+            if reply.is_success:
+                return self._parse_completion(reply)
+            if reply.status not in (400, 422) or not self._drop_refused_setting(reply.text, logprobs):
+                said = f"answered {reply.status}: {self.http_client.excerpt(reply)}"
+                raise self._make_error(f"{said}; {self._suggest_remedy(reply)}".rstrip("; "))
 
-    def _body(self, prompt: str, tokens: int, probabilities: bool) -> dict[str, Any]:
-        chat = self.url.endswith(CHAT)
+    def _build_body(self, prompt: str, max_tokens: int, logprobs: bool) -> dict[str, Any]:
+        chat = self.url.endswith(CHAT_PATH)
         asked: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}]} if chat else {"prompt": prompt}
-        limit = "max_completion_tokens" if "max_tokens" in self.refused else "max_tokens"
-        settings: dict[str, Any] = {limit: tokens, "temperature": 0, "seed": self.seed}
-        if probabilities:
-            settings |= {"logprobs": True, "top_logprobs": TOPS} if chat else {"logprobs": 5}
+        limit = "max_completion_tokens" if "max_tokens" in self.refused_settings else "max_tokens"
+        settings: dict[str, Any] = {limit: max_tokens, "temperature": 0, "seed": self.seed}
+        if logprobs:
+            settings |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS} if chat else {"logprobs": 5}
         known = {"model": self.model} if self.model else {}
-        return known | asked | {name: value for name, value in settings.items() if name not in self.refused}
+        return known | asked | {name: value for name, value in settings.items() if name not in self.refused_settings}
 
-    def _give_way(self, message: str, probabilities: bool) -> bool:
+    def _drop_refused_setting(self, message: str, logprobs: bool) -> bool:
         """Leave out the setting that a refusal names; False if it names none of those that may be left out."""
         with self._lock:
-            sent = ["max_tokens", "temperature", "seed", *(["top_logprobs", "logprobs"] if probabilities else [])]
+            sent = ["max_tokens", "temperature", "seed", *(["top_logprobs", "logprobs"] if logprobs else [])]
             for name in sent:
-                if name not in self.refused and re.search(rf"\b{name}\b", message):
-                    self.refused[name] = None
+                if name not in self.refused_settings and re.search(rf"\b{name}\b", message):
+                    self.refused_settings[name] = None
                     if name == "top_logprobs":
-                        self.refused["logprobs"] = None
+                        self.refused_settings["logprobs"] = None
                     return True
         return False
 
-    def _name_model(self) -> None:
+    def _choose_model(self) -> None:
         """Where no model is named, the one that the server has; several are a question for the user."""
         with self._lock:
             if self.model:
                 return
-            if self._served is None:
-                self._served = self._models()
-            if len(self._served) > 1:
-                some = ", ".join(self._served[:8]) + (", ..." if len(self._served) > 8 else "")
-                raise self._failed(
-                    f"has {len(self._served)} models, {some}, so name one: write {self.spec(self._served[0])}"
+            if self._served_models is None:
+                self._served_models = self._list_models()
+            if len(self._served_models) > 1:
+                some = ", ".join(self._served_models[:8]) + (", ..." if len(self._served_models) > 8 else "")
+                raise self._make_error(
+                    f"has {len(self._served_models)} models, {some}, so name one: write "
+                    f"{self.format_spec(self._served_models[0])}"
                 )
-            self.model = self._served[0] if self._served else ""
+            self.model = self._served_models[0] if self._served_models else ""
 
-    def _models(self) -> list[str]:
+    def _list_models(self) -> list[str]:
         """The models that a server lists; a server that does not tell may not ask either."""
-        reply = self.line.get(self.url.removesuffix(COMPLETION).removesuffix("/chat") + "/models")
+        reply = self.http_client.try_get(self.url.removesuffix(COMPLETION_PATH).removesuffix("/chat") + "/models")
         try:
-            return [str(row["id"]) for row in reply.content["data"]] if reply and reply.fine else []
+            return [str(row["id"]) for row in reply.content["data"]] if reply and reply.is_success else []
         except (KeyError, TypeError):
             return []
 
-    def _read(self, reply: Reply) -> Answer:
+    def _parse_completion(self, reply: HttpReply) -> Completion:
         try:
             choice = reply.content["choices"][0]
             text = choice["message"]["content"] if "message" in choice else choice["text"]
         except (KeyError, IndexError, TypeError) as error:
-            said = self.line.excerpt(replace(reply, text=json.dumps(reply.content)))
-            raise self._failed(f"gave no answer of a chat or completion: {said}") from error
-        return Answer(text if isinstance(text, str) else "", first_tops(choice.get("logprobs")))
+            said = self.http_client.excerpt(replace(reply, text=json.dumps(reply.content)))
+            raise self._make_error(f"gave no answer of a chat or completion: {said}") from error
+        return Completion(text if isinstance(text, str) else "", parse_top_logprobs(choice.get("logprobs")))
 
-    def _remedy(self, reply: Reply) -> str:
+    def _suggest_remedy(self, reply: HttpReply) -> str:
         if reply.status in (401, 403):
-            if self.line.secret:
+            if self.http_client.secret:
                 return f"the key in the environment variable {self.key_env} was sent, and is wrong for this server"
             return "it wants a key, and none was sent: name the environment variable that holds it with key_env"
         if 300 <= reply.status < 400:
@@ -166,16 +169,17 @@ class Client:
             413: "lower window or words",
         }.get(reply.status, "")
 
-    def _failed(self, message: str) -> RankerFailed:
+    def _make_error(self, message: str) -> RankerFailed:
         return RankerFailed(f"{self.url} {message}")
 
 
-def first_tops(logprobs: Any) -> dict[str, float]:
+def parse_top_logprobs(logprobs: Any) -> dict[str, float]:
     """token -> log-probability, of the first token and its alternatives, in either of the two shapes that servers have.
 
-    >>> first_tops({"content": [{"token": "No", "logprob": -0.1, "top_logprobs": [{"token": "No", "logprob": -0.1}]}]})
+    >>> token = {"token": "No", "logprob": -0.1}
+    >>> parse_top_logprobs({"content": [token | {"top_logprobs": [token]}]})
     {'No': -0.1}
-    >>> first_tops({"tokens": ["Yes"], "top_logprobs": [{"Yes": -0.5, "No": -1.0}]}), first_tops(None)
+    >>> parse_top_logprobs({"tokens": ["Yes"], "top_logprobs": [{"Yes": -0.5, "No": -1.0}]}), parse_top_logprobs(None)
     ({'Yes': -0.5, 'No': -1.0}, {})
     """
     try:

@@ -10,25 +10,32 @@ from typing import Literal
 
 import numpy as np
 
-from shaketable.errors import BadInput, UnknownName, check_within
-from shaketable.rankers.line import Line, model_at
-from shaketable.rankers.llm.client import Client, address, key_for
-from shaketable.rankers.llm.orders import Asking, all_pairs, led, sets, sorted_pairs, windows
+from shaketable.core.documents import Collection, Doc, Scores, Slate, fingerprint
+from shaketable.core.errors import BadInput, UnknownName, check_ranges
+from shaketable.core.registries import RANKERS
+from shaketable.rankers.http.client import HttpClient, describe_model
+from shaketable.rankers.llm.client import CompletionClient, read_key, resolve_endpoint_url
+from shaketable.rankers.llm.orders import (
+    PromptSchedule,
+    compare_all_pairs,
+    run_schedule,
+    slide_windows,
+    sort_by_pairs,
+    sort_by_sets,
+)
 from shaketable.rankers.llm.prompts import (
     WORDINGS,
-    Reading,
-    prompt,
+    ParsedAnswer,
+    build_prompt,
     read_choice,
     read_letter,
+    read_log_odds,
     read_ranking,
     read_template,
-    without_thoughts,
-    yes_or_no,
+    strip_reasoning,
 )
-from shaketable.registry import RANKERS
-from shaketable.types import Collection, Doc, Scores, Slate, fingerprint
 
-BOUNDS = {
+PARAMETER_RANGES = {
     "window": (2, 1000),
     "step": (1, 1000),
     "size": (2, 100),
@@ -90,15 +97,15 @@ class LLM:
     key_env: str = ""
 
     def __post_init__(self) -> None:
-        check_within("llm", self, **BOUNDS)
+        check_ranges("llm", self, **PARAMETER_RANGES)
         if self.step > self.window:
             raise BadInput(f"llm: a step of {self.step} would leave passages out of windows of {self.window}")
         if self.wording not in WORDINGS[self.method]:
             raise UnknownName("wording", self.wording, WORDINGS[self.method])
 
-    def open(self, collection: Collection) -> Reader:
+    def open(self, collection: Collection) -> LLMReranker:
         """Check the settings, read the template and make a client; the first request is the first scoring."""
-        url = address(self.url)
+        url = resolve_endpoint_url(self.url)
         text = read_template(Path(self.template), self.method) if self.template else WORDINGS[self.method][self.wording]
         shape = {
             "listwise": (self.window, self.step),
@@ -107,8 +114,8 @@ class LLM:
             "setwise": (self.size, self.top),
         }[self.method]
         asked = (self.method, shape, self.words, self.tokens, self.seed, text)
-        key = key_for(url, self.key_env)
-        line = Line(
+        key = read_key(url, self.key_env)
+        client = HttpClient(
             url,
             {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})},
             key,
@@ -120,20 +127,20 @@ class LLM:
             "a chat or completion endpoint (often http://HOST/v1)",
             "concurrency, window or words",
         )
-        return Reader(
+        return LLMReranker(
             name=f"{self.model or 'llm'} at {url}",
             fingerprint=fingerprint("llm", url, self.model, self.revision, *asked),
             model=self,
-            text=text,
-            client=Client(
-                line, self.model, self.seed, self.key_env, lambda name: RANKERS.spec(replace(self, model=name))
+            template=text,
+            client=CompletionClient(
+                client, self.model, self.seed, self.key_env, lambda name: RANKERS.spec(replace(self, model=name))
             ),
         )
 
     @property
-    def called(self) -> str:
+    def display_name(self) -> str:
         """The model, where one is named, and the host."""
-        return model_at(self.model, address(self.url))
+        return describe_model(self.model, resolve_endpoint_url(self.url))
 
     def wordings(self) -> dict[str, LLM]:
         """The same ranker by each built-in wording that is not its own."""
@@ -142,7 +149,7 @@ class LLM:
 
 
 @dataclass
-class Tally:
+class AnswerTally:
     """How many answers were read, and what was wrong with them."""
 
     answers: int = 0
@@ -155,15 +162,15 @@ class Tally:
 
 
 @dataclass(eq=False)
-class Reader:
+class LLMReranker:
     """A language model ready to rank."""
 
     name: str
     fingerprint: str
     model: LLM
-    text: str = field(repr=False)
-    client: Client = field(repr=False)
-    tally: Tally = field(default_factory=Tally)
+    template: str = field(repr=False)
+    client: CompletionClient = field(repr=False)
+    tally: AnswerTally = field(default_factory=AnswerTally)
     volatile: bool = True
     family: str = "language model"
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -173,7 +180,7 @@ class Reader:
         return self.model.method == "pointwise"
 
     @property
-    def in_flight(self) -> int:
+    def max_concurrency(self) -> int:
         return self.model.concurrency
 
     @property
@@ -183,13 +190,13 @@ class Reader:
 
     @property
     def status(self) -> str:
-        """Retries and waits, for whoever looks on."""
-        return self.client.line.gate.status
+        """Retries and waits, for a progress display."""
+        return self.client.http_client.limiter.status
 
     @property
     def notice(self) -> str:
         """What it took to get the answers."""
-        return self.client.line.gate.told
+        return self.client.http_client.limiter.retry_summary
 
     @property
     def remark(self) -> str:
@@ -200,23 +207,25 @@ class Reader:
                 f"{one.malformed} of {one.answers} answers were malformed: {one.repaired} could be repaired, "
                 f"{one.unreadable} could not be read and changed nothing"
             )
-        if self.client.refused:
-            said.append(f"the server does not take {', '.join(self.client.refused)}")
+        if self.client.refused_settings:
+            said.append(f"the server does not take {', '.join(self.client.refused_settings)}")
         return "; ".join(said)
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
-        return [self._scored(slate) for slate in slates]
+        return [self._score_slate(slate) for slate in slates]
 
-    def _scored(self, slate: Slate) -> Scores:
-        texts = [shown(doc, self.model.words) for doc in slate.docs]
+    def _score_slate(self, slate: Slate) -> Scores:
+        texts = [format_passage(doc, self.model.words) for doc in slate.docs]
         if self.pointwise:
-            return np.array([self._odds(slate.query, text) for text in texts], dtype=np.float64)
-        order = led(self.asking(len(texts)), lambda some: self._answer(slate.query, [texts[i] for i in some]))
+            return np.array([self._ask_log_odds(slate.query, text) for text in texts], dtype=np.float64)
+        order = run_schedule(
+            self.make_schedule(len(texts)), lambda some: self._ask_order(slate.query, [texts[i] for i in some])
+        )
         scores = np.empty(len(order))
         scores[order] = np.arange(len(order), 0, -1)
         return scores
 
-    def requests(self, slates: Sequence[Slate]) -> int:
+    def count_requests(self, slates: Sequence[Slate]) -> int:
         """How many questions these lists take; as many as it would be if every answer left the order as it is."""
         if self.pointwise:
             return sum(len(slate.docs) for slate in slates)
@@ -228,39 +237,39 @@ class Reader:
             return tuple(range(len(shown)))
 
         for slate in slates:
-            led(self.asking(len(slate.docs)), as_it_is)
+            run_schedule(self.make_schedule(len(slate.docs)), as_it_is)
         return asked
 
-    def asking(self, count: int) -> Asking:
+    def make_schedule(self, count: int) -> PromptSchedule:
         """Which documents of a list of so many are shown together, one question after the other."""
         how = self.model
         if how.method == "listwise":
-            return windows(count, how.window, how.step)
+            return slide_windows(count, how.window, how.step)
         if how.method == "setwise":
-            return sets(count, how.size, how.top)
-        return all_pairs(count) if how.pairs == "all" else sorted_pairs(count)
+            return sort_by_sets(count, how.size, how.top)
+        return compare_all_pairs(count) if how.pairs == "all" else sort_by_pairs(count)
 
-    def _answer(self, query: str, texts: Sequence[str]) -> tuple[int, ...]:
+    def _ask_order(self, query: str, texts: Sequence[str]) -> tuple[int, ...]:
         """What the model says of the passages that it is shown."""
         method = self.model.method
         count = len(texts)
         needed = 8 * count if method == "listwise" else 8
-        answer = self.client.ask(prompt(method, self.text, query, texts), self.model.tokens or needed)
-        said = without_thoughts(answer.text)
+        answer = self.client.complete(build_prompt(method, self.template, query, texts), self.model.tokens or needed)
+        said = strip_reasoning(answer.text)
         if method == "listwise":
             reading = read_ranking(said, count)
         else:
             reading = read_letter(said) if method == "pairwise" else read_choice(said, count)
-        return self._counted(reading).order
+        return self._count_answer(reading).order
 
-    def _odds(self, query: str, text: str) -> float:
-        asked = prompt("pointwise", self.text, query, [text])
-        answer = self.client.ask(asked, self.model.tokens or 4, probabilities=True)
-        odds, fault = yes_or_no(without_thoughts(answer.text), answer.tops)
-        self._counted(Reading((), fault))
+    def _ask_log_odds(self, query: str, text: str) -> float:
+        asked = build_prompt("pointwise", self.template, query, [text])
+        answer = self.client.complete(asked, self.model.tokens or 4, logprobs=True)
+        odds, fault = read_log_odds(strip_reasoning(answer.text), answer.top_logprobs)
+        self._count_answer(ParsedAnswer((), fault))
         return odds
 
-    def _counted(self, reading: Reading) -> Reading:
+    def _count_answer(self, reading: ParsedAnswer) -> ParsedAnswer:
         with self._lock:
             self.tally.answers += 1
             self.tally.repaired += reading.fault == "repaired"
@@ -268,10 +277,10 @@ class Reader:
         return reading
 
 
-def shown(doc: Doc, words: int) -> str:
+def format_passage(doc: Doc, words: int) -> str:
     """The first words of a document, in one line.
 
-    >>> shown(Doc("the oak is a tree", title="Oaks"), 3)
+    >>> format_passage(Doc("the oak is a tree", title="Oaks"), 3)
     'Oaks the oak'
     """
     return " ".join(doc.text.split()[:words])

@@ -1,9 +1,9 @@
-"""In which portions a language model is shown a list, and how a ranking comes of its answers.
+"""Prompt schedules: which documents a language model sees in each prompt, and how its answers become a ranking.
 
-Each way is a generator: it yields the numbers of the documents to show, in that order, and is sent the answer, the
-positions in what was shown, best first. A question for one winner is sent the winner's position alone; an answer that
-nobody could read is empty. In the end it returns the numbers of all documents, best first. Nothing here knows of words
-or of servers.
+A schedule is a generator. It yields the numbers of the documents to show, in that order, and receives the answer:
+positions in the shown list, best first. For a question about one winner the answer is its position alone; an unreadable
+answer is empty. The generator returns the numbers of all documents, best first. Schedules know neither prompts nor
+servers.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import TypeAlias
 
-Asking: TypeAlias = Generator[tuple[int, ...], tuple[int, ...], list[int]]
+PromptSchedule: TypeAlias = Generator[tuple[int, ...], tuple[int, ...], list[int]]
 
 
-def windows(count: int, size: int, step: int) -> Asking:
+def slide_windows(count: int, size: int, step: int) -> PromptSchedule:
     """A window slides from the end of the list to its start; each time what it shows is put into the answer's order.
 
     So a document can rise from the last place to the first, while it can sink by one window at most. The last window
@@ -34,7 +34,7 @@ def windows(count: int, size: int, step: int) -> Asking:
     return order
 
 
-def all_pairs(count: int) -> Asking:
+def compare_all_pairs(count: int) -> PromptSchedule:
     """Every pair is shown in both orders; who wins both has a point, otherwise each has half of one.
 
     Documents with equally many points keep the order of the input.
@@ -45,26 +45,26 @@ def all_pairs(count: int) -> Asking:
     points = [0.0] * count
     for left in range(count):
         for right in range(left + 1, count):
-            winner = yield from _duel(left, right)
+            winner = yield from _compare_both_orders(left, right)
             for one in (left, right):
                 points[one] += 0.5 if winner is None else float(winner == one)
     return sorted(range(count), key=lambda i: -points[i])
 
 
-def sorted_pairs(count: int) -> Asking:
+def sort_by_pairs(count: int) -> PromptSchedule:
     """The list is sorted by pairs, each shown in both orders: where these disagree, the order of the input stays.
 
     As PRP-Sorting of Qin et al., by merging, which never moves documents that tie.
     """
 
-    def sort(numbers: Sequence[int]) -> Asking:
+    def sort(numbers: Sequence[int]) -> PromptSchedule:
         if len(numbers) < 2:
             return list(numbers)
         left = yield from sort(numbers[: len(numbers) // 2])
         right = yield from sort(numbers[len(numbers) // 2 :])
         merged: list[int] = []
         while left and right:
-            winner = yield from _duel(left[0], right[0])
+            winner = yield from _compare_both_orders(left[0], right[0])
             merged.append((right if winner == right[0] else left).pop(0))
         return merged + left + right
 
@@ -72,7 +72,7 @@ def sorted_pairs(count: int) -> Asking:
     return order
 
 
-def _duel(left: int, right: int) -> Generator[tuple[int, ...], tuple[int, ...], int | None]:
+def _compare_both_orders(left: int, right: int) -> Generator[tuple[int, ...], tuple[int, ...], int | None]:
     """The winner of a pair in both orders; None where the answers disagree or cannot be read."""
     first = yield (left, right)
     second = yield (right, left)
@@ -81,7 +81,7 @@ def _duel(left: int, right: int) -> Generator[tuple[int, ...], tuple[int, ...], 
     return (left, right)[first[0]]
 
 
-def sets(count: int, size: int, top: int) -> Asking:
+def sort_by_sets(count: int, size: int, top: int) -> PromptSchedule:
     """A heap whose nodes have size - 1 children: a node and its children are shown, and the best of them moves up.
 
     The best `top` documents are taken out one by one; the others keep the order of the input. Where an answer cannot
@@ -92,18 +92,18 @@ def sets(count: int, size: int, top: int) -> Asking:
     """
     heap = list(range(count))
     for node in reversed(range((count - 2) // (size - 1) + 1 if count > 1 else 0)):
-        yield from _sift(heap, node, size)
+        yield from _sift_down(heap, node, size)
     best: list[int] = []
     while heap and len(best) < top:
         best.append(heap[0])
         last = heap.pop()
         if heap:
             heap[0] = last
-            yield from _sift(heap, 0, size)
+            yield from _sift_down(heap, 0, size)
     return best + sorted(heap)
 
 
-def _sift(heap: list[int], node: int, size: int) -> Generator[tuple[int, ...], tuple[int, ...], None]:
+def _sift_down(heap: list[int], node: int, size: int) -> Generator[tuple[int, ...], tuple[int, ...], None]:
     """Let a node sink until it is better than its children."""
     while children := range(node * (size - 1) + 1, min(len(heap), node * (size - 1) + size)):
         places = (node, *children)
@@ -115,16 +115,16 @@ def _sift(heap: list[int], node: int, size: int) -> Generator[tuple[int, ...], t
         node = best
 
 
-def led(asking: Asking, answer: Callable[[tuple[int, ...]], tuple[int, ...]]) -> list[int]:
-    """Put every question of a way to whoever answers; what it returns in the end.
+def run_schedule(schedule: PromptSchedule, answer: Callable[[tuple[int, ...]], tuple[int, ...]]) -> list[int]:
+    """Answer every question of a schedule with a function; return the ranking.
 
-    >>> led(windows(4, size=2, step=1), lambda shown: (1, 0))
+    >>> run_schedule(slide_windows(4, size=2, step=1), lambda shown: (1, 0))
     [3, 0, 1, 2]
     """
     try:
-        shown = next(asking)
+        shown = next(schedule)
         while True:
-            shown = asking.send(answer(shown))
+            shown = schedule.send(answer(shown))
     except StopIteration as end:
         order: list[int] = end.value
         return order

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import exp, inf, log
 from pathlib import Path
 
-from shaketable.errors import BadInput
+from shaketable.core.errors import BadInput
 
 METHODS = ("listwise", "pointwise", "pairwise", "setwise")
 PLACEHOLDERS = {
@@ -105,9 +105,9 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _BRACKETED = re.compile(r"\[\s*(\d{1,6})\s*\]")
 _BARE = re.compile(r"[\d\s>,;.()=-]+")
 """An answer of numbers without brackets, and of what may stand between them."""
-_THOUGHTS = re.compile(r"^.*?</think>", re.DOTALL)
+_REASONING = re.compile(r"^.*?</think>", re.DOTALL)
 """What a reasoning model writes before its answer."""
-CERTAIN = 20.0
+CERTAIN_LOG_ODDS = 20.0
 """The log-odds of a word that comes without a probability."""
 
 
@@ -129,16 +129,16 @@ def read_template(path: Path, method: str) -> str:
     return text
 
 
-def filled(template: str, values: Mapping[str, str]) -> str:
+def fill_template(template: str, values: Mapping[str, str]) -> str:
     """The template with values in the place of their names. What stands in a value is never looked at.
 
-    >>> filled("{query}: {passage}", {"query": "tea", "passage": "{query} and {0.__class__}"})
+    >>> fill_template("{query}: {passage}", {"query": "tea", "passage": "{query} and {0.__class__}"})
     'tea: {query} and {0.__class__}'
     """
     return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), template)
 
 
-def prompt(method: str, template: str, query: str, texts: Sequence[str]) -> str:
+def build_prompt(method: str, template: str, query: str, texts: Sequence[str]) -> str:
     """The question about a query and the texts that are shown."""
     values = {"query": query, "count": str(len(texts))}
     if method == "pointwise":
@@ -147,11 +147,11 @@ def prompt(method: str, template: str, query: str, texts: Sequence[str]) -> str:
         values["a"], values["b"] = texts
     else:
         values["passages"] = "\n".join(f"[{i}] {text}" for i, text in enumerate(texts, 1))
-    return filled(template, values)
+    return fill_template(template, values)
 
 
 @dataclass(frozen=True)
-class Reading:
+class ParsedAnswer:
     """What an answer says: positions in what was shown, best first, and what was wrong with the answer.
 
     `fault` is "" for an answer in the form that was asked for, "repaired" where it leaves no doubt all the same, and
@@ -162,81 +162,85 @@ class Reading:
     fault: str = ""
 
 
-def read_ranking(text: str, count: int) -> Reading:
+def read_ranking(text: str, count: int) -> ParsedAnswer:
     """The permutation that an answer names. What it names twice counts once, what it leaves out comes last, in order.
 
     >>> read_ranking("[2] > [3] > [1]", 3)
-    Reading(order=(1, 2, 0), fault='')
+    ParsedAnswer(order=(1, 2, 0), fault='')
     >>> read_ranking("[2] > [2] > [7]", 3)
-    Reading(order=(1, 0, 2), fault='repaired')
+    ParsedAnswer(order=(1, 0, 2), fault='repaired')
     >>> read_ranking("I cannot rank these 3 texts.", 3)
-    Reading(order=(0, 1, 2), fault='unreadable')
+    ParsedAnswer(order=(0, 1, 2), fault='unreadable')
     """
-    said = _numbers(text)
+    said = _parse_numbers(text)
     named = list(dict.fromkeys(number - 1 for number in said if 1 <= number <= count))
     order = tuple(named + [i for i in range(count) if i not in named])
     if not named:
-        return Reading(order, "unreadable")
-    return Reading(order, "" if len(said) == count == len(named) else "repaired")
+        return ParsedAnswer(order, "unreadable")
+    return ParsedAnswer(order, "" if len(said) == count == len(named) else "repaired")
 
 
-def read_choice(text: str, count: int) -> Reading:
+def read_choice(text: str, count: int) -> ParsedAnswer:
     """The one number that an answer names; several different ones are no choice.
 
-    >>> read_choice("[2]", 3), read_choice("The best is [2], yes, [2].", 3), read_choice("[1] or [2]", 3)
-    (Reading(order=(1,), fault=''), Reading(order=(1,), fault='repaired'), Reading(order=(), fault='unreadable'))
+    >>> read_choice("[2]", 3)
+    ParsedAnswer(order=(1,), fault='')
+    >>> read_choice("The best is [2], yes, [2].", 3), read_choice("[1] or [2]", 3)
+    (ParsedAnswer(order=(1,), fault='repaired'), ParsedAnswer(order=(), fault='unreadable'))
     """
-    said = _numbers(text)
+    said = _parse_numbers(text)
     if len(set(said)) != 1 or not 1 <= said[0] <= count:
-        return Reading((), "unreadable")
-    return Reading((said[0] - 1,), "" if re.fullmatch(r"\W*\d+\W*", text) else "repaired")
+        return ParsedAnswer((), "unreadable")
+    return ParsedAnswer((said[0] - 1,), "" if re.fullmatch(r"\W*\d+\W*", text) else "repaired")
 
 
-def read_letter(text: str) -> Reading:
+def read_letter(text: str) -> ParsedAnswer:
     """A or B; both are no choice. The article "a" is no letter: capitals count, or a letter that stands alone.
 
-    >>> read_letter("B"), read_letter("Passage A is a better answer."), read_letter("A and B")
-    (Reading(order=(1,), fault=''), Reading(order=(0,), fault='repaired'), Reading(order=(), fault='unreadable'))
+    >>> read_letter("B")
+    ParsedAnswer(order=(1,), fault='')
+    >>> read_letter("Passage A is a better answer."), read_letter("A and B")
+    (ParsedAnswer(order=(0,), fault='repaired'), ParsedAnswer(order=(), fault='unreadable'))
     """
     alone = re.fullmatch(r"\W*([abAB])\W*", text)
     if alone:
-        return Reading(("ab".index(alone[1].lower()),))
+        return ParsedAnswer(("ab".index(alone[1].lower()),))
     named = set(re.findall(r"\b([AB])\b", text))
-    return Reading(("AB".index(named.pop()),), "repaired") if len(named) == 1 else Reading((), "unreadable")
+    return ParsedAnswer(("AB".index(named.pop()),), "repaired") if len(named) == 1 else ParsedAnswer((), "unreadable")
 
 
-def yes_or_no(text: str, tops: Mapping[str, float]) -> tuple[float, str]:
+def read_log_odds(text: str, top_logprobs: Mapping[str, float]) -> tuple[float, str]:
     """ln p(yes) - ln p(no), and what was wrong with the answer.
 
     `tops` are log-probabilities of the first token. Tokens that differ in case and blanks are added up; what is not
     among them is at most as probable as the least of them. Without probabilities the word itself counts, as certain.
 
-    >>> yes_or_no("Yes", {" yes": -1.0, "No": -3.0})
+    >>> read_log_odds("Yes", {" yes": -1.0, "No": -3.0})
     (2.0, '')
-    >>> yes_or_no("no.", {}), yes_or_no("Perhaps", {})
+    >>> read_log_odds("no.", {}), read_log_odds("Perhaps", {})
     ((-20.0, ''), (0.0, 'unreadable'))
     """
-    found = {word: _together(tops, word) for word in ("yes", "no")}
+    found = {word: _sum_logprobs(top_logprobs, word) for word in ("yes", "no")}
     if max(found.values()) > -inf:
-        least = min(tops.values())
+        least = min(top_logprobs.values())
         return max(found["yes"], least) - max(found["no"], least), ""
     words = [word.lower() for word in re.findall(r"[^\W\d_]+", text)]
     said = {word for word in words if word in found}
     if len(said) != 1:
         return 0.0, "unreadable"
-    return (CERTAIN if "yes" in said else -CERTAIN), "" if len(words) == 1 else "repaired"
+    return (CERTAIN_LOG_ODDS if "yes" in said else -CERTAIN_LOG_ODDS), "" if len(words) == 1 else "repaired"
 
 
-def without_thoughts(text: str) -> str:
+def strip_reasoning(text: str) -> str:
     """An answer without what a reasoning model thought before it.
 
-    >>> without_thoughts("<think>[1] or [2]?</think> [2] > [1]")
+    >>> strip_reasoning("<think>[1] or [2]?</think> [2] > [1]")
     '[2] > [1]'
     """
-    return _THOUGHTS.sub("", text).strip()
+    return _REASONING.sub("", text).strip()
 
 
-def _numbers(text: str) -> list[int]:
+def _parse_numbers(text: str) -> list[int]:
     """Numbers in brackets; bare ones only where there is nothing else, for elsewhere they may be years."""
     found = _BRACKETED.findall(text)
     if not found and _BARE.fullmatch(text):
@@ -244,8 +248,8 @@ def _numbers(text: str) -> list[int]:
     return [int(number) for number in found]
 
 
-def _together(tops: Mapping[str, float], word: str) -> float:
-    alike = [value for token, value in tops.items() if token.strip(" \t\n▁Ġ.,").lower() == word]
+def _sum_logprobs(top_logprobs: Mapping[str, float], word: str) -> float:
+    alike = [value for token, value in top_logprobs.items() if token.strip(" \t\n▁Ġ.,").lower() == word]
     if not alike:
         return -inf
     most = max(alike)

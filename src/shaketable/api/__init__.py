@@ -1,0 +1,1 @@
+"""The public API: the functions behind `import shaketable as st` and the command line."""

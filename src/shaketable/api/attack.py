@@ -1,0 +1,64 @@
+"""`attack`: adversarial changes to the documents of a ranker's lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Unpack
+
+from shaketable.api.audit import Audit, audit
+from shaketable.api.options import CollectionLike, ExperimentOptions, ignore_message
+from shaketable.api.ranker_names import Rankers, as_list
+from shaketable.datasets.adversarial_documents import write_adversarial_documents
+from shaketable.files.atomic import check_file_writable
+from shaketable.tasks.document_attack import QUICK_RECIPE, DocumentAttack
+
+
+def attack(
+    data: CollectionLike = "sample",
+    rankers: Rankers = (),
+    recipes: str | Sequence[str] = (),
+    *,
+    goal: str = "promote",
+    targets: int = 9,
+    attacked_queries: int = 0,
+    group: int = 1,
+    max_trials: int | None = None,
+    adversarial_documents: str | Path | None = None,
+    any_grade: bool = False,
+    parser: str = "light",
+    write_documents: str | Path | None = None,
+    **options: Unpack[ExperimentOptions],
+) -> Audit:
+    """Attack the documents of rankers' lists, as an audit with this task alone; the default recipe is quick.
+
+    `write_documents` is a file for the changed documents. `adversarial_documents` is such a file, from an attack on
+    another ranker or from another source: its texts are tried without a search. `attacked_queries` queries are drawn at
+    random from those that `max_queries` leaves; 0 takes all of them.
+
+    `st.attack(rankers="bm25", recipes="keyword_stuffing")["document-attack"].tables["attack"]` has the success rates.
+    """
+    if write_documents is not None:
+        check_file_writable(Path(write_documents))
+    task = DocumentAttack(
+        recipes=tuple(as_list(recipes)) or (QUICK_RECIPE,),
+        goal=goal,
+        targets=targets,
+        queries=attacked_queries,
+        group=group,
+        max_trials=max_trials,
+        adversarial_documents=str(adversarial_documents) if adversarial_documents else "",
+        any_grade=any_grade,
+        parser=parser,
+    )
+    done = audit(data, rankers, [task], runs=False, **options)
+    if write_documents is not None:
+        changed = done["document-attack"].attacked
+        write_adversarial_documents(changed, Path(write_documents))
+        notify = options.get("notify", ignore_message)
+        notify(
+            f"{len(changed)} changed documents are in {write_documents}."
+            if changed
+            else f"No document was changed for the better, so {write_documents} is empty."
+        )
+    return done

@@ -1,0 +1,318 @@
+"""`audit`: run robustness tasks on rankers and collect the results."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from shaketable.api.options import (
+    DEFAULT_DEPTH,
+    DEFAULT_FIRST_STAGE,
+    CollectionLike,
+    ExperimentOptions,
+    Notify,
+    ignore_message,
+)
+from shaketable.api.ranker_names import Rankers, as_list, build_models
+from shaketable.api.settings import SETTINGS_FILE, collect_settings, write_settings
+from shaketable.api.workers import check_remote_loadable
+from shaketable.core.documents import Collection, Run
+from shaketable.core.errors import BadInput, UnknownName
+from shaketable.core.extras import has_extra
+from shaketable.core.home import home_folder
+from shaketable.core.progress import ProgressFactory, no_progress
+from shaketable.core.protocols import Model, Task
+from shaketable.core.registries import LEXICAL_RANKERS, TASKS
+from shaketable.core.results import Finding, Result
+from shaketable.datasets.load import load
+from shaketable.datasets.query_types.labels import format_type_counts
+from shaketable.datasets.splits import TEST, TRAIN
+from shaketable.datasets.trec import write_run
+from shaketable.executors.base import Executor, SerialExecutor
+from shaketable.experiment import Experiment
+from shaketable.files.atomic import atomic_write
+from shaketable.report.audit_folder import replace_file, replace_files
+from shaketable.report.files import audit_to_dict, make_file_names, make_safe_name, read_results_json, write_results
+from shaketable.report.gates import Gate, GateInput, GateResult, evaluate_gates, has_passed
+from shaketable.report.page import render_page
+from shaketable.report.rules import parse_gates
+from shaketable.report.verdict import DEFAULT_GATE_RULES, Verdict, build_verdict
+from shaketable.scoring.engine import ScoringEngine
+from shaketable.scoring.store import Store
+from shaketable.tasks.first_stage import FirstStage
+from shaketable.tasks.runner import UNJUDGED_NOTE, list_default_tasks, run_tasks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SECONDS_FACT = "seconds"
+"""The only fact that differs between two runs of one audit."""
+
+SMALL_RANKER_SPEC = "knrm(teacher='dense', sentences=400, steps=200)"
+"""A small ranker that is distilled from `dense`, on the train queries and on sentences of the passages."""
+TRAINING_TIME_NOTE = "That takes about three minutes"
+MAX_DOCUMENTS_WITHOUT_GPU = 5_000
+"""An encoder reads this many documents in a few minutes without a GPU; it is no default ranker for more."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The result of an audit, or of an evaluation of runs.
+
+    `audit["risk"]` is the result of a task, and `audit.findings` are the numbers of all tasks. `queries` has the texts
+    of the queries. `settings` has the flags that repeat the audit; it is empty if a ranker is in memory only.
+    """
+
+    title: str
+    facts: Mapping[str, str]
+    results: tuple[Result, ...]
+    provenance: Mapping[str, Any]
+    runs: Mapping[str, Run] = field(default_factory=dict, repr=False)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    remarks: Mapping[str, str] = field(default_factory=dict)
+    queries: Mapping[str, str] = field(default_factory=dict, repr=False)
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    gate_results: tuple[GateResult, ...] = ()
+    """The results of the user's gates; those of the default gate are part of the verdict."""
+
+    def __getitem__(self, task: str) -> Result:
+        known = {result.task: result for result in self.results}
+        if (name := task.replace("_", "-")) not in known:
+            raise UnknownName("result", task, known)
+        return known[name]
+
+    def table(self, name: str) -> tuple[str, pd.DataFrame]:
+        """Return the full name and the table of a name such as "risk", or "risk: per query" with its task."""
+        full = {f"{result.task}: {title}": frame for result in self.results for title, frame in result.tables.items()}
+        found = [(title, frame) for title, frame in full.items() if name in (title, title.partition(": ")[2])]
+        if not found:
+            plain = {title.partition(": ")[2] for title in full}
+            shown = {f"{result.task}: {title}" for result in self.results for title in (result.brief or result.tables)}
+            raise UnknownName("table", name, [*full, *plain] if get_close_matches(name, [*full, *plain]) else shown)
+        return found[0]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The numbers of all tasks."""
+        return tuple(finding for result in self.results for finding in result.findings)
+
+    @cached_property
+    def gate_input(self) -> GateInput:
+        """The findings and verdicts that gates refer to."""
+        return GateInput.from_results(self.results, self.verdict().ranker_verdicts, self.provenance)
+
+    def evaluate_gates(self, *rules: str | Path | Gate) -> list[GateResult]:
+        """Evaluate rules: texts such as "bm25.nDCG@10>=0.4", files of rules, or gates.
+
+        A rule without a ranker applies to all rankers under test.
+        """
+        return evaluate_gates(parse_gates(rules), self.gate_input)
+
+    def check(self, *rules: str | Path | Gate) -> bool:
+        """Return True if all rules hold; a warning is no failure."""
+        return has_passed(self.evaluate_gates(*rules))
+
+    def verdict(self) -> Verdict:
+        """Return the verdict: a status for each ranker and facet, the worst findings, and the results of gates."""
+        return build_verdict(self.results, self.provenance, self.gate_results)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the audit as plain values for strict JSON."""
+        return audit_to_dict(self.results, self.provenance, self.gate_results, self._build_context())
+
+    def _build_context(self) -> dict[str, Any]:
+        """Return what a page and a comparison need besides the results, without the running time."""
+        facts = {name: fact for name, fact in self.facts.items() if name != SECONDS_FACT}
+        about = {"title": self.title, "facts": facts, "skipped": self.skipped, "remarks": self.remarks}
+        return {"about": about, "queries": self.queries}
+
+    def to_html(self) -> str:
+        """Return the report as an HTML page without external files."""
+        facts = {**self.facts, **self.remarks}
+        return render_page(self.title, facts, self.results, self.provenance, self.verdict())
+
+    def save(self, folder: str | Path) -> None:
+        """Write report.html, results.json, a CSV file for each table, and the runs (`report.audit_folder`)."""
+
+        def fill(staging: Path) -> None:
+            write_results(staging, self.results, self.provenance, self.gate_results, self._build_context())
+            if self.settings:
+                write_settings(staging / SETTINGS_FILE, self.settings)
+            for (name, run), file in zip(self.runs.items(), make_file_names(self.runs, ".run"), strict=True):
+                write_run(run, staging / "runs" / file, tag=make_safe_name(name))
+            with atomic_write(staging / "report.html") as out:
+                out.write(self.to_html())
+
+        replace_files(Path(folder), fill)
+
+
+def audit(
+    data: CollectionLike | Sequence[CollectionLike] = "sample",
+    rankers: Rankers = (),
+    tasks: str | Task | Iterable[str | Task] = (),
+    *,
+    runs: bool = True,
+    gated: bool = False,
+    **options: Unpack[ExperimentOptions],
+) -> Audit:
+    """Run every task that applies, or the tasks that are named, on rankers.
+
+    Rankers and tasks are texts or objects, one or several; a mapping gives rankers their names. Without rankers, the
+    default ones are audited, and `notify` receives their names. Of several collections, the first is ranked; the task
+    corpus-shift uses the others. With `runs=False`, the result has no runs, and rankers score only what the tasks need.
+    `gated` adds the comparison with the first stage, which the default gate needs, to the tasks.
+    """
+    started = time.perf_counter()
+    models, chosen, first = prepare_audit(data, rankers, tasks)
+    if gated and not any(isinstance(task, FirstStage) for task in chosen):
+        chosen = [FirstStage(), *chosen]
+    notify = options.get("notify", ignore_message)
+    experiment = open_experiment(first, models, **options)
+    if not models and any(getattr(task, "needs_rankers", True) for task in chosen):
+        experiment = replace(experiment, models=choose_default_models(experiment, notify))
+    settings = collect_settings(first, rankers, experiment, chosen, options)
+    notify(
+        f"The collection {experiment.collection.name} has {len(experiment.collection.docs):,} documents, "
+        f"{len(experiment.queries):,} queries."
+        + (f" The rankers are {', '.join(experiment.models)}." if experiment.models else "")
+    )
+    results, skipped = run_tasks(experiment, chosen)
+    lists = {name: experiment.get_run(name) for name in experiment.models} if runs else {}
+    typed = options.get("query_types") or any(query.type for query in experiment.queries.values())
+    types = {"query types": format_type_counts(experiment.queries)} if typed else {}
+    seconds = {SECONDS_FACT: f"{time.perf_counter() - started:.1f}"}
+    return Audit(
+        f"Robustness of {f'{len(experiment.models)} ' if experiment.models else ''}rankers on "
+        f"{experiment.collection.name}",
+        experiment.summarize() | types | seconds,
+        tuple(results),
+        _collect_provenance(experiment, chosen, skipped),
+        lists,
+        skipped,
+        experiment.collect_remarks() | ({} if experiment.qrels else {"without judgements": UNJUDGED_NOTE}),
+        dict(experiment.texts),
+        settings,
+    )
+
+
+def _collect_provenance(experiment: Experiment, tasks: Iterable[Task], skipped: Mapping[str, str]) -> dict[str, Any]:
+    """Return what was audited and how, for results.json."""
+    own = {"tasks": [TASKS.spec(task) for task in tasks], "command": sys.argv[1:], "queries": dict(experiment.texts)}
+    return experiment.collect_provenance() | own | ({"skipped": skipped} if skipped else {})
+
+
+def read_audit(path: str | Path) -> Audit:
+    """Read an audit from its folder, or from its results.json, without the runs."""
+    document = read_results_json(Path(path))
+    try:
+        about = document["about"]
+        facts, skipped, remarks = ({**about[part]} for part in ("facts", "skipped", "remarks"))
+        ruled = tuple(GateResult(**gate) for gate in document["gate_results"] if gate["rule"] not in DEFAULT_GATE_RULES)
+        results, queries = tuple(document["results"]), {**document["queries"]}
+        return Audit(
+            about["title"], facts, results, document["provenance"], {}, skipped, remarks, queries, gate_results=ruled
+        )
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"is not a whole audit ({type(error).__name__}: {error}); run the audit again", path) from error
+
+
+def rewrite_page(folder: str | Path, audit: Audit) -> None:
+    """Replace the report page in the folder of an audit."""
+    replace_file(Path(folder), "report.html", audit.to_html())
+
+
+def prepare_audit(
+    data: CollectionLike | Sequence[CollectionLike], rankers: Rankers, tasks: str | Task | Iterable[str | Task]
+) -> tuple[dict[str, Model], list[Task], CollectionLike]:
+    """Build and check the models, the tasks and the collection of an audit."""
+    models = build_models(rankers)
+    named = as_list(tasks) or list_default_tasks(models.values())
+    chosen = [TASKS.build(task) if isinstance(task, str) else task for task in named]
+    first, *others = as_list(data)
+    return models, add_corpora(chosen, others) if others else chosen, first
+
+
+def add_corpora(tasks: Iterable[Task], others: Iterable[CollectionLike]) -> list[Task]:
+    """Return the tasks, and add the other collections to those that compare corpora."""
+    texts = []
+    for other in others:
+        if isinstance(other, Collection) and not other.source:
+            raise BadInput(f"{other.name} is in memory only; a second collection is named by a text, so save it first")
+        texts.append(other.source if isinstance(other, Collection) else str(other))
+    added: list[Task] = []
+    for task in tasks:
+        known = getattr(task, "corpora", None)
+        added.append(task if known is None else replace(task, corpora=(*known, *texts)))  # type: ignore[type-var]
+    if not any(hasattr(task, "corpora") for task in added):
+        raise BadInput(
+            "several collections are for the task corpus-shift; name it with --task corpus-shift, or give one --data"
+        )
+    return added
+
+
+def open_experiment(
+    data: CollectionLike,
+    models: Mapping[str, Model],
+    *,
+    split: str | None = None,
+    split_ratio: str = "",
+    query_types: str | Path | None = None,
+    candidates: str | Path | None = None,
+    first_stage: str = DEFAULT_FIRST_STAGE,
+    depth: int = DEFAULT_DEPTH,
+    max_queries: int | None = None,
+    seed: int = 0,
+    keep_going: bool = False,
+    progress: ProgressFactory = no_progress,
+    notify: Notify = ignore_message,
+    executor: Executor | None = None,
+) -> Experiment:
+    """Open an experiment on a collection; its scores are cached under $SHAKETABLE_HOME."""
+    whole = load(data, None, candidates, split_ratio, seed, query_types)
+    part = (TEST if TEST in whole.splits else None) if split is None else None if split == "all" else split
+    store = Store(home_folder() / "scores.sqlite")
+    engine = ScoringEngine(store, progress=progress, keep_going=keep_going, executor=executor or SerialExecutor())
+    experiment = Experiment(whole, models, engine, seed, depth, max_queries, first_stage, part)
+    check_remote_loadable(experiment)
+    if query_types:
+        notify(f"The query types by {query_types}: {format_type_counts(experiment.queries)}.")
+    return experiment
+
+
+def choose_default_models(
+    experiment: Experiment,
+    notify: Notify,
+    train_small: Callable[[Experiment], Model] = lambda experiment: experiment.fit(SMALL_RANKER_SPEC),
+) -> dict[str, Model]:
+    """Return the default rankers: lexical ones, and neural ones if these are installed."""
+    models = build_models([*LEXICAL_RANKERS, "rm3"])
+    size = len(experiment.collection.docs)
+    if not has_extra("neural"):
+        notify(
+            "There are no neural rankers here: pip install 'shaketable[neural]' adds dense, and a small one to train."
+        )
+    elif size > MAX_DOCUMENTS_WITHOUT_GPU:
+        notify(f"Neural rankers are left out: reading {size:,} documents takes them long. --ranker dense asks for one.")
+    elif TRAIN not in experiment.collection.splits:
+        notify("Neural rankers: dense. A small one is not trained, because there is no split train to learn from.")
+        models |= build_models(["dense"])
+    else:
+        # candidates that came with the data may be those of other queries; the first stage finds some for all
+        searched = experiment.with_collection(replace(experiment.collection, candidates={}))
+        kept = searched.is_fitted(SMALL_RANKER_SPEC)
+        notify(
+            f"Neural rankers: dense, and a small one, {SMALL_RANKER_SPEC}, which "
+            + (
+                "was trained before."
+                if kept
+                else f"is trained first. {TRAINING_TIME_NOTE}; the model is kept for next time."
+            )
+        )
+        models |= build_models(["dense"]) | {"knrm": train_small(searched)}
+    return models

@@ -1,0 +1,190 @@
+"""`compare`: is a new audit worse than an earlier one, in which findings, and on which queries?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shaketable.api.audit import Audit, read_audit
+from shaketable.core.errors import BadInput, NotComparable, UnknownName, truncate
+from shaketable.core.results import Failure, Finding
+from shaketable.measures.facets import FAIL, PASS, WARN
+from shaketable.measures.regression import compare_findings
+from shaketable.report.comparability import PROVENANCE_PARTS, check_comparable
+from shaketable.report.comparison import AuditComparison, VerdictChange
+from shaketable.report.gates import matches_pattern
+
+STATUSES_BEST_FIRST = (PASS, WARN, FAIL)
+"""Statuses in order; an inconclusive facet became neither better nor worse."""
+
+
+def compare(
+    base: str | Path | Audit,
+    new: str | Path | Audit,
+    *,
+    base_ranker: str = "",
+    new_ranker: str = "",
+    findings: str | Iterable[str] = (),
+    allow_mismatch: str | Iterable[str] = (),
+) -> AuditComparison:
+    """Compare a new audit with an earlier one; each is a folder, a results.json, or an audit.
+
+    Rankers of the same name are compared, then the others in their order, or the two rankers that are named. The first
+    stage is compared only if there is no other ranker. Data, lists, tasks and seed must be the same, unless
+    `allow_mismatch` names them. `findings` are names or patterns, such as "drop(*)", of the findings to compare; with
+    fewer findings, smaller differences are significant.
+    """
+    allowed = _parse_allowed(allow_mismatch)
+    old, now = _open_side(base), _open_side(new)
+    check_comparable(old.provenance, now.provenance, (old.name, now.name), allowed)
+    pairs, remarks = _pair_rankers(old, now, base_ranker, new_ranker)
+    wanted = [findings] if isinstance(findings, str) else list(findings)
+    both = [pair for was, name in pairs.items() for pair in _find_common_findings(old, now, was, name, pairs, wanted)]
+    if not both:
+        raise NotComparable(f"{old.name} and {now.name} have no finding in common for {_join_names(pairs)}")
+    return AuditComparison(
+        old.name,
+        now.name,
+        pairs,
+        tuple(compare_findings(both, int(now.provenance.get("seed", 0)))),
+        tuple(failure for was, name in pairs.items() for failure in _find_new_failures(old, now, was, name)),
+        tuple(turn for was, name in pairs.items() for turn in _find_verdict_changes(old, now, was, name)),
+        {**old.audit.queries, **now.audit.queries},
+        (*remarks, *_describe_version_changes(old, now)),
+    )
+
+
+@dataclass(frozen=True)
+class _AuditSide:
+    """One of the two audits, and its name in messages."""
+
+    name: str
+    audit: Audit
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        return self.audit.provenance
+
+    @property
+    def rankers(self) -> list[str]:
+        return list(dict.fromkeys(finding.ranker for finding in self.audit.findings))
+
+
+def _open_side(audit: str | Path | Audit) -> _AuditSide:
+    if isinstance(audit, Audit):
+        return _AuditSide(audit.title, audit)
+    return _AuditSide(truncate(str(audit)), read_audit(audit))
+
+
+def _parse_allowed(allow_mismatch: str | Iterable[str]) -> set[str]:
+    allowed = {allow_mismatch} if isinstance(allow_mismatch, str) else set(allow_mismatch)
+    for name in allowed - PROVENANCE_PARTS.keys():
+        raise UnknownName("part of an audit", name, PROVENANCE_PARTS)
+    return allowed
+
+
+def _pair_rankers(
+    old: _AuditSide, new: _AuditSide, base_ranker: str, new_ranker: str
+) -> tuple[dict[str, str], list[str]]:
+    """Return earlier ranker -> new ranker, and remarks on rankers without a counterpart."""
+    for side, name in ((old, base_ranker), (new, new_ranker)):
+        if name and name not in side.rankers:
+            raise UnknownName(f"ranker of {side.name}", name, side.rankers)
+    if base_ranker or new_ranker:
+        return {
+            base_ranker or _find_counterpart(old, new_ranker): new_ranker or _find_counterpart(new, base_ranker),
+        }, []
+    before, after = old.audit.gate_input.tested_rankers, new.audit.gate_input.tested_rankers
+    pairs = {name: name for name in before if name in after}
+    gone, come = ([name for name in side if name not in pairs] for side in (before, after))
+    if len(gone) == len(come):
+        return pairs | dict(zip(gone, come, strict=True)), []
+    if not pairs:
+        raise BadInput(
+            f"{old.name} has {_join_names(before)}, and {new.name} has {_join_names(after)}: say which to compare by "
+            "--base-ranker and --new-ranker"
+        )
+    missing = [f"{name} is only in {side.name}, and is not compared." for side, names in ((old, gone), (new, come))
+               for name in names]  # fmt: skip
+    return pairs, missing
+
+
+def _find_counterpart(side: _AuditSide, name: str) -> str:
+    """Return the ranker of one audit that corresponds to a ranker of the other."""
+    if name in side.rankers:
+        return name
+    if len(side.audit.gate_input.tested_rankers) != 1:
+        raise BadInput(
+            f"{side.name} has {_join_names(side.audit.gate_input.tested_rankers)}: say which to compare with {name}"
+        )
+    return side.audit.gate_input.tested_rankers[0]
+
+
+def _find_common_findings(
+    old: _AuditSide, new: _AuditSide, was: str, name: str, pairs: Mapping[str, str], wanted: Sequence[str]
+) -> list[tuple[Finding, Finding]]:
+    """Return the findings that two rankers have in common, each number once."""
+    earlier: dict[tuple[str, ...], list[Finding]] = {}
+    for one in old.audit.findings:
+        if one.ranker == was:
+            earlier.setdefault(_make_key(one), []).append(one)
+    found: dict[tuple[Any, ...], tuple[Finding, Finding]] = {}
+    for one in new.audit.findings:
+        match = _match_finding(one, earlier.get(_make_key(one), ()), pairs) if one.ranker == name else None
+        if match and (not wanted or any(matches_pattern(text, one.name) for text in wanted)):
+            numbers = (match.value, one.value, *match.values.values(), *one.values.values())
+            found.setdefault((one.name, one.where, numbers), (match, one))
+    known = {one.name for one in new.audit.findings if one.ranker == name}
+    for text in wanted:
+        if not any(matches_pattern(text, one) for one in known):
+            raise UnknownName("finding", text, known)
+    return list(found.values())
+
+
+def _make_key(one: Finding) -> tuple[str, ...]:
+    return one.task, one.name, one.where
+
+
+def _match_finding(one: Finding, alike: Sequence[Finding], renamed: Mapping[str, str]) -> Finding | None:
+    """Return the earlier finding of the same name: the only one, or the one against the same ranker."""
+    if len(alike) == 1:
+        return alike[0]
+    return next((old for old in alike if renamed.get(old.against, old.against) == one.against), None)
+
+
+def _find_new_failures(old: _AuditSide, new: _AuditSide, was: str, name: str) -> list[Failure]:
+    """Return the failures on queries that a ranker did not fail on before, each query once."""
+
+    def of(side: _AuditSide, ranker: str) -> dict[str, Failure]:
+        every = (failure for result in side.audit.results for failure in result.failures)
+        return {failure.query: failure for failure in every if failure.ranker == ranker}
+
+    known = of(old, was)
+    return [failure for query, failure in of(new, name).items() if query not in known]
+
+
+def _find_verdict_changes(old: _AuditSide, new: _AuditSide, was: str, name: str) -> list[VerdictChange]:
+    def of(side: _AuditSide, whose: str) -> dict[str, str]:
+        statuses = side.audit.gate_input.facet_statuses
+        return {facet: word for (ranker, facet), word in statuses.items() if ranker == whose}
+
+    before, after = of(old, was), of(new, name)
+    return [
+        VerdictChange(name, facet, before[facet], word)
+        for facet, word in after.items()
+        if word in STATUSES_BEST_FIRST
+        and before.get(facet) in STATUSES_BEST_FIRST
+        and STATUSES_BEST_FIRST.index(word) > STATUSES_BEST_FIRST.index(before[facet])
+    ]
+
+
+def _describe_version_changes(old: _AuditSide, new: _AuditSide) -> list[str]:
+    before, after = (dict(side.provenance.get("versions", {})) for side in (old, new))
+    differ = [f"{name} {before.get(name)} and {after.get(name)}" for name in before if before[name] != after.get(name)]
+    return [f"The audits were made by different versions: {', '.join(differ)}."] if differ else []
+
+
+def _join_names(names: Iterable[str]) -> str:
+    return ", ".join(names) or "no ranker"

@@ -1,0 +1,192 @@
+"""An experiment whose rankers count what they are asked, and answer with numbers drawn from query and text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from shaketable.core.documents import Collection, Scores, Slate
+from shaketable.core.errors import NotApplicable, ShaketableError
+from shaketable.core.home import home_folder
+from shaketable.core.protocols import Model, Ranker, RecordedRanker
+from shaketable.core.seeding import make_item_rng
+from shaketable.experiment import Experiment
+from shaketable.scoring.engine import ScoringEngine
+from shaketable.scoring.store import Store
+from shaketable.scoring.traits import RankerTraits
+
+
+@dataclass
+class RequestCount:
+    """The number of pairs, requests and searches that a ranker was asked for."""
+
+    pairs: int = 0
+    requests: int = 0
+    searches: int = 0
+
+
+class ReadOnlyStore(Store):
+    """The score cache, read only: made-up scores are never cached."""
+
+    def put(self, items: Iterable[tuple[bytes, bytes]]) -> None:
+        for _ in items:
+            pass
+
+
+class DryExperiment(Experiment):
+    """An experiment that trains nothing."""
+
+    def fit(self, *arguments: Any, **settings: Any) -> Any:
+        raise NotApplicable("it trains rankers, which a dry run does not")
+
+
+@dataclass(frozen=True, eq=False)
+class DryModel:
+    """A model whose ranker counts requests and makes up scores, with the traits of the ranker that it stands for."""
+
+    model: Model
+    name: str
+    count: RequestCount
+    find_candidates: Callable[[Sequence[str], int], list[dict[str, float]]]
+
+    def open(self, collection: Collection) -> Ranker:
+        ranker = self.model.open(collection)
+        return (
+            ranker if is_cheap_to_run(ranker) else make_dry_ranker(ranker, self.name, self.count, self.find_candidates)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DryLanguageModel(DryModel):
+    """A dry model that can be asked in several wordings, as a language model."""
+
+    def wordings(self) -> dict[str, Model]:
+        return {key: replace(self, model=model) for key, model in self.model.wordings().items()}  # type: ignore[attr-defined]
+
+
+def is_cheap_to_run(ranker: Ranker) -> bool:
+    """Return True for lexical rankers and for recorded runs, which a dry run can ask for real."""
+    return isinstance(ranker, RecordedRanker) or getattr(type(ranker), "family", "") == "traditional"
+
+
+class _Dry:
+    """A ranker that counts requests, with the traits and the class name of the ranker that it stands for."""
+
+    def __init__(self, ranker: Ranker, count: RequestCount):
+        self.ranker, self.count = ranker, count
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["ranker"], name)
+
+    def score(self, slates: Sequence[Slate]) -> list[Scores]:
+        self.count.pairs += sum(len(slate.docs) for slate in slates)
+        self.count.requests += self._count_requests(slates)
+        return [np.array([make_fake_score(slate.query, doc.text) for doc in slate.docs]) for slate in slates]
+
+    def _count_requests(self, slates: Sequence[Slate]) -> int:
+        """Return the number of requests that a remote ranker needs for these slates; 0 for a local ranker."""
+        if not self.remote:
+            return 0
+        if callable(own := getattr(type(self.ranker), "count_requests", None)):
+            return int(own(self.ranker, slates))
+        size = (self.chunk or 1) if self.pointwise else 0
+        return sum(ceil(len(slate.docs) / size) if size else 1 for slate in slates if slate.docs)
+
+
+def make_fake_score(query: str, text: str) -> float:
+    """Return a score that depends on query and text alone.
+
+    >>> make_fake_score("oak", "an oak") == make_fake_score("oak", "an oak") != make_fake_score("oak", "an ash")
+    True
+    """
+    return make_item_rng(0, "plan", query, text).random_bits() / 2**64
+
+
+def make_dry_ranker(
+    ranker: Ranker,
+    name: str,
+    count: RequestCount,
+    find_candidates: Callable[[Sequence[str], int], list[dict[str, float]]],
+) -> Any:
+    """Return a ranker that counts requests and stands for another ranker, which is asked nothing.
+
+    The score cache uses the class and the fingerprint of a ranker as key, so the dry ranker has the same ones.
+    """
+    kind = type(ranker)
+    unasked: Mapping[str, Any] | None = getattr(ranker, "offline_traits", None)
+    remote = getattr(ranker, "volatile", False) is True
+    if unasked is None:
+        try:
+            known = RankerTraits.from_ranker(ranker, name)
+            unasked = {"pointwise": known.pointwise, "chunk": known.chunk, "fingerprint": known.fingerprint}
+        except ShaketableError:  # it combines several rankers, and one of them is remote
+            remote, unasked = True, {"pointwise": False, "chunk": 1, "fingerprint": None}
+    traits = {
+        **unasked,
+        "name": name,
+        "cached": getattr(ranker, "cached", True),
+        "max_concurrency": int(getattr(ranker, "max_concurrency", 1)),
+        "remote": remote,
+        "volatile": False,  # no endpoint can be asked whether the cached scores are still its own
+        "noise": 0.0,
+        "noise_floor": 0.0,
+    }
+    if callable(getattr(kind, "search", None)):
+
+        def search(self: _Dry, queries: Sequence[str], k: int) -> list[dict[str, float]]:
+            found = find_candidates(queries, k)
+            count.searches += len(queries)
+            count.pairs += sum(map(len, found))
+            count.requests += len(queries) if remote else 0
+            return found
+
+        traits["search"] = search
+    named = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    return type(kind.__name__, (_Dry,), {**traits, **named})(ranker, count)
+
+
+@dataclass(frozen=True)
+class UntrainedModel:
+    """A small neural ranker that an audit would train first; a dry run needs to know only that it is pointwise."""
+
+    name: str
+    fingerprint: None = None
+    pointwise: bool = True
+
+    def open(self, collection: Collection) -> Ranker:
+        return self
+
+    def score(self, slates: Sequence[Slate]) -> list[Scores]:
+        raise NotApplicable("it is not trained yet")
+
+
+def make_dry_experiment(
+    opened: Experiment, models: Mapping[str, Model], counts: Mapping[str, RequestCount]
+) -> DryExperiment:
+    """Return the experiment with rankers that count requests, and with a read-only score cache."""
+    path = home_folder() / "scores.sqlite"
+    progress = opened.engine.progress
+    searching = replace(opened, models={}, engine=ScoringEngine(progress=progress))
+
+    def finder(queries: Sequence[str], k: int) -> list[dict[str, float]]:
+        texts = {str(i): query for i, query in enumerate(queries)}
+        found = searching.with_depth(k).search_first_stage(texts)
+        return [dict(found.get(key, {})) for key in texts]
+
+    return DryExperiment(
+        opened.collection,
+        {
+            name: (DryLanguageModel if hasattr(model, "wordings") else DryModel)(model, name, counts[name], finder)
+            for name, model in models.items()
+        },
+        ScoringEngine(ReadOnlyStore(path) if path.exists() else None, progress=progress, keep_going=True),
+        opened.seed,
+        opened.depth,
+        opened.limit,
+        opened.first_stage,
+        opened.split,
+    )

@@ -1,0 +1,128 @@
+"""`evaluate`: effectiveness, variance and risk of runs or of ready scores, without a ranker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from shaketable.api.audit import Audit
+from shaketable.api.ranker_names import as_list, make_unique_name, split_name
+from shaketable.core.documents import Qrels, Run
+from shaketable.core.errors import BadInput
+from shaketable.core.results import ScoreTable
+from shaketable.datasets.scores import read_scores
+from shaketable.datasets.trec import read_qrels, read_run_and_tag
+from shaketable.measures.effectiveness import score_tables
+from shaketable.tasks import effectiveness, risk, variance
+
+MEAN_BASELINE = "mean"
+
+
+def evaluate(
+    qrels: str | Path | Qrels | None = None,
+    runs: str | Path | Iterable[str | Path] | Mapping[str, str | Path | Run] = (),
+    *,
+    scores: str | Path | ScoreTable | None = None,
+    measures: str | Sequence[str] = (),
+    baselines: str | Sequence[str] = (),
+    alphas: Sequence[float] = (),
+    significance_test: str = "t_test",
+    correction: str = "holm",
+    seed: int = 0,
+) -> Audit:
+    """Evaluate runs against judgements, or a table of scores by topic and system: effectiveness, variance and risk.
+
+    Runs are files, which may be written NAME=FILE, or mappings. A baseline is the name or the file of a run, or the
+    mean (the default), median or max of all runs for each topic.
+    """
+    effectiveness.check_test_and_correction(significance_test, correction)
+    if scores is not None:
+        if qrels is not None or runs:
+            raise BadInput("a table of scores stands alone: it takes the place of judgements and runs")
+        if measures:
+            raise BadInput("measures are for runs; a table of scores says what was measured by its own numbers")
+        tables = [scores if isinstance(scores, ScoreTable) else read_scores(Path(scores))]
+        compared = as_list(baselines) or [MEAN_BASELINE]
+        spread = variance.build_variance_from_scores(tables[0], seed)
+    else:
+        judgements, lists, files = _read_inputs(qrels, runs)
+        compared = [files.get(text, text) for text in as_list(baselines) or [MEAN_BASELINE]]
+        wanted = as_list(measures) or ["nDCG@10"]
+        every = score_tables((*wanted, *variance.REQUIRED_MEASURES), judgements, lists)
+        tables = list(every[: len(wanted)])
+        initial = compared[0] if compared[0] in lists else next(iter(lists))
+        spread = variance.build_variance_from_tables(every, judgements, lists, initial, seed)
+    table = tables[0]
+    base = compared[0] if compared[0] in table.systems else table.systems[0]
+    compared_means = effectiveness.build_effectiveness_from_tables(tables, base, significance_test, correction, seed)
+    results = (
+        compared_means,
+        spread,
+        risk.build_risk_from_scores(table, compared, tuple(alphas) or risk.DEFAULT_ALPHAS, seed),
+    )
+    facts = {"systems": str(len(table.systems)), "topics": str(len(table.topics)), "measure": table.measure}
+    facts["baseline"] = ", ".join(compared)
+    return Audit("Effectiveness, variance and risk", facts, results, {"seed": seed, **facts})
+
+
+def _read_inputs(
+    qrels: str | Path | Qrels | None, runs: str | Path | Iterable[str | Path] | Mapping[str, str | Path | Run]
+) -> tuple[Qrels, dict[str, Run], dict[str, str]]:
+    """Return judgements, runs by name, and the names by file.
+
+    The name of a run is the one that is given, else its tag if it is unique, else the distinctive part of its path.
+    """
+    entries = list(runs.items()) if isinstance(runs, Mapping) else [_split_entry(text) for text in as_list(runs)]
+    if qrels is None or not entries:
+        raise BadInput("give judgements (--qrels) and at least one run (--run), or a table of scores (--scores)")
+    judgements = qrels if isinstance(qrels, Mapping) else read_qrels(Path(qrels))
+    read = [(source, "") if isinstance(source, Mapping) else read_run_and_tag(Path(source)) for _, source in entries]
+    paths = [Path(source) for name, source in entries if not name and not isinstance(source, Mapping)]
+    tags = [tag for (name, _), (_, tag) in zip(entries, read, strict=True) if not name]
+    lists: dict[str, Run] = {}
+    files: dict[str, str] = {}
+    for (given, source), (run, tag) in zip(entries, read, strict=True):
+        own = tag if tag and tags.count(tag) == 1 else ""
+        name = make_unique_name(given or own or shorten_path(Path(str(source)), paths), lists)
+        lists[name] = run
+        if not isinstance(source, Mapping):
+            files[str(source)] = name
+        if not run.keys() & judgements.keys():
+            where = None if isinstance(source, Mapping) else source
+            raise BadInput(f"none of its queries is judged (the run is called {name}); do the query ids match?", where)
+    return judgements, lists, files
+
+
+def _split_entry(text: str | Path) -> tuple[str, str | Path]:
+    return split_name(text) if isinstance(text, str) else ("", text)
+
+
+def shorten_path(path: Path, others: Sequence[Path]) -> str:
+    """Return the shortest part of a path that distinguishes it from the others: of its name, else of its folders.
+
+    >>> shorten_path(Path("a/bm25.run"), [Path("a/bm25.run"), Path("a/ql.run.gz")])
+    'bm25'
+    >>> shorten_path(Path("trec/input.nlpir.gz"), [Path("trec/input.nlpir.gz"), Path("trec/input.ict.gz")])
+    'input.nlpir'
+    >>> shorten_path(Path("x/a/bm25.run"), [Path("x/a/bm25.run"), Path("x/b/bm25.run")])
+    'a/bm25'
+    """
+    rivals = [other for other in others if other != path]
+    for folders in range(len(path.parts)):
+        for cut in (_strip_suffix, _strip_gz):
+            name = _join_tail(path, folders, cut)
+            if all(_join_tail(rival, folders, cut) != name for rival in rivals):
+                return name
+    return str(path)
+
+
+def _join_tail(path: Path, folders: int, cut: Callable[[Path], str]) -> str:
+    return "/".join((*path.parts[-1 - folders : -1], cut(path)))
+
+
+def _strip_gz(path: Path) -> str:
+    return path.name.removesuffix(".gz")
+
+
+def _strip_suffix(path: Path) -> str:
+    return _strip_gz(path).rpartition(".")[0] or _strip_gz(path)

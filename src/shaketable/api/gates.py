@@ -1,0 +1,107 @@
+"""Gates of an audit: read before it begins, checked for names that no task reports, and evaluated at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Unpack
+
+from shaketable.api.audit import Audit, choose_default_models, open_experiment, prepare_audit
+from shaketable.api.dry_experiment import DryExperiment, RequestCount, UntrainedModel, make_dry_experiment
+from shaketable.api.options import CollectionLike, CollectionOptions, ignore_message
+from shaketable.api.ranker_names import Rankers, build_models
+from shaketable.core.errors import BadInput, ShaketableError, UnknownName
+from shaketable.core.protocols import Task
+from shaketable.measures.measure_names import parse_measure
+from shaketable.report.gates import Gate, list_finding_names
+from shaketable.report.rules import check_rankers, parse_gates
+from shaketable.scoring.network_guard import block_network
+from shaketable.tasks.runner import run_tasks
+
+REHEARSAL_QUERIES = 5
+MIN_NAME_SIMILARITY = 0.7
+"""The similarity, as difflib measures it, from which a name counts as another one mistyped."""
+
+
+def read_gates(rules: Iterable[str | Path | Gate], rankers: Rankers = ()) -> list[Gate]:
+    """Read gates, and refuse those that name no ranker of the audit."""
+    gates = parse_gates(rules)
+    if models := build_models(rankers):
+        check_rankers(gates, models)
+    return gates
+
+
+def save_with_gates(audit: Audit, folder: Path, gates: Sequence[Gate], flags: Mapping[str, Any]) -> Audit:
+    """Evaluate gates and save the audit with their results, and with the flags that set them.
+
+    A gate that names no finding is an error, but the audit is saved before the error is raised.
+    """
+    settings = {**audit.settings, **{name: flag for name, flag in flags.items() if flag}} if audit.settings else {}
+    audit = replace(audit, settings=settings)
+    try:
+        audit = replace(audit, gate_results=tuple(audit.evaluate_gates(*gates)))
+    finally:
+        audit.save(folder)
+    return audit
+
+
+def check_gate_findings(
+    gates: Sequence[Gate],
+    data: CollectionLike | Sequence[CollectionLike] = "sample",
+    rankers: Rankers = (),
+    tasks: str | Task | Iterable[str | Task] = (),
+    **options: Unpack[CollectionOptions],
+) -> None:
+    """Refuse gates on findings that `audit` with these arguments will not report, before a ranker is asked.
+
+    The tasks run on a few queries, with rankers that make up scores. Few queries give fewer findings than many, so a
+    name is refused only if it resembles a finding that was reported, or if it needs judgements that are absent.
+    """
+    if not (names := list_finding_names(gates)):
+        return
+    with block_network():
+        models, chosen, first = prepare_audit(data, rankers, tasks)
+        max_queries = min(options.get("max_queries") or REHEARSAL_QUERIES, REHEARSAL_QUERIES)
+        rehearsed: CollectionOptions = {**options, "max_queries": max_queries}
+        few = open_experiment(first, models, **rehearsed)
+        wanted = [name for name in names if not (few.qrels and _is_requested_measure(name, chosen))]
+        if not few.qrels and (lost := [name for name in names if _is_measure(name.rpartition(".")[2])]):
+            nobody = f"and {few.collection.name} has none; bring some with --qrels, or leave the rule out"
+            raise BadInput(f"a rule is about {lost[0]}, which only judgements can tell, {nobody}")
+        if not wanted:
+            return
+        models = models or choose_default_models(few, ignore_message, lambda experiment: UntrainedModel("knrm"))
+        counts = {name: RequestCount() for name in models}
+        found = _rehearse_tasks(make_dry_experiment(few, models, counts), chosen)
+        found |= {measure for task in chosen for measure in getattr(task, "measures", ())}
+    for name in wanted:
+        if name not in found and get_close_matches(name, found, cutoff=MIN_NAME_SIMILARITY):
+            raise UnknownName("finding", name, found)
+
+
+def _is_requested_measure(name: str, tasks: Sequence[Task]) -> bool:
+    """Return True if one of the tasks computes this measure."""
+    return any(name in getattr(task, "measures", ()) for task in tasks)
+
+
+def _is_measure(name: str) -> bool:
+    try:
+        parse_measure(name)
+    except ShaketableError:
+        return False
+    return True
+
+
+def _rehearse_tasks(experiment: DryExperiment, tasks: Sequence[Task]) -> set[str]:
+    """Return the names of the findings that the tasks report, with and without the name of the ranker."""
+    names: set[str] = set()
+    for task in tasks:
+        try:
+            results, _ = run_tasks(experiment, [task])
+        except ShaketableError:
+            continue
+        for finding in (one for result in results for one in result.findings):
+            names |= {finding.name, f"{finding.ranker}.{finding.name}"}
+    return names

@@ -1,0 +1,207 @@
+"""Listings: a line on each row of a registry, with what it lacks on this machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from shaketable.core.errors import BadInput
+from shaketable.core.extras import has_extra, installed_version, list_extra_libraries
+from shaketable.core.registries import (
+    CONSTRAINTS,
+    DEFENCES,
+    DETECTORS,
+    GOALS,
+    LEARNERS,
+    MEASURES,
+    PROBES,
+    RANKERS,
+    RECIPES,
+    SYNONYMS,
+    TASKS,
+    TRANSFORMS,
+    WRITERS,
+)
+from shaketable.core.registry import Registry, describe_type
+from shaketable.nlp.resources import PACKAGED_MODELS, has_weights, list_model_paths, list_resources
+from shaketable.transforms.categories import DOCUMENT
+
+WEIGHT_SETTINGS = ("checkpoint", "expander")
+"""The parameters that name pretrained weights."""
+
+
+def list_entries(kind: str) -> dict[str, str]:
+    """Return name -> description for a kind of thing, such as "rankers"."""
+    return LISTINGS[kind]()
+
+
+def list_parameters(kind: str, name: str) -> dict[str, str]:
+    """Return the parameters of one thing of a kind: name -> description, default and example.
+
+    >>> list_parameters("rankers", "bm25")["k1"]
+    'A number. By default 1.2. Example: bm25(k1=1.2)'
+    """
+    catalogue = REGISTRIES.get(kind)
+    if catalogue is None:
+        raise BadInput(f"{kind} have no parameters to list; these have some: {', '.join(REGISTRIES)}")
+    name = name if name in catalogue else name.replace("-", "_")
+    make = catalogue.get_class(name)
+    fields = [field for field in dataclasses.fields(make) if field.init] if dataclasses.is_dataclass(make) else []
+    needed = [field for field in fields if _get_default(field) is dataclasses.MISSING]
+    always = [f"{field.name}={field.metadata.get('example', '...')!r}" for field in needed]
+    return {name: _describe_entry(catalogue, name)} | {
+        field.name: _describe_parameter(catalogue, make, field, lambda given: f"{name}({', '.join([*always, *given])})")
+        for field in fields
+    }
+
+
+def _describe_parameter(
+    registry: Registry, make: type[Any], field: dataclasses.Field[Any], spec: Callable[[list[str]], str]
+) -> str:
+    """Return the description of a parameter, or its type; its default; and an example."""
+    said = field.metadata.get("says") or _parse_docstring_settings(make).get(field.name)
+    says = said or describe_type(typing.get_type_hints(make).get(field.name, Any))
+    says = says[:1].upper() + says[1:]
+    default = _get_default(field)
+    if default is dataclasses.MISSING:
+        return f"{says.rstrip('.')}. It must be given. Example: {spec([])}"
+    text = registry.spec(default) if dataclasses.is_dataclass(default) else repr(default)
+    example = field.metadata.get("example") or f"{field.name}={text}"
+    return f"{says.rstrip('.')}. By default {text}. Example: {spec([example])}"
+
+
+def _parse_docstring_settings(make: type[Any]) -> dict[str, str]:
+    """Return the parameter descriptions of a docstring, in lines such as "goal   promote or demote".
+
+    >>> from shaketable.tasks.document_attack import DocumentAttack
+    >>> _parse_docstring_settings(DocumentAttack)["goal"]
+    'promote, demote, or top(k=10)'
+    """
+    rows: dict[str, str] = {}
+    for line in inspect.getdoc(make).splitlines() if make.__doc__ else ():  # type: ignore[union-attr]
+        if row := re.match(r"(\w+) {2,}(\S.*)", line):
+            rows[row[1]] = row[2]
+        elif rows and line.startswith("    "):
+            rows[next(reversed(rows))] += f" {line.strip()}"
+    return rows
+
+
+def _get_default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
+def describe_missing_requirements(make: type[Any]) -> str:
+    """Return what is missing to open or train a class with its defaults, and where it is expected; "" if nothing is.
+
+    The `extra` of the class and the parameter that names pretrained weights are checked. No library is imported.
+    """
+    missing = []
+    extra = getattr(make, "extra", "")
+    if extra and not has_extra(extra):
+        absent = ", ".join(name for name in list_extra_libraries()[extra] if not installed_version(name))
+        missing.append(f"needs libraries that are not installed ({absent}): pip install 'shaketable[{extra}]'")
+    fields = dataclasses.fields(make) if dataclasses.is_dataclass(make) else ()
+    for name in (field.default for field in fields if field.name in WEIGHT_SETTINGS):
+        if (
+            isinstance(name, str) and name not in PACKAGED_MODELS and not has_weights(name)
+        ):  # a package is part of its extra
+            places = ", ".join(map(str, list_model_paths(name)))
+            missing.append(f"needs the weights {name}, which were looked for at {places}: hf download {name}")
+    return "; it ".join(missing)
+
+
+def _list_rows(registry: Registry) -> dict[str, str]:
+    return {name: _describe_entry(registry, name) for name in registry}
+
+
+def _describe_entry(registry: Registry, name: str) -> str:
+    """Return the summary of a row, and what it lacks."""
+    try:
+        missing = describe_missing_requirements(registry.get_class(name))
+    except BadInput:  # a row of another package; its summary says why it is unavailable
+        missing = ""
+    return f"{registry.summary(name)} It {missing}" if missing else registry.summary(name)
+
+
+def _list_rankers() -> dict[str, str]:
+    """List rankers, and after them those that must be trained first."""
+    return _list_rows(RANKERS) | {f"train {name}": line for name, line in _list_rows(LEARNERS).items()}
+
+
+def _list_learners() -> dict[str, str]:
+    """List learners, and after them the writers."""
+    return _list_rows(LEARNERS) | {name: f"A writer. {line}" for name, line in _list_rows(WRITERS).items()}
+
+
+def _list_transforms() -> dict[str, str]:
+    """List transforms; those of documents are marked."""
+    lines = {name: TRANSFORMS.summary(name) for name in TRANSFORMS}
+    return {
+        name: f"For documents, not queries. {line}" if _is_document_transform(name) else line
+        for name, line in lines.items()
+    }
+
+
+def _is_document_transform(name: str) -> bool:
+    try:
+        return getattr(TRANSFORMS.get_class(name), "category", "") == DOCUMENT
+    except BadInput:
+        return False
+
+
+def _list_measures() -> dict[str, str]:
+    """List measures of one query's list, by example, and the others."""
+    from shaketable.measures.measure_names import EXAMPLE_MEASURES
+
+    return {**EXAMPLE_MEASURES, **_list_rows(MEASURES)}
+
+
+def _list_data() -> dict[str, str]:
+    from shaketable.datasets.load import COLLECTION_SOURCES
+
+    return dict(COLLECTION_SOURCES)
+
+
+def _list_resources() -> dict[str, str]:
+    return {
+        r.name: f"It was found at {r.location}." if r.available else f"It is not at {r.location}; {r.advice}"
+        for r in list_resources()
+    }
+
+
+REGISTRIES = {
+    "rankers": RANKERS,
+    "tasks": TASKS,
+    "probes": PROBES,
+    "recipes": RECIPES,
+    "goals": GOALS,
+    "constraints": CONSTRAINTS,
+    "detectors": DETECTORS,
+    "defences": DEFENCES,
+    "synonyms": SYNONYMS,
+    "transforms": TRANSFORMS,
+    "learners": LEARNERS,
+}
+"""The kinds of things that have parameters."""
+
+LISTINGS: dict[str, Callable[[], dict[str, str]]] = {
+    "rankers": _list_rankers,
+    "tasks": lambda: _list_rows(TASKS),
+    "probes": lambda: _list_rows(PROBES),
+    "recipes": lambda: _list_rows(RECIPES),
+    "goals": lambda: _list_rows(GOALS),
+    "constraints": lambda: _list_rows(CONSTRAINTS),
+    "detectors": lambda: _list_rows(DETECTORS),
+    "defences": lambda: _list_rows(DEFENCES),
+    "synonyms": lambda: _list_rows(SYNONYMS),
+    "transforms": _list_transforms,
+    "learners": _list_learners,
+    "measures": _list_measures,
+    "data": _list_data,
+    "resources": _list_resources,
+}
+"""The kinds of things that can be listed."""

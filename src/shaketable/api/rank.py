@@ -1,0 +1,49 @@
+"""`rank`: a run of one ranker on a collection."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Unpack
+
+from shaketable.api.audit import open_experiment
+from shaketable.api.options import RUN_DEPTH, CollectionLike, ExperimentOptions
+from shaketable.api.ranker_names import RankerLike, build_models
+from shaketable.core.documents import Run
+from shaketable.datasets.load import load
+from shaketable.datasets.trec import write_run
+from shaketable.experiment import Experiment
+from shaketable.report.files import make_safe_name
+
+
+def rank(data: CollectionLike = "sample", ranker: RankerLike = "bm25", **options: Unpack[ExperimentOptions]) -> Run:
+    """Rank the queries of a collection and return qid -> docno -> score.
+
+    A retriever searches the collection; any other ranker re-ranks the documents that the first stage finds. By default
+    all queries are ranked, judged or not, with `RUN_DEPTH` documents each.
+    """
+    experiment = open_rank_experiment(data, ranker, **options)
+    return experiment.get_run(next(iter(experiment.models)))
+
+
+def open_rank_experiment(data: CollectionLike, ranker: RankerLike, **options: Unpack[ExperimentOptions]) -> Experiment:
+    """Open an experiment without judgements, so that it ranks unjudged queries too."""
+    split = options.get("split")
+    whole = load(
+        data,
+        None if split == "all" else split,
+        options.pop("candidates", None),
+        options.pop("split_ratio", ""),
+        options.get("seed", 0),
+        options.pop("query_types", None),
+    )
+    given: ExperimentOptions = {"depth": RUN_DEPTH, **options, "split": "all"}
+    return open_experiment(replace(whole, qrels={}), build_models([ranker]), **given)
+
+
+def write_ranking(experiment: Experiment, file: Path, tag: str | None = None) -> Run:
+    """Rank the queries of an experiment with its only ranker, and write the run as a TREC file."""
+    (name,) = experiment.models
+    run = experiment.get_run(name)
+    write_run(run, file, tag=tag or make_safe_name(name))
+    return run

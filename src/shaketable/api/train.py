@@ -1,0 +1,391 @@
+"""`train`: rankers and writers, trained on a collection or on files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from shaketable.api.audit import open_experiment
+from shaketable.api.options import (
+    DEFAULT_DEPTH,
+    DEFAULT_FIRST_STAGE,
+    CollectionLike,
+    Notify,
+    TrainingOptions,
+    ignore_message,
+)
+from shaketable.core.documents import Collection
+from shaketable.core.errors import BadInput, UnknownName
+from shaketable.core.progress import no_progress
+from shaketable.core.protocols import Defence, Learner
+from shaketable.core.registries import LEARNERS, LEXICAL_RANKERS, WRITERS
+from shaketable.core.results import Figure, Result
+from shaketable.datasets.letor import Letor, read_letor
+from shaketable.datasets.load import load
+from shaketable.datasets.splits import TRAIN
+from shaketable.datasets.trec import write_qrels, write_run
+from shaketable.defences.training import plan_defended_training
+from shaketable.rankers.ltr import FittedModel
+from shaketable.rankers.persistence import refuse_taken
+from shaketable.rankers.saved import SavedModel
+from shaketable.training import feature_learner as fitting
+from shaketable.training.baselines import read_baselines
+from shaketable.training.feature_learner import FeatureLearner
+from shaketable.training.ndcg import NDCG
+from shaketable.training.neural import NeuralLearner
+from shaketable.training.plan import TrainingPlan
+from shaketable.training.seq2seq import Seq2SeqWriter
+from shaketable.training.seq2seq_folder import CARD_FILE, refuse_occupied_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HISTORY_TABLE = "the course of training"
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """The result of a training: the model, the learner with its settings, and the model card."""
+
+    model: SavedModel
+    learner: str
+    card: Mapping[str, Any]
+    trials: Sequence[Mapping[str, Any]] = ()
+    """The validation value of each point of the grid, if settings were tuned."""
+    test_ndcg: float | None = None
+    """The mean NDCG@10 on the test file, if there is one."""
+
+    def build_tables(self) -> dict[str, pd.DataFrame]:
+        """Return the course of the training, the feature importances, and the tuning trials as tables."""
+        import pandas as pd
+
+        measure = dict(self.card.get("valid") or {}).get("measure", "valid")
+        importance = self.card.get("importance", {})
+        looks = pd.DataFrame({"feature": list(importance), "importance": list(importance.values())})
+        tables = {
+            HISTORY_TABLE: _build_history(self.card, measure),
+            "what it looks at": looks,
+            "what was tried": pd.DataFrame(list(self.trials)),
+        }
+        tables = {name: table for name, table in tables.items() if len(table)}
+        if "what was tried" in tables:
+            tables["what was tried"] = tables["what was tried"].sort_values("valid", ascending=False, kind="stable")
+        return tables
+
+    def to_result(self) -> Result:
+        """Return the tables with figures of the training curve and of the feature importances."""
+        tables = self.build_tables()
+        figures: list[Figure] = []
+        if HISTORY_TABLE in tables:
+            tables["curve"], figure = _build_curve(tables[HISTORY_TABLE])
+            figures.append(figure)
+        if "what it looks at" in tables:
+            tables["what it looks at"] = tables["what it looks at"].head(20)
+            title = "What the model looks at: the share of each feature in all that the trees or weights gain"
+            figures.append(Figure("bars", "what it looks at", title, x="feature", y="importance"))
+        notes = tuple(self.card.get("notes", ()))
+        return Result("train", f"How did {self.learner} learn?", tables, tuple(figures), notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        about = {"schema": "shaketable.train/1", "model": self.model.path, "learner": self.learner}
+        return about | {"card": dict(self.card), "trials": [dict(trial) for trial in self.trials]}
+
+    def __str__(self) -> str:
+        """Return one sentence on the training."""
+        parts = [f"{self.model.path}: {self.learner}, learned from {self.card['train']['queries']} queries"]
+        if folds := self.card.get("folds"):
+            return f"{self.model.path}: {self.learner}, learned in {folds} folds; its lists are those of the test parts"
+        if "value" in self.card and (valid := self.card.get("valid")):
+            step = f"step {self.card['best']} is kept, with " if "best" in self.card else ""
+            name = valid.get("measure", "NDCG")
+            parts.append(f"{step}{name} {self.card['value']:.4f} on {valid['queries']} validation queries")
+        if self.test_ndcg is not None:
+            parts.append(f"NDCG@10 {self.test_ndcg:.4f} on the test queries")
+        if defence := self.card.get("defence"):
+            parts.append(f"defended by {defence['text']}")
+        if "seconds" in self.card:
+            parts.append(f"{self.card['seconds']:.0f} s")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class TrainedWriter:
+    """The result of the training of a writer: the folder of its checkpoint, the writer, and its card."""
+
+    folder: str
+    writer: Seq2SeqWriter
+    card: Mapping[str, Any]
+
+    @property
+    def usage(self) -> str:
+        """The flag that uses the folder."""
+        return self.writer.usage.format(folder=self.folder)
+
+    def build_tables(self) -> dict[str, pd.DataFrame]:
+        """Return the course of the training as a table."""
+        return {HISTORY_TABLE: _build_history(self.card, "ln p of a piece")}
+
+    def to_result(self) -> Result:
+        """Return the course of the training as a table and as a figure."""
+        tables = self.build_tables()
+        tables["curve"], figure = _build_curve(tables[HISTORY_TABLE])
+        question = f"How did {WRITERS.spec(self.writer)} learn?"
+        return Result("train", question, tables, (figure,), tuple(self.card.get("notes", ())))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        about = {"schema": "shaketable.train/1", "model": self.folder, "learner": WRITERS.spec(self.writer)}
+        return about | {"card": dict(self.card), "usage": self.usage}
+
+    def __str__(self) -> str:
+        """Return one sentence on the training and on the use of the writer."""
+        card, pairs = self.card, self.card["pairs"]
+        parts = [
+            f"{self.folder}: {WRITERS.spec(self.writer)}, learned from {pairs['learned']} pairs ({card['origin']})",
+            f"step {card['best']} is kept, with ln p {card['value']:.4f} of a piece on {pairs['held']} held-out pairs",
+            f"{card['seconds']:.0f} s",
+            f"use it: {self.usage}",
+        ]
+        if not self.writer.checkpoint:
+            parts.append("it began with random weights (checkpoint=''), so it is a test of the mechanism only")
+        return "; ".join(parts)
+
+
+def _build_history(card: Mapping[str, Any], measure: str) -> pd.DataFrame:
+    """Return the validations of a training as a table."""
+    import pandas as pd
+
+    return pd.DataFrame(list(card.get("history", ()))).rename(columns={"valid": measure})
+
+
+def _build_curve(course: pd.DataFrame) -> tuple[pd.DataFrame, Figure]:
+    """Return the table and the figure of the training curve."""
+    import pandas as pd
+
+    step, *curves = [name for name in course.columns if pd.api.types.is_numeric_dtype(course[name])]
+    points = course.melt(step, curves, "curve", "value").dropna()
+    return points, Figure("lines", "curve", "The course of training", x=step, y="value", color="curve")
+
+
+def train(
+    learner: str | Learner | Seq2SeqWriter,
+    data: CollectionLike | None = None,
+    model: str | Path = "model",
+    *,
+    text_pairs: str | Path | None = None,
+    letor: str | Path | None = None,
+    letor_valid: str | Path | None = None,
+    letor_test: str | Path | None = None,
+    train_split: str = TRAIN,
+    valid_split: str | None = None,
+    folds: int = 0,
+    not_worse_than: Sequence[str] = (),
+    tune: bool = False,
+    preset: str | None = None,
+    defence: str | Defence | None = None,
+    adversarial_documents: str | Path | None = None,
+    overwrite: bool = False,
+    **options: Unpack[TrainingOptions],
+) -> TrainingResult | TrainedWriter:
+    """Train a ranker on a collection, or on feature files, and write it to the folder `model`.
+
+    An interrupted training continues when it is started again. `tune` chooses settings from the grid of the learner's
+    paper on the validation queries. With `folds`, k models are trained and their test lists joined to one run.
+    `not_worse_than` are the baselines of a risk-sensitive objective. A writer learns from `text_pairs` too
+    (`train_writer`). A `defence`, such as "piat", learns from `adversarial_documents`, a file; without one, it trains
+    an undefended ranker first and attacks it.
+    """
+    given: dict[str, object] = {"--letor": letor, "--letor-valid": letor_valid, "--letor-test": letor_test}
+    given |= {"--folds": folds, "--valid-split": valid_split, "--not-worse-than": not_worse_than, "--tune": tune}
+    given |= {"--preset": preset, "--defence": defence, "--adversarial-documents": adversarial_documents}
+    chosen = _build_learner(learner) if isinstance(learner, str) else learner
+    if isinstance(chosen, Seq2SeqWriter):
+        _refuse_options(given, f"{WRITERS.spec(chosen)} is a writer, no learner of rankers")
+        return train_writer(
+            chosen, data, model, text_pairs=text_pairs, train_split=train_split, overwrite=overwrite, **options
+        )
+    _refuse_options({"--text-pairs": text_pairs}, f"{LEARNERS.spec(chosen)} learns to rank, not to write texts")
+    chosen = _apply_preset(chosen, preset) if preset else chosen
+    _check_options(given, data)
+    refuse_taken(model, overwrite=overwrite)  # before hours of work
+    if letor is not None:
+        rows = (Path(letor), letor_valid, letor_test)
+        return _train_from_features(chosen, *rows, Path(model), not_worse_than, tune, options.get("seed", 0), overwrite)
+    assert data is not None
+    experiment = open_experiment(data, {}, split="all", **options)
+    plan = _plan_with_baselines(chosen, not_worse_than)
+    trials: Sequence[Mapping[str, Any]] = ()
+    if tune:
+        tuned = experiment.tune(chosen, train_split, valid=valid_split, plan=plan)
+        chosen, trials = tuned.learner, tuned.trials
+    notify = options.get("notify", ignore_message)
+    if defence is not None:
+        parts = (train_split, valid_split, adversarial_documents, folds)
+        plan = plan_defended_training(experiment, chosen, defence, plan, *parts, notify)
+    if folds:
+        saved = experiment.fit_folds(chosen, folds, folder=model, plan=plan, overwrite=overwrite)
+    else:
+        saved = experiment.fit(chosen, train_split, valid=valid_split, plan=plan, folder=model, overwrite=overwrite)
+    return _describe_model(saved, chosen, trials, notify)
+
+
+def _apply_preset(learner: Learner, name: str) -> Learner:
+    """Return a neural learner with the settings for a data set."""
+    if not hasattr(learner, "preset"):
+        raise BadInput(f"a preset has settings of neural rankers, and {LEARNERS.spec(learner)} is none")
+    chosen: Learner = learner.preset(name)
+    return chosen
+
+
+def _check_options(given: Mapping[str, object], data: CollectionLike | None) -> None:
+    """Refuse options of a training that do not go together."""
+    if (given["--letor"] is None) == (data is None):
+        raise BadInput("give either a collection (--data) or a feature file (--letor) to learn from")
+    attacked, defence = ({name: given[name]} for name in ("--adversarial-documents", "--defence"))
+    if given["--defence"] is None:
+        _refuse_options(attacked, "attacked documents are for a defence (--defence)")
+    if given["--letor"] is not None:
+        _refuse_options(defence, "a defence is for rankers of texts, and needs a collection (--data)")
+    elif given["--letor-valid"] or given["--letor-test"]:
+        raise BadInput("files to validate and test on go with a feature file to learn from (--letor)")
+
+
+def _plan_with_baselines(learner: Learner, not_worse_than: Sequence[str]) -> TrainingPlan | None:
+    """Return a plan with the baselines of a risk-sensitive objective; None without baselines."""
+    own = learner.make_default_plan() if isinstance(learner, NeuralLearner) else TrainingPlan()  # it may have a teacher
+    return replace(own, baselines=tuple(not_worse_than)) if not_worse_than else None
+
+
+def _describe_model(
+    model: SavedModel, learner: Learner, trials: Sequence[Mapping[str, Any]], notify: Notify
+) -> TrainingResult:
+    """Return the result of a training, and warn if the defence did not improve the validation."""
+    card = {"train": {"queries": 0}} | model.read_card()
+    if card.get("defence") and card.get("best") == 0:
+        notify("no step of the training did better on the validation queries than none, so what is kept has no defence")
+    return TrainingResult(model, LEARNERS.spec(learner), card, trials)
+
+
+def train_writer(
+    writer: str | Seq2SeqWriter,
+    data: CollectionLike | None = None,
+    model: str | Path = "model",
+    *,
+    text_pairs: str | Path | None = None,
+    train_split: str = TRAIN,
+    overwrite: bool = False,
+    **options: Unpack[TrainingOptions],
+) -> TrainedWriter:
+    """Train a T5 that writes texts, on pairs of a collection or of a TSV file, and write its checkpoint to a folder.
+
+    A writer learns from the queries of `train_split` only ("all" is every query). An interrupted training continues
+    when it is started again.
+    """
+    chosen: Seq2SeqWriter = WRITERS.build(writer) if isinstance(writer, str) else writer
+    candidates, split_ratio = options.get("candidates"), options.get("split_ratio", "")
+    depth, first_stage = options.get("depth", DEFAULT_DEPTH), options.get("first_stage", DEFAULT_FIRST_STAGE)
+    seed, progress = options.get("seed", 0), options.get("progress", no_progress)
+    if data is not None and text_pairs is not None:
+        raise BadInput("give either a collection (--data) or a file of pairs (--text-pairs) to learn from, not both")
+    if data is None:
+        only_collections = {"--train-split": train_split != TRAIN, "--split-ratio": split_ratio}
+        _refuse_options(only_collections, "it is for collections (--data), and there is none")
+    if data is None or not chosen.uses_candidates:
+        given = {
+            "--candidates": candidates,
+            "--depth": depth != DEFAULT_DEPTH,
+            "--first-stage": first_stage != DEFAULT_FIRST_STAGE,
+        }
+        _refuse_options(given, f"{WRITERS.spec(chosen)} looks at no candidates of queries here")
+    refuse_occupied_folder(Path(model), overwrite=overwrite)  # before hours of work
+    notes: list[str] = []
+    if text_pairs is not None:
+        found, origin = chosen.read_pairs_file(Path(text_pairs)), str(text_pairs)
+    elif data is not None and chosen.pair_origin:
+        collection = load(data, None, candidates, split_ratio, seed)
+        qids, origin = _select_queries(collection, train_split), f"{collection.name}, split {train_split}"
+        found = chosen.build_pairs(collection, qids, depth=depth, first_stage=first_stage, seed=seed)
+        if not found:
+            raise BadInput(f"{chosen.kind} learns from {chosen.pair_origin}, and there are none here ({origin})")
+    else:
+        (found, notes), origin = chosen.load_default_pairs(), "topics of ir_datasets"
+    folder = chosen.fit(found, model, seed=seed, progress=progress, origin=origin, overwrite=overwrite)
+    card = json.loads((folder / CARD_FILE).read_text(encoding="utf-8"))
+    return TrainedWriter(str(model), chosen, card | {"notes": notes})
+
+
+def _build_learner(text: str) -> Learner | Seq2SeqWriter:
+    """Build the learner or the writer of a text."""
+    named = re.fullmatch(r"\s*([\w-]+)\s*(\(.*)?", text, re.DOTALL)
+    name = named[1].replace("-", "_") if named else ""
+    if name in WRITERS:
+        writer: Seq2SeqWriter = WRITERS.build(text)
+        return writer
+    if name and name not in (*LEARNERS, *LEXICAL_RANKERS):
+        raise UnknownName("learner", name, (*LEARNERS, *WRITERS))
+    learner: Learner = LEARNERS.build(text)
+    return learner
+
+
+def _refuse_options(options: Mapping[str, object], why: str) -> None:
+    """Raise an error if an option is given that has no meaning here."""
+    if given := [name for name, value in options.items() if value]:
+        raise BadInput(f"leave out {' and '.join(given)}: {why}")
+
+
+def _select_queries(collection: Collection, split: str) -> list[str]:
+    """Return the ids of the queries of a split that have a text; "all" is every query."""
+    if split == "all":
+        return list(collection.queries)
+    if split not in collection.splits:
+        raise BadInput(
+            f"collection {collection.name} has no split {split}; split its queries with --split-ratio 60/20/20, or "
+            "take all of them with --train-split all"
+        )
+    return [qid for qid in collection.splits[split] if qid in collection.queries]
+
+
+def _train_from_features(
+    learner: Learner,
+    letor: Path,
+    letor_valid: str | Path | None,
+    letor_test: str | Path | None,
+    out: Path,
+    texts: Sequence[str],
+    tune: bool,
+    seed: int,
+    overwrite: bool,
+) -> TrainingResult:
+    """Train a ranker on rows of features."""
+    if not isinstance(learner, FeatureLearner):
+        raise BadInput(
+            f"{LEARNERS.spec(learner)} learns from texts, so give it a collection (--data), not feature files"
+        )
+    learn_from = read_letor(letor)
+    validate_on = read_letor(Path(letor_valid), feature_count=learn_from.feature_count) if letor_valid else None
+    baselines, trials = read_baselines(texts), []
+    if tune:
+        if validate_on is None:
+            raise BadInput("settings are chosen on validation queries: give a file of them (--letor-valid)")
+        parts = (fitting.normalise_features(part, "query") for part in (learn_from, validate_on))
+        tuned = fitting.tune(learner, *parts, seed=seed, baselines=baselines)
+        learner, trials = tuned.learner, [dict(trial) for trial in tuned.trials]
+    assert isinstance(learner, FeatureLearner)
+    model = fitting.learn(learner, learn_from, validate_on, seed=seed, baselines=baselines)
+    model.save(out, overwrite=overwrite)
+    held_out = read_letor(Path(letor_test), feature_count=learn_from.feature_count) if letor_test else None
+    value = None if held_out is None else _rank_rows(model, held_out, out)
+    return TrainingResult(SavedModel(str(out)), model.learner, model.card, trials, value)
+
+
+def _rank_rows(model: FittedModel, held_out: Letor, out: Path) -> float:
+    """Rank the test rows, write them as files for `evaluate`, and return their mean NDCG@10."""
+    scores = model.score_letor(held_out)
+    write_run(held_out.to_run(scores), out / "test.run", tag=out.name)
+    write_qrels(held_out.to_qrels(), out / "test.qrels")
+    return float(NDCG(held_out, 10).compute(scores).mean())

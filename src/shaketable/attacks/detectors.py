@@ -1,0 +1,175 @@
+"""Simple filters against attacks: how suspicious a text is, and what a filter catches at a rate of false alarms.
+
+A filter knows the documents of the collection, and of a text nothing but the text. What a threshold lets through it is
+told on clean texts (`compute_alarm_threshold`), so that what filters catch can be compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor, inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.attacks.knowledge import AttackerKnowledge
+from shaketable.attacks.language_model import MODEL_VALUES, open_language_model
+from shaketable.core.attack_types import Suspicion
+from shaketable.core.errors import BadInput, check_parameter
+from shaketable.nlp.analyzer import Analyzer
+from shaketable.nlp.characters import count_suspicious_characters
+from shaketable.retrieval.inverted_index import InvertedIndex, open_index
+
+Floats = NDArray[np.float64]
+
+
+def compute_alarm_threshold(clean_suspicion: Sequence[float] | Floats, false_alarm_rate: float = 0.01) -> float:
+    """What suspicion must exceed for an alarm, so that a clean text raises one with this probability at most.
+
+    Of n clean texts, the k + 1 most suspicious ones leave k above the last of them, and another clean text, drawn as
+    they were, is above it with probability (k + 1) / (n + 1) at most: k is the largest for which this is no more than
+    `false_alarms`. The smallest rate that n texts can tell is therefore 1 / (n + 1): where less is asked for, as 0.01
+    of fewer than 99 texts, the threshold is infinite, and nothing is caught. Ties raise no alarm.
+
+    >>> compute_alarm_threshold(range(99)), compute_alarm_threshold(range(199)), compute_alarm_threshold(range(98))
+    (98.0, 197.0, inf)
+
+    Vovk, Gammerman, Shafer. Algorithmic learning in a random world. 2005 (conformal prediction).
+    """
+    if not 0 < false_alarm_rate < 1:
+        raise BadInput(f"the rate of false alarms lies between 0 and 1, and is neither; it is not {false_alarm_rate!r}")
+    values = np.sort(np.asarray(clean_suspicion, dtype=np.float64))[::-1]
+    if np.isnan(values).any():
+        raise BadInput("the suspicion of a clean text is not a number, so no threshold can be told")
+    above = floor(false_alarm_rate * (len(values) + 1) + 1e-9) - 1  # a hair for rates such as 0.07, which are not exact
+    return float(values[above]) if above >= 0 else inf
+
+
+def detection_rate(suspicion: Sequence[float] | Floats, threshold: float) -> float:
+    """The share of texts that raise an alarm; NaN of none.
+
+    >>> detection_rate([1.0, 2.0, 3.0, 4.0], 2.0)
+    0.5
+    """
+    alarms = np.asarray(suspicion, dtype=np.float64) > threshold
+    return float(alarms.mean()) if len(alarms) else float("nan")
+
+
+@dataclass(frozen=True)
+class Spamicity:
+    """How far a text repeats its most repeated term, beyond what the collection leads one to expect.
+
+        max over terms t with f > 1:   (f - 1) / n · ln(f / (n p)),   p = (cf + 1) / (C + V + 1)
+
+    f is how often t stands in the text, n the terms of the text, cf how often t stands in the collection, whose C terms
+    are V different ones; stemmed, without stop-words. It is what the repetitions of t add to the divergence of the
+    text from the collection. A single occurrence is no repetition: without the -1 all short texts would be suspicious.
+
+    It is our own formula, after features that tell spam pages by the repetition and the frequency of their words:
+    Ntoulas, Najork, Manasse, Fetterly. Detecting spam web pages through content analysis. WWW 2006.
+    """
+
+    def open(self, knowledge: AttackerKnowledge) -> Suspicion:
+        index = open_index(knowledge.docs, Analyzer())
+        return lambda docs: np.array([_compute_spamicity(index, doc.text) for doc in docs], dtype=np.float64)
+
+
+def _compute_spamicity(index: InvertedIndex, text: str) -> float:
+    words, n = np.unique(index.analyzer(text), return_counts=True)
+    again = n > 1
+    if not again.any():
+        return 0.0
+    numbers = index.terms.find_many(words[again].tolist())
+    counts = np.where(numbers >= 0, index.cf[numbers], 0) if len(index.cf) else np.zeros(len(numbers))
+    shares = (counts + 1) / (index.token_count + len(index.cf) + 1)
+    often, length = n[again], n.sum()
+    return float(max(0.0, ((often - 1) / length * np.log(often / (length * shares))).max()))
+
+
+@dataclass(frozen=True)
+class Surprise:
+    """How perplexed a language model is at the stretch of a text that perplexes it most.
+
+    A stretch is `window` words in a row, or pieces of words where the model has such; a text that is no longer is one
+    stretch, and `window` 0 makes one of every text. One odd sentence shows in a stretch of its size, where the
+    perplexity of the whole text hides it.
+
+    The models are those of the constraint `fluency`; n-grams have not read the text
+    (`language_model.CrossFittedLM`). Filters of n-gram likelihood: Ntoulas, Najork, Manasse, Fetterly, WWW 2006.
+    Of perplexity: Alon, Kamfonas. Detecting language model attacks with perplexity. 2023.
+    """
+
+    model: str = "ngrams"
+    window: int = 15
+
+    def __post_init__(self) -> None:
+        check_parameter("surprise", bool(self.model), "model", MODEL_VALUES, self.model)
+        check_parameter("surprise", self.window >= 0, "window", "0 or more words", self.window)
+
+    def open(self, knowledge: AttackerKnowledge) -> Suspicion:
+        model = open_language_model(self.model, knowledge)
+        return lambda docs: np.array(
+            [10.0 ** -_min_window_mean(logs, self.window) for logs in model.log_probs([doc.text for doc in docs])],
+            dtype=np.float64,
+        )
+
+
+def _min_window_mean(logs: Floats, window: int) -> float:
+    """The least mean of so many in a row.
+
+    >>> _min_window_mean(np.array([-1.0, -1.0, -4.0, -2.0, -1.0]), 2)
+    -3.0
+    """
+    if not window or len(logs) <= window:
+        return float(logs.mean())
+    sums = np.cumsum(np.concatenate(([0.0], logs)))
+    return float((sums[window:] - sums[:-window]).min()) / window
+
+
+@dataclass(frozen=True)
+class SuspiciousCharacters:
+    """How many invisible characters a text has, and letters of other scripts inside of Latin words.
+
+    `nlp.characters.count_suspicious_characters` says what counts.
+    """
+
+    def open(self, knowledge: AttackerKnowledge) -> Suspicion:
+        return lambda docs: np.array([count_suspicious_characters(doc.text) for doc in docs], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """How many phrases of a text speak to a model that ranks and not to a reader: a list of phrases, and no more.
+
+    Marks of chat templates, orders to forget what was said, and claims about the text's own relevance. Whoever writes
+    them in other words is not caught, and a text about such attacks is suspected.
+    """
+
+    def open(self, knowledge: AttackerKnowledge) -> Suspicion:
+        return lambda docs: np.array([len(_INSTRUCTION_PATTERN.findall(doc.text)) for doc in docs], dtype=np.float64)
+
+
+_THIS_DOCUMENT = r"(?:this|the(?: above| following)?) (?:document|passage|text|page|result|answer|doc)"
+_INSTRUCTION_PATTERN = re.compile(
+    "|".join(
+        (
+            r"<\|[a-z_]{2,20}\|>",
+            r"\[/?inst\]",
+            r"<</?sys>>",
+            r"</?(?:system|assistant|instructions?)>",
+            r"#{2,} ?(?:system|instructions?|response)\b",
+            r"^\s*(?:system|assistant) ?:",
+            r"\b(?:ignore|disregard|forget|override)\b(?:\W+\w+){0,3}?\W+(?:instructions?|prompts?|rules|documents)\b",
+            rf"\b(?:rank|rate|score|place|put|list|mark|label|judge|output|choose|select|prefer) {_THIS_DOCUMENT}\b",
+            (
+                rf"\b{_THIS_DOCUMENT} (?:is|should be|must be) "
+                r"(?:\w+ ){0,3}?(?:relevant|ranked|rated|first|best|chosen)\b"
+            ),
+            r"\brelevan(?:t|ce)(?: score)? ?[:=] ?(?:true|yes|10+|1\.0+|high|perfect|perfectly)\b",
+            r"\byou are an? (?:\w+ ){0,3}?(?:assistant|ranker|ranking|language model|search engine)\b",
+        )
+    ),
+    re.IGNORECASE | re.MULTILINE,
+)

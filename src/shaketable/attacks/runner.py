@@ -1,0 +1,189 @@
+"""Many attacks at once: all advance together, so that what they ask for reaches the ranker in large batches."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shaketable.attacks.target import Target
+from shaketable.core.attack_types import Attack, AttackCase, AttackOutcome, AttackSteps, ModelQuery, RankQuery, Ranks
+from shaketable.core.documents import Doc
+from shaketable.core.errors import BadInput, RankerFailed
+from shaketable.core.progress import ProgressFactory, no_progress
+from shaketable.core.results import Failure
+from shaketable.core.seeding import make_item_rng
+
+MAX_CONCURRENT_ATTACKS = 512
+"""Attacks that advance at the same time."""
+
+
+def run_attacks(
+    attack: Attack,
+    cases: Sequence[AttackCase],
+    target: Target,
+    *,
+    budget: int | None = None,
+    seed: int = 0,
+    max_concurrent: int = MAX_CONCURRENT_ATTACKS,
+    progress: ProgressFactory = no_progress,
+    progress_label: str = "attacking",
+) -> list[AttackOutcome | Failure]:
+    """The outcome of each case, in the order of the cases; whatever goes wrong with one stands in its place.
+
+    The budget is a number of trials for all cases, divided before the first of them, so neither the order of the cases
+    nor how many advance together changes an outcome. A case ends when its attack does, when its share of the budget is
+    spent, or when its goal is reached. What an attack raises, a ranker's failure included, ends that attack alone.
+    """
+    shares = split_budget(cases, budget)
+    waiting = deque(
+        (
+            i,
+            _Running(
+                case,
+                attack.steps(case, make_item_rng(seed, "attack", *case.key)),
+                shares[i],
+                target.count_pairs_per_trial(case),
+            ),
+        )
+        for i, case in enumerate(cases)
+    )
+    running: dict[int, _Running] = {}
+    outcomes: dict[int, AttackOutcome | Failure] = {}
+    with progress(progress_label, len(cases), "documents") as advance:
+        while running or waiting:
+            while waiting and len(running) < max_concurrent:
+                i, one = waiting.popleft()
+                running[i] = one
+                one.advance(None)
+            answers = _answer_requests(running, target)
+            for i, answer in answers.items():
+                running[i].record_answer(answer)
+            ended = {i: one.result for i, one in running.items() if one.result is not None}
+            outcomes |= ended
+            running = {i: one for i, one in running.items() if i not in ended}
+            advance(len(ended))
+    return [outcomes[i] for i in range(len(cases))]
+
+
+def split_budget(cases: Sequence[AttackCase], budget: int | None) -> list[int | None]:
+    """The trials of each case; what does not divide evenly goes to those whose names come first.
+
+    Names decide, not places in the sequence, so that the order of the cases does not matter.
+    """
+    if budget is None:
+        return [None] * len(cases)
+    if budget < 1:
+        raise BadInput(f"a budget of {budget} trials buys nothing; an attack needs 1 or more, or none to be unlimited")
+    share, rest = divmod(budget, len(cases)) if cases else (0, 0)
+    first = sorted(range(len(cases)), key=lambda i: cases[i].key)[:rest]
+    return [share + (i in set(first)) for i in range(len(cases))]
+
+
+@dataclass(eq=False)
+class _Running:
+    """An attack under way: what it wants next, and the best of what it offered."""
+
+    case: AttackCase
+    steps: AttackSteps
+    trials_left: int | None
+    pairs_per_trial: int
+    request: RankQuery | ModelQuery | None = None
+    trial_docs: list[Doc] = field(default_factory=list)
+    best_doc: Doc | None = None
+    best_ranks: Ranks = ()
+    trials: int = 0
+    first_success: int = 0
+    result: AttackOutcome | Failure | None = None
+
+    def __post_init__(self) -> None:
+        self.best_ranks = self.case.ranks
+
+    def advance(self, answer: Any) -> None:
+        """Send an answer, or an error, and hear what is wanted next."""
+        try:
+            if isinstance(answer, Exception):
+                self.request = self.steps.throw(answer)
+            else:
+                self.request = self.steps.send(answer)
+        except StopIteration:
+            self.finish()
+            return
+        except Exception as error:
+            self.fail(f"{type(error).__name__}: {error}")
+            return
+        if isinstance(self.request, RankQuery):
+            docs = list(self.request.docs)
+            self.trial_docs = docs if self.trials_left is None else docs[: self.trials_left]
+            if len(self.trial_docs) < len(docs) and not self.trial_docs:
+                self.steps.close()
+                self.finish()
+        elif not isinstance(self.request, ModelQuery):
+            self.fail(f"the attack yielded {type(self.request).__name__}, neither an Ask nor a Consult")
+
+    def record_answer(self, answer: Any) -> None:
+        """Note what became of a trial, and go on."""
+        if not isinstance(self.request, RankQuery) or isinstance(answer, Exception):
+            self.advance(answer)
+            return
+        goal = self.case.goal
+        best = goal.utility(self.best_ranks)
+        for doc, places in zip(self.trial_docs, answer, strict=True):
+            self.trials += 1
+            if self.request.may_be_outcome and (worth := goal.utility(places)) > best:
+                self.best_doc, self.best_ranks, self.first_success, best = (
+                    doc,
+                    places,
+                    self.first_success or self.trials,
+                    worth,
+                )
+        cut = len(self.trial_docs) < len(self.request.docs)
+        if self.trials_left is not None:
+            self.trials_left -= len(self.trial_docs)
+        if cut or goal.is_reached(self.best_ranks):
+            self.steps.close()
+            self.finish()
+        else:
+            self.advance(answer)
+
+    def finish(self) -> None:
+        doc = self.case.doc if self.best_doc is None else self.best_doc
+        self.result = AttackOutcome(
+            doc, self.case.ranks, self.best_ranks, self.trials, self.trials * self.pairs_per_trial, self.first_success
+        )
+
+    def fail(self, reason: str) -> None:
+        self.steps.close()
+        self.result = Failure("", self.case.query, reason)
+
+
+def _answer_requests(running: Mapping[int, _Running], target: Target) -> dict[int, Any]:
+    """What each of the running attacks is to be sent: places for an Ask, the source's answer for a Consult."""
+    asks = {i: one for i, one in running.items() if one.result is None and isinstance(one.request, RankQuery)}
+    consults = defaultdict(list)
+    for i, one in running.items():
+        if one.result is None and isinstance(one.request, ModelQuery):
+            consults[one.request.model].append((i, one.request.question))
+    answers: dict[int, Any] = {}
+    for source, questions in consults.items():
+        answers |= _answer_model_queries(source, questions)
+    found = iter(target.rank_trials([(one.case, doc) for one in asks.values() for doc in one.trial_docs]))
+    for i, one in asks.items():
+        places = [next(found) for _ in one.trial_docs]
+        failed = RankerFailed(f"no scores for the query {one.case.query!r}") if None in places else None
+        answers[i] = failed or places
+    return answers
+
+
+def _answer_model_queries(source: Any, questions: Sequence[tuple[int, Any]]) -> dict[int, Any]:
+    """Answers to all questions at once; if that fails, one by one, so that each fails for itself."""
+    try:
+        answers = list(source([question for _, question in questions]))
+        if len(answers) != len(questions):
+            raise ValueError(f"{len(answers)} answers to {len(questions)} questions")
+        return {i: answer for (i, _), answer in zip(questions, answers, strict=True)}
+    except Exception as error:
+        if len(questions) == 1:
+            return {questions[0][0]: error}
+        return {i: answer for one in questions for i, answer in _answer_model_queries(source, [one]).items()}

@@ -1,0 +1,265 @@
+"""A bench under attack: which documents are attacked in whose lists, what the attacker knows, and lists afterwards."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from shaketable.attacks.knowledge import AttackerKnowledge, draw_attacker_queries
+from shaketable.attacks.target import Target
+from shaketable.core.attack_types import (
+    AdversarialDocument,
+    Attack,
+    AttackCase,
+    AttackOutcome,
+    Goal,
+    Recipe,
+    TargetRanking,
+    WhiteBoxRecipe,
+)
+from shaketable.core.documents import Collection, Doc, Run, Slate, rank_docnos
+from shaketable.core.errors import BadInput, NotApplicable
+from shaketable.core.progress import no_progress
+from shaketable.core.seeding import make_item_rng
+from shaketable.nlp.parser import open_parser
+from shaketable.rankers.saved import SavedModel
+from shaketable.scoring.traits import RankerTraits
+from shaketable.training.plan import TrainingPlan
+
+if TYPE_CHECKING:
+    from shaketable.experiment import Experiment
+
+FIRST_ATTACKED_RANK = 11
+"""The place where ranges begin: what stands among the first ten has little to gain."""
+ATTACKER_QUERY_COUNT = 200
+"""Queries whose lists an attacker asks the target for, to learn a surrogate from."""
+
+RankRange = tuple[int, int]
+
+
+def split_rank_range(count: int, depth: int) -> list[RankRange]:
+    """The places from 11 to the end of the list in so many parts, as even as can be (paper 003: nine of ten places).
+
+    >>> split_rank_range(9, 100)[0], split_rank_range(9, 100)[-1], split_rank_range(2, 30)
+    ((11, 20), (91, 100), [(11, 20), (21, 30)])
+    """
+    rank_count = depth - FIRST_ATTACKED_RANK + 1
+    if count < 1 or rank_count < count:
+        raise NotApplicable(
+            f"{count} ranges of places from {FIRST_ATTACKED_RANK} on do not fit into lists of {depth} documents; "
+            "ask for fewer targets, or for longer lists with --depth"
+        )
+    ends = [FIRST_ATTACKED_RANK + rank_count * part // count for part in range(count + 1)]
+    return [(start, end - 1) for start, end in pairwise(ends)]
+
+
+@dataclass(frozen=True)
+class AttackTarget:
+    """A document to attack: the query, the document, and the range of places that it was drawn from."""
+
+    qid: str
+    docno: str
+    doc: Doc
+    rank_range: RankRange
+
+
+def draw_targets(
+    listing: TargetRanking, grades: Mapping[str, int], rank_ranges: Sequence[RankRange], seed: int, any_grade: bool
+) -> list[AttackTarget]:
+    """One document from each range of a list, drawn at random from those of grade 0 and those that nobody judged.
+
+    A range beyond the end of a list, or without such a document, has none.
+    """
+    drawn = []
+    for start, end in rank_ranges:
+        places = range(start - 1, min(end, len(listing.docnos)))
+        fitting = [i for i in places if any_grade or grades.get(listing.docnos[i], 0) <= 0]
+        if fitting:
+            at = make_item_rng(seed, "target", listing.qid, start).choice(fitting)
+            drawn.append(AttackTarget(listing.qid, listing.docnos[at], listing.docs[at], (start, end)))
+    return drawn
+
+
+@dataclass(frozen=True)
+class AttackResult:
+    """An attack on a document, and what it came to; `range` is where the document was drawn from, if it was."""
+
+    ranker: str
+    recipe: str
+    case: AttackCase
+    outcome: AttackOutcome
+    rank_range: RankRange | None = None
+
+
+def draw_attacked_queries(experiment: Experiment, count: int) -> dict[str, str]:
+    """So many of the queries, drawn at random, in their own order; all of them if the count is 0."""
+    texts = experiment.texts
+    if not count or count >= len(texts):
+        return texts
+    drawn = set(make_item_rng(experiment.seed, "attacked queries").permutation(sorted(texts))[:count])
+    return {qid: text for qid, text in texts.items() if qid in drawn}
+
+
+def draw_new_documents(
+    experiment: Experiment, target: Target, count: int, group_size: int
+) -> list[tuple[str, Doc, list[str]]]:
+    """Documents that are to do well for several queries at once: groups of `size` queries, and for each of these
+    `count` documents of the collection that are in none of the lists."""
+    qids = list(target.target_lists)
+    groups = [qids[at : at + group_size] for at in range(0, len(qids) - group_size + 1, group_size)]
+    if not groups:
+        raise BadInput(f"one text for {group_size} queries needs as many queries to attack; there are {len(qids)}")
+    drawn = []
+    for group in groups:
+        listed = {docno for qid in group for docno in target.target_lists[qid].docnos}
+        others = sorted(docno for docno in experiment.collection.docs if docno not in listed)
+        if len(others) < count:
+            raise BadInput("all documents of the collection are in the lists, so none is left to be added to them")
+        for docno in make_item_rng(experiment.seed, "newcomers", *group).permutation(others)[:count]:
+            drawn.append((docno, experiment.collection.docs[docno], group))
+    return drawn
+
+
+def open_target(experiment: Experiment, name: str, texts: Mapping[str, str], candidates: Run) -> Target:
+    """A ranker of the bench as the target of attacks, by the road, on the candidates of these queries."""
+    ranker, origin = experiment.get_ranker(name), experiment.get_remote_spec(name)
+    traits = RankerTraits.from_ranker(ranker, name)
+    quiet = replace(experiment.engine, progress=no_progress)  # the driver shows how far it is, in attacks
+    target = Target(lambda slates: quiet.score(ranker, slates, name, origin), traits.pointwise, traits.noise)
+    target.read_lists(build_slates(experiment, texts, candidates))
+    return target
+
+
+def build_slates(
+    experiment: Experiment, texts: Mapping[str, str], candidates: Run
+) -> dict[str, tuple[Slate, list[str]]]:
+    """query id -> its slate, best candidate first, and the docnos of its documents."""
+    docnos = {qid: rank_docnos(candidates[qid]) for qid in texts if candidates.get(qid)}
+    return {
+        qid: (Slate(texts[qid], tuple(experiment.collection.docs[docno] for docno in some)), some)
+        for qid, some in docnos.items()
+    }
+
+
+def build_attacker_knowledge(
+    experiment: Experiment, name: str, attacked_qids: Sequence[str], parser_name: str = "light"
+) -> AttackerKnowledge:
+    """What an attacker of this ranker knows: the documents, and how it orders the lists of queries of his own."""
+    whole = experiment.collection
+
+    @cache
+    def rank_attacker_queries() -> Collection:
+        own = draw_attacker_queries(whole, attacked_qids, ATTACKER_QUERY_COUNT, experiment.seed)
+        texts = {qid: query.text for qid, query in own.items()}
+        run = experiment.rerank(name, texts, experiment.search_first_stage(texts))
+        orders = {qid: rank_docnos(scores) for qid, scores in run.items()}
+        places = {qid: {docno: float(-i) for i, docno in enumerate(order, 1)} for qid, order in orders.items()}
+        return Collection(whole.name, whole.docs, own, candidates=places, source=whole.source)
+
+    def fit(learner: str, plan: TrainingPlan, collection: Collection) -> SavedModel:
+        return experiment.with_collection(collection).fit(learner, tuple(collection.queries), plan=plan)
+
+    return AttackerKnowledge(whole.docs, rank_attacker_queries, fit, open_parser(parser_name), experiment.seed)
+
+
+def open_recipe(experiment: Experiment, name: str, recipe: Any, known: AttackerKnowledge) -> Attack:
+    """A recipe against a ranker of the bench. One that needs the net itself is given it, if there is one."""
+    if isinstance(recipe, WhiteBoxRecipe):
+        net = getattr(experiment.get_ranker(name), "net", None)
+        if net is None:
+            raise BadInput(f"the ranker {name} has no net to open, so it has no gradients; attack it as a black box")
+        return recipe.open_net(known, net)
+    if not isinstance(recipe, Recipe):
+        raise BadInput(f"{type(recipe).__name__} is no recipe: it has no method open")
+    return recipe.open(known)
+
+
+def explain_missing_targets(
+    targets: Sequence[AttackTarget], rank_ranges: Sequence[RankRange], list_lengths: Sequence[int]
+) -> str:
+    """Why there are fewer targets than ranges."""
+    beyond = sum(start > size for size in list_lengths for start, _ in rank_ranges)
+    relevant = len(rank_ranges) * len(list_lengths) - len(targets) - beyond
+    reasons = [
+        *([f"{beyond} lie beyond the end of their list"] if beyond else []),
+        *([f"{relevant} hold relevant documents only"] if relevant else []),
+    ]
+    wanted = (
+        f"{len(targets)} documents were attacked in {len(list_lengths)} lists, where "
+        f"{len(rank_ranges) * len(list_lengths)} were wanted"
+    )
+    return f"{wanted}: of the ranges of places to take them from, {' and '.join(reasons)}."
+
+
+def group_by_origin(documents: Sequence[AdversarialDocument]) -> dict[str, list[AdversarialDocument]]:
+    """Texts of others by recipe; where one recipe was used against several rankers, by these too."""
+    rankers: dict[str, set[str]] = {}
+    for one in documents:
+        rankers.setdefault(one.recipe, set()).add(one.ranker)
+    groups: dict[str, list[AdversarialDocument]] = {}
+    for one in documents:
+        several = len(rankers[one.recipe]) > 1
+        groups.setdefault(f"{one.recipe} against {one.ranker}" if several else one.recipe, []).append(one)
+    return groups
+
+
+def evaluate_given_texts(
+    name: str, target: Target, documents: Sequence[AdversarialDocument], goal: Goal, recipe: str
+) -> Iterator[AttackResult]:
+    """Texts of others, as they are: each takes the place of its original, whether it stands better for it or not."""
+    wanted = [
+        (
+            one.docno or f"new-{number}",
+            target.find_text(one.docno, list(one.queries)) or one.original,
+            list(one.queries),
+        )
+        for number, one in enumerate(documents)
+    ]
+    texts: dict[tuple[str, ...], deque[Doc]] = {}
+    for (docno, _, qids), one in zip(wanted, documents, strict=True):
+        texts.setdefault((docno, *qids), deque()).append(one.doc)
+    # the cases come in the order that was wanted, and of one name all are there or none
+    trials = [(case, texts[case.key].popleft()) for case in target.build_cases(wanted, goal)]
+    for (case, doc), places in zip(trials, target.rank_trials(trials), strict=True):
+        if places is not None:
+            won = int(goal.utility(places) > goal.utility(case.ranks))
+            yield AttackResult(
+                name, recipe, case, AttackOutcome(doc, case.ranks, places, 1, target.count_pairs_per_trial(case), won)
+            )
+
+
+def collect_changed_texts(attempts: Sequence[AttackResult]) -> dict[str, dict[str, Doc]]:
+    """query id -> docno -> the text that an attack left, for all that was attacked in the query's list."""
+    changed: dict[str, dict[str, Doc]] = {}
+    for attempt in attempts:
+        for listing in attempt.case.lists:
+            changed.setdefault(listing.qid, {})[attempt.case.docno] = attempt.outcome.doc
+    return changed
+
+
+def rank_attacked_lists(
+    experiment: Experiment, name: str, target: Target, changed: Mapping[str, Mapping[str, Doc]]
+) -> tuple[Run, Run]:
+    """The lists of these queries before, and with every changed document in the place of its original."""
+    lists = {}
+    for qid, docs in changed.items():
+        pool = target.target_lists[qid]
+        texts = {**dict(zip(pool.docnos, pool.docs, strict=True)), **docs}
+        lists[qid] = list(texts), Slate(pool.query, tuple(texts.values()))
+    answers = experiment.engine.score(
+        experiment.get_ranker(name), [slate for _, slate in lists.values()], name, experiment.get_remote_spec(name)
+    )
+    robust = {
+        qid: dict(zip(docnos, scores.tolist(), strict=True))
+        for (qid, (docnos, _)), scores in zip(lists.items(), answers, strict=True)
+        if scores is not None
+    }
+    clean = {
+        qid: {docno: float(-place) for place, docno in enumerate(target.target_lists[qid].target_ranking.docnos)}
+        for qid in robust
+    }
+    return clean, robust

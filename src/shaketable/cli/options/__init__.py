@@ -1,0 +1,1 @@
+"""The flags of the commands, each described once, and the groups that several commands share."""

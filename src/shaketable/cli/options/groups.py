@@ -1,0 +1,50 @@
+"""Groups of flags: a parameter of a command whose type is a dataclass becomes one flag for each field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, get_type_hints
+
+import typer
+
+
+def make_repeatable(name: str, help_: str, **how: Any) -> typer.models.OptionInfo:
+    """Return the option of a flag that may be repeated."""
+    option: typer.models.OptionInfo = typer.Option(name, help=f"{help_} The option may be repeated.", **how)
+    return option
+
+
+def expand_groups(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command with a parameter for each flag, as typer reads it; the command itself receives the groups."""
+    own = signature(command, eval_str=True)
+    groups: dict[str, Any] = {
+        name: parameter.annotation for name, parameter in own.parameters.items() if is_dataclass(parameter.annotation)
+    }
+    flags = [flag for parameter in own.parameters.values() for flag in _list_flags(parameter)]
+
+    @wraps(command)
+    def run(**given: Any) -> Any:
+        built = {
+            name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        return command(**given, **built)
+
+    run.__signature__ = own.replace(parameters=flags)  # type: ignore[attr-defined]
+    run.__annotations__ = {flag.name: flag.annotation for flag in flags}
+    return run
+
+
+def _list_flags(parameter: Parameter) -> Iterator[Parameter]:
+    """Yield the fields of a group as parameters, or the parameter itself."""
+    group = parameter.annotation
+    if not is_dataclass(group):
+        yield parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        return
+    hints = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        default = Parameter.empty if field.default is MISSING else field.default
+        yield Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name])

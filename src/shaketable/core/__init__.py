@@ -1,0 +1,1 @@
+"""Core types: documents, collections, protocols, results, registries, seeding, progress and errors."""

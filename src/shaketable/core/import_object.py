@@ -1,0 +1,86 @@
+"""User objects, named MODULE:OBJECT or FILE.py:OBJECT, with or without parameters: package.module:Class(k=2)."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from shaketable.core.errors import BadInput, explain_user_errors
+
+OBJECT_PATTERN = r"(?:[A-Za-z_][\w.]*|[^:()\n]*\.py):[A-Za-z_][\w.]*(?:\(.*\))?"
+"""How such a text looks."""
+
+
+def import_object(target: str) -> Any:
+    """Return the object that "module:object" or "module:object.attribute" names; with parentheses, what a call gives.
+
+    >>> import_object("fractions:Fraction(1, denominator=2)")
+    Fraction(1, 2)
+
+    The module is looked for in the current folder, then among what is installed; a name that ends in .py is a file.
+    Parameters are literals.
+    """
+    name, _, parameters = target.partition("(")
+    module, _, path = name.partition(":")
+    if not module or not path:
+        raise BadInput(f"{target!r} does not name a Python object: write MODULE:OBJECT")
+    if not {"", os.getcwd()} & set(sys.path):  # a console script, unlike `python -m`, does not look here by itself
+        sys.path.insert(0, os.getcwd())
+    try:
+        with explain_user_errors(f"{target}: importing {module} failed", passed_errors=(ModuleNotFoundError,)):
+            thing: Any = _import_file(module) if module.endswith(".py") else importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name and f"{module}.".startswith(f"{error.name}."):
+            raise BadInput(f"{target}: there is no module {error.name!r} in {os.getcwd()} or installed") from error
+        raise BadInput(f"{target}: importing {module} failed: {error}") from error
+    for part in path.split("."):
+        if not hasattr(thing, part):
+            public = [known for known in dir(thing) if not known.startswith("_")]
+            near = difflib.get_close_matches(part, public, n=3) or public[:8]
+            raise BadInput(f"{target}: there is no {part!r} in {module}; it has {', '.join(near) or 'nothing'}")
+        thing = getattr(thing, part)
+    return _call_with_literals(thing, target) if parameters else thing
+
+
+def _import_file(path: str) -> Any:
+    """Import the module in a file once, under its path; it finds what stands beside it, as if it were run."""
+    resolved_path = Path(path).resolve()
+    name = str(resolved_path)
+    if name in sys.modules:
+        return sys.modules[name]
+    plan = importlib.util.spec_from_file_location(name, resolved_path)
+    if not resolved_path.is_file() or plan is None or plan.loader is None:
+        raise BadInput(f"there is no file {resolved_path}", path)
+    if str(resolved_path.parent) not in sys.path:
+        sys.path.insert(0, str(resolved_path.parent))
+    module = sys.modules[name] = importlib.util.module_from_spec(plan)
+    try:
+        plan.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _call_with_literals(thing: Any, target: str) -> Any:
+    args, named = _parse_literals(target)
+    with explain_user_errors(f"{target} cannot be made with these parameters"):
+        return thing(*args, **named)
+
+
+def _parse_literals(target: str) -> tuple[list[Any], dict[str, Any]]:
+    """Return the parameters of a call: literals, nothing that could run."""
+    try:
+        call = ast.parse("f(" + target.partition("(")[2], mode="eval").body
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and all(k.arg for k in call.keywords):
+            named = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+            return [ast.literal_eval(argument) for argument in call.args], named
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        pass
+    raise BadInput(f"cannot read the parameters of {target[:200]!r}: they are numbers, texts and the like, name=value")

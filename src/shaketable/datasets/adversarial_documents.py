@@ -1,0 +1,181 @@
+"""Documents as attacks left them: a JSONL file for colleagues, and for other rankers to be tried on.
+
+    {"queries": {"q1": "tidal power"}, "docno": "d7", "title": "", "text": "...",
+     "url": "", "original": {"title": "", "text": "...", "url": ""},
+     "edits": [{"field": "text", "word": 12, "before": "quick", "after": "fast"}],
+     "recipe": "wsra", "ranker": "knrm", "before": [34], "after": [9], "trials": 61}
+
+Of these "queries" and "text" are needed. Two shorter forms are read as well: {"query": ..., "text": ...}, a text that
+somebody wrote for a query, and {"question": ..., "texts": [...]}, the poisoned texts of PoisonedRAG (Zou, Geng, Wang,
+Jia. USENIX Security 2025), each of which is read twice: alone, and as its authors use it, behind the question.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+from shaketable.core.attack_types import AdversarialDocument, Ranks
+from shaketable.core.documents import Doc
+from shaketable.core.errors import BadInput, quote_value
+from shaketable.datasets.limits import check_id
+from shaketable.files.atomic import atomic_write
+from shaketable.files.reading import parse_json, read_lines
+
+POISON_RECIPE, POISON_ALONE_RECIPE = "poison", "poison without the question"
+
+
+@dataclass(frozen=True)
+class WordChange:
+    """Words that were replaced: in which field, at which word of the original, what stood there and what stands now."""
+
+    field: str
+    word: int
+    before: str
+    after: str
+
+
+def find_word_changes(before: Doc, after: Doc) -> list[WordChange]:
+    """What makes one document of another, word by word; words are what stands between white space.
+
+    >>> for change in find_word_changes(Doc("a red boat"), Doc("a blue boat today")):
+    ...     print(change)
+    WordChange(field='text', word=1, before='red', after='blue')
+    WordChange(field='text', word=3, before='', after='today')
+    """
+    return [
+        WordChange(field, a, " ".join(left[a:b]), " ".join(right[c:d]))
+        for field, left, right in (
+            ("title", before.title.split(), after.title.split()),
+            ("text", before.body.split(), after.body.split()),
+        )
+        for kind, a, b, c, d in _find_opcodes(left, right)
+        if kind != "equal"
+    ]
+
+
+def _find_opcodes(left: list[str], right: list[str]) -> Sequence[tuple[str, int, int, int, int]]:
+    if len(left) != len(right):
+        return SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+    pairs = enumerate(zip(left, right, strict=True))  # a replaced word is a replaced word, whatever stands around it
+    return [("replace", i, i + 1, i, i + 1) for i, (a, b) in pairs if a != b]
+
+
+def write_adversarial_documents(documents: Iterable[AdversarialDocument], path: Path) -> None:
+    """One line a document, with its edits marked."""
+    with atomic_write(path) as out:
+        for one in documents:
+            fields = {
+                "queries": dict(one.queries),
+                "docno": one.docno,
+                "title": one.doc.title,
+                "text": one.doc.body,
+                "url": one.doc.url,
+                "original": {"title": one.original.title, "text": one.original.body, "url": one.original.url},
+                "edits": [vars(change) for change in find_word_changes(one.original, one.doc)],
+                "recipe": one.recipe,
+                "ranker": one.ranker,
+                "before": one.ranks_before,
+                "after": one.ranks_after,
+                "trials": one.trials,
+            }
+            out.write(json.dumps(fields, ensure_ascii=False) + "\n")
+
+
+def read_adversarial_documents(path: Path) -> list[AdversarialDocument]:
+    """The documents of a file, in any of the forms that the module describes."""
+    documents: list[AdversarialDocument] = []
+    for number, line in read_lines(path):
+        fields = parse_json(line, path, number)
+        if not isinstance(fields, dict):
+            raise BadInput('is not an object; write {"query": ..., "text": ...}', path, number)
+        documents += _parse_documents(fields, path, number)
+    if not documents:
+        raise BadInput("holds no documents", path)
+    return documents
+
+
+def _parse_documents(fields: Mapping[str, Any], path: Path, number: int) -> Iterator[AdversarialDocument]:
+    if "question" in fields:
+        yield from _parse_poisoned_texts(fields, path, number)
+        return
+    queries = _parse_queries(fields, path, number)
+    if docno := _get_text(fields, "docno", path, number):
+        check_id(docno, "docno", path, number)
+    if not isinstance(fields.get("text"), str):
+        raise BadInput('has no "text", the document as the attack left it', path, number)
+    original = fields.get("original") or {}
+    if not isinstance(original, dict):
+        raise BadInput('"original" should be an object with "title" and "text"', path, number)
+    yield AdversarialDocument(
+        queries,
+        docno,
+        _parse_doc(fields, path, number),
+        _parse_doc(original, path, number),
+        _get_text(fields, "recipe", path, number) or "a text of somebody else",
+        _get_text(fields, "ranker", path, number),
+        _parse_ranks(fields, "before", len(queries), path, number),
+        _parse_ranks(fields, "after", len(queries), path, number),
+        _parse_trials(fields, path, number),
+    )
+
+
+def _parse_queries(fields: Mapping[str, Any], path: Path, number: int) -> dict[str, str]:
+    """query id -> text; a query without an id is called by its line."""
+    queries = fields["queries"] if "queries" in fields else {f"line-{number}": fields.get("query")}
+    fine = isinstance(queries, dict) and queries and all(isinstance(t, str) and t.strip() for t in queries.values())
+    if not fine:
+        raise BadInput('needs "query", a text, or "queries", an object of ids and texts', path, number)
+    for qid in queries:
+        check_id(qid, "query id", path, number)
+    return dict(queries)
+
+
+def _parse_poisoned_texts(fields: Mapping[str, Any], path: Path, number: int) -> Iterator[AdversarialDocument]:
+    question, texts = fields["question"], fields.get("texts")
+    asked = isinstance(question, str) and question.strip()
+    if not asked or not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise BadInput('"question" should be a text and "texts" a list of texts', path, number)
+    for text in texts:
+        yield AdversarialDocument({f"line-{number}": question}, "", Doc(f"{question}. {text}"), recipe=POISON_RECIPE)
+        yield AdversarialDocument({f"line-{number}": question}, "", Doc(text), recipe=POISON_ALONE_RECIPE)
+
+
+def _parse_doc(fields: Mapping[str, Any], path: Path, number: int) -> Doc:
+    return Doc(*(_get_text(fields, name, path, number) for name in ("text", "title", "url")))
+
+
+def _get_text(fields: Mapping[str, Any], name: str, path: Path, number: int) -> str:
+    value = fields.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise BadInput(f'"{name}" is {quote_value(value)}; it must be a string', path, number)
+    return value
+
+
+def _parse_ranks(fields: Mapping[str, Any], name: str, queries: int, path: Path, number: int) -> Ranks:
+    value = fields.get(name)
+    if value is None or value == []:
+        return ()
+    if not isinstance(value, list) or len(value) != queries or not all(_is_whole_number(place, 1) for place in value):
+        raise BadInput(
+            f'"{name}" is {quote_value(value)}; it must be a list of places, one for each query', path, number
+        )
+    return tuple(value)
+
+
+def _parse_trials(fields: Mapping[str, Any], path: Path, number: int) -> int:
+    value = fields.get("trials", 0)
+    if not _is_whole_number(value, 0):
+        raise BadInput(f'"trials" is {quote_value(value)}; it must be a whole number, 0 or more', path, number)
+    return int(value)
+
+
+def _is_whole_number(value: object, least: int) -> bool:
+    """Is it a whole number from `least` on?"""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least

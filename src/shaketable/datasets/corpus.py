@@ -1,0 +1,241 @@
+"""Documents by their docno: a JSONL file that stays on disk, or a dictionary in memory."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import shutil
+from abc import abstractmethod
+from array import array
+from collections.abc import ItemsView, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from hashlib import blake2b, file_digest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.core.documents import Doc
+from shaketable.core.errors import BadInput, quote_value, truncate
+from shaketable.core.home import home_folder
+from shaketable.datasets.limits import MAX_ID_CHARS, check_id
+from shaketable.datasets.packed_strings import PackedStrings
+from shaketable.files.atomic import atomic_write_binary
+from shaketable.files.reading import BOM, MAX_LINE_BYTES, explain_read_errors, open_binary, parse_json
+
+
+class StreamedCorpus(Mapping[str, Doc]):
+    """A corpus that is read in passes: `items()` follows `pairs()` instead of looking up every docno."""
+
+    @abstractmethod
+    def iter_items(self) -> Iterator[tuple[str, Doc]]:
+        """Every docno and its document, in the order of the source."""
+
+    def items(self) -> ItemsView[str, Doc]:
+        return _Pairs(self)
+
+
+class _Pairs(ItemsView[str, Doc]):
+    _mapping: StreamedCorpus
+
+    def __iter__(self) -> Iterator[tuple[str, Doc]]:
+        return self._mapping.iter_items()
+
+
+@dataclass(frozen=True)
+class MemoryCorpus(Mapping[str, Doc]):
+    """Documents that are in memory already.
+
+    >>> corpus = MemoryCorpus({"d1": Doc("a boat"), "d2": Doc("a train")})
+    >>> corpus["d2"].text, "d3" in corpus
+    ('a train', False)
+    """
+
+    docs: Mapping[str, Doc]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Names the content, whatever its order."""
+        digest = blake2b(digest_size=16)
+        for docno, doc in sorted(self.docs.items(), key=lambda item: item[0]):
+            digest.update(repr((docno, doc.title, doc.url, doc.body)).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+    def __getitem__(self, docno: str) -> Doc:
+        return self.docs[docno]
+
+    def __contains__(self, docno: object) -> bool:
+        return docno in self.docs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.docs)
+
+    def __len__(self) -> int:
+        return len(self.docs)
+
+    def items(self) -> ItemsView[str, Doc]:
+        return self.docs.items()
+
+
+@dataclass(frozen=True, eq=False)
+class JsonlCorpus(StreamedCorpus):
+    """Documents of a JSONL file: ids and places in memory, texts on disk until asked for.
+
+    Each line is an object with "_id", "text" and, where known, "title" and "url" (or "metadata": {"url": ...}).
+    """
+
+    path: Path
+    fingerprint: str
+    ids: PackedStrings = field(repr=False)
+    starts: NDArray[np.int64] = field(repr=False)
+    """Where each document begins, and where the file ends: between two of them lie a line and the blank ones after."""
+
+    @classmethod
+    def read(cls, path: Path) -> JsonlCorpus:
+        """Pass over the file once and check every line; a gzipped file is unpacked into the home folder first."""
+        if path.suffix != ".gz":
+            return cls._read_plain(path, path)
+        plain = _unpack(path)
+        try:
+            return cls._read_plain(plain, path)
+        except BadInput:
+            plain.unlink(missing_ok=True)
+            raise
+
+    @classmethod
+    def _read_plain(cls, plain: Path, path: Path) -> JsonlCorpus:
+        starts, digest = array("q"), blake2b(digest_size=16)
+
+        def docnos() -> Iterator[str]:
+            for _, start, line, docno in _iter_entries(plain, path):
+                starts.append(start)
+                digest.update(line)
+                yield docno
+
+        try:
+            ids = PackedStrings.build(docnos())
+        except BadInput:
+            _refuse_duplicate_ids(plain, path)
+            raise
+        text = ids.blob.tobytes().decode()
+        if " " in text or not text.isprintable() or np.diff(ids.offsets).max(initial=0) > MAX_ID_CHARS:
+            for number, _, _, docno in _iter_entries(plain, path):
+                check_id(docno, "id", path, number)
+        if not starts:
+            raise BadInput("holds no documents", path)
+        starts.append(plain.stat().st_size)
+        return cls(plain, digest.hexdigest(), ids, np.frombuffer(starts, np.int64))
+
+    @cached_property
+    def _bytes(self) -> mmap.mmap:
+        with explain_read_errors(self.path), self.path.open("rb") as raw:
+            return mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def _read_at(self, number: int) -> tuple[str, Doc]:
+        start, end = self.starts[number : number + 2].tolist()
+        try:
+            docno, fields = parse_record(self._bytes[start:end].decode(), self.path)
+            return docno, make_document(fields)
+        except (BadInput, UnicodeDecodeError) as error:
+            raise self._make_changed_error() from error
+
+    def _make_changed_error(self) -> BadInput:
+        return BadInput("changed after it was loaded; load it again", self.path)
+
+    def __getitem__(self, docno: str) -> Doc:
+        if (number := self.ids.find(docno)) < 0:
+            raise KeyError(docno)
+        found, doc = self._read_at(number)
+        if found != docno:
+            raise self._make_changed_error()
+        return doc
+
+    def __contains__(self, docno: object) -> bool:
+        return docno in self.ids
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.ids)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def iter_items(self) -> Iterator[tuple[str, Doc]]:
+        return map(self._read_at, range(len(self)))
+
+
+def parse_record(line: str, path: Path, number: int | None = None) -> tuple[str, dict[str, Any]]:
+    """The id and the fields of one line of a corpus or of queries; whatever is wrong with it is said here."""
+    fields = parse_json(line, path, number)
+    if not isinstance(fields, dict):
+        raise BadInput('is not an object; write {"_id": ..., "text": ...}', path, number)
+    if "_id" not in fields or "text" not in fields:
+        lacking, there = (
+            "text" if "_id" in fields else "_id",
+            truncate(json.dumps(", ".join(fields))[1:-1]) or "nothing",
+        )
+        raise BadInput(f'has no "{lacking}"; each line needs "_id" and "text", this one has: {there}', path, number)
+    name = fields["_id"]
+    if isinstance(name, int) and not isinstance(name, bool):
+        name = str(name)
+    if not isinstance(name, str) or not name:
+        shown = json.dumps(name) if name is None or isinstance(name, str | float | bool) else f"a {type(name).__name__}"
+        raise BadInput(f'"_id" is {shown}; it must be a string with something in it', path, number)
+    for key in ("text", "title", "url", "kind", "description"):
+        if not isinstance(fields.get(key, ""), str):
+            if fields[key] is not None or key == "text":
+                raise BadInput(f'"{key}" of {quote_value(name)} is not a string', path, number)
+            fields[key] = ""
+    return name, fields
+
+
+def get_field(fields: Mapping[str, Any], name: str) -> str:
+    """A field, or else the field of that name in "metadata", where BEIR keeps what it has no place for."""
+    if value := fields.get(name):
+        return str(value)
+    metadata = fields.get("metadata")
+    value = metadata.get(name) if isinstance(metadata, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def make_document(fields: Mapping[str, Any]) -> Doc:
+    """The document that the fields of a line are."""
+    return Doc(body=fields["text"], title=fields.get("title", ""), url=get_field(fields, "url"))
+
+
+def _iter_entries(plain: Path, shown: Path) -> Iterator[tuple[int, int, bytes, str]]:
+    """Line number, place in the file, line and docno of each document. Errors name the file that the user knows."""
+    start = 0
+    with open_binary(plain) as raw:
+        for number, line in enumerate(iter(partial(raw.readline, MAX_LINE_BYTES + 1), b""), 1):
+            if len(line) > MAX_LINE_BYTES:
+                raise BadInput(f"has a line of more than {MAX_LINE_BYTES:,} bytes", shown, number)
+            end = start + len(line)
+            if number == 1 and line.startswith(BOM):
+                line, start = line.removeprefix(BOM), len(BOM)
+            if not line.isspace() and line:
+                try:
+                    docno, _ = parse_record(line.decode().rstrip("\r\n"), shown, number)
+                except UnicodeDecodeError as error:
+                    raise BadInput("is not UTF-8 text", shown, number) from error
+                yield number, start, line, docno
+            start = end
+
+
+def _refuse_duplicate_ids(plain: Path, shown: Path) -> None:
+    """Say where an id stands for the second time: worth a second pass, as the first one keeps no line numbers."""
+    seen: dict[str, int] = {}
+    for number, _, _, docno in _iter_entries(plain, shown):
+        if (first := seen.setdefault(docno, number)) != number:
+            raise BadInput(f"the id {quote_value(docno)} is taken; line {first} has it too", shown, number)
+
+
+def _unpack(path: Path) -> Path:
+    """The plain text of a gzipped file, written once, under a name that its compressed bytes decide."""
+    with open_binary(path) as text, explain_read_errors(path), path.open("rb") as packed:
+        plain = home_folder() / "corpora" / f"{file_digest(packed, lambda: blake2b(digest_size=16)).hexdigest()}.jsonl"
+        if not plain.exists():
+            with atomic_write_binary(plain) as out:
+                shutil.copyfileobj(text, out, 1 << 20)
+    return plain

@@ -1,0 +1,1 @@
+"""Query types, such as location or numeric: labels from files, or rules."""

@@ -1,0 +1,16 @@
+"""The collection that comes with the package: a demonstration, not a benchmark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from shaketable.core.documents import Collection
+from shaketable.datasets.beir import read_beir
+
+SAMPLE_FOLDER = Path(__file__).parent / "sample_files"
+
+
+def read_sample(split: str | None = None) -> Collection:
+    """The bundled collection; see `read_beir` for what a split does."""
+    return replace(read_beir(SAMPLE_FOLDER, split), name="sample")

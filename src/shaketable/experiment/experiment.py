@@ -1,0 +1,500 @@
+"""An experiment: a collection, the rankers opened on it, their runs, and the scoring engine that tasks use.
+
+Most tasks start from the runs of the rankers over the original queries, so an experiment makes each run once. A ranker
+that can search the collection does so; any other ranker re-ranks the candidates of the first stage. If the collection
+brings its own candidates, all rankers rank those, so that runs differ by the ranker alone. A trained model is stored
+under a name made of everything that it depends on, and is never trained twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from itertools import islice, product
+from pathlib import Path
+from typing import Any
+
+from shaketable.core.documents import Collection, Doc, Qrels, Query, Run, Slate, rank_docnos
+from shaketable.core.errors import BadInput, RankerFailed, ShaketableError, UnknownName, explain_user_errors
+from shaketable.core.protocols import Learner, Model, Ranker, RecordedRanker, Retriever, Transform
+from shaketable.core.registries import LEARNERS, RANKERS, TRANSFORMS
+from shaketable.core.results import ScoreTable
+from shaketable.datasets.splits import TRAIN, Fold, make_folds
+from shaketable.executors.base import Job, RemoteSpec
+from shaketable.experiment.provenance import collect_provenance, describe_weights, summarize
+from shaketable.experiment.slices import slice_queries
+from shaketable.measures.effectiveness import score_table
+from shaketable.measures.slices import Slices
+from shaketable.rankers import run_file
+from shaketable.rankers.persistence import refuse_taken
+from shaketable.rankers.saved import SavedModel
+from shaketable.rankers.similarity import build_validity_judge
+from shaketable.scoring.engine import ScoringEngine
+from shaketable.training.jobs import (
+    TunedLearner,
+    get_model_folder,
+    is_stored,
+    resolve_query_ids,
+    run_fit_job,
+    run_training_jobs,
+)
+from shaketable.training.plan import TrainingPlan
+from shaketable.transforms.presets import select_transforms
+from shaketable.transforms.vary import HUMAN, Variation, build_human_variations, vary
+
+LOG = logging.getLogger(__name__)
+
+MAX_QUERIES_PER_BATCH = 2_000
+"""Queries whose candidates are scored at a time: with 100 documents each, their texts take about 100 MB."""
+
+
+@dataclass
+class _ExperimentCache:
+    """The caches that experiments of different depth share."""
+
+    rankers: dict[str, Ranker] = field(default_factory=dict)
+    runs: dict[tuple[str, int], Run] = field(default_factory=dict)
+    variations: dict[tuple[str, int], list[Variation]] = field(default_factory=dict)
+    tables: dict[tuple[str, int], ScoreTable] = field(default_factory=dict)
+    repair_notes: list[str] = field(default_factory=list)
+    """Notes on damaged models that were trained again."""
+
+
+@dataclass
+class Experiment:
+    """The data, rankers and settings of tasks: see the module. `split` names the queries to measure on; None is all."""
+
+    collection: Collection
+    models: Mapping[str, Model]
+    engine: ScoringEngine = field(default_factory=ScoringEngine)
+    seed: int = 0
+    depth: int = 100
+    limit: int | None = None
+    first_stage: str = "bm25"
+    split: str | None = None
+    _cache: _ExperimentCache = field(default_factory=_ExperimentCache, init=False, repr=False)
+    """Not a parameter, so that `replace` starts with an empty cache."""
+
+    def __post_init__(self) -> None:
+        if self.depth < 1:
+            raise BadInput(f"at least one document must be ranked for each query, not {self.depth}")
+        if self.split is not None and self.split not in self.collection.splits:
+            raise UnknownName("split", self.split, self.collection.splits)
+
+    def with_depth(self, depth: int) -> Experiment:
+        """Return a copy with another depth that shares all caches."""
+        copy = replace(self, depth=depth)
+        copy._cache = self._cache
+        return copy
+
+    def with_collection(self, collection: Collection, split: str | None = None) -> Experiment:
+        """Return a copy with another collection that shares the scoring engine, and so scores and usage."""
+        return replace(self, collection=collection, split=split)
+
+    @cached_property
+    def queries(self) -> Mapping[str, Query]:
+        """The queries to measure on: judged ones if there are judgements, at most `limit`, without empty texts."""
+        judged, known = self.collection.qrels, self.collection.queries
+        asked = known if self.split is None else [qid for qid in self.collection.splits[self.split] if qid in known]
+        wanted = [qid for qid in asked if known[qid].text.strip() and (not judged or qid in judged)]
+        if not wanted:
+            reason = "has judgements" if self.collection.queries else "is there"
+            raise BadInput(f"collection {self.collection.name}: no query {reason}; `shaketable doctor` says more")
+        return {qid: known[qid] for qid in wanted[: self.limit]}
+
+    @cached_property
+    def weights(self) -> Mapping[str, float]:
+        """The weight of each query in a mean, which is its frequency; empty if all queries count the same."""
+        weights = {qid: query.weight for qid, query in self.queries.items()}
+        return weights if len(set(weights.values())) > 1 else {}
+
+    @property
+    def weighting_description(self) -> str:
+        """A sentence on the weights of queries; "" if all queries count the same."""
+        return describe_weights(self.weights)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts of the queries, by query id."""
+        return {qid: query.text for qid, query in self.queries.items()}
+
+    @cached_property
+    def qrels(self) -> Qrels:
+        """The judgements of the queries."""
+        return {qid: self.collection.qrels[qid] for qid in self.queries if qid in self.collection.qrels}
+
+    @cached_property
+    def vocabulary(self) -> tuple[str, ...]:
+        """Words of the first documents of the collection, which transforms that add words draw from."""
+        texts = (doc.text.lower() for _, doc in islice(self.collection.docs.items(), 2000))
+        return tuple(sorted({word for text in texts for word in text.split() if word.isalpha()}))
+
+    @cached_property
+    def candidates(self) -> Run:
+        """The documents that re-rankers rank: the collection's candidates, or those that the first stage finds."""
+        if self.collection.candidates:
+            given = self.collection.candidates
+            return {qid: _take_top(given[qid], self.depth) for qid in self.queries if qid in given}
+        return self.search_first_stage(self.texts)
+
+    @property
+    def candidate_description(self) -> str:
+        """A phrase that says which documents the rankers rank."""
+        if self.collection.candidates:
+            return f"the candidates that came with the collection, at most {self.depth} for each query"
+        return (
+            f"the best {self.depth} documents of the collection for each query; "
+            f"a ranker that cannot search re-ranks those that {self.first_stage} finds"
+        )
+
+    @cached_property
+    def slices(self) -> Slices:
+        """The queries by length, by query type, and by how common their rarest word is."""
+        return slice_queries(self.collection, self.queries)
+
+    def make_variations(self, transforms: Sequence[str] = (), n: int = 1) -> tuple[list[Variation], dict[str, str]]:
+        """Return variations of the queries, made once, and the transforms left out, each with what it lacks.
+
+        Without names, these are all transforms that vary a query and whose resources are installed, and the variants
+        that people wrote.
+        """
+        names = [name for name in transforms if name != HUMAN]
+        wanted, lacking = select_transforms(names) if names or not transforms else ([], {})
+        variations = self._vary(wanted, n)
+        if not transforms or HUMAN in transforms:
+            variants = {qid: texts for qid, texts in self.collection.variants.items() if qid in self.queries}
+            variations += build_human_variations(self.queries, variants)
+        if not variations:
+            raise BadInput("no transform applies to any of the queries, so there is nothing to compare")
+        return variations, lacking
+
+    def _vary(self, transforms: Sequence[Transform], n: int) -> list[Variation]:
+        """Return the variations by these transforms; each transform runs once, because it does not depend on others."""
+        known = self._cache.variations
+        if new := {
+            spec: transform for transform in transforms if ((spec := TRANSFORMS.spec(transform)), n) not in known
+        }:
+            judge = build_validity_judge(self.collection)
+            made = vary(self.queries, list(new.values()), n, self.seed, self.vocabulary, validity=judge)
+            known |= {(spec, n): [v for v in made if v.method == spec] for spec in new}
+        return [v for transform in transforms for v in known[TRANSFORMS.spec(transform), n]]
+
+    def get_ranker(self, name: str) -> Ranker:
+        """Return the ranker of that name, opened once."""
+        if name not in self._cache.rankers:
+            model = self._get_model(name)
+            ours = type(model).__module__.startswith("shaketable.")  # then an error is ours too
+            started = time.perf_counter()
+            with nullcontext() if ours else explain_user_errors(f"ranker {name} cannot be opened"):
+                self._cache.rankers[name] = model.open(self.collection)
+            LOG.info("The ranker %s was opened in %.1f seconds.", name, time.perf_counter() - started)
+        return self._cache.rankers[name]
+
+    def get_run(self, name: str) -> Run:
+        """Return the run of a ranker over the original queries."""
+        key = (name, self.depth)
+        if key not in self._cache.runs:
+            ranker = self.get_ranker(name)
+            run: Run
+            if isinstance(ranker, RecordedRanker):
+                lists = ranker.recorded
+                run = {qid: _take_top(lists[qid], self.depth) for qid in self.queries if qid in lists}
+            elif self.collection.candidates:
+                run = self.rerank(name, self.texts, self.candidates)
+            else:
+                run = self.run_pipeline(name, self.texts)
+            if not run:
+                reason = f": {self.engine.failures[0].reason}" if self.engine.failures else ""
+                raise RankerFailed(f"ranker {name} ranked none of the {len(self.queries)} queries{reason}")
+            self._cache.runs[key] = run
+        return self._cache.runs[key]
+
+    def get_runs(self) -> dict[str, Run]:
+        """Return the run of every ranker."""
+        return {name: self.get_run(name) for name in self.models}
+
+    @property
+    def scoring_rankers(self) -> list[str]:
+        """The rankers that can score new texts; a run file cannot."""
+        return [name for name in self.models if not isinstance(self.get_ranker(name), RecordedRanker)]
+
+    @cached_property
+    def baseline(self) -> str:
+        """The name of the ranker that is the first stage; "" if none of them is."""
+        if self._first_stage_name in self.models:
+            return self._first_stage_name
+        try:
+            spec = RANKERS.spec(RANKERS.build(self.first_stage))
+        except ShaketableError:  # the task that needs the first stage raises it
+            return ""
+        return next((name for name, model in self.models.items() if RANKERS.spec(model) == spec), "")
+
+    def search_first_stage(self, texts: Mapping[str, str]) -> Run:
+        """Return the documents that the first stage finds for query texts of any origin."""
+        return self._search(self._first_stage_name, texts)
+
+    def run_pipeline(self, name: str, texts: Mapping[str, str]) -> Run:
+        """Run the whole pipeline on query texts of any origin: a retriever searches, others re-rank the first stage."""
+        if isinstance(self.get_ranker(name), Retriever):
+            return self._search(name, texts)
+        return self.rerank(name, texts, self.search_first_stage(texts))
+
+    def rerank(self, name: str, queries: Mapping[str, str], candidates: Run) -> Run:
+        """Score candidate documents for these query texts; a query that the ranker failed on is absent.
+
+        Queries are scored in batches, to limit the texts in memory.
+        """
+        qids = [qid for qid in queries if candidates.get(qid)]
+        run: dict[str, Mapping[str, float]] = {}
+        for start in range(0, len(qids), MAX_QUERIES_PER_BATCH):
+            docnos = {qid: rank_docnos(candidates[qid]) for qid in qids[start : start + MAX_QUERIES_PER_BATCH]}
+            slates = [Slate(queries[qid], self.get_documents(listed)) for qid, listed in docnos.items()]
+            answers = self.engine.score(self.get_ranker(name), slates, name, self.get_remote_spec(name))
+            run |= {
+                qid: dict(zip(listed, scores.tolist(), strict=True))
+                for (qid, listed), scores in zip(docnos.items(), answers, strict=True)
+                if scores is not None
+            }
+        return run
+
+    def get_documents(self, docnos: Sequence[str]) -> tuple[Doc, ...]:
+        """Return documents of the collection by their docnos, for a slate."""
+        return tuple(map(self._fetch_document, docnos))
+
+    def get_score_table(self, measure: str) -> ScoreTable:
+        """Return the value of a measure for every ranker and judged query."""
+        key = (measure, self.depth)
+        if key not in self._cache.tables:
+            self._cache.tables[key] = score_table(measure, self.qrels, self.get_runs())
+        return self._cache.tables[key]
+
+    def fit(
+        self,
+        learner: str | Learner,
+        train: str | Sequence[str] = TRAIN,
+        *,
+        valid: str | Sequence[str] | None = None,
+        plan: TrainingPlan | None = None,
+        folder: str | Path | None = None,
+        overwrite: bool = False,
+    ) -> SavedModel:
+        """Train a learner on queries of the collection (a split by name, or query ids) and return the model.
+
+        Without a folder the model is stored under $SHAKETABLE_HOME and trained once. Without queries to validate on,
+        the split validation or dev is used, or a fifth of the queries is held out.
+        """
+        (model,) = self.run_jobs([self.training_job(learner, train, valid, plan, folder, overwrite)])
+        return model
+
+    def training_job(
+        self,
+        learner: str | Learner,
+        train: str | Sequence[str] = TRAIN,
+        valid: str | Sequence[str] | None = None,
+        plan: TrainingPlan | None = None,
+        folder: str | Path | None = None,
+        overwrite: bool = False,
+        training_name: str = "",
+    ) -> SavedModel | Job:
+        """Return the stored model of a training, or the job that trains it, for `run_jobs`.
+
+        A job brings its own queries, judgements and candidates. An error of the training names `training_name`.
+        """
+        how: Learner = LEARNERS.build(learner) if isinstance(learner, str) else learner
+        qids, judges = self.resolve_query_ids(train, valid)
+        model_folder = Path(folder) if folder is not None else self._get_model_folder(how, qids, judges, plan)
+        if folder is None and is_stored(model_folder, self._cache.repair_notes):
+            LOG.info("%s was trained before; its model is in %s.", LEARNERS.spec(how), model_folder)
+            return SavedModel(str(model_folder))
+        known = {qid: self.collection.queries[qid] for qid in (*qids, *judges)}
+        judged = {qid: grades for qid in known if (grades := self.collection.qrels.get(qid)) is not None}
+        found = self.get_training_candidates(list(known)) or {}
+        candidates = {qid: found[qid] for qid in known if qid in found}
+        about = (known, judged, candidates, qids, judges)
+        arguments = (model_folder, how, *about, self.seed, plan, self.depth, overwrite, training_name)
+        return Job(
+            run_fit_job,
+            self.collection,
+            arguments,
+            self._documents_spec,
+            {"progress": self.engine.progress},
+            output_folder=model_folder,
+        )
+
+    def run_jobs(
+        self, wanted: Sequence[SavedModel | Job], on_done: Callable[[int], None] = lambda done: None
+    ) -> list[SavedModel]:
+        """Return the wanted models, after the engine's executor has run the jobs among them."""
+        return run_training_jobs(self.engine.executor, wanted, on_done)
+
+    def is_fitted(self, learner: str) -> bool:
+        """Return True if the learner's model for the split train is already stored."""
+        how: Learner = LEARNERS.build(learner)
+        folder = self._get_model_folder(how, *self.resolve_query_ids(TRAIN, None), None)
+        return is_stored(folder, self._cache.repair_notes)
+
+    def fit_folds(
+        self,
+        learner: str | Learner,
+        k: int = 5,
+        *,
+        folder: str | Path,
+        plan: TrainingPlan | None = None,
+        overwrite: bool = False,
+    ) -> SavedModel:
+        """Train k times, each time without one fold of the judged queries, and join the runs of the folds to one run.
+
+        The folder gets that run, as a ranker with recorded lists; the k models are stored as by `fit`. (Paper 000,
+        section 3.4.1, measures like this.)
+        """
+        refuse_taken(folder, overwrite=overwrite)
+        judged = [qid for qid in self.collection.queries if self.collection.qrels.get(qid)]
+        joined: dict[str, Mapping[str, float]] = {}
+        dealt = make_folds(judged, k, self.seed)
+        models = self.run_jobs([self.training_job(learner, fold.train, fold.valid, plan) for fold in dealt])
+        for fold, model in zip(dealt, models, strict=True):
+            joined |= self._rank_test_queries(model, fold)
+        card = {"learner": _get_learner_spec(learner), "folds": k, "seed": self.seed, "train": {"queries": len(judged)}}
+        run_file.save({qid: joined[qid] for qid in judged if qid in joined}, folder, card, overwrite=overwrite)
+        return SavedModel(str(folder))
+
+    def tune(
+        self,
+        learner: str | Learner,
+        train: str | Sequence[str] = TRAIN,
+        *,
+        valid: str | Sequence[str] | None = None,
+        plan: TrainingPlan | None = None,
+        grid: Mapping[str, Sequence[Any]] | None = None,
+    ) -> TunedLearner:
+        """Return the learner with the settings of its grid that do best on the validation queries.
+
+        Each point is trained and stored as by `fit`, so an interrupted search continues.
+        """
+        how: Learner = LEARNERS.build(learner) if isinstance(learner, str) else learner
+        qids, judges = self.resolve_query_ids(train, valid)
+        if hasattr(how, "choose"):
+            progress, given = self.engine.progress, self.collection.candidates or None
+            best, trials = how.choose(self.collection, judges or qids, given, self.depth, progress)
+            return TunedLearner(best, trials)
+        grid = how.grid if grid is None else grid
+        if not grid:
+            raise BadInput(f"{LEARNERS.spec(how)} has no grid of settings to choose from")
+        if not judges:
+            raise BadInput(
+                "settings are chosen on validation queries, and there are none; name some, or cut the queries"
+            )
+        points = [dict(zip(grid, point, strict=True)) for point in product(*grid.values())]
+        with self.engine.progress(f"tuning {LEARNERS.spec(how)}", len(points), "trials") as advance:
+            wanted = [self.training_job(replace(how, **point), qids, judges, plan) for point in points]  # type: ignore[type-var]
+            models = self.run_jobs(wanted, advance)
+        trials = [
+            point | {"valid": float(model.read_card()["value"])} for point, model in zip(points, models, strict=True)
+        ]
+        winner = max(trials, key=lambda trial: trial["valid"])
+        return TunedLearner(replace(how, **{name: winner[name] for name in grid}), trials)  # type: ignore[type-var]
+
+    def resolve_query_ids(
+        self, train: str | Sequence[str], valid: str | Sequence[str] | None
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the ids of the queries to learn from and to validate on."""
+        return resolve_query_ids(self.collection, train, valid)
+
+    def get_remote_spec(self, name: str) -> RemoteSpec | None:
+        """Return the spec by which another process opens a ranker; None if it exists in this process only."""
+        model = self._get_model(name)
+        text = RANKERS.spec(model)
+        try:
+            same = bool(self.collection.source) and RANKERS.build(text) == model
+        except ShaketableError:
+            same = False
+        return RemoteSpec(self.collection.source, text, self.collection.docs.fingerprint) if same else None
+
+    @property
+    def _documents_spec(self) -> RemoteSpec | None:
+        """The spec by which another process opens the documents."""
+        source, docs = self.collection.source, self.collection.docs
+        return RemoteSpec(source, documents_fingerprint=docs.fingerprint) if source else None
+
+    def summarize(self) -> dict[str, str]:
+        """Return the facts that a reader needs before any number."""
+        return summarize(self)
+
+    def collect_remarks(self) -> dict[str, str]:
+        """Return remarks on scores by ranker, for example that texts were truncated."""
+        remarks_by_name = {name: self.engine.get_remark(ranker) for name, ranker in self._cache.rankers.items()}
+        remarks_by_name |= {
+            "scores": "; ".join(self.engine.list_warnings()),
+            "models": "; ".join(self._cache.repair_notes),
+        }
+        return {name: remark for name, remark in remarks_by_name.items() if remark}
+
+    def collect_provenance(self) -> dict[str, Any]:
+        """Return everything that a result depends on, and its cost in query-document pairs."""
+        return collect_provenance(self, self._cache.rankers)
+
+    def _get_model(self, name: str) -> Model:
+        """Return a model of the experiment, or the first stage."""
+        if name in self.models:
+            return self.models[name]
+        if name != self._first_stage_name:
+            raise UnknownName("ranker", name, self.models)
+        model: Model = RANKERS.build(self.first_stage)
+        return model
+
+    @property
+    def _first_stage_name(self) -> str:
+        """The name of the first stage: its spec, unless another ranker of the experiment has taken that name."""
+        taken = self.models.get(self.first_stage)
+        if taken is None or self.first_stage not in RANKERS or RANKERS.spec(taken) == self.first_stage:
+            return self.first_stage
+        return f"{self.first_stage} (first stage)"
+
+    def _search(self, name: str, texts: Mapping[str, str]) -> Run:
+        ranker = self.get_ranker(name)
+        if not isinstance(ranker, Retriever):
+            raise BadInput(f"the first stage {name} cannot search a collection; use bm25, or give candidates")
+        lists = self.engine.search(ranker, list(texts.values()), self.depth, name, self.get_remote_spec(name))
+        return {qid: found for qid, found in zip(texts, lists, strict=True) if found is not None}
+
+    def get_training_candidates(self, qids: Sequence[str]) -> Run | None:
+        """Return the candidates to learn from: those of the collection if it has any for the queries, or a search."""
+        given = self.collection.candidates
+        if any(qid in given for qid in qids):
+            return given
+        return self._search(self._first_stage_name, {qid: self.collection.queries[qid].text for qid in qids})
+
+    def _get_model_folder(
+        self, learner: Learner, train: Sequence[str], valid: Sequence[str], plan: TrainingPlan | None
+    ) -> Path:
+        settings = (self.seed, self.depth, self.first_stage)
+        return get_model_folder(learner, self.collection, train, valid, plan, *settings)
+
+    def _rank_test_queries(self, model: SavedModel, fold: Fold) -> Run:
+        whole = self.collection
+        test = replace(whole, queries={qid: whole.queries[qid] for qid in fold.test}, splits={})
+        return replace(self.with_collection(test), models={model.path: model}, limit=None).get_run(model.path)
+
+    @cached_property
+    def _fetch_document(self) -> Callable[[str], Doc]:
+        """A function docno -> document with a cache, because many queries and variations need the same documents."""
+
+        def fetch(docno: str) -> Doc:
+            try:
+                return self.collection.docs[docno]
+            except KeyError:
+                raise BadInput(f"candidate {docno!r} is not a document of {self.collection.name}") from None
+
+        return lru_cache(maxsize=50_000)(fetch)
+
+
+def _get_learner_spec(learner: str | Learner) -> str:
+    return learner if isinstance(learner, str) else LEARNERS.spec(learner)
+
+
+def _take_top(scores: Mapping[str, float], depth: int) -> dict[str, float]:
+    return {docno: scores[docno] for docno in rank_docnos(scores)[:depth]}

@@ -1,0 +1,75 @@
+"""The facts that the numbers of an experiment depend on, and the cost of the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shaketable.core.protocols import Ranker
+from shaketable.core.provenance import collect_versions
+from shaketable.core.registries import RANKERS
+from shaketable.scoring.traits import RankerTraits
+
+if TYPE_CHECKING:
+    from shaketable.experiment.experiment import Experiment
+
+
+def describe_weights(weights: Mapping[str, float]) -> str:
+    """Return a sentence on the weights of queries in means; "" if all queries count the same."""
+    if not weights:
+        return ""
+    values = np.array(list(weights.values()))
+    equal_queries = values.sum() ** 2 / (values**2).sum()
+    return (
+        f"queries weigh as often as they were asked: {values.sum():,.6g} times in all, the most frequent "
+        f"{values.max() / values.sum():.1%} of it, so that the {len(values):,} queries say as much as "
+        f"{equal_queries:,.1f} of equal weight. This goes for effectiveness, agreement, query-typos, query-variation, "
+        "fusion and parity; in all other tasks, and in slices, every query counts alike"
+    )
+
+
+def summarize(experiment: Experiment) -> dict[str, str]:
+    """Return the facts that a reader needs before any number."""
+    return {
+        "collection": experiment.collection.name,
+        "documents": f"{len(experiment.collection.docs):,}",
+        "queries": f"{len(experiment.queries):,}",
+        "ranked": experiment.candidate_description,
+        "seed": str(experiment.seed),
+    } | ({"weights": experiment.weighting_description} if experiment.weights else {})
+
+
+def collect_provenance(experiment: Experiment, opened_rankers: Mapping[str, Ranker]) -> dict[str, Any]:
+    """Return everything that a result depends on, and its cost in query-document pairs."""
+    collection = experiment.collection
+    return {
+        "versions": collect_versions(),
+        "collection": {
+            "name": collection.name,
+            "source": collection.source,
+            "fingerprint": collection.fingerprint,
+            "split": experiment.split,
+            "documents": len(collection.docs),
+            "queries": len(experiment.queries),
+            "judgements": sum(map(len, experiment.qrels.values())),
+        },
+        "rankers": {name: RANKERS.spec(model) for name, model in experiment.models.items()},
+        "fingerprints": {
+            name: RankerTraits.from_ranker(opened_rankers[name]).fingerprint
+            for name in experiment.models
+            if name in opened_rankers
+        },
+        "first stage": experiment.first_stage,
+        "baseline": experiment.baseline,
+        "ranked": experiment.candidate_description,
+        "depth": experiment.depth,
+        "limit": experiment.limit,
+        "seed": experiment.seed,
+        "remarks": experiment.collect_remarks(),
+        "spent": {
+            name: {"asked": spent.asked, "scored": spent.scored, "searches": spent.searches}
+            for name, spent in experiment.engine.usage.items()
+        },
+    }

@@ -1,0 +1,1 @@
+"""Files: reading, atomic writing, staging folders, checksums and folders of arrays."""

@@ -1,0 +1,125 @@
+"""Folders of arrays: written whole, each array with its checksum, mapped into memory when they are opened.
+
+    about.json      what its owner says of the folder; type, shape and checksum of each array
+    NAME.bin        the numbers of an array, one after the other
+
+Such folders hold what can be made again, so a damaged one is told (`Damaged`), not repaired.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from math import prod
+from pathlib import Path
+from typing import IO, Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.core.errors import BadInput, Damaged
+from shaketable.files.checksums import read_sealed_json, seal_json
+from shaketable.files.staging import remove_abandoned_folders, staging_folder, sync_folder
+
+ABOUT_FILE = "about.json"
+CHECKSUM_BLOCK_BYTES = 1 << 20  # bytes read at a time
+READ_THREADS = 4  # files read at a time
+
+Array = NDArray[Any]
+
+
+class ArrayWriter:
+    """Takes arrays, whole or a few rows at a time, and writes them as they come."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._arrays: dict[str, dict[str, Any]] = {}
+
+    def append(self, name: str, rows: Array) -> None:
+        """Add rows to an array; the first ones say what type and shape the others have."""
+        rows = np.ascontiguousarray(rows)
+        header = self._arrays.setdefault(
+            name, {"dtype": rows.dtype.str, "shape": [0, *rows.shape[1:]], "size": 0, "crc32": 0}
+        )
+        assert (header["dtype"], header["shape"][1:]) == (rows.dtype.str, list(rows.shape[1:])), name
+        # Not through a mapping: there a full disk ends the process instead of raising an error.
+        with _array_path(self._folder, name).open("ab") as out:
+            out.write(rows.data)
+        header["shape"][0] += len(rows)
+        header["size"] += rows.nbytes
+        header["crc32"] = crc32(rows.data, header["crc32"])
+
+    def finish(self, about: Mapping[str, Any]) -> None:
+        """Write down what the folder holds."""
+        (self._folder / ABOUT_FILE).write_text(seal_json({**about, "arrays": self._arrays}), encoding="utf-8")
+        sync_folder(self._folder)
+
+
+@contextmanager
+def atomic_array_folder(folder: Path, about: Mapping[str, Any]) -> Iterator[ArrayWriter]:
+    """A folder that appears when the block ends well, with all arrays that it wrote; the first one stays.
+
+    What the disk has to say against it is raised as it comes (OSError), and nothing is left behind.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with staging_folder(folder.parent, in_home=True) as new:
+        writer = ArrayWriter(new)
+        yield writer
+        writer.finish(about)
+        try:
+            os.rename(new, folder)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+
+
+def read_arrays(folder: Path, *, just_written: bool = False) -> tuple[dict[str, Any], dict[str, Array]]:
+    """What the owner said of a folder, and its arrays, mapped. Every byte is checked, unless it was just written."""
+    remove_abandoned_folders(
+        folder.parent, in_home=True
+    )  # a process that was killed after this folder was in its place left another one
+    about = read_sealed_json(folder / ABOUT_FILE)
+    arrays: dict[str, Any] = about.pop("arrays")
+    with ThreadPoolExecutor(READ_THREADS) as pool:
+        found = pool.map(lambda name: _map_array(_array_path(folder, name), arrays[name], just_written), arrays)
+        return about, dict(zip(arrays, found, strict=True))
+
+
+def discard_array_folder(folder: Path) -> None:
+    """Remove a damaged folder, if that is possible."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _map_array(path: Path, header: Mapping[str, Any], just_written: bool) -> Array:
+    """The file is asked for its size first: to read beyond the end of a mapping ends the process."""
+    dtype, shape = np.dtype(header["dtype"]), tuple(header["shape"])
+    try:
+        with path.open("rb", buffering=0) as raw:
+            if not os.fstat(raw.fileno()).st_size == header["size"] == dtype.itemsize * prod(shape):
+                raise Damaged("is longer or shorter than it was written", path)
+            if not just_written and _compute_crc32(raw) != header["crc32"]:
+                raise Damaged("is not as it was written", path)
+            array: Array = np.memmap(raw, dtype, "r", shape=shape) if header["size"] else np.empty(shape, dtype)
+    except FileNotFoundError as error:
+        raise Damaged("is missing", path) from error
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror})", path) from error
+    array.setflags(write=False)
+    return array
+
+
+def _compute_crc32(raw: IO[bytes]) -> int:
+    """CRC-32: four times as fast as a cryptographic hash, and it misses no flipped bit."""
+    value, block = 0, memoryview(bytearray(CHECKSUM_BLOCK_BYTES))
+    while size := raw.readinto(block):  # type: ignore[attr-defined]
+        value = crc32(block[:size], value)
+    return value
+
+
+def _array_path(folder: Path, name: str) -> Path:
+    return folder / f"{name}.bin"

@@ -1,0 +1,52 @@
+"""File locks that end with their process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+
+try:
+    import fcntl
+except ImportError:  # Windows: no folder is locked there, so none is swept
+    fcntl = None  # type: ignore[assignment]
+
+LOCK_FILE = "lock"
+
+
+@contextmanager
+def exclusive_lock(folder: Path) -> Iterator[None]:
+    """A block that one process at a time is in: others wait. Where there are no locks, none does."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        if fcntl is not None:
+            with suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def try_lock(lock: IO[bytes] | int) -> bool | None:
+    """Take a lock: False if another process has it, None if there are no locks here, as on some network disks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def is_open_at(file: IO[bytes] | int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file if isinstance(file, int) else file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,234 @@
+"""What attacks on documents came to: how many succeeded, how far documents moved, and what it cost.
+
+Rates and means are over targets, a document in a list each; intervals are over queries, because the targets of one
+query stand in the same list.
+
+Wu, Zhang, Guo, de Rijke, Fan, Cheng. PRADA: Practical black-box adversarial attacks against neural ranking models. TOIS
+2023. The share that reaches the top and the mean rise are of the papers after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from math import nan
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.core.attack_types import AttackCase, AttackOutcome, Goal
+from shaketable.core.errors import BadInput
+from shaketable.measures.preference import bootstrap_ratio_interval
+from shaketable.measures.text_change import count_changed_words
+
+Column: TypeAlias = NDArray[Any]
+"""Whole numbers or floats, one for each target."""
+
+TOP_CUTOFFS = (10, 5)
+"""Tops that papers count arrivals in."""
+RANK_RANGES = tuple((first, first + 9) for first in range(11, 100, 10))
+"""Ranges of ranks; PIAT draws one target from each."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttackOutcomes:
+    """The outcomes of attacks: columns of numbers with one row for each target, and the query of its list.
+
+    `before` and `after` are ranks, 1 is best. `gain` is the utility of the move for the goal, positive if it helps:
+    before - after for promotion, after - before for demotion (see `compute_gains`). `changed_words` counts words that
+    differ, `words` those of the original text, `trials` the texts that the ranker scored, `pairs` the scored pairs,
+    and `first_success_trial` is the trial of the first success, 0 if there was none.
+    """
+
+    queries: Sequence[str]
+    before: Column
+    after: Column
+    gain: Column
+    changed_words: Column
+    words: Column
+    trials: Column
+    pairs: Column
+    first_success_trial: Column
+
+    def __post_init__(self) -> None:
+        count = len(self.queries)
+        for field in fields(self)[1:]:
+            column = getattr(self, field.name)
+            if column.shape != (count,):
+                raise BadInput(f"attempts: {count} targets have queries, but {field.name} has shape {column.shape}")
+            if not np.isfinite(column).all():
+                raise BadInput(f"attempts: {field.name} holds what is no finite number")
+        for name in (field.name for field in fields(self)[1:] if field.name != "gain"):
+            least = int(name in ("before", "after"))
+            if (getattr(self, name) < least).any():
+                raise BadInput(f"attempts: {name} is {getattr(self, name).min():g} for a target; {least} is the least")
+
+    @classmethod
+    def from_outcomes(cls, attacked: Iterable[tuple[AttackCase, AttackOutcome]]) -> AttackOutcomes:
+        """Cases and what became of them. A case of several lists is a target in each, and all are of its first query.
+
+        So a text that moves in the lists of many queries counts in each, and is drawn again as one.
+        """
+        rows = [
+            (
+                case.lists[0].qid,
+                start,
+                end,
+                compute_gains(case.goal, [start], [end])[0],
+                changed,
+                words,
+                one.trials,
+                one.scored_pairs,
+                one.first_success_trial,
+            )
+            for case, one in attacked
+            for changed, words in [(count_changed_words(case.doc, one.doc), len(case.doc.text.split()))]
+            for start, end in zip(one.ranks_before, one.ranks_after, strict=True)
+        ]
+        queries, *columns = zip(*rows, strict=True) if rows else ((),) * len(fields(cls))
+        return cls(queries, *(np.array(column, dtype=np.float64) for column in columns))
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def select(self, mask: NDArray[np.bool_]) -> AttackOutcomes:
+        """Return the outcomes of the targets that the mask selects."""
+        columns = (getattr(self, field.name)[mask] for field in fields(self)[1:])
+        return AttackOutcomes([qid for qid, kept in zip(self.queries, mask, strict=True) if kept], *columns)
+
+
+def compute_gains(goal: Goal, before: Sequence[int], after: Sequence[int]) -> NDArray[np.float64]:
+    """Return the gain of moves from one rank to another for a goal; a gain above 0 is a success.
+
+    >>> from shaketable.attacks.goals import Demote, Promote
+    >>> compute_gains(Promote(), [12, 12], [3, 40]), compute_gains(Demote(), [12, 12], [3, 40])
+    (array([  9., -28.]), array([-9., 28.]))
+    """
+    moves = zip(before, after, strict=True)
+    return np.array([goal.utility((end,)) - goal.utility((start,)) for start, end in moves], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class TargetEstimate:
+    """A mean over targets and its 95 % interval over queries: NaN with fewer than two queries."""
+
+    value: float
+    low: float
+    high: float
+    targets: int
+    queries: int
+
+
+def estimate(values: Column, queries: Sequence[str], seed: int = 0) -> TargetEstimate:
+    """The mean of a number of each target; the interval draws queries again, each with all its targets.
+
+    >>> estimate(np.array([1.0, 0.0, 0.0, 1.0]), ["a", "a", "a", "b"]).value
+    0.5
+    """
+    if not len(values):
+        return TargetEstimate(nan, nan, nan, 0, 0)
+    names, groups = np.unique(np.asarray(queries, dtype=object).astype(str), return_inverse=True)
+    low, high = bootstrap_ratio_interval(np.bincount(groups, values), np.bincount(groups), seed)
+    return TargetEstimate(float(values.mean()), low, high, len(values), len(names))
+
+
+def success_rate(attempts: AttackOutcomes, seed: int = 0) -> TargetEstimate:
+    """The share of targets whose move serves the goal, in per cent; where nothing moved the attack has failed.
+
+    100 · mean 1[gain > 0]; for promotion that is 1[after < before].
+    """
+    return estimate(100.0 * (attempts.gain > 0), attempts.queries, seed)
+
+
+def boost(attempts: AttackOutcomes, seed: int = 0) -> TargetEstimate:
+    """Return the mean of before - after over targets: above 0 if they rise, for any goal."""
+    return estimate(attempts.before - attempts.after, attempts.queries, seed)
+
+
+def top_rate(attempts: AttackOutcomes, k: int = 10, seed: int = 0) -> TargetEstimate:
+    """The share of targets that end among the first k, in per cent: 100 · mean 1[after ≤ k]."""
+    return estimate(100.0 * (attempts.after <= k), attempts.queries, seed)
+
+
+def intrusion_rate(attempts: AttackOutcomes, k: int = 10, seed: int = 0) -> TargetEstimate:
+    """Of the targets that stood outside the first k, the share that end among them, in per cent.
+
+    Other than `top_rate` it does not count those that were there before; queries without a target outside do not count.
+    """
+    outside = attempts.select(attempts.before > k)
+    return top_rate(outside, k, seed)
+
+
+def perturbation_percentage(attempts: AttackOutcomes, seed: int = 0) -> TargetEstimate:
+    """The mean share of a text's words that were changed, in per cent; a failed attack has changed none.
+
+    Words that are added count as changed, so it may exceed 100. A text without words has no share, and is left out.
+    """
+    worded = attempts.select(attempts.words > 0)
+    return estimate(100.0 * worded.changed_words / worded.words, worded.queries, seed)
+
+
+def mean_trials(attempts: AttackOutcomes, seed: int = 0) -> TargetEstimate:
+    """The mean number of texts that the ranker was asked about for a target."""
+    return estimate(attempts.trials, attempts.queries, seed)
+
+
+def mean_pairs(attempts: AttackOutcomes, seed: int = 0) -> TargetEstimate:
+    """The mean number of pairs of query and text that the ranker scored for a target."""
+    return estimate(attempts.pairs, attempts.queries, seed)
+
+
+def build_promotion_row(attempts: AttackOutcomes, tops: Sequence[int] = TOP_CUTOFFS, seed: int = 0) -> dict[str, float]:
+    """A row of a table: each number by its heading, and the ends of its interval as "HEADING low", "HEADING high"."""
+    numbers = {"success %": success_rate(attempts, seed), "boost": boost(attempts, seed)}
+    numbers |= {f"top {k} %": top_rate(attempts, k, seed) for k in tops}
+    numbers |= {f"into top {k} %": intrusion_rate(attempts, k, seed) for k in tops}
+    numbers |= {"words changed %": perturbation_percentage(attempts, seed)}
+    numbers |= {"trials": mean_trials(attempts, seed), "pairs": mean_pairs(attempts, seed)}
+    row: dict[str, float] = {"targets": len(attempts), "queries": len(set(attempts.queries))}
+    for heading, number in numbers.items():
+        row |= {heading: number.value, f"{heading} low": number.low, f"{heading} high": number.high}
+    return row
+
+
+def success_by_rank_range(
+    attempts: AttackOutcomes, ranges: Sequence[tuple[int, int]] = RANK_RANGES, seed: int = 0
+) -> list[dict[str, str | float]]:
+    """Return the success rate by the rank before the attack: a row for each range, first and last included.
+
+    A range without targets has no row.
+    """
+    parts = [(first, last, (attempts.before >= first) & (attempts.before <= last)) for first, last in ranges]
+    return [
+        {"ranks": f"{first}-{last}", **_format_rate_columns(success_rate(attempts.select(inside), seed))}
+        for first, last, inside in parts
+        if inside.any()
+    ]
+
+
+def success_by_trials(
+    attempts: AttackOutcomes, trial_counts: Sequence[int], seed: int = 0
+) -> list[dict[str, str | float]]:
+    """What success costs: the share of all targets whose first success came within so many trials, a row for each."""
+    won = attempts.first_success_trial > 0
+    return [
+        {
+            "trials": number,
+            **_format_rate_columns(
+                estimate(100.0 * (won & (attempts.first_success_trial <= number)), attempts.queries, seed)
+            ),
+        }
+        for number in trial_counts
+    ]
+
+
+def _format_rate_columns(number: TargetEstimate) -> dict[str, float]:
+    """A success rate as columns, under the names by which figures find the ends of an interval."""
+    return {
+        "success %": number.value,
+        "low": number.low,
+        "high": number.high,
+        "targets": number.targets,
+        "queries": number.queries,
+    }

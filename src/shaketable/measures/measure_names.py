@@ -1,0 +1,135 @@
+"""Parse and format the names of measures, as ir_measures, trec_eval and papers write them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from shaketable.core.errors import BadInput, UnknownName
+from shaketable.core.import_object import OBJECT_PATTERN
+from shaketable.measures.user_function import FunctionMeasure
+
+if TYPE_CHECKING:
+    from ir_measures import Measure
+
+MEASURE_ALIASES = {
+    "map_cut": "AP",
+    "recip_rank": "RR",
+    "ndcg_cut": "nDCG",
+    "prec": "P",
+    "r_precision": "Rprec",
+    "hit": "Success",
+    "hits": "Success",
+    "hit_rate": "Success",
+    "iprec_at_recall": "IPrec",
+    "num_ret": "NumRet",
+    "num_rel": "NumRel",
+    "num_rel_ret": "NumRelRet",
+    "set_p": "SetP",
+    "set_relative_p": "SetRelP",
+    "set_recall": "SetR",
+    "set_f": "SetF",
+    "set_map": "SetAP",
+}
+"""The name in trec_eval or a paper -> the name in ir_measures, beyond its own aliases (MAP, MRR, Recall)."""
+RANKER_LEVEL_MEASURES = {
+    "gm_map": "the variance of a ranker has it as gMAP floor, and AP is what it is made of",
+    "gmap": "the variance of a ranker has it as gMAP, and AP is what it is made of",
+    "vnap": "the variance of a ranker has it, and AP is what it is made of",
+    "vap": "the variance of a ranker has it, and AP is what it is made of",
+}
+"""Measures without values per query, and where to find them instead."""
+EXAMPLE_MEASURES = {
+    "nDCG@10": "gain of the first 10, discounted by rank; linear in the grade, nDCG(dcg='exp-log2')@10 for 2^g - 1",
+    "AP": "precision averaged over the relevant documents, retrieved or not (MAP is its mean); AP@100 stops there",
+    "RR@10": "1 / rank of the first relevant document, 0 beyond rank 10; RR(rel=2)@10 counts grades from 2 up",
+    "P@20": "share of the first 20 that is relevant",
+    "R@100": "share of the relevant documents that is among the first 100",
+    "Success@5": "1 if a relevant document is among the first 5, else 0",
+    "Rprec": "precision at the number of relevant documents",
+    "Bpref": "how rarely documents judged not relevant stand before relevant ones; ignores the unjudged",
+    "ERR@20": "expected reciprocal rank at which a reader is satisfied; grades 0 to 4, as TREC's gdeval",
+    "RBP": "the gain of a reader that goes on to the next rank with probability 0.8; RBP(p=0.5), RBP(rel=2)@100",
+    "SetF": "F1 of the retrieved set",
+    "Judged@10": "share of the first 10 that has a judgement",
+    "Unjudged@10": "share of the first 10 that has none: what the others do not know",
+}
+"""The most common measures; `parse_measure` reads all of ir_measures."""
+_MEASURE_PATTERN = re.compile(r"([^\W\d][\w-]*?)(?:\((.*)\))?(?:[@_.](\d+(?:\.\d+)?))?", re.DOTALL)
+
+
+def parse_measure(text: str) -> Measure:
+    """Parse the name of a measure as ir_measures, trec_eval or a paper writes it; case does not matter.
+
+    >>> parse_measure("ndcg_cut_10"), parse_measure("mrr@10")
+    (nDCG@10, RR@10)
+    >>> parse_measure("RR(rel=2)@10"), parse_measure("nDCG(dcg='exp-log2')@10")
+    (RR(rel=2)@10, nDCG(dcg='exp-log2')@10)
+    """
+    if re.fullmatch(OBJECT_PATTERN, text.strip()):
+        return cast("Measure", FunctionMeasure(text.strip()))  # only its name is used
+    form = _MEASURE_PATTERN.fullmatch(re.sub(r"\s*([@()])\s*", r"\1", text.strip()))
+    if form is None:
+        raise BadInput(f"cannot read the measure {text!r}: write NAME, NAME@K or NAME(parameter=value)@K")
+    base = _find_measure(form[1])
+    given = _parse_parameters(form[2] or "", text)
+    if form[3] is not None:
+        given[base.AT_PARAM] = float(form[3]) if "." in form[3] else int(form[3])
+    return _build_measure(base, given, text)
+
+
+def format_measure(measure: Measure) -> str:
+    """Format a measure; `parse_measure` reads the text back.
+
+    >>> format_measure(parse_measure("map")), format_measure(parse_measure("recall_20"))
+    ('AP', 'R@20')
+    """
+    return str(measure)
+
+
+@cache
+def _load_known_measures() -> dict[str, Measure]:
+    from ir_measures.measures import registry
+
+    own = {key.lower(): measure for key, measure in registry.items() if key.isascii()}
+    kind = type(registry["Judged"])
+    unjudged = type("Unjudged", (kind,), {"__name__": "Unjudged", "NAME": "Unjudged"})()
+    return own | {nickname: registry[key] for nickname, key in MEASURE_ALIASES.items()} | {"unjudged": unjudged}
+
+
+def _find_measure(text: str) -> Measure:
+    key = text.lower().replace("-", "_")
+    if key in RANKER_LEVEL_MEASURES:
+        raise BadInput(f"{text} is one number for a ranker, not one for each query; {RANKER_LEVEL_MEASURES[key]}")
+    if key not in _load_known_measures():
+        raise UnknownName("measure", text.lower(), _load_known_measures())
+    return _load_known_measures()[key]
+
+
+def _parse_parameters(text: str, whole: str) -> dict[str, Any]:
+    # ir_measures reads these with node classes that Python 3.14 no longer has
+    try:
+        call = ast.parse(f"f({text})", mode="eval").body
+        if isinstance(call, ast.Call) and not call.args and all(k.arg for k in call.keywords):
+            return {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+    except (SyntaxError, ValueError):
+        pass
+    raise BadInput(f"cannot read the parameters of measure {whole!r}: write them as name=value, for example rel=2")
+
+
+def _build_measure(base: Measure, given: dict[str, Any], text: str) -> Measure:
+    known: dict[str, Any] = base.SUPPORTED_PARAMS
+    if strange := given.keys() - known.keys():
+        takes = ", ".join(known) or "nothing"
+        raise BadInput(f"measure {text!r}: {base.NAME} has no {min(strange)}; it takes: {takes}")
+    as_floats = {key: float(v) for key, v in given.items() if known[key].dtype is float and isinstance(v, int)}
+    measure: Measure = base(**dict(sorted((given | as_floats).items())))
+    for key, info in known.items():
+        value = measure.params.get(key, info.default)
+        if not info.validate(value) or (key in measure.params and key == "cutoff" and value < 1):
+            wrong = f"{key}={value!r} will not do" if key in measure.params else f"it needs a {key}"
+            example = f"{base.NAME}@10" if key == "cutoff" else f"{base.NAME}({key}=...)"
+            raise BadInput(f"measure {text!r}: {wrong}; write for example {example}")
+    return measure

@@ -1,0 +1,180 @@
+"""Is the new version worse? The findings of two audits, paired query by query.
+
+A finding that both audits have is a pair of numbers, and of what each query adds to them. Fisher's randomisation test
+asks how often as large a mean difference comes of exchanging old and new at random, and Holm's correction is over all
+findings that are compared. Findings in which so few queries differ that the test could never call it significant, six
+of them being the least, do not count in the correction, since they cannot raise a false alarm (Tarone, A modified
+Bonferroni method for discrete data, Biometrics 1990). docs/choices.md has how often it is wrong, and what it finds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.core.results import Finding
+from shaketable.measures.significance import (
+    MIN_QUERIES,
+    adjust_p_values,
+    bootstrap_interval,
+    effect_size,
+    randomisation_test,
+)
+
+SIGNIFICANCE_LEVEL = 0.05
+MIN_RANDOMISATION_DRAWS = 10_000
+
+Values: TypeAlias = NDArray[np.float64]
+Status: TypeAlias = Literal["worse", "better", "no difference", "not tested"]
+
+
+@dataclass(frozen=True)
+class FindingDelta:
+    """One finding, earlier and later.
+
+    `loss` is how much worse the number became, whichever way is better, and below 0 where it became better; `losses`
+    has the same for each query that both audits have a value for. `low` and `high` are the 95 % interval of the loss,
+    NaN where the number is no mean over queries; `effect` is Cohen's d_z of the losses. `p` is of one test, and
+    `corrected_p` of all that were made together.
+    """
+
+    old: Finding
+    new: Finding
+    losses: dict[str, float] = field(repr=False)
+    low: float = math.nan
+    high: float = math.nan
+    effect: float = math.nan
+    p: float = math.nan
+    corrected_p: float = math.nan
+
+    @property
+    def before(self) -> float:
+        return self.old.value
+
+    @property
+    def after(self) -> float:
+        return self.new.value
+
+    @property
+    def loss(self) -> float:
+        return _loss_sign(self.new) * (self.after - self.before)
+
+    @property
+    def n(self) -> int:
+        """The queries that are paired."""
+        return len(self.losses)
+
+    @property
+    def has_enough_queries(self) -> bool:
+        """Are there queries enough to call a difference significant?"""
+        return self.n >= MIN_QUERIES
+
+    @property
+    def status(self) -> Status:
+        """What became of the finding; only what chance could hardly have made is worse or better."""
+        if math.isnan(self.corrected_p) or not self.has_enough_queries:
+            return "not tested"
+        if self.corrected_p >= SIGNIFICANCE_LEVEL:
+            return "no difference"
+        return "worse" if sum(self.losses.values()) > 0 else "better"
+
+    def find_worst_queries(self, limit: int) -> list[str]:
+        """The queries that lost most, the worst first."""
+        order = sorted(self.losses, key=lambda qid: -self.losses[qid])
+        return [qid for qid in order[:limit] if self.losses[qid] > 0]
+
+
+def compare_finding(old: Finding, new: Finding, seed: int = 0) -> FindingDelta:
+    """One finding earlier and later, tested alone.
+
+    >>> old = Finding("mine", "AP", 0.5, values={str(i): 0.5 for i in range(30)})
+    >>> new = Finding("mine", "AP", 0.4, values={str(i): 0.3 + i / 150 for i in range(30)})
+    >>> delta = compare_finding(old, new)
+    >>> round(delta.loss, 2), delta.status, delta.find_worst_queries(2)
+    (0.1, 'worse', ['0', '1'])
+    """
+    return compare_findings([(old, new)], seed)[0]
+
+
+def compare_findings(pairs: Iterable[tuple[Finding, Finding]], seed: int = 0) -> list[FindingDelta]:
+    """Findings earlier and later, tested together, in the order given."""
+    found = [FindingDelta(old, new, _compute_query_losses(old, new)) for old, new in pairs]
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for index, delta in enumerate(found):
+        if delta.losses:
+            groups.setdefault(tuple(delta.losses), []).append(index)
+    matrices = {
+        qids: np.array([list(found[index].losses.values()) for index in indices]) for qids, indices in groups.items()
+    }
+    countable = sum(int(can_be_significant(losses).sum()) for losses in matrices.values())
+    p_values = np.full(len(found), np.nan)
+    counts = np.zeros(len(found), dtype=np.bool_)
+    for qids, indices in groups.items():
+        losses = matrices[qids]
+        counts[indices] = can_be_significant(losses)
+        p_values[indices] = randomisation_p_values(losses, seed, count_required_draws(countable))
+        low, high = bootstrap_interval(losses, seed)
+        effect = effect_size(np.zeros_like(losses), losses)
+        for i, index in enumerate(indices):
+            ends = (float(low[i]), float(high[i])) if _is_mean(found[index]) else (math.nan, math.nan)
+            found[index] = replace(found[index], low=ends[0], high=ends[1], effect=float(effect[i]))
+    corrected = correct_p_values(p_values, counts)
+    return [
+        replace(delta, p=float(p), corrected_p=float(c)) for delta, p, c in zip(found, p_values, corrected, strict=True)
+    ]
+
+
+def randomisation_p_values(losses: Values, seed: int = 0, draws: int = MIN_RANDOMISATION_DRAWS) -> Values:
+    """Two-sided p of each row of losses; 1 where no query differs."""
+    p = np.ones(len(losses))
+    differ = np.flatnonzero((losses != 0).any(axis=1))
+    if differ.size:
+        p[differ] = randomisation_test(np.zeros_like(losses[differ]), losses[differ], seed, draws)
+    return p
+
+
+def can_be_significant(losses: Values) -> NDArray[np.bool_]:
+    """Whether so many queries of a row differ that some assignment of signs is significant: p is 2^(1-k) at least.
+
+    >>> can_be_significant(np.array([[1.0] * 5 + [0.0] * 40, [1.0] * 6 + [0.0] * 39])).tolist()
+    [False, True]
+    """
+    return np.asarray(2.0 ** (1 - (losses != 0).sum(axis=1)) < SIGNIFICANCE_LEVEL)
+
+
+def correct_p_values(p_values: Values, counts: NDArray[np.bool_]) -> Values:
+    """Holm's correction over the tests that count; of the others p is 1, and NaN stays."""
+    corrected = np.where(np.isnan(p_values), np.nan, 1.0)
+    corrected[counts] = adjust_p_values(p_values[counts], "holm")
+    return corrected
+
+
+def count_required_draws(tests: int) -> int:
+    """So many draws that the smallest p survives the correction."""
+    return max(MIN_RANDOMISATION_DRAWS, math.ceil(2 * tests / SIGNIFICANCE_LEVEL))
+
+
+def _loss_sign(finding: Finding) -> int:
+    return -1 if finding.better == "higher" else 1
+
+
+def _compute_query_losses(old: Finding, new: Finding) -> dict[str, float]:
+    """What each query lost, of those that have both values."""
+    common = sorted(old.values.keys() & new.values.keys())
+    losses = {qid: _loss_sign(new) * (new.values[qid] - old.values[qid]) for qid in common}
+    return {qid: loss for qid, loss in losses.items() if math.isfinite(loss)}
+
+
+def _is_mean(delta: FindingDelta) -> bool:
+    """Are both numbers the means of what their queries add?"""
+
+    def plain(finding: Finding) -> bool:
+        known: Sequence[float] = [value for value in finding.values.values() if math.isfinite(value)]
+        return math.isclose(float(np.mean(known)), finding.value, rel_tol=1e-6, abs_tol=1e-9)
+
+    return plain(delta.old) and plain(delta.new)

@@ -1,0 +1,410 @@
+"""Could it be chance? Tests of paired differences, corrections for many of them, intervals and effect sizes.
+
+Arrays end in topics; what comes before is vectorised over. Where there is nothing to test (a single topic, no
+difference anywhere) p is 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from string import ascii_letters
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shaketable.core.errors import BadInput, UnknownName
+from shaketable.core.seeding import make_numpy_rng
+from shaketable.measures import ROUNDING_TOLERANCE, subtract_scores, validate_topic_scores
+
+Values = NDArray[np.float64]
+
+MIN_QUERIES = 20
+"""With fewer a star would promise more than the test can keep."""
+
+_MAX_NUMBERS_PER_BLOCK = 4_000_000
+"""Random numbers held at once."""
+
+
+def t_test(first: ArrayLike, second: ArrayLike) -> Values:
+    """Two-sided p of the paired t-test.
+
+    >>> round(t_test([0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.5, 0.5]).item(), 4)
+    0.0154
+    """
+    from scipy.special import stdtr
+
+    d = _paired_differences(first, second)
+    mean, deviation, count = d.mean(axis=-1), _standard_deviation(d), d.shape[-1]
+    if count == 1:
+        return np.ones_like(mean)
+    endless = np.where(mean == 0, 0.0, np.inf)  # a difference that never varies
+    t = np.divide(np.abs(mean) * np.sqrt(count), deviation, out=endless, where=deviation > 0)
+    return np.asarray(2 * stdtr(count - 1, -t))
+
+
+def wilcoxon(first: ArrayLike, second: ArrayLike) -> Values:
+    """Two-sided p of Wilcoxon's signed-rank test; topics without a difference are left out, as he did."""
+    from scipy.stats import wilcoxon as test
+
+    d = _paired_differences(first, second)
+    rows = [row[row != 0] for row in d.reshape(-1, d.shape[-1])]
+    # rounding must not rank differences that tie: 0.3 - 0.1 and 0.4 - 0.2
+    alike = [np.round(row / np.abs(row).max(initial=0), 12) for row in rows]
+    return np.array([test(row).pvalue if row.size else 1.0 for row in alike]).reshape(d.shape[:-1])
+
+
+def randomisation_test(first: ArrayLike, second: ArrayLike, seed: int = 0, draws: int = 10_000) -> Values:
+    """Two-sided p of Fisher's randomisation test of the mean: how often do random signs do as much?
+
+    Every assignment of signs is tried where there are no more than `draws`; otherwise that many are drawn, and the one
+    observed counts among them.
+
+    >>> randomisation_test([0.1, 0.2, 0.3], [0.2, 0.3, 0.5]).item()
+    0.25
+    """
+    d = _paired_differences(first, second)
+    rows = d.reshape(-1, d.shape[-1])
+    count = d.shape[-1]
+    # sums of one set of numbers in two orders differ by rounding
+    least = np.abs(rows.sum(axis=1)) - ROUNDING_TOLERANCE * np.abs(rows).sum(axis=1)
+    as_much, total = np.zeros(len(rows)), 0
+    for coins in iter_sign_assignments(count, seed, draws, len(rows)):
+        as_much += (np.abs((2.0 * coins - 1) @ rows.T) >= least).sum(axis=0)
+        total += len(coins)
+    p = as_much / total if enumerates_all_signs(count, draws) else (as_much + 1) / (total + 1)
+    return np.asarray(p.reshape(d.shape[:-1]))
+
+
+def enumerates_all_signs(topics: int, draws: int) -> bool:
+    """Whether `iter_sign_assignments` has every way to assign signs, and not only a sample of them."""
+    return topics < 60 and 2**topics <= draws
+
+
+def iter_sign_assignments(
+    topics: int, seed: int, draws: int, values_per_draw: int = 1
+) -> Iterator[NDArray[np.integer[Any]]]:
+    """Signs for each topic, 0 or 1, [some draws, topics] at a time: all assignments, or a sample of `draws` of them.
+
+    `width` is how many numbers the caller holds for each draw.
+
+    >>> [block.tolist() for block in iter_sign_assignments(2, seed=0, draws=4)]
+    [[[0, 0], [1, 0], [0, 1], [1, 1]]]
+    """
+    exact, rng = enumerates_all_signs(topics, draws), make_numpy_rng(seed, "randomisation")
+    for start, stop in _split_into_blocks(2**topics if exact else draws, max(topics, values_per_draw)):
+        if exact:
+            yield np.arange(start, stop)[:, None] >> np.arange(topics) & 1
+        else:
+            yield rng.integers(2, size=(stop - start, topics), dtype=np.int8)
+
+
+def adjust_p_values(p_values: ArrayLike, method: str = "holm") -> Values:
+    """p-values corrected for their number by bonferroni, holm or bh (Benjamini-Hochberg).
+
+    NaN is no test: it does not count and stays NaN.
+
+    >>> adjust_p_values([0.01, 0.04, float("nan"), 0.03], "holm")
+    array([0.03, 0.06,  nan, 0.06])
+    """
+    if method not in _CORRECTIONS:
+        raise UnknownName("correction", method, _CORRECTIONS)
+    p = np.asarray(p_values, dtype=np.float64)
+    tested = ~np.isnan(p)
+    if ((p[tested] < 0) | (p[tested] > 1)).any():
+        raise BadInput("a p-value lies outside 0 to 1")
+    family = p[tested]
+    order = np.argsort(family, kind="stable")
+    corrected = np.empty_like(family)
+    corrected[order] = np.minimum(_CORRECTIONS[method](family[order]), 1)
+    adjusted = np.full_like(p, np.nan)
+    adjusted[tested] = corrected
+    return adjusted
+
+
+def _holm(p: Values) -> Values:
+    return np.asarray(np.maximum.accumulate(p * np.arange(p.size, 0, -1)))
+
+
+def _benjamini_hochberg(p: Values) -> Values:
+    return np.asarray(np.minimum.accumulate((p * p.size / np.arange(1, p.size + 1))[::-1])[::-1])
+
+
+_CORRECTIONS: dict[str, Callable[[Values], Values]] = {
+    "bonferroni": lambda p: p * p.size,
+    "holm": _holm,
+    "bh": _benjamini_hochberg,
+}
+"""Of p-values in ascending order."""
+
+
+TESTS: dict[str, Callable[..., Values]] = {"t_test": t_test, "wilcoxon": wilcoxon, "randomisation": randomisation_test}
+"""Tests of paired differences by name; of these only the last draws, and takes a seed."""
+CORRECTIONS = tuple(_CORRECTIONS)
+"""The corrections of `adjust_p_values`."""
+
+
+def get_test(name: str, seed: int = 0) -> Callable[[ArrayLike, ArrayLike], Values]:
+    """The test of that name; "t-test" will do for "t_test".
+
+    >>> round(get_test("t-test")([0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.5, 0.5]).item(), 4)
+    0.0154
+    """
+    if _normalise_test_name(name) not in TESTS:
+        raise UnknownName("test", name, TESTS)
+    test = TESTS[_normalise_test_name(name)]
+    return (lambda first, second: test(first, second, seed)) if test is randomisation_test else test
+
+
+def _normalise_test_name(name: str) -> str:
+    return name.strip().lower().replace("-", "_")
+
+
+@dataclass(frozen=True)
+class PairwiseComparisons:
+    """Every pair of systems compared: a row for each pair, the better system first (by mean; then by position)."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    """Numbers of the two systems."""
+    difference: Values
+    """Mean of the first minus mean of the second: 0 or more."""
+    raw_p: Values
+    p: Values
+    """Corrected for the number of pairs."""
+    effect: Values
+    """Cohen's d_z of the difference."""
+    letters: tuple[str, ...]
+    """For each system: two systems have a letter in common if, and only if, they do not differ significantly."""
+
+
+def compare_all_pairs(
+    values: ArrayLike, test: str = "t_test", correction: str = "holm", level: float = 0.05, seed: int = 0
+) -> PairwiseComparisons:
+    """Compare every pair of systems of a matrix [systems, topics], such as `ScoreTable.values`.
+
+    With fewer than 20 topics nothing is called different, as with `format_star`, so that all systems share a letter.
+    The randomisation test draws as often as the number of pairs needs: a p of 1 / 10,001 would survive no correction
+    for thousands of them.
+
+    >>> found = compare_all_pairs(np.array([0.5, 0.1, 0.6])[:, None] + np.arange(40) / 100 * [[1], [1.01], [0.99]])
+    >>> found.letters, found.difference.round(2).tolist()
+    (('b', 'c', 'a'), [0.1, 0.5, 0.4])
+    """
+    x = validate_topic_scores(values)
+    if x.ndim != 2:
+        raise BadInput(f"a comparison needs a matrix of systems x topics, not an array of shape {x.shape}")
+    means = x.mean(axis=1)
+    order = np.argsort(-means, kind="stable")
+    above, below = np.triu_indices(len(x), 1)
+    first, second = order[above], order[below]
+    compare = get_test(test, seed)
+    if not len(first):
+        raw = np.zeros(0)
+    elif TESTS[_normalise_test_name(test)] is randomisation_test:
+        raw = _randomisation_test_of_pairs(x, first, second, seed, draws=max(10_000, math.ceil(2 * len(first) / level)))
+    else:
+        raw = compare(x[second], x[first])
+    p = adjust_p_values(raw, correction)
+    effect = effect_size(x[second], x[first]) if len(first) else np.zeros(0)
+    differ = np.zeros((len(x), len(x)), dtype=np.bool_)
+    if x.shape[1] >= MIN_QUERIES:
+        differ[above, below] = differ[below, above] = p < level
+    ranked = compute_letter_display(differ)  # of the systems from best to worst
+    by_system = [""] * len(x)
+    for position, system in enumerate(order.tolist()):
+        by_system[system] = ranked[position]
+    return PairwiseComparisons(first, second, means[first] - means[second], raw, p, effect, tuple(by_system))
+
+
+def _randomisation_test_of_pairs(
+    x: Values, first: NDArray[np.int64], second: NDArray[np.int64], seed: int, draws: int
+) -> Values:
+    """`randomisation_test` of pairs of rows: the sums of all rows under each assignment are enough for all pairs."""
+    size = np.abs(x).sum(axis=1)
+    least = np.abs(subtract_scores(x[second], x[first]).sum(axis=1)) - ROUNDING_TOLERANCE * (size[first] + size[second])
+    as_much, total = np.zeros(len(first)), 0
+    for coins in iter_sign_assignments(x.shape[1], seed, draws, len(first)):
+        sums = (2.0 * coins - 1) @ x.T
+        as_much += (np.abs(sums[:, first] - sums[:, second]) >= least).sum(axis=0)
+        total += len(coins)
+    return np.asarray(as_much / total if enumerates_all_signs(x.shape[1], draws) else (as_much + 1) / (total + 1))
+
+
+def compute_letter_display(differ: ArrayLike) -> list[str]:
+    """A compact letter display: letters for each system, from a matrix that says which pairs differ.
+
+    Two systems share a letter if, and only if, they do not differ. Each letter stands for as many systems as can be
+    together, and none can be spared; the least possible number of letters is not sought, which is a hard problem. "a"
+    comes first from the top; after "z" come capitals, then letters with a number.
+
+    >>> compute_letter_display([[False, False, True], [False, False, False], [True, False, False]])
+    ['a', 'ab', 'b']
+
+    Piepho. An algorithm for a letter-based representation of all-pairwise comparisons. J. Comp. Graph. Stat. 2004.
+    Gramm, Guo, Hüffner, Niedermeier, Piepho, Schmid. Algorithms for compact letter displays. CSDA 2007.
+    """
+    alike = ~np.asarray(differ, dtype=np.bool_)
+    if alike.ndim != 2 or alike.shape[0] != alike.shape[1] or (alike != alike.T).any() or not alike.diagonal().all():
+        raise BadInput("letters need a symmetric matrix of which pairs of systems differ; none differs from itself")
+    count = len(alike)
+    groups: list[NDArray[np.int64]] = []
+    open_pairs = alike.copy()  # that no group holds yet, a system with itself among them
+    for system in range(count):
+        while open_pairs[system].any():
+            partner = int(np.flatnonzero(open_pairs[system])[0])
+            group = _grow_group(sorted({system, partner}), alike, open_pairs)
+            groups.append(group)
+            open_pairs[np.ix_(group, group)] = False
+    kept = _drop_redundant_groups(groups, count)
+    kept.sort(key=lambda group: group.tolist())
+    marks = [""] * count
+    for number, group in enumerate(kept):
+        for system in group.tolist():
+            marks[system] += _format_letter(number)
+    return marks
+
+
+def _grow_group(members: list[int], alike: NDArray[np.bool_], open_pairs: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """As many systems as can be together with these; the one that closes most open pairs is taken next."""
+    while True:
+        fit = np.asarray(alike[members].all(axis=0))
+        fit[members] = False
+        if not fit.any():
+            break
+        closes = np.where(fit, open_pairs[members].sum(axis=0), -1)
+        members.append(int(closes.argmax()))
+    return np.sort(np.array(members, dtype=np.int64))
+
+
+def _drop_redundant_groups(groups: list[NDArray[np.int64]], count: int) -> list[NDArray[np.int64]]:
+    """The groups without those whose every pair another one holds; the smallest are tried first."""
+    times = np.zeros((count, count), dtype=np.int64)
+    for group in groups:
+        times[np.ix_(group, group)] += 1
+    kept = []
+    for group in sorted(groups, key=len):
+        block = np.ix_(group, group)
+        if (times[block] > 1).all():
+            times[block] -= 1
+        else:
+            kept.append(group)
+    return kept
+
+
+def _format_letter(number: int) -> str:
+    again, at = divmod(number, len(ascii_letters))
+    return ascii_letters[at] + (str(again + 1) if again else "")
+
+
+def bootstrap_interval(
+    values: ArrayLike, seed: int = 0, level: float = 0.95, draws: int = 2000, weights: ArrayLike | None = None
+) -> tuple[Values, Values]:
+    """Lower and upper end of a bootstrap interval of the mean, as wide with few topics as it should be.
+
+    All rows are resampled alike, so systems stay paired. The ends are percentiles of the resampled means, further out
+    than the level says: the tail is Φ(-√(n/(n-1)) t), with t the quantile of Student's distribution with n - 1 degrees
+    of freedom. Plain percentiles take the topics at hand for all there are, and with 10 topics catch the mean in 89 %
+    of all cases instead of 95 %. What this and others catch is in docs/choices.md. With weights, means are weighted:
+    topics are drawn alike, and each counts in the mean of a draw by its weight.
+
+    Hesterberg. What teachers should know about the bootstrap. The American Statistician 2015 (expanded percentile).
+    """
+    if not 0 < level < 1:
+        raise BadInput(f"the level of an interval lies between 0 and 1, not {level}")
+    x = validate_topic_scores(values)
+    rows = x.reshape(-1, x.shape[-1])
+    count = x.shape[-1]
+    rng = make_numpy_rng(seed, "bootstrap")
+    means = np.empty((draws, len(rows)))
+    heavy = None if weights is None else np.asarray(weights, dtype=np.float64)
+    for start, stop in _split_into_blocks(draws, count):
+        drawn = rng.integers(count, size=(stop - start, count)) + count * np.arange(stop - start)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=(stop - start) * count).reshape(-1, count)
+        if heavy is None:
+            means[start:stop] = times @ rows.T / count
+        else:
+            means[start:stop] = (times * heavy) @ rows.T / (times @ heavy)[:, None]
+    tail = interval_tail_share(count, level)
+    low, high = np.quantile(means, [tail, 1 - tail], axis=0)
+    return low.reshape(x.shape[:-1]), high.reshape(x.shape[:-1])
+
+
+def interval_tail_share(count: int, level: float) -> float:
+    """The share of resampled means to leave out on each side."""
+    from scipy.special import ndtr, stdtrit
+
+    if count == 1:  # all resampled means are one
+        return (1 - level) / 2
+    return float(ndtr(-((count / (count - 1)) ** 0.5) * stdtrit(count - 1, (1 + level) / 2)))
+
+
+def weighted_t_test(first: ArrayLike, second: ArrayLike, weights: ArrayLike) -> tuple[Values, Values]:
+    """Two-sided p of the paired t-test of a weighted mean, and the effect size; with equal weights, those of `t_test`.
+
+    The mean is m = Σ w d / Σ w, a ratio, and its variance n/(n-1) Σ (w / Σ w)² (d - m)², with n - 1 degrees of freedom.
+
+    >>> p, d = weighted_t_test([0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.5, 0.5], [3, 3, 3, 3])
+    >>> round(p.item(), 4)
+    0.0154
+
+    Cochran. Sampling techniques. 3rd edition, 1977, section 6.4 (the ratio estimate).
+    """
+    from scipy.special import stdtr
+
+    d = _paired_differences(first, second)
+    shares = np.asarray(weights, dtype=np.float64) / np.sum(weights)
+    mean, count = d @ shares, d.shape[-1]
+    apart = (d - mean[..., None]) ** 2
+    if count == 1:
+        return np.ones_like(mean), np.zeros_like(mean)
+    error = np.sqrt(count / (count - 1) * (apart @ shares**2))
+    deviation = np.sqrt(count / (count - 1) * (apart @ shares))
+    endless = np.where(mean == 0, 0.0, np.inf)  # a difference that never varies
+    t = np.divide(np.abs(mean), error, out=endless.copy(), where=error > ROUNDING_TOLERANCE * np.abs(mean))
+    signed = np.asarray(np.copysign(endless, mean))
+    effect = np.divide(mean, deviation, out=signed, where=deviation > ROUNDING_TOLERANCE * np.abs(mean))
+    return np.asarray(2 * stdtr(count - 1, -t)), np.asarray(effect)
+
+
+def effect_size(first: ArrayLike, second: ArrayLike) -> Values:
+    """Cohen's d_z: the mean difference in standard deviations of the differences; 0 if there is none, or one topic.
+
+    >>> effect_size([0.0, 0.0], [0.25, 0.75]).item()
+    1.414213562373095
+    """
+    d = _paired_differences(first, second)
+    mean, deviation = d.mean(axis=-1), _standard_deviation(d)
+    endless = np.where((mean == 0) | (d.shape[-1] == 1), 0.0, np.copysign(np.inf, mean))
+    return np.asarray(np.divide(mean, deviation, out=endless, where=deviation > 0))
+
+
+def format_star(p: float, queries: int, level: float = 0.05) -> str:
+    """A star for a p below the level, if there were queries enough to say so.
+
+    >>> format_star(0.01, 50), format_star(0.01, 19), format_star(0.2, 50)
+    ('*', '', '')
+    """
+    return "*" if p < level and queries >= MIN_QUERIES else ""
+
+
+def _paired_differences(first: ArrayLike, second: ArrayLike) -> Values:
+    first, second = validate_topic_scores(first), validate_topic_scores(second)
+    if first.shape[-1] != second.shape[-1]:
+        raise BadInput(f"{first.shape[-1]} and {second.shape[-1]} topics cannot be paired")
+    return subtract_scores(first, second)
+
+
+def _standard_deviation(d: Values) -> Values:
+    """Standard deviation, 0 for a single topic and where only rounding varies."""
+    if d.shape[-1] == 1:
+        return np.zeros(d.shape[:-1])
+    deviation = np.asarray(d.std(axis=-1, ddof=1))
+    return np.where(deviation > ROUNDING_TOLERANCE * np.abs(d).max(axis=-1), deviation, 0)
+
+
+def _split_into_blocks(total: int, width: int) -> list[tuple[int, int]]:
+    size = max(1, _MAX_NUMBERS_PER_BLOCK // width)
+    return [(start, min(start + size, total)) for start in range(0, total, size)]

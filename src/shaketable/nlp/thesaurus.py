@@ -1,0 +1,52 @@
+"""Synonyms that come with the package: the offline default wherever a word is to be replaced by another.
+
+The file lists groups, one a line: "verb: begin, start, commence" may replace each other; in "adj: chilly > cool, cold"
+the left word may give way to those on the right, not the reverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from shaketable.core.errors import BadInput
+from shaketable.files.reading import read_lines
+
+PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
+MAX_GROUP_WORDS = 100
+"""Words of a group, on either side: each of them is kept with all the others."""
+BUNDLED_PATH = Path(__file__).with_name("thesaurus.txt")
+
+Thesaurus = Mapping[str, Mapping[str, tuple[str, ...]]]
+"""word -> part of speech -> synonyms, nearest first."""
+
+
+def read_thesaurus(path: Path) -> Thesaurus:
+    """Read a file of synonym groups.
+
+    >>> read_thesaurus(BUNDLED_PATH)["quick"]["adj"][:2]
+    ('fast', 'rapid')
+    """
+    heads: dict[str, dict[str, list[str]]] = {}
+    for number, line in read_lines(path):
+        pos, colon, group = line.partition(":")
+        if not colon or pos not in PARTS_OF_SPEECH:
+            raise BadInput(f"a group starts with one of {', '.join(PARTS_OF_SPEECH)} and a colon", path, number)
+        left, one_way, right = group.partition(">")
+        words = [word.strip() for word in left.split(",")]
+        replacements = [word.strip() for word in right.split(",")] if one_way else words
+        if not all([*words, *replacements]) or len({*words, *replacements}) < 2:
+            raise BadInput("a group holds at least two words, none of them empty", path, number)
+        if max(len(words), len(replacements)) > MAX_GROUP_WORDS:
+            raise BadInput(f"a group holds at most {MAX_GROUP_WORDS} words", path, number)
+        for word in words:
+            known = heads.setdefault(word, {}).setdefault(pos, [])
+            known += [other for other in replacements if other != word and other not in known]
+    return {word: {pos: tuple(others) for pos, others in by_pos.items()} for word, by_pos in heads.items()}
+
+
+@lru_cache(maxsize=1)
+def read_bundled_thesaurus() -> Thesaurus:
+    """The thesaurus of the package."""
+    return read_thesaurus(BUNDLED_PATH)

@@ -1,0 +1,60 @@
+"""Vectors of words from text files, as GloVe, word2vec and counter-fitting write them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.core.errors import BadInput, quote_value
+from shaketable.files.reading import parse_floats, read_lines
+
+Floats = NDArray[np.float32]
+
+MAX_FREQUENT_WORDS = 100_000
+"""Words of a file that are kept wherever they occur: files begin with the most frequent words."""
+
+
+def read_vectors(
+    path: Path, extra_words: Collection[str] = (), max_words: int | None = MAX_FREQUENT_WORDS
+) -> tuple[tuple[str, ...], Floats]:
+    """Words and their vectors [words, d] from a text file as GloVe and word2vec write it, plain or gzipped.
+
+    A line is a word and its numbers; word2vec's first line, how many words of how many dimensions, is passed over. Kept
+    are the first words (all of them, if that is None) and, of the others, those that are wanted.
+    """
+    rows: dict[str, Floats] = {}
+    dim = 0
+    with np.errstate(over="ignore"):  # a number beyond 32 bits is infinite, and is found to be
+        for at, line in read_lines(path):
+            word, _, rest = line.rstrip().partition(" ")
+            if at == 1 and word.isdigit() and rest.isdigit():
+                continue
+            try:
+                row = _parse_row(rest)
+            except ValueError as error:
+                what = f"{quote_value(word)} has others: {error}"
+                raise BadInput(f"a line is a word and its numbers, but {what}", path, at) from None
+            dim = dim or len(row)
+            if len(row) != dim or not dim:
+                message = f"{quote_value(word)} has {len(row)} numbers where the words before it have {dim}"
+                raise BadInput(message, path, at)
+            if not np.isfinite(row).all():
+                raise BadInput(f"the vector of {quote_value(word)} has numbers that are not finite", path, at)
+            if max_words is None or len(rows) < max_words or word in extra_words:
+                rows.setdefault(word, row)
+    if not rows:
+        raise BadInput("holds no vectors", path)
+    return tuple(rows), np.stack(list(rows.values()))
+
+
+def _parse_row(text: str) -> Floats:
+    values = text.split(" ") if text else []
+    if not text.isascii() or "_" in text or "\t" in text or "\v" in text or "\f" in text:  # where numpy is not strict
+        return np.array(parse_floats(values), dtype=np.float32)
+    try:
+        return np.array(values, dtype=np.float32)
+    except ValueError:
+        return np.array(parse_floats(values), dtype=np.float32)  # which says what is wrong

@@ -1,0 +1,296 @@
+"""What can be measured of the documents of one query: the characteristics by which they are matched.
+
+Relevance, length, term frequencies, their sum and overlap are those of paper 001 (section 4; methods of its code: terms
+without stop-words, stemmed, as the index has them). The others are the quantities that retrieval axioms speak of.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.nlp.thesaurus import read_bundled_thesaurus
+from shaketable.probes.context import JudgedDoc, ProbeContext
+
+Values = NDArray[np.float64]
+"""A number for each document [documents], or for each and each term of the query [documents, terms]; NaN where a
+document has none, and is matched with no other."""
+
+
+@dataclass(frozen=True, eq=False)
+class DocumentPool:
+    """The documents of one query, as terms of the index."""
+
+    context: ProbeContext
+    docs: Sequence[JudgedDoc]
+    _measurements: dict[str, Values] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def query_terms(self) -> list[str]:
+        """The distinct terms of the query."""
+        return list(dict.fromkeys(self.context.extract_terms(self.docs[0].query)))
+
+    @cached_property
+    def document_terms(self) -> list[list[str]]:
+        """The terms of each document."""
+        return [self.context.extract_terms(doc.doc.text) for doc in self.docs]
+
+    @cached_property
+    def term_positions(self) -> list[dict[str, list[int]]]:
+        """Where the terms of the query stand in each document."""
+        wanted = set(self.query_terms)
+        places: list[dict[str, list[int]]] = []
+        for terms in self.document_terms:
+            here: dict[str, list[int]] = {}
+            for place, term in enumerate(terms):
+                if term in wanted:
+                    here.setdefault(term, []).append(place)
+            places.append(here)
+        return places
+
+    @cached_property
+    def idf(self) -> Values:
+        """ln(N / df) of each term of the query; of one that no document has, as if one had it."""
+        return np.array([self.context.idf(term) for term in self.query_terms])
+
+    def measure(self, name: str) -> Values:
+        """A characteristic of all documents, measured once."""
+        if name not in self._measurements:
+            self._measurements[name] = CHARACTERISTICS[name](self)
+        return self._measurements[name]
+
+    def measure_positions(self, function: Callable[[dict[str, list[int]]], float | None]) -> Values:
+        """What a function says of the places of the query's terms."""
+        found = (function(here) for here in self.term_positions)
+        return np.array([np.nan if one is None else one for one in found])
+
+
+def build_pools(context: ProbeContext, include_unjudged: bool = False) -> Mapping[str, DocumentPool]:
+    """query id -> its documents, where there are at least two; probes of one ground share them."""
+    if include_unjudged not in context.shared_cache:
+        docs = context.get_documents(include_unjudged)
+        context.shared_cache[include_unjudged] = {
+            qid: DocumentPool(context, some) for qid, some in docs.items() if len(some) > 1
+        }
+    found: Mapping[str, DocumentPool] = context.shared_cache[include_unjudged]
+    return found
+
+
+def relevance(pool: DocumentPool) -> Values:
+    return np.array([doc.grade for doc in pool.docs], dtype=np.float64)
+
+
+def length(pool: DocumentPool) -> Values:
+    return np.array([len(terms) for terms in pool.document_terms], dtype=np.float64)
+
+
+def frequencies(pool: DocumentPool) -> Values:
+    counts = [[len(here.get(term, ())) for term in pool.query_terms] for here in pool.term_positions]
+    return np.array(counts, dtype=np.float64).reshape(len(pool.docs), len(pool.query_terms))
+
+
+def frequency(pool: DocumentPool) -> Values:
+    return np.asarray(frequencies(pool).sum(axis=1))
+
+
+def overlap(pool: DocumentPool) -> Values:
+    """Σ TF / length; documents without a term of the query take no part, as in the paper's code."""
+    total, size = frequency(pool), length(pool)
+    return np.divide(total, size, out=np.full_like(total, np.nan), where=total > 0)
+
+
+def idf_overlap(pool: DocumentPool) -> Values:
+    """Σ TF · IDF / length."""
+    total, size = frequencies(pool) @ pool.idf, length(pool)
+    return np.divide(total, size, out=np.full_like(total, np.nan), where=(total > 0) & (size > 0))
+
+
+def coverage(pool: DocumentPool) -> Values:
+    """How many distinct terms of the query a document has."""
+    return np.asarray((frequencies(pool) > 0).sum(axis=1), dtype=np.float64)
+
+
+def rarity(pool: DocumentPool) -> Values:
+    """The mean IDF of the occurrences: of two documents with as many, whose are rarer."""
+    tf = frequencies(pool)
+    total = tf.sum(axis=1)
+    return np.asarray(np.divide(tf @ pool.idf, total, out=np.full(len(tf), np.nan), where=total > 0))
+
+
+def evenness(pool: DocumentPool) -> Values:
+    """How evenly the occurrences are spread over the query's terms: -Σ TF², most where all are alike."""
+    tf = frequencies(pool)
+    return np.where(tf.sum(axis=1) > 0, -np.square(tf).sum(axis=1), np.nan)
+
+
+def other_words(pool: DocumentPool) -> Values:
+    """How many words a document has that are not the query's."""
+    return length(pool) - frequency(pool)
+
+
+def first_match(pool: DocumentPool) -> Values:
+    """The place of the first term of the query."""
+    return pool.measure_positions(lambda here: min(places[0] for places in here.values()) if here else None)
+
+
+def all_early(pool: DocumentPool) -> Values:
+    """The mean of the first places of all terms of the query; only where all are there."""
+    size = len(pool.query_terms)
+    return pool.measure_positions(
+        lambda h: sum(places[0] for places in h.values()) / size if len(h) == size > 1 else None
+    )
+
+
+def distance(pool: DocumentPool) -> Values:
+    """The mean, over pairs of the query's terms, of the smallest number of terms between them; only where all are."""
+    if len(pool.query_terms) < 2:
+        return np.full(len(pool.docs), np.nan)
+
+    def mean(here: dict[str, list[int]]) -> float | None:
+        if len(here) < len(pool.query_terms):
+            return None
+        gaps = [min(abs(a - b) - 1 for a in here[s] for b in here[t]) for s, t in combinations(pool.query_terms, 2)]
+        return sum(gaps) / len(gaps)
+
+    return pool.measure_positions(mean)
+
+
+def window(pool: DocumentPool) -> Values:
+    """The terms in the smallest stretch of a document that has all terms of the query; only where all are there."""
+    size = len(pool.query_terms)
+    return pool.measure_positions(lambda here: smallest_window(here) if len(here) == size > 1 else None)
+
+
+def smallest_window(positions: Mapping[str, Sequence[int]]) -> int:
+    """The length of the shortest stretch with one place of each term.
+
+    >>> smallest_window({"a": [0, 7], "b": [3, 9], "c": [8]})
+    3
+    """
+    marks = sorted((place, term) for term, all_places in positions.items() for place in all_places)
+    inside: Counter[str] = Counter()
+    left, best = 0, marks[-1][0] - marks[0][0] + 1
+    for place, term in marks:
+        inside[term] += 1
+        while len(inside) == len(positions):
+            best = min(best, place - marks[left][0] + 1)
+            inside[marks[left][1]] -= 1
+            if not inside[marks[left][1]]:
+                del inside[marks[left][1]]
+            left += 1
+    return best
+
+
+def phrase(pool: DocumentPool) -> Values:
+    """The place where the query stands word for word; only where it does."""
+    typed = pool.context.extract_terms(pool.docs[0].query)
+    return np.array([_find_phrase(terms, typed) if len(typed) > 1 else np.nan for terms in pool.document_terms])
+
+
+def _find_phrase(terms: Sequence[str], wanted: Sequence[str]) -> float:
+    ends = range(len(terms) - len(wanted) + 1)
+    return next((float(i) for i in ends if list(terms[i : i + len(wanted)]) == list(wanted)), np.nan)
+
+
+def surroundings(pool: DocumentPool) -> Values:
+    """The mean, over occurrences of the query's terms, of the distance to the nearest occurrence of another."""
+
+    def mean(here: dict[str, list[int]]) -> float | None:
+        if len(here) < 2:
+            return None
+        others = {term: [p for other, places in here.items() if other != term for p in places] for term in here}
+        gaps = [min(abs(place - p) for p in others[term]) for term, places in here.items() for place in places]
+        return sum(gaps) / len(gaps)
+
+    return pool.measure_positions(mean)
+
+
+def synonyms(pool: DocumentPool) -> Values:
+    """How many terms of a document the bundled thesaurus has as synonyms of a word of the query."""
+    known = read_bundled_thesaurus()
+    words = pool.context.extract_words(pool.docs[0].query)
+    others = {other for word in words for by_part in known.get(word, {}).values() for other in by_part}
+    wanted = {term for other in others for term in pool.context.extract_terms(other)} - set(pool.query_terms)
+    return np.array([sum(term in wanted for term in terms) for terms in pool.document_terms], dtype=np.float64)
+
+
+def frequency_or_synonyms(pool: DocumentPool) -> Values:
+    """How many words of a document are the query's or synonyms of them; only where there is one."""
+    total = frequency(pool) + synonyms(pool)
+    return np.where(total > 0, total, np.nan)
+
+
+def reading_grade(pool: DocumentPool) -> Values:
+    """The school year that a text is written for: 0.0588 L - 0.296 S - 15.8, of letters and sentences in 100 words.
+
+    Coleman, Liau. A computer readability formula designed for machine scoring. J. Applied Psychology 1975.
+    """
+    values = []
+    for doc in pool.docs:
+        parsed = pool.context.parse(doc.doc.body)
+        words = [token.text for token in parsed.tokens if any(map(str.isalnum, token.text))]
+        letters = sum(map(str.isalnum, "".join(words)))
+        grade = 5.88 * letters / len(words) - 29.6 * len(parsed.sentences) / len(words) - 15.8 if words else np.nan
+        values.append(round(grade, 6))
+    return np.array(values)
+
+
+def sentences(pool: DocumentPool) -> Values:
+    return np.array([len(pool.context.parse(doc.doc.body).sentences) for doc in pool.docs], dtype=np.float64)
+
+
+CHARACTERISTICS: Mapping[str, Callable[[DocumentPool], Values]] = {
+    "relevance": relevance,
+    "length": length,
+    "tf": frequencies,
+    "sum_tf": frequency,
+    "overlap": overlap,
+    "idf_overlap": idf_overlap,
+    "coverage": coverage,
+    "rarity": rarity,
+    "evenness": evenness,
+    "other_words": other_words,
+    "sum_tf_or_synonyms": frequency_or_synonyms,
+    "first_match": first_match,
+    "all_early": all_early,
+    "distance": distance,
+    "window": window,
+    "phrase": phrase,
+    "surroundings": surroundings,
+    "synonyms": synonyms,
+    "reading_grade": reading_grade,
+    "sentences": sentences,
+}
+"""name -> what it measures of the documents of a pool; more than one term of a document makes [documents, terms]."""
+
+PARSER_CHARACTERISTICS = ("reading_grade", "sentences")
+"""Those that need a linguistic tool."""
+
+CHARACTERISTIC_TITLES = {
+    "relevance": "Relevance",
+    "length": "Length",
+    "tf": "TF",
+    "sum_tf": "Sum-TF",
+    "overlap": "Overlap",
+    "idf_overlap": "IDF overlap",
+    "coverage": "Distinct query terms",
+    "rarity": "Rarity of matches",
+    "evenness": "Evenness of TF",
+    "other_words": "Other words",
+    "sum_tf_or_synonyms": "Sum-TF or synonyms",
+    "first_match": "Place of first match",
+    "all_early": "Mean first place",
+    "distance": "Distance of query terms",
+    "window": "Smallest window",
+    "phrase": "Place of the phrase",
+    "surroundings": "Distance to next match",
+    "synonyms": "Synonyms",
+    "reading_grade": "Reading grade",
+    "sentences": "Sentences",
+}

@@ -1,0 +1,134 @@
+"""What probes draw from: a collection, some of its queries, a linguistic tool, the index's tokeniser, a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import log
+from typing import Any
+
+from shaketable.core.documents import Collection, Doc, Run, rank_docnos
+from shaketable.core.seeding import make_item_rng
+from shaketable.nlp.analyzer import Analyzer
+from shaketable.nlp.parser import Parsed, Parser
+from shaketable.retrieval.inverted_index import InvertedIndex, open_index
+
+TOP_DOCUMENTS_PER_LIST = 10
+"""Documents of each list that are manipulated where nobody judged any."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedDoc:
+    """A document that was judged for a query."""
+
+    qid: str
+    query: str
+    docno: str
+    doc: Doc
+    grade: int
+
+
+@dataclass(frozen=True, eq=False)
+class ProbeContext:
+    """What probes draw from. `lists` is a first stage's run, for probes that also look at what nobody judged.
+
+    Without any judgements, what is manipulated are the first documents of these lists, and what is matched are all of
+    them, as far as relevance plays no part.
+    """
+
+    collection: Collection
+    qids: Sequence[str]
+    parser: Parser
+    analyzer: Analyzer
+    seed: int = 0
+    first_stage_lists: Run = field(default_factory=dict)
+    stopwords: frozenset[str] | None = None
+    """In the place of the tokeniser's own, for what probes count."""
+    max_documents: int = 0
+    """How many judged documents are manipulated, drawn at random; 0 is all of them."""
+    shared_cache: dict[Any, Any] = field(default_factory=dict, repr=False)
+    """What probes keep here for each other."""
+    _parse_cache: dict[str, Parsed] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def judged_documents(self) -> Mapping[str, tuple[JudgedDoc, ...]]:
+        """query id -> its judged documents, in the order of their ids; queries without any are left out."""
+        rows = {qid: tuple(self._iter_judged(qid)) for qid in self.qids}
+        return {qid: found for qid, found in rows.items() if found}
+
+    def _iter_judged(self, qid: str) -> Iterator[JudgedDoc]:
+        text = self.collection.queries[qid].text
+        for docno, grade in sorted(self.collection.qrels.get(qid, {}).items()):
+            if docno in self.collection.docs:
+                yield JudgedDoc(qid, text, docno, self.collection.docs[docno], grade)
+
+    @cached_property
+    def sampled_documents(self) -> Mapping[str, tuple[JudgedDoc, ...]]:
+        """Of the judged documents those that are manipulated; whether one is drawn does not depend on their order."""
+        known = self.judged_documents or self._top_documents
+        every = [doc for docs in known.values() for doc in docs]
+        if not 0 < self.max_documents < len(every):
+            return known
+        ranks = {doc: make_item_rng(self.seed, "judged documents", doc.qid, doc.docno).random_bits() for doc in every}
+        last = sorted(ranks.values())[self.max_documents - 1]
+        rows = {qid: tuple(doc for doc in docs if ranks[doc] <= last) for qid, docs in known.items()}
+        return {qid: docs for qid, docs in rows.items() if docs}
+
+    def get_documents(self, include_unjudged: bool = False) -> Mapping[str, Sequence[JudgedDoc]]:
+        """query id -> documents to compare; with those of the first stage's lists that nobody judged, as grade 0."""
+        if not include_unjudged:
+            return self.judged_documents
+        return {qid: [*self.judged_documents.get(qid, ()), *self._iter_unjudged(qid)] for qid in self.qids}
+
+    @cached_property
+    def _top_documents(self) -> Mapping[str, tuple[JudgedDoc, ...]]:
+        """The first documents of each list, for want of judged ones."""
+        tops = {qid: {*rank_docnos(self.first_stage_lists.get(qid, {}))[:TOP_DOCUMENTS_PER_LIST]} for qid in self.qids}
+        rows = {qid: tuple(doc for doc in self._iter_unjudged(qid) if doc.docno in top) for qid, top in tops.items()}
+        return {qid: docs for qid, docs in rows.items() if docs}
+
+    def _iter_unjudged(self, qid: str) -> Iterator[JudgedDoc]:
+        known, text = self.collection.qrels.get(qid, {}), self.collection.queries[qid].text
+        for docno in sorted(self.first_stage_lists.get(qid, {})):
+            if docno not in known:
+                yield JudgedDoc(qid, text, docno, self.collection.docs[docno], 0)
+
+    def extract_words(self, text: str) -> list[str]:
+        """The words of a text, stop-words among them, not stemmed."""
+        return self.analyzer.split_words(text)
+
+    def extract_terms(self, text: str) -> list[str]:
+        """The terms of a text, as the index has them."""
+        if self.stopwords is None:
+            return self.analyzer(text)
+        return self._analyzer_without_stopwords(
+            " ".join(word for word in self.extract_words(text) if word not in self.stopwords)
+        )
+
+    @cached_property
+    def _analyzer_without_stopwords(self) -> Analyzer:
+        return replace(self.analyzer, stopwords="none")
+
+    def idf(self, term: str) -> float:
+        """ln(N / df) of a term in the collection; of one that no document has, as if one had it."""
+        return log(max(len(self._index.docnos), 1) / max(int(self._document_frequency(term)), 1))
+
+    @cached_property
+    def _index(self) -> InvertedIndex:
+        return open_index(self.collection.docs, self.analyzer)
+
+    def _document_frequency(self, term: str) -> int:
+        place = int(self._index.terms.find_many([term])[0])
+        return int(self._index.df[place]) if place >= 0 else 0
+
+    def parse(self, text: str) -> Parsed:
+        """What the linguistic tool says of a text; each distinct text is read once."""
+        if text not in self._parse_cache:
+            self.parse_many([text])
+        return self._parse_cache[text]
+
+    def parse_many(self, texts: Iterable[str]) -> None:
+        """Let the linguistic tool read many texts at once, which is faster than one by one."""
+        fresh = [text for text in dict.fromkeys(texts) if text not in self._parse_cache]
+        self._parse_cache.update(zip(fresh, self.parser.parse(fresh), strict=True))

@@ -1,0 +1,145 @@
+"""What all manipulations of texts share: the walk over judged documents, and what is compared with what.
+
+A manipulation changes the body; title and url stay. One that goes through tokens is compared with the same tokens in
+their order, joined by single spaces, so that what the tokeniser does to a text is no part of the difference.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from shaketable.core.protocols import Skipped, TextPair
+from shaketable.core.seeding import ItemRandom, make_item_rng
+from shaketable.nlp.parser import Parsed, Span, find_offsets
+from shaketable.transforms.word_order import order_sentences
+
+if TYPE_CHECKING:
+    from shaketable.probes.context import JudgedDoc, ProbeContext
+
+NO_BODY = Skipped("it has no body")
+UNCHANGED = Skipped("nothing changes")
+EMPTY = Skipped("nothing is left")
+ONE_SENTENCE = Skipped("it has one sentence")
+
+
+class ChangedBody(NamedTuple):
+    """A body as it was changed, and the body to compare it with."""
+
+    text: str
+    original: str
+
+
+class Manipulation(ABC):
+    """A probe that changes each judged document and asks which of the two a ranker prefers."""
+
+    strategy: ClassVar[str] = "manipulation"
+    symmetric: ClassVar[bool] = False
+    needs_parser: ClassVar[bool] = False
+    """Does it need to know tokens, sentences or noun chunks?"""
+    random_key: ClassVar[str]
+    """What the random numbers of a class are drawn by: its name, where it says nothing else."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.random_key = vars(cls).get("random_key", cls.__name__)
+
+    def unavailable_reason(self, context: ProbeContext) -> str:
+        return "" if context.sampled_documents else "none of the queries has a judged document"
+
+    def draw_pairs(self, context: ProbeContext) -> Iterator[TextPair | Skipped]:
+        if self.needs_parser:
+            context.parse_many(case.doc.body for cases in context.sampled_documents.values() for case in cases)
+        for case, change in self.transform_documents(context):
+            yield _make_pair(case, change)
+
+    @abstractmethod
+    def transform_documents(self, context: ProbeContext) -> Iterator[tuple[JudgedDoc, ChangedBody | Skipped]]:
+        """Each judged document and what becomes of it."""
+
+    def make_rng(self, case: JudgedDoc, context: ProbeContext) -> ItemRandom:
+        """Chance of its own for each query and document, so that the order of documents does not matter."""
+        return make_item_rng(context.seed, self.random_key, case.qid, case.docno)
+
+
+class DocumentTransform(Manipulation):
+    """A manipulation that looks at one document at a time."""
+
+    def transform_documents(self, context: ProbeContext) -> Iterator[tuple[JudgedDoc, ChangedBody | Skipped]]:
+        for cases in context.sampled_documents.values():
+            for case in cases:
+                yield case, self.transform_document(case, context, self.make_rng(case, context))
+
+    @abstractmethod
+    def transform_document(self, case: JudgedDoc, context: ProbeContext, rng: ItemRandom) -> ChangedBody | Skipped:
+        """What becomes of a document."""
+
+
+class TextTransform(DocumentTransform):
+    """A manipulation that needs nothing but the text, and is compared with the text as it is."""
+
+    def transform_document(self, case: JudgedDoc, context: ProbeContext, rng: ItemRandom) -> ChangedBody | Skipped:
+        return ChangedBody(self.transform_text(case.doc.body, case.query, rng), case.doc.body)
+
+    @abstractmethod
+    def transform_text(self, text: str, query: str, rng: ItemRandom) -> str:
+        """The changed text."""
+
+
+class TokenTransform(DocumentTransform):
+    """A manipulation of the tokens, compared with the same tokens in their order."""
+
+    needs_parser: ClassVar[bool] = True
+
+    def transform_document(self, case: JudgedDoc, context: ProbeContext, rng: ItemRandom) -> ChangedBody | Skipped:
+        parsed = context.parse(case.doc.body)
+        words = self.transform_tokens(parsed, case.doc.body, rng)
+        return words if isinstance(words, Skipped) else ChangedBody(" ".join(words), " ".join(parsed.list_words()))
+
+    @abstractmethod
+    def transform_tokens(self, parsed: Parsed, text: str, rng: ItemRandom) -> Sequence[str] | Skipped:
+        """The tokens as they are after it."""
+
+
+class SentenceTransform(TokenTransform):
+    """A manipulation of the order of sentences, each of which stays as it is."""
+
+    def transform_tokens(self, parsed: Parsed, text: str, rng: ItemRandom) -> Sequence[str] | Skipped:
+        if len(parsed.sentences) < 2:
+            return ONE_SENTENCE
+        return order_sentences(parsed, self.reorder_sentences(parsed.sentences, rng))
+
+    @abstractmethod
+    def reorder_sentences(self, sentences: Sequence[Span], rng: ItemRandom) -> Sequence[Span]:
+        """The sentences in another order."""
+
+
+def _make_pair(case: JudgedDoc, change: ChangedBody | Skipped) -> TextPair | Skipped:
+    if not case.doc.body.strip():
+        return NO_BODY
+    if isinstance(change, Skipped):
+        return change
+    if not change.text.strip():
+        return EMPTY
+    if change.text == change.original:
+        return UNCHANGED
+    first, second = (replace(case.doc, body=body) for body in change)
+    return TextPair(case.query, first, second, case.qid, case.docno, case.grade)
+
+
+def find_sentence_starts(text: str, context: ProbeContext) -> list[int]:
+    """Return the offset of each sentence of a text, in characters; each text is read once."""
+    known: dict[str, list[int]] = context.shared_cache.setdefault("starts of sentences", {})
+    if text not in known:
+        parsed = context.parse(text)
+        places = find_offsets(text, parsed.tokens)
+        known[text] = [places[span.start].start for span in parsed.sentences]
+    return known[text]
+
+
+def split_written_sentences(text: str, context: ProbeContext) -> list[str]:
+    """Return the sentences of a text as they are written in it."""
+    return [text[a:b].strip() for a, b in pairwise([*find_sentence_starts(text, context), len(text)])]

@@ -1,0 +1,1 @@
+"""Rerankers behind an HTTP endpoint: client, dialects, discovery and diagnostics."""

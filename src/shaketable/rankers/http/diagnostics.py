@@ -1,0 +1,208 @@
+"""The doctor's visit to an endpoint: what its scores are worth, by about fifteen small requests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from shaketable.core.documents import Collection, Scores
+from shaketable.core.errors import RankerFailed, ShaketableError
+from shaketable.core.registries import RANKERS
+from shaketable.datasets.corpus import MemoryCorpus
+from shaketable.datasets.validation import TOLERATED_SHARE, Severity, ValidationCheck
+from shaketable.rankers.http.client import NEVER_STOP
+from shaketable.rankers.http.dialects import parse_text_limit
+from shaketable.rankers.http.discovery import (
+    RESENT_POSITIONS,
+    SAME_SCORE_TOLERANCE,
+    SAMPLE_QUERY,
+    SAMPLE_TEXTS,
+    Discovery,
+    ServerProfile,
+)
+from shaketable.rankers.http.reranker import HttpEndpoint, HttpReranker
+
+REPEATED_REQUESTS = 5
+MAX_TEXTS_TRIED = 100
+"""Texts of a list as long as those that are ranked by default."""
+FILLER_LENGTHS_WORDS = (100, 300, 1000, 3000, 10_000)
+"""Words of filler before a sentence that answers the query: from where on is that sentence not read any more?"""
+FILLER_WORDS = "the weather was mild and the road was long and nobody said much on the way".split()
+EMPTY_COLLECTION = Collection("no documents", MemoryCorpus({}), {})
+RELATIVE_TOLERANCE = 1e-6
+"""How far the scores of equal texts in one batch may lie apart, as a share of the score: the last bits depend on it."""
+SATURATION_MARGIN = 1e-4
+"""How near to 0 or 1 a score is as good as there."""
+
+
+def diagnose_endpoint(settings: HttpEndpoint) -> list[ValidationCheck]:
+    """Run discovery on a server, then check its scores with a few more requests."""
+    ranker = settings.open(EMPTY_COLLECTION)
+    assert isinstance(ranker, HttpReranker)
+    try:
+        profile = ranker.profile
+    except ShaketableError as error:
+        return [ValidationCheck("the server can be asked for scores", "error", 0, 0, (), str(error))]
+    try:
+        return list(_run_checks(Discovery(settings, ranker.http_client), profile))
+    except RankerFailed as error:
+        return [ValidationCheck("the server goes on giving scores", "error", 0, 0, (), str(error))]
+
+
+def _run_checks(discovery: Discovery, profile: ServerProfile) -> Iterator[ValidationCheck]:
+    yield _make_ok_check("dialect", profile.dialect)
+    yield _make_ok_check("model", profile.model or "none is named")
+    lists, seconds = [], []
+    for _ in range(REPEATED_REQUESTS):
+        started = time.perf_counter()
+        lists.append(discovery.request_scores(profile.dialect, profile.model, SAMPLE_TEXTS))
+        seconds.append(time.perf_counter() - started)
+    times = f"{1000 * float(np.median(seconds)):.0f} ms, at most {1000 * max(seconds):.0f} ms"
+    yield _make_ok_check(
+        f"latency of {REPEATED_REQUESTS} requests of {len(SAMPLE_TEXTS)} texts, one after the other", times
+    )
+    noise = float(np.ptp(lists, axis=0).max())
+    yield _check_noise(noise)
+    yield _check_list_dependence(discovery, profile, lists[0], noise)
+    yield _check_order(discovery, profile, lists[0])
+    yield from _check_score_spread(discovery, profile)
+    yield _check_truncation(discovery, profile, noise)
+    yield _check_list_limit(discovery, profile)
+
+
+def _make_ok_check(check: str, what: str) -> ValidationCheck:
+    return ValidationCheck(check, "ok", 0, 0, (what,))
+
+
+def _check_noise(noise: float) -> ValidationCheck:
+    name = f"noise floor: how far the scores of {REPEATED_REQUESTS} equal requests differ"
+    if not noise:
+        return _make_ok_check(name, "0")
+    advice = f"a difference below {noise:.2g} means nothing; look for half precision or batches on the server"
+    return ValidationCheck(name, "warning", 0, 0, (f"{noise:.2g}",), advice)
+
+
+def _check_list_dependence(
+    discovery: Discovery, profile: ServerProfile, scores: Scores, noise: float
+) -> ValidationCheck:
+    """Measured again, though it may be known: a user may have promised what is not so."""
+    other = discovery.request_scores(
+        profile.dialect, profile.model, [SAMPLE_TEXTS[place] for place in RESENT_POSITIONS]
+    )
+    apart = float(np.abs(other - scores[list(RESENT_POSITIONS)]).max())
+    name = "how far a text's score differs with the texts beside it"
+    if (
+        apart
+        <= RELATIVE_TOLERANCE * max(1.0, float(np.abs(scores).max()))
+        + SAME_SCORE_TOLERANCE * float(np.ptp(scores))
+        + 2 * noise
+    ):
+        return _make_ok_check(name, f"{apart:.2g}: scores are per pair, and lists may be cut")
+    advice = "scores depend on the list: lists are sent whole, and must not be longer than the server takes"
+    if profile.pointwise:
+        advice = (
+            "you said that scores are per pair, and they are not: write "
+            f"{_format_spec(discovery, pointwise=False, batch=0)}"
+        )
+    return ValidationCheck(name, "error" if profile.pointwise else "warning", 0, 0, (f"{apart:.2g}",), advice)
+
+
+def _check_order(discovery: Discovery, profile: ServerProfile, scores: Scores) -> ValidationCheck:
+    """A server that does nothing gives back the order that it was sent, whatever that is."""
+    name = "it ranks, and does not hand back the order that it was sent"
+    backwards = discovery.request_scores(profile.dialect, profile.model, SAMPLE_TEXTS[::-1])
+    if not np.ptp(scores) and not np.ptp(backwards):
+        return ValidationCheck(
+            name, "error", 0, 0, ("all scores are equal",), "is a model that ranks loaded on the server?"
+        )
+    if (np.diff(scores) <= 0).all() and (np.diff(backwards) <= 0).all():
+        given = ("texts that were sent backwards came back backwards",)
+        return ValidationCheck(
+            name, "error", 0, 0, given, "nothing is re-ranked: is a model that ranks loaded on the server?"
+        )
+    best = int(np.argmax(scores))
+    if best == 0:
+        return _make_ok_check(name, f"for {SAMPLE_QUERY!r} it prefers {SAMPLE_TEXTS[0][:40]!r}...")
+    advice = "it prefers a text that does not answer: is it a model that ranks, and are its scores not distances?"
+    return ValidationCheck(
+        name, "warning", 0, 0, (f"for {SAMPLE_QUERY!r} it prefers {SAMPLE_TEXTS[best][:40]!r}...",), advice
+    )
+
+
+def _check_score_spread(discovery: Discovery, profile: ServerProfile) -> Iterator[ValidationCheck]:
+    """Ties and saturation among twenty different texts."""
+    texts = [
+        *SAMPLE_TEXTS,
+        *map(" ".join, combinations(SAMPLE_TEXTS, 2)),
+        *(f"{text} That is all there is." for text in SAMPLE_TEXTS),
+    ]
+    scores = np.concatenate(
+        [discovery.request_scores(profile.dialect, profile.model, texts[i : i + 10]) for i in range(0, len(texts), 10)]
+        if profile.pointwise
+        else [discovery.request_scores(profile.dialect, profile.model, texts)]
+    ).astype(np.float32)
+    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    tied = int((counts[places] > 1).sum())
+    advice = "ties are broken by document id; ask the server for raw scores, or for more digits"
+    yield ValidationCheck(
+        "texts that share their score with another", _grade_severity(tied, len(texts)), tied, len(texts), (), advice
+    )
+    shares = bool((scores >= 0).all() and (scores <= 1).all())
+    full = int(((scores < SATURATION_MARGIN) | (scores > 1 - SATURATION_MARGIN)).sum()) if shares else 0
+    seen = (f"scores from {scores.min():.3g} to {scores.max():.3g}",)
+    advice = "a sigmoid has flattened them: ask the server for raw scores"
+    yield ValidationCheck(
+        "scores that are saturated, at 0 or 1", _grade_severity(full, len(texts)), full, len(texts), seen, advice
+    )
+
+
+def _grade_severity(count: int, total: int) -> Severity:
+    return "warning" if count > TOLERATED_SHARE * total else "ok"
+
+
+def _check_truncation(discovery: Discovery, profile: ServerProfile, noise: float) -> ValidationCheck:
+    name = "where a long text stops being read"
+    read = 0
+    for length in FILLER_LENGTHS_WORDS:
+        words = " ".join(FILLER_WORDS[i % len(FILLER_WORDS)] for i in range(length))
+        try:
+            answer, none = discovery.request_scores(
+                profile.dialect, profile.model, [f"{words} {SAMPLE_TEXTS[0]}", f"{words} {SAMPLE_TEXTS[-1]}"]
+            )
+        except RankerFailed as error:
+            advice = f"longer texts are refused, not cut: {error}"
+            return ValidationCheck(name, "warning", 0, 0, (f"refused at {length:,} words",), advice)
+        if abs(answer - none) <= noise + RELATIVE_TOLERANCE * max(1.0, abs(answer)):
+            advice = "what comes later in a text cannot matter; cut long documents into passages"
+            seen = f"between {read:,} and {length:,} words" if read else f"before {length:,} words"
+            return ValidationCheck(name, "warning", 0, 0, (seen,), advice)
+        read = length
+    return _make_ok_check(name, f"not within {read:,} words")
+
+
+def _check_list_limit(discovery: Discovery, profile: ServerProfile) -> ValidationCheck:
+    """The longest list that the server takes, of those that matter: its refusal may say it, or half is tried."""
+    size, name = MAX_TEXTS_TRIED, f"texts that it takes in one request, of {MAX_TEXTS_TRIED}"
+    while True:
+        texts = [f"{SAMPLE_TEXTS[i % len(SAMPLE_TEXTS)]} ({i})" for i in range(size)]
+        reply = discovery.http_client.post(discovery.build_body(profile.dialect, profile.model, texts), NEVER_STOP)
+        most = parse_text_limit(reply.status, reply.text, size)
+        if reply.is_success or not most:
+            break
+        size = most
+    if not reply.is_success:
+        advice = f"it answered {reply.status}: {discovery.http_client.excerpt(reply)}"
+        return ValidationCheck(name, "warning", 0, MAX_TEXTS_TRIED, (), advice)
+    if size == MAX_TEXTS_TRIED:
+        return ValidationCheck(name, "ok", size, MAX_TEXTS_TRIED)
+    if profile.pointwise:
+        return ValidationCheck(name, "ok", size, MAX_TEXTS_TRIED, ("longer lists are sent in parts",))
+    return ValidationCheck(name, "warning", size, MAX_TEXTS_TRIED, (), f"lists are sent whole, so write --depth {size}")
+
+
+def _format_spec(discovery: Discovery, **changes: object) -> str:
+    return RANKERS.spec(replace(discovery.settings, **changes))  # type: ignore[arg-type]

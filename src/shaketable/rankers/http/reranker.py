@@ -1,0 +1,303 @@
+"""Rankers behind an HTTP rerank endpoint: one request for each slate, as many under way at once as the user says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from threading import Event, Lock
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shaketable.core.documents import Collection, Scores, Slate, fingerprint
+from shaketable.core.errors import BadInput, RankerFailed, ShaketableError, UnknownName
+from shaketable.core.protocols import Ranker
+from shaketable.executors.base import Job, ThreadExecutor, as_completed
+from shaketable.rankers.http.client import NEVER_STOP, HttpClient, describe_model, is_local_host
+from shaketable.rankers.http.dialects import DIALECTS, detect_dialect_from_url, find_vendor, parse_text_limit
+from shaketable.rankers.http.discovery import ServerProfile, discover, make_refusal_error, parse_scores
+
+DEFAULT_TEXTS_PER_REQUEST = 100
+"""Texts of one request to a server whose limit is not known."""
+
+
+def documented_field(default: Any, description: str, example: str) -> Any:
+    """A field that says what it is for: `shaketable list rankers http` shows it."""
+    return field(default=default, metadata={"says": description, "example": example})
+
+
+@dataclass(frozen=True)
+class HttpEndpoint:
+    """A rerank endpoint by its URL: Cohere, Jina, infinity, vLLM, llama.cpp, TEI, Elasticsearch and others.
+
+    A few small requests before the first list detect what the settings leave open (`rankers.http.discovery`): the
+    dialect, the model if the server serves only one, and whether the score of a text depends on the other texts of the
+    list. If it does not, lists are split at the server's limit, which its error messages tell; otherwise a slate is one
+    request.
+
+    The model behind a URL may change. So cached scores carry the first answers of the server, or `revision`, and are
+    used again only after a few requests gave the same scores. Each answer is cached as it arrives. The key goes into
+    the header of requests to this host alone, and never over plain http to another machine.
+    """
+
+    url: str = field(metadata={"says": "The address of the endpoint.", "example": "http://localhost:8080/rerank"})
+    dialect: str = documented_field("auto", "How the server wants to be asked; auto finds out.", "dialect='tei'")
+    model: str = documented_field("", "The model, where a server has several.", "model='BAAI/bge-reranker-v2-m3'")
+    pointwise: bool | None = documented_field(
+        None,
+        "Does a text's score depend on query and text alone? None finds out; True lets lists be cut.",
+        "pointwise=True",
+    )
+    batch: int = documented_field(0, "The most texts of one request; 0 is what the server takes.", "batch=32")
+    revision: str = documented_field("", "What is served; another revision is another ranker.", "revision='2026-10-01'")
+    timeout: float = documented_field(30.0, "Seconds to wait for the next piece of an answer.", "timeout=5")
+    deadline: float = documented_field(300.0, "Seconds that a whole answer may take.", "deadline=60")
+    retries: int = documented_field(4, "How often a request that failed is tried again.", "retries=10")
+    backoff: float = documented_field(0.5, "Seconds before the second try; they double with each.", "backoff=2")
+    concurrency: int = documented_field(4, "Requests in flight at a time.", "concurrency=16")
+    key_env: str = documented_field(
+        "", "The environment variable that has the key; known services have one by default.", "key_env='MY_KEY'"
+    )
+
+    def open(self, collection: Collection) -> Ranker:
+        """Check the settings and return the ranker, which sends its first request when it is used."""
+        self._validate()
+        dialect = DIALECTS[self.dialect if self.dialect != "auto" else detect_dialect_from_url(self.url) or "cohere"]
+        key = self._read_key()
+        header, before = dialect.key_header
+        client = HttpClient(
+            self.address,
+            {"Content-Type": "application/json", **dialect.headers, **({header: before + key} if key else {})},
+            key,
+            self.timeout,
+            self.deadline,
+            self.retries,
+            self.backoff,
+            self.concurrency,
+        )
+        return HttpReranker(self.display_name or self.url, self, client)
+
+    @property
+    def display_name(self) -> str:
+        """The model, where one is named, and the host: of two models at one address a table shows the difference."""
+        return describe_model(self.model, self.address)
+
+    @property
+    def address(self) -> str:
+        """The URL with its scheme: http where none is written, as a browser has it, and https at port 443.
+
+        >>> HttpEndpoint("localhost:8080/rerank").address, HttpEndpoint("api.example.org:443/rerank").address
+        ('http://localhost:8080/rerank', 'https://api.example.org:443/rerank')
+        """
+        if re.match(r"[a-z][a-z0-9+.-]*://", self.url, re.IGNORECASE):
+            return self.url
+        return f"{'https' if re.match(r'[^/]+:443(/|$)', self.url) else 'http'}://{self.url}"
+
+    @property
+    def host(self) -> str:
+        import httpx
+
+        return httpx.URL(self.address).host
+
+    @property
+    def key_variable(self) -> str:
+        """The environment variable that the key is looked for in; "" if there is none for this host."""
+        vendor = find_vendor(self.host)
+        return self.key_env or (vendor.key_env if vendor else "")
+
+    def _read_key(self) -> str:
+        """The key for this host; a key that was named must be there, and must not cross the network in the clear."""
+        key = os.environ.get(self.key_variable, "").strip() if self.key_variable else ""
+        if self.key_env and not key:
+            raise BadInput(f"{self.url}: the environment variable {self.key_env} is to have the key, and has none")
+        if not (key.isascii() and key.isprintable()):
+            raise BadInput(f"the key in {self.key_variable} has characters that an HTTP header cannot carry")
+        if key and not self.address.lower().startswith("https:") and not is_local_host(self.host):
+            raise BadInput(
+                f"{self.url}: the key in {self.key_variable} would cross the network for all to read; "
+                "write https://, or reach the server by a tunnel that ends on localhost"
+            )
+        return key
+
+    def _validate(self) -> None:
+        import httpx
+
+        try:
+            url = httpx.URL(self.address)
+        except httpx.InvalidURL as error:
+            raise BadInput(f"{self.url!r} is not a URL ({error})") from error
+        if url.userinfo:
+            raise BadInput(
+                f"the URL for {url.host} holds a password: take it out, put the key into an environment variable, and "
+                "name that with key_env"
+            )
+        if url.scheme not in ("http", "https") or not url.host:
+            raise BadInput(f"{self.url!r} is not the URL of an endpoint: write http://HOST/PATH or https://HOST/PATH")
+        if (
+            self.concurrency < 1
+            or min(self.timeout, self.deadline) <= 0
+            or self.retries < 0
+            or self.backoff < 0
+            or self.batch < 0
+        ):
+            raise BadInput(f"{self.url}: timeout and concurrency must be above 0, retries, backoff, batch not below")
+        if self.batch and self.pointwise is False:
+            raise BadInput(f"{self.url}: batch cuts lists, which pointwise=False forbids")
+        if self.dialect != "auto" and self.dialect not in DIALECTS:
+            raise UnknownName("dialect", self.dialect, ["auto", *DIALECTS])
+
+
+@dataclass(eq=False)
+class HttpReranker:
+    """A ranker behind an HTTP endpoint. Capabilities are detected on first use."""
+
+    name: str
+    settings: HttpEndpoint
+    http_client: HttpClient
+    volatile: ClassVar[bool] = True
+    _profile: ServerProfile | ShaketableError | None = field(default=None, repr=False)
+    _max_texts: int = 0
+    """Texts of one request, once that is known."""
+    _lock: Lock = field(default_factory=Lock, repr=False)
+    _threads: ThreadExecutor = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._threads = ThreadExecutor(self.settings.concurrency)
+        self._max_texts = self.settings.batch
+
+    @property
+    def profile(self) -> ServerProfile:
+        """The detected capabilities of the server; a failed detection is not repeated."""
+        with self._lock:
+            if self._profile is None:
+                try:
+                    self._profile = discover(self.settings, self.http_client)
+                except ShaketableError as error:
+                    self._profile = error
+            if isinstance(self._profile, ShaketableError):
+                raise self._profile
+            return self._profile
+
+    @property
+    def pointwise(self) -> bool:
+        return self.profile.pointwise
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the requests and the served model: its revision, or its first scores with two digits each.
+
+        Scores that change from request to request are left out.
+        """
+        said = "" if self.profile.noise else " ".join(f"{score:.2g}" for score in self.profile.scores)
+        what = self.settings.revision or said
+        return fingerprint("http", self.settings.address, self.profile.dialect, self.profile.model, what)
+
+    @property
+    def noise_floor(self) -> float:
+        """The noise floor, as far as it is known: what other texts beside a text change counts where lists are cut."""
+        return max(self.profile.noise or 0.0, (self.profile.list_effect or 0.0) if self.profile.pointwise else 0.0)
+
+    @property
+    def max_concurrency(self) -> int:
+        return self.settings.concurrency
+
+    @property
+    def chunk(self) -> int:
+        """One request: a slate, or a batch of pairs; each is kept as it arrives, for it may have been paid for."""
+        return (self._max_texts or DEFAULT_TEXTS_PER_REQUEST) if self.pointwise else 1
+
+    @property
+    def offline_traits(self) -> dict[str, Any]:
+        """Its traits as far as settings tell them, for a plan that sends nothing: most servers score text by text."""
+        apart = self.settings.pointwise is not False
+        return {
+            "pointwise": apart,
+            "chunk": (self.settings.batch or DEFAULT_TEXTS_PER_REQUEST) if apart else 1,
+            "fingerprint": None,
+        }
+
+    @property
+    def status(self) -> str:
+        """Retries and waits, for a progress display."""
+        return self.http_client.limiter.status
+
+    @property
+    def remark(self) -> str:
+        """What a reader of the scores should know of the server."""
+        noise = self._profile.noise if isinstance(self._profile, ServerProfile) else None
+        return f"scores of the same list, asked for twice, differed by up to {noise:.2g}" if noise else ""
+
+    @property
+    def notice(self) -> str:
+        """What it took to get the scores."""
+        return self.http_client.limiter.retry_summary
+
+    def score(self, slates: Sequence[Slate]) -> list[Scores]:
+        """Return one array per slate; a slate without documents costs no request."""
+        profile = self.profile
+        parts = [(i, part) for i, slate in enumerate(slates) for part in self._split(slate)]
+        if len(parts) == 1:
+            answers = [self._request_scores(profile, parts[0][1], NEVER_STOP)]
+        else:
+            answers = self._score_concurrently(profile, [part for _, part in parts])
+        found: list[list[Scores]] = [[np.empty(0)] for _ in slates]
+        for (i, _), scores in zip(parts, answers, strict=True):
+            found[i].append(scores)
+        return [np.concatenate(scores) if len(scores) > 1 else scores[0] for scores in found]
+
+    def _score_concurrently(self, profile: ServerProfile, parts: Sequence[Slate]) -> list[Scores]:
+        stop = Event()
+        answers: list[Scores] = [np.empty(0)] * len(parts)
+        jobs = ((i, Job(_request_or_stop, self, (profile, part, stop))) for i, part in enumerate(parts))
+        for i, scores in as_completed(self._threads, jobs):
+            answers[i] = scores
+        return answers
+
+    def _split(self, slate: Slate) -> list[Slate]:
+        return split_slate(slate, self._max_texts if self.profile.pointwise else 0)
+
+    def _request_scores(self, profile: ServerProfile, slate: Slate, stop: Event) -> Scores:
+        """Return the scores of a slate; one that is too long for the server is split, if its scores are pointwise."""
+        parts = self._split(slate)
+        if len(parts) > 1:
+            return np.concatenate([self._request_scores(profile, part, stop) for part in parts])
+        texts = [doc.text for doc in slate.docs]
+        body = json.dumps(DIALECTS[profile.dialect].build_request(profile.model, slate.query, texts)).encode()
+        try:
+            reply = self.http_client.post(body, stop)
+            if reply.is_success:
+                return parse_scores(self.http_client, reply, slate)
+            if profile.pointwise and (most := parse_text_limit(reply.status, reply.text, len(texts))):
+                self._max_texts = min(most, self._max_texts or most)
+                return self._request_scores(profile, slate, stop)
+            raise make_refusal_error(self.settings, self.http_client, reply, profile.dialect, len(texts))
+        except RankerFailed as error:
+            if slate.query[:60] in str(error):
+                raise
+            raise RankerFailed(f"query {slate.query[:60]!r}: {error}") from error
+
+
+def _request_or_stop(remote: HttpReranker, profile: ServerProfile, slate: Slate, stop: Event) -> Scores:
+    """Send a request in a thread; an error stops the retries of the other threads."""
+    try:
+        return remote._request_scores(profile, slate, stop)
+    except BaseException:
+        stop.set()
+        raise
+
+
+def split_slate(slate: Slate, size: int) -> list[Slate]:
+    """The slate in parts of about one length, of at most `size` documents; 0 means whole, and no documents no part.
+
+    >>> from shaketable.core.documents import Doc
+    >>> [len(part.docs) for part in split_slate(Slate("q", tuple(map(Doc, "abcdefg"))), 3)]
+    [3, 2, 2]
+    """
+    number = -(-len(slate.docs) // (size or len(slate.docs) or 1))
+    ends = [len(slate.docs) * i // number for i in range(number + 1)] if number else []
+    ends = [len(slate.docs) - end for end in reversed(ends)]  # the longer ones first
+    return [Slate(slate.query, slate.docs[start:end]) for start, end in pairwise(ends)]

@@ -1,0 +1,190 @@
+"""Neural rankers as values: bi-encoders, cross-encoders of the Hugging Face hub, and what `train` saved.
+
+Torch is imported where one is opened. A cross-encoder or a ColBERT on a bare checkpoint has a head that knows nothing,
+so these are learners, in `train`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from shaketable.core.documents import Collection, fingerprint
+from shaketable.core.errors import MissingExtra, UnknownName, check_parameter
+from shaketable.core.protocols import Ranker
+from shaketable.core.registries import RANKERS
+from shaketable.executors import device
+from shaketable.nlp.checkpoints import fingerprint_checkpoint
+from shaketable.rankers.neural.shapes import BertShape, DenseShape, MonoT5Shape
+
+if TYPE_CHECKING:
+    from shaketable.rankers.neural.net import Net
+
+KIND_PATTERN = r"[a-z][a-z0-9_]*"
+"""How a kind of net is spelled: the name of a module, and nothing that leads out of the folder of nets."""
+
+
+def find_net_class(kind: str) -> type[Net]:
+    """Return the class of the nets of a kind, from the module of `rankers.neural` with the name of the kind."""
+    known = [module.name for module in iter_modules([str(Path(__file__).parent)])]
+    if re.fullmatch(KIND_PATTERN, kind) and kind in known and (found := _find_net(kind)):
+        return found
+    raise UnknownName("neural model", kind, filter(_find_net, known))
+
+
+def _find_net(module: str) -> type[Net] | None:
+    """The net in a module of `rankers.neural` that is called as the module is; most modules there have none."""
+    net: type[Net] = import_net_module("net").Net
+    classes = (
+        thing
+        for thing in vars(import_net_module(module)).values()
+        if isinstance(thing, type) and issubclass(thing, net)
+    )
+    return next((one for one in classes if vars(one).get("kind") == module), None)
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Dense retrieval: the cosine of two vectors that an encoder makes of query and text.
+
+    It searches the collection too. `max_length` counts word pieces, special tokens included; what a text has beyond it
+    is not read. `precision` other than float32 is faster on a GPU, and less exact.
+
+    Reimers, Gurevych. Sentence-BERT. EMNLP 2019.
+    """
+
+    checkpoint: str = "minilm"
+    max_length: int = 256
+    pooling: str = DenseShape.pooling
+    precision: str = "float32"
+    extra: ClassVar[str] = "neural"
+
+    def __post_init__(self) -> None:
+        _check_length("dense", self.max_length)
+
+    def open(self, collection: Collection) -> Ranker:
+        path, dense = _find_checkpoint(self.checkpoint), import_net_module("dense")
+        net = dense.BiEncoder.from_checkpoint(str(path), DenseShape(max_length=self.max_length, pooling=self.pooling))
+        return _open_ranker(self, path, net, collection)
+
+
+@dataclass(frozen=True)
+class SentenceTransformer:
+    """A sentence-transformers bi-encoder, written st:NAME: a hub name or a folder, read as its own files say."""
+
+    name: str
+    precision: str = "float32"
+    extra: ClassVar[str] = "neural"
+
+    def open(self, collection: Collection) -> Ranker:
+        path, dense = _find_checkpoint(self.name), import_net_module("dense")
+        return _open_ranker(self, path, dense.BiEncoder.from_checkpoint(str(path), dense.read_shape(path)), collection)
+
+
+@dataclass(frozen=True)
+class HuggingFaceCrossEncoder:
+    """A Hugging Face cross-encoder, written hf:NAME: any model for sequence classification with one or two logits.
+
+    `max_length` 0 is the model's own.
+    """
+
+    name: str
+    max_length: int = 0
+    precision: str = "float32"
+    extra: ClassVar[str] = "neural"
+
+    def __post_init__(self) -> None:
+        _check_length("hf", self.max_length)
+
+    def open(self, collection: Collection) -> Ranker:
+        path = _find_checkpoint(self.name)
+        net = import_net_module("bert").CrossEncoder.from_checkpoint(str(path), BertShape(max_length=self.max_length))
+        return _open_ranker(self, path, net, collection)
+
+
+@dataclass(frozen=True)
+class T5:
+    """A monoT5, written t5:NAME: how likely the word "true" is when it is asked whether a text is relevant.
+
+    `max_length` counts pieces, the prompt included.
+
+    Nogueira, Jiang, Pradeep, Lin. Document ranking with a pretrained sequence-to-sequence model. 2020.
+    """
+
+    name: str
+    max_length: int = 512
+    precision: str = "float32"
+    extra: ClassVar[str] = "neural"
+
+    def __post_init__(self) -> None:
+        fine = isinstance(self.max_length, int) and self.max_length >= 16
+        check_parameter("t5", fine, "max_length", "16 or more", self.max_length)
+
+    def open(self, collection: Collection) -> Ranker:
+        path = _find_checkpoint(self.name)
+        net = import_net_module("monot5").MonoT5.from_checkpoint(str(path), MonoT5Shape(max_length=self.max_length))
+        return _open_ranker(self, path, net, collection)
+
+
+@dataclass(frozen=True)
+class TrainedNet:
+    """A neural ranker that was trained here, by its folder."""
+
+    folder: str
+    precision: str = "float32"
+
+    def open(self, collection: Collection) -> Ranker:
+        saving, folder = import_net_module("saving"), Path(self.folder)
+        net, mark = saving.read_net(folder), saving.compute_fingerprint(folder)
+        ranker: Ranker = import_net_module("scoring").make_ranker(
+            self.folder, mark, net, collection.docs, _choose_precision(self)
+        )
+        return ranker
+
+    def read_card(self) -> dict[str, Any]:
+        """What is known of its training."""
+        about: dict[str, Any] = import_net_module("saving").read_description(Path(self.folder)).get("card", {})
+        return about
+
+
+def _find_checkpoint(checkpoint: str) -> Path:
+    path: Path = import_net_module("pretrained_models").find_checkpoint_folder(checkpoint)
+    return path
+
+
+def _open_ranker(
+    model: Dense | SentenceTransformer | HuggingFaceCrossEncoder | T5, path: Path, net: Any, collection: Collection
+) -> Ranker:
+    settings = json.dumps(net.config(), sort_keys=True)
+    mark = fingerprint(net.kind, fingerprint_checkpoint(path), settings)
+    ranker: Ranker = import_net_module("scoring").make_ranker(
+        RANKERS.spec(model), mark, net, collection.docs, _choose_precision(model)
+    )
+    return ranker
+
+
+def _choose_precision(model: Dense | SentenceTransformer | HuggingFaceCrossEncoder | T5 | TrainedNet) -> str:
+    """Return the precision of the model if it is not the default, else that of the device settings
+    (`executors.device`)."""
+    usual = type(model).precision
+    return device.get_device_settings().dtype or usual if model.precision == usual else model.precision
+
+
+def import_net_module(module: str) -> Any:
+    """Import a module that needs torch."""
+    try:
+        for needed in ("torch", "transformers", "safetensors"):
+            import_module(needed)
+    except ImportError as error:
+        raise MissingExtra("neural", "a neural ranker") from error
+    return import_module(f"shaketable.rankers.neural.{module}")
+
+
+def _check_length(name: str, value: int) -> None:
+    fine = isinstance(value, int) and (value == 0 or value >= 8)
+    check_parameter(name, fine, "max_length", "8 or more, or 0 for the model's own", value)

@@ -1,0 +1,136 @@
+"""Pretrained models of nets: find a checkpoint and read an encoder, classifier, masked language model or T5 from it.
+
+`nlp.checkpoints` reads the files; this module refuses checkpoints that do not fit a net, in one sentence each.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from shaketable.core.errors import BadInput, MissingExtra
+from shaketable.nlp import checkpoints
+from shaketable.nlp.checkpoints import Transformer
+from shaketable.nlp.resources import PACKAGED_MODELS, find_hub_cache, find_model_folder
+
+T5_MODEL_TYPES = ("t5", "mt5", "umt5")
+"""Models of transformers that are a T5."""
+MIN_INPUT_TOKENS = 8
+"""Tokens that every ranker reads at least."""
+
+
+def find_checkpoint_folder(name: str) -> Path:
+    """Return the folder of "minilm", of a folder, or of a name in our resources, the hub's cache or the hub."""
+    folder = find_model_folder(name)
+    if folder is None and name in PACKAGED_MODELS:
+        raise MissingExtra("neural", f"the checkpoint {name}")
+    if folder is None or folder.parent == find_hub_cache():
+        return checkpoints.fetch_from_hub(name)
+    return folder
+
+
+def read_config(path: Path) -> Any:
+    """Read the configuration of an encoder."""
+    config = checkpoints.read_config(path)
+    if config.is_encoder_decoder:
+        raise BadInput(f"is a {config.model_type} model with a decoder; an encoder such as BERT is needed", path)
+    return config
+
+
+def read_encoder(path: Path) -> Transformer:
+    """Read the encoder of a checkpoint without a head: its output is one vector per token."""
+    from transformers import AutoModel
+
+    encoder, missing = checkpoints.read_model(AutoModel, path, read_config(path))
+    if missing := {name for name in missing if not name.startswith("pooler.")}:
+        raise BadInput(
+            f"has no weights for {checkpoints.format_few_names(missing)}: is this an encoder such as BERT?", path
+        )
+    return remove_pooler(encoder)
+
+
+def remove_pooler(encoder: Transformer) -> Transformer:
+    """Remove the layer over [CLS] that some encoders end with: no net uses it."""
+    if hasattr(encoder, "pooler"):
+        encoder.pooler = None
+    return encoder
+
+
+def read_classifier(path: Path, fresh: bool) -> Transformer:
+    """Read an encoder with a classification head: the one of the checkpoint, or a fresh one with one logit."""
+    from transformers import AutoModelForSequenceClassification
+
+    config = read_config(path)
+    if fresh:
+        config.num_labels = 1
+        return checkpoints.read_model(AutoModelForSequenceClassification, path, config)[0]
+    made = ", ".join(config.architectures or ["model without a head"])
+    if "ForSequenceClassification" not in made:
+        raise BadInput(
+            f"is a {made}, no cross-encoder: hf: takes models for sequence classification "
+            "(a bi-encoder is st:NAME; a generative model cannot be asked for a score here)",
+            path,
+        )
+    if config.num_labels > 2:
+        raise BadInput(f"tells {config.num_labels} classes apart; a ranker has one logit, or two", path)
+    model, missing = checkpoints.read_model(AutoModelForSequenceClassification, path, config)
+    if missing:
+        raise BadInput(f"has no weights for {checkpoints.format_few_names(missing)}: its head was never trained", path)
+    return model
+
+
+def read_masked_lm(path: Path) -> tuple[Transformer, bool]:
+    """Read an encoder with its masked-word head, and True; without such a head the encoder alone, and False."""
+    from transformers import AutoModelForMaskedLM
+
+    config = read_config(path)
+    if not any(name.endswith(("ForMaskedLM", "ForPreTraining")) for name in config.architectures or []):
+        return read_encoder(path), False
+    model, missing = checkpoints.read_model(AutoModelForMaskedLM, path, config)
+    if missing:
+        raise BadInput(
+            f"has no weights for {checkpoints.format_few_names(missing)}: is this a masked language model such as "
+            "BERT?",
+            path,
+        )
+    return model, True
+
+
+def read_t5(path: Path) -> Transformer:
+    """Read a T5 with its decoder."""
+    kind = checkpoints.read_config(path).model_type
+    if kind not in T5_MODEL_TYPES:
+        raise BadInput(f"is a {kind} model; one of the T5 family is needed ({', '.join(T5_MODEL_TYPES)})", path)
+    return checkpoints.read_generator(path)
+
+
+def get_word_embedding(model: Transformer) -> nn.Embedding:
+    """Return the embedding table of the word pieces."""
+    table: nn.Embedding = model.get_input_embeddings()
+    return table
+
+
+def to_plain_config(model: Transformer) -> dict[str, Any]:
+    """Return the configuration of a model as plain values, without the path that it came from."""
+    config: dict[str, Any] = json.loads(model.config.to_json_string(use_diff=False))
+    return {key: value for key, value in config.items() if key not in ("_name_or_path", "transformers_version")}
+
+
+def resolve_max_length(path: Path, tokenizer: Any, model: Transformer, requested_length: int) -> int:
+    """Return how many tokens a model reads: the requested number, or (0) all that its positions allow.
+
+    A table of positions with a padding row (RoBERTa's) starts to count behind it.
+    """
+    limits = [tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None) or 1 << 30]
+    for name, table in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(table, nn.Embedding):
+            limits.append(table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1))
+    if not all(isinstance(limit, int | float) and limit >= MIN_INPUT_TOKENS for limit in limits):
+        raise BadInput(f"says that it reads {limits[:2]} tokens at most, which makes no sense", path)
+    most = min(limits)
+    if requested_length > most:
+        raise BadInput(f"reads {most} tokens at most; max_length={requested_length} is more", path)
+    return requested_length or most

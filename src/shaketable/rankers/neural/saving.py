@@ -1,0 +1,107 @@
+"""Nets in model folders (`rankers.persistence`): model.json describes the net, weights.safetensors has its weights, and
+the files of its vocabulary are in the same folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
+from safetensors.torch import save as to_bytes
+
+from shaketable.core.documents import fingerprint
+from shaketable.core.errors import BadInput
+from shaketable.nlp.checkpoints import summarise_error
+from shaketable.rankers import persistence as folders
+from shaketable.rankers.neural.models import find_net_class
+from shaketable.rankers.neural.net import Net
+
+WEIGHTS_FILE = "weights.safetensors"
+MAX_NET_SIZE = 1_000_000
+"""The largest size of a net: a larger one needs more memory than any machine has."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedNet:
+    """A net that was trained, and the card of its training."""
+
+    net: Net
+    card: Mapping[str, Any]
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the net, whole or not at all. A model that is there is replaced only if that was asked for."""
+        about = {"kind": self.net.kind, "config": self.net.config(), "card": dict(self.card)}
+        folders.write_model(folder, about, self._write_files, overwrite=overwrite)
+
+    def _write_files(self, folder: Path) -> None:
+        self.net.save_vocabulary(folder)
+        state = self.net.state_dict()
+        weights = {name: state[name].detach().cpu().contiguous() for name in _list_saved_tensors(self.net)}
+        (folder / WEIGHTS_FILE).write_bytes(to_bytes(weights))
+
+
+def read_net(folder: str | Path) -> Net:
+    """The net in a folder."""
+    stored = folders.read_verified(folder)
+    about, path, weights = stored.metadata, stored.folder / folders.MODEL_FILE, stored.files_folder / WEIGHTS_FILE
+    try:
+        make, config = find_net_class(about["kind"]).from_config, about["config"]
+        _refuse_large(config)
+        with torch.device("meta"):  # sizes are compared before any memory is asked for
+            _refuse_mismatched_weights(make(config, stored.files_folder), weights)
+        net = make(config, stored.files_folder)
+        net.load_state_dict(load_file(weights), strict=False)
+    except BadInput as error:
+        raise BadInput(f"describes no model that can be made ({error})", path) from error
+    except (SafetensorError, RuntimeError, OSError) as error:
+        raise BadInput(
+            f"does not hold the weights that {path} describes ({summarise_error(error)})", weights
+        ) from error
+    except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
+        raise BadInput(f"describes no model that can be made ({error!r})", path) from error
+    return net
+
+
+def read_description(folder: str | Path) -> Mapping[str, Any]:
+    """What model.json says: the kind of a net, its configuration, and its card."""
+    return folders.read_manifest(folder).metadata
+
+
+def compute_fingerprint(folder: str | Path) -> str:
+    """Names what the scores of a saved net depend on: its weights, its configuration, its vocabulary."""
+    stored = folders.read_manifest(folder)
+    config = json.dumps(stored.metadata["config"], sort_keys=True)
+    return fingerprint(stored.metadata["kind"], config, stored.fingerprint)
+
+
+def _list_saved_tensors(net: Net) -> list[str]:
+    """The tensors that are saved, each under its first name only: two layers may share one."""
+    own = {name for name, _ in (*net.named_parameters(), *net.named_buffers())}
+    return [name for name in net.state_dict() if name in own]
+
+
+def _refuse_mismatched_weights(net: Net, weights: Path) -> None:
+    """Weights must be those of the net, all of them and in its sizes."""
+    state = net.state_dict()
+    wanted = {name: list(state[name].shape) for name in _list_saved_tensors(net)}
+    with safe_open(weights, "pt") as file:
+        found = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
+    for name in sorted(wanted.keys() | found.keys()):
+        if wanted.get(name) != found.get(name):
+            raise RuntimeError(f"{name} should be {wanted.get(name, 'absent')} and is {found.get(name, 'absent')}")
+
+
+def _refuse_large(config: Any) -> None:
+    """Look for sizes that make no sense; those of a transformer are looked at where it is made."""
+    for key, value in config.items() if isinstance(config, dict) else enumerate(config):
+        if isinstance(value, dict | list):
+            if "model_type" not in value:
+                _refuse_large(value)
+        elif isinstance(value, int) and abs(value) > MAX_NET_SIZE:
+            raise ValueError(f"{key} is {value}")

@@ -1,0 +1,329 @@
+"""From slates to scores: pairs of all queries together, sorted by length, in batches that fill a token budget.
+
+A net that reads queries and texts apart is asked for each distinct one once; the vectors are remembered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from shaketable.core.documents import Corpus, Scores, Slate, fingerprint
+from shaketable.core.errors import BadInput, RankerFailed
+from shaketable.executors import device
+from shaketable.rankers.neural.dense import BiEncoder
+from shaketable.rankers.neural.net import Encoder, Net
+from shaketable.rankers.neural.text_cache import ArrayCache
+from shaketable.rankers.neural.vectors import VectorStore, find_vector_store, open_vector_store
+
+Floats = NDArray[np.float32]
+Out = TypeVar("Out")
+
+TOKENS_PER_BATCH = {"cpu": 4096, "cuda": 65536}
+"""Tokens of a batch, padding included."""
+TEXTS_PER_WINDOW = 4096  # texts that are tokenised, sorted and scored at a time
+VECTOR_CACHE_BYTES = 1 << 30  # bytes of vectors and texts that are remembered
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+SCORE_LAYER_NAMES = ("combine", "model.classifier", "model.classifier.out_proj", "model.score")
+"""What the layer that makes the score is called: by kernel rankers, and by transformers with a head for sequences."""
+
+SCORE_NOISE = {"float32": 1e-6, "bfloat16": 2**-8, "float16": 2**-11}
+"""How far a score lies from itself in another batch, as a share of its size: measured for float32."""
+
+
+@dataclass(eq=False)
+class NeuralRanker:
+    """A net that scores. It counts the texts that it read, and those of them that were cut to what the net takes."""
+
+    name: str
+    fingerprint: str
+    net: Net
+    precision: str = "float32"
+    counters: Counter[str] = field(default_factory=Counter)
+    pointwise: ClassVar[bool] = True
+
+    @property
+    def family(self) -> str:
+        """The class of ranker."""
+        return self.net.family
+
+    def __post_init__(self) -> None:
+        if self.precision not in PRECISIONS:
+            raise BadInput(f"{self.name}: precision should be {' or '.join(PRECISIONS)}, not {self.precision!r}")
+        self.device = select_device()
+        self.batch_tokens = device.get_device_settings().batch_tokens or TOKENS_PER_BATCH[self.device.type]
+        self.net.eval().to(self.device)
+
+    @property
+    def texts_read(self) -> int:
+        return self.counters["read"]
+
+    @property
+    def texts_truncated(self) -> int:
+        return self.counters["truncated"]
+
+    @property
+    def num_gpus(self) -> float:
+        """What a worker of a cluster takes."""
+        return float(self.device.type == "cuda")
+
+    @property
+    def noise(self) -> float:
+        """Texts of other lengths in a batch change what sums are made in, and so the last digits of a score."""
+        return SCORE_NOISE[self.precision]
+
+    @property
+    def remark(self) -> str:
+        """What a reader of the scores should know."""
+        if not self.texts_truncated:
+            return ""
+        return (
+            f"{self.texts_truncated:,} of {self.texts_read:,} texts that were read were too long, and cut to what it "
+            "takes"
+        )
+
+    def score(self, slates: Sequence[Slate]) -> list[Scores]:
+        """One array a slate."""
+        pairs = [(slate.query, doc.text) for slate in slates for doc in slate.docs]
+        scores: list[float] = []
+        for start in range(0, len(pairs), TEXTS_PER_WINDOW):
+            scores += self._run_in_batches(self.net.prepare(pairs[start : start + TEXTS_PER_WINDOW]), self._score_batch)
+        ends = np.cumsum([len(slate.docs) for slate in slates])
+        return np.split(np.array(scores, dtype=np.float64), ends[:-1]) if slates else []
+
+    def represent_pairs(self, pairs: Sequence[tuple[str, str]]) -> Floats | None:
+        """Return the input of the last layer for each pair of query and text: [n, d].
+
+        It is the kernel features for K-NRM and Conv-KNRM, and the pooled first token for a cross-encoder; None for a
+        net whose score does not come from one linear layer.
+        """
+        layer = find_score_layer(self.net)
+        if layer is None:
+            return None
+        seen: list[Tensor] = []
+
+        def call(prepared: Sequence[Any]) -> list[Floats]:
+            seen.clear()
+            self._run_forward(self.net, self.net.collate(prepared))
+            return [row.numpy() for row in seen[0].float().cpu()]
+
+        hook = layer.register_forward_pre_hook(lambda module, arguments: seen.append(arguments[0]))
+        try:
+            rows = self._run_in_batches(self.net.prepare(pairs), call)
+        finally:
+            hook.remove()
+        return np.stack(rows) if rows else np.empty((0, layer.in_features), dtype=np.float32)
+
+    def _score_batch(self, prepared: Sequence[Any]) -> list[float]:
+        found: list[float] = self._run_forward(self.net, self.net.collate(prepared)).float().tolist()
+        return found
+
+    def _run_forward(self, function: Callable[..., Any], batch: dict[str, Tensor]) -> Any:
+        """A forward pass: no gradients, and in mixed precision where that was asked for."""
+        mixed = self.precision != "float32"
+        with torch.inference_mode(), torch.autocast(self.device.type, PRECISIONS[self.precision], enabled=mixed):
+            return function(**{name: tensor.to(self.device) for name, tensor in batch.items()})
+
+    def _run_in_batches(self, prepared: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Out]]) -> list[Out]:
+        """What `call` makes of each, in order."""
+        self.counters["read"] += len(prepared)
+        self.counters["truncated"] += sum(one.truncated for one in prepared)
+        outs: dict[int, Out] = {}
+        for part in make_batches([one.length for one in prepared], self.batch_tokens):
+            outs.update(zip(part, self._run_batch([prepared[i] for i in part], call), strict=True))
+        return [outs[i] for i in range(len(prepared))]
+
+    def _run_batch(self, batch: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Out]]) -> list[Out]:
+        """Halve a batch that does not fit into memory; later batches are smaller."""
+        try:
+            return list(call(batch))
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(batch) == 1:
+                raise RankerFailed(
+                    f"ranker {self.name}: memory is too small for a text of {batch[0].length} tokens alone; "
+                    "lower max_length, or take a smaller model"
+                ) from error
+        self.batch_tokens = max(1, self.batch_tokens // 2)
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        middle = len(batch) // 2
+        return self._run_batch(batch[:middle], call) + self._run_batch(batch[middle:], call)
+
+
+@dataclass(eq=False)
+class EncoderRanker(NeuralRanker):
+    """A net that reads queries and texts apart."""
+
+    net: Encoder
+    _query_cache: ArrayCache[Floats] = field(default_factory=lambda: ArrayCache(VECTOR_CACHE_BYTES // 8), repr=False)
+    _text_cache: ArrayCache[Floats] = field(default_factory=lambda: ArrayCache(VECTOR_CACHE_BYTES), repr=False)
+
+    def score(self, slates: Sequence[Slate]) -> list[Scores]:
+        """One array a slate."""
+        queries = self.encode_queries([slate.query for slate in slates])
+        scores: list[Scores] = []
+        for some in split_windows(slates):
+            texts = iter(
+                self._text_cache.get_or_make([doc.text for slate in some for doc in slate.docs], self.encode_texts)
+            )
+            for slate in some:
+                scores.append(score_maxsim(queries[len(scores)], [next(texts) for _ in slate.docs]))
+        return scores
+
+    def encode_queries(self, queries: Sequence[str]) -> list[Floats]:
+        """The vectors of each query: [a, d]."""
+        return self._query_cache.get_or_make(queries, lambda fresh: self._encode(fresh, self.net.prepare_queries))
+
+    def encode_texts(self, texts: Sequence[str]) -> list[Floats]:
+        """The vectors of each text: [t, d]. Nothing is remembered here."""
+        return self._encode(texts, self.net.prepare_texts)
+
+    def _encode(self, texts: Sequence[str], prepare: Callable[[Sequence[str]], list[Any]]) -> list[Floats]:
+        found: list[Floats] = []
+        for start in range(0, len(texts), TEXTS_PER_WINDOW):
+            found += self._run_in_batches(prepare(texts[start : start + TEXTS_PER_WINDOW]), self._encode_batch)
+        return found
+
+    def _encode_batch(self, prepared: Sequence[Any]) -> list[Floats]:
+        values, kept = self._run_forward(self.net.encode, self.net.pack(prepared))
+        rows: list[Tensor] = [matrix[keep] for matrix, keep in zip(values.float().cpu(), kept.cpu(), strict=True)]
+        return [row.numpy() for row in rows]
+
+
+@dataclass(eq=False)
+class DenseRanker(EncoderRanker):
+    """A bi-encoder: it also finds documents, for the vectors of a collection are made once and kept on disk."""
+
+    corpus: Corpus = field(kw_only=True, repr=False)
+
+    @cached_property
+    def vector_store(self) -> VectorStore:
+        """The vectors of the collection."""
+        return open_vector_store(
+            self.corpus, self._store_name, lambda texts: self._text_cache.get_or_make(texts, self._encode_anew)
+        )
+
+    @cached_property
+    def _saved_store(self) -> VectorStore | None:
+        """The vectors of the collection, if a search made them before."""
+        return find_vector_store(self._store_name)
+
+    @property
+    def _store_name(self) -> str:
+        return fingerprint(self.fingerprint, self.corpus.fingerprint)
+
+    @property
+    def notice(self) -> str:
+        """What became of vectors that were damaged."""
+        store: VectorStore | None = self.__dict__.get("vector_store")
+        return store.remark if store else ""
+
+    def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]:
+        """The k documents whose vectors are nearest: exact, over the whole collection."""
+        if k < 1:
+            raise BadInput(f"a search for the best {k} documents finds nothing; ask for 1 or more")
+        if not queries or not len(self.corpus):
+            return [{} for _ in queries]
+        return self.vector_store.search(np.concatenate(self.encode_queries(queries)), k)
+
+    def encode_texts(self, texts: Sequence[str]) -> list[Floats]:
+        """From the vector store if it is there already and has the text."""
+        store: VectorStore | None = self.__dict__.get("vector_store") or self._saved_store
+        if store is None:
+            return self._encode_anew(texts)
+        places = [store.find(text) for text in texts]
+        fresh = iter(self._encode_anew([text for text, place in zip(texts, places, strict=True) if place < 0]))
+        return [next(fresh) if place < 0 else np.array(store.vectors[place : place + 1]) for place in places]
+
+    def _encode_anew(self, texts: Sequence[str]) -> list[Floats]:
+        return super().encode_texts(texts)
+
+
+def make_ranker(name: str, net_fingerprint: str, net: Net, corpus: Corpus, precision: str = "float32") -> NeuralRanker:
+    """The ranker that suits a net; `mark` names its weights and settings."""
+    net_fingerprint = fingerprint(net_fingerprint, precision)
+    if isinstance(net, BiEncoder):
+        return DenseRanker(name, net_fingerprint, net, precision, corpus=corpus)
+    if isinstance(net, Encoder):
+        return EncoderRanker(name, net_fingerprint, net, precision)
+    return NeuralRanker(name, net_fingerprint, net, precision)
+
+
+def select_device() -> torch.device:
+    """Return the device of nets, by the device settings (`executors.device`)."""
+    wanted = device.get_device_settings().device
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise BadInput("torch sees no GPU that CUDA can use here; leave --device out, or choose cpu")
+    return torch.device(wanted if wanted != "auto" else "cuda" if torch.cuda.is_available() else "cpu")
+
+
+def find_score_layer(net: nn.Module) -> nn.Linear | None:
+    """The linear layer that makes the score of a net, by the names that such layers have; None if there is none."""
+    modules = dict(net.named_modules())
+    return next((modules[name] for name in SCORE_LAYER_NAMES if isinstance(modules.get(name), nn.Linear)), None)
+
+
+def score_maxsim(query: Floats, texts: Sequence[Floats]) -> Scores:
+    """Σ_i max_j q_i · d_j for each text, whose vectors stand one below the other in one product.
+
+    Single vectors are multiplied in float64: equal texts then tie whatever stands beside them. Where a query's vector
+    is mostly zeros, as over a vocabulary, nothing else of the texts is looked at.
+    """
+    if not texts:
+        return np.empty(0)
+    if len(query) == 1 and all(len(text) == 1 for text in texts):
+        used = np.flatnonzero(query[0])
+        part = used if 8 * len(used) < query.shape[1] else slice(None)
+        scores: Scores = np.stack([text[0, part] for text in texts]).astype(np.float64) @ query[0, part].astype(
+            np.float64
+        )
+    else:
+        stacked = np.concatenate(texts)  # [Σt, d]
+        starts = np.cumsum([0, *(len(text) for text in texts[:-1])])
+        nearest = np.maximum.reduceat(stacked @ query.T, starts, axis=0)  # [n, a]
+        scores = nearest.sum(axis=1, dtype=np.float64)
+    return scores
+
+
+def make_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Places of rows for each batch, longest first; padded to its longest row, a batch keeps to the budget.
+
+    >>> list(make_batches([3, 9, 4, 2], budget=8))
+    [[1], [2, 0], [3]]
+    """
+    order = np.argsort(-np.array(lengths, dtype=np.int64), kind="stable").tolist()
+    start = 0
+    while start < len(order):
+        size = max(1, budget // max(1, lengths[order[start]]))
+        yield order[start : start + size]
+        start += size
+
+
+def split_windows(slates: Sequence[Slate]) -> Iterator[list[Slate]]:
+    """Slates in order, as many at a time as have `TEXTS_PER_WINDOW` documents together, or one."""
+    some: list[Slate] = []
+    size = 0
+    for slate in slates:
+        if some and size + len(slate.docs) > TEXTS_PER_WINDOW:
+            yield some
+            some, size = [], 0
+        some.append(slate)
+        size += len(slate.docs)
+    if some:
+        yield some
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """CUDA has an error of its own for it; the allocator of the CPU tells by its message only."""
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)

@@ -1,0 +1,61 @@
+"""A bounded cache for what is made of texts: their tokens, their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.core.seeding import make_item_rng
+
+Array = TypeVar("Array", bound=NDArray[Any])
+
+
+class ArrayCache(Generic[Array]):
+    """Arrays by text, `max_bytes` bytes at most.
+
+    >>> cache = ArrayCache(max_bytes=1000)
+    >>> cache.get_or_make(["ab", "abc", "ab"], lambda texts: [np.array([len(text)]) for text in texts])
+    [array([2]), array([3]), array([2])]
+
+    What comes when it is full takes the place of something at random. Audits go over the same texts again and again
+    in the same order, and there a cache that gives up the oldest gives up each text just before it is asked for.
+    """
+
+    def __init__(self, max_bytes: int):
+        self.max_bytes = max_bytes
+        self.size_bytes = 0
+        self._texts: list[str] = []
+        self._arrays: dict[str, Array] = {}
+        self._rng = make_item_rng(0, "memory")
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def get_or_make(self, texts: Sequence[str], make: Callable[[list[str]], Sequence[Array]]) -> list[Array]:
+        """The array of each text; `make` is asked once, for the distinct texts that are not there."""
+        distinct = dict.fromkeys(texts)
+        found = {text: self._arrays[text] for text in distinct if text in self._arrays}
+        fresh = [text for text in distinct if text not in found]
+        for text, array in zip(fresh, make(fresh) if fresh else (), strict=True):
+            found[text] = array
+            self._keep(text, array)
+        return [found[text] for text in texts]
+
+    def _keep(self, text: str, array: Array) -> None:
+        cost = _count_bytes(text, array)
+        if cost > self.max_bytes:
+            return
+        while self.size_bytes + cost > self.max_bytes:
+            at = self._rng.randbelow(len(self._texts))
+            self._texts[at], self._texts[-1] = self._texts[-1], self._texts[at]
+            self.size_bytes -= _count_bytes(gone := self._texts.pop(), self._arrays.pop(gone))
+        self._texts.append(text)
+        self._arrays[text] = array
+        self.size_bytes += cost
+
+
+def _count_bytes(text: str, array: NDArray[np.generic]) -> int:
+    return array.nbytes + len(text)

@@ -1,0 +1,163 @@
+"""The folder of an audit: its files are all new or all old, and files of other programs stay.
+
+    manifest.json    the names of the audit's files, with their sizes and checksums
+
+New files are written to a staging folder first. Then the manifest lists old and new files, the old files are removed
+(report and results first), the new files are moved in (report and results last), and the manifest lists the new files.
+If the program stops at any point, the folder has no mix of old and new files, and the next audit knows its own files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, suppress
+from hashlib import blake2b, file_digest
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from shaketable.core.errors import BadInput
+from shaketable.files.atomic import atomic_write, explain_write_errors
+from shaketable.files.locking import exclusive_lock
+from shaketable.files.staging import sync_path
+
+MANIFEST_FILE = "manifest.json"
+MANIFEST_SCHEMA = "shaketable.manifest/1"
+STAGING_PREFIX = ".shaketable-new-"
+ENTRY_FILES = ("report.html", "results.json")
+"""The files that a reader opens first: they are removed before all others and moved in after them."""
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse a folder that is not writable, or has a report that no audit wrote; leave nothing there."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        raise BadInput(f"cannot be written to ({error.strerror}); name another folder", folder) from error
+    _refuse_foreign(folder, (MANIFEST_FILE, *ENTRY_FILES), _list_own_files(folder))
+
+
+def replace_files(folder: Path, fill: Callable[[Path], None]) -> None:
+    """Put the files that `fill` writes into the folder, and remove those of an earlier call.
+
+    Of two calls at the same time, one waits for the other.
+    """
+    check_writable(folder)
+    with explain_write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with exclusive_lock(folder):
+            for left in folder.glob(f"{STAGING_PREFIX}*"):  # left by a program that was killed
+                shutil.rmtree(left, ignore_errors=True)
+            staging = Path(tempfile.mkdtemp(dir=folder, prefix=STAGING_PREFIX))
+            try:
+                (staging / "new").mkdir()
+                fill(staging / "new")
+                _swap_files(folder, staging)
+            finally:
+                shutil.rmtree(staging, ignore_errors=True)
+
+
+def replace_file(folder: Path, name: str, text: str) -> None:
+    """Replace the text of one file that an audit wrote into the folder."""
+    with explain_write_errors(folder), exclusive_lock(folder):
+        ours = _list_own_files(folder)
+        if name not in ours:
+            raise BadInput(f"has no {name} that an audit wrote; name the folder of an audit", folder)
+        about = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]
+        _write_manifest(
+            folder / MANIFEST_FILE, about | {name: {}}
+        )  # so that the next audit knows the file if this one stops here
+        with atomic_write(folder / name) as out:
+            out.write(text)
+        path = folder / name
+        _write_manifest(
+            folder / MANIFEST_FILE, about | {name: {"bytes": path.stat().st_size, "blake2b": _compute_checksum(path)}}
+        )
+
+
+def _swap_files(folder: Path, staging: Path) -> None:
+    """Write all that needs disk space first; then rename, and undo all renames if one fails."""
+    inside = {path.relative_to(staging / "new").as_posix(): path for path in sorted((staging / "new").rglob("*"))}
+    new = {name: path for name, path in inside.items() if path.is_file()}
+    ours = _list_own_files(folder)
+    _refuse_foreign(folder, new, ours)
+    about = {name: {"bytes": path.stat().st_size, "blake2b": _compute_checksum(path)} for name, path in new.items()}
+    old = {name: staging / "old" / name for name in ours - {MANIFEST_FILE} if (folder / name).is_file()}
+    for path in old.values():
+        path.parent.mkdir(parents=True, exist_ok=True)
+    _write_manifest(staging / "both.json", {name: {} for name in ours} | about)
+    _write_manifest(staging / "last.json", about)
+    with ExitStack() as undo:
+        if MANIFEST_FILE in ours:
+            shutil.copyfile(folder / MANIFEST_FILE, staging / "was.json")
+            undo.callback(os.replace, staging / "was.json", folder / MANIFEST_FILE)
+        else:
+            undo.callback(os.unlink, folder / MANIFEST_FILE)
+        os.replace(staging / "both.json", folder / MANIFEST_FILE)
+        for name in sorted(old, key=_removal_key):
+            _move(folder / name, old[name], undo)
+        for name in sorted(new, key=_removal_key, reverse=True):
+            _move(new[name], folder / name, undo)
+        os.replace(staging / "last.json", folder / MANIFEST_FILE)
+        undo.pop_all()
+    for name in old:
+        _remove_empty((folder / name).parent, folder)
+    for path in {folder, *((folder / name).parent for name in new)}:
+        sync_path(path)
+
+
+def _removal_key(name: str) -> tuple[bool, str]:
+    """Return the key that sorts `ENTRY_FILES` first."""
+    return name not in ENTRY_FILES, name
+
+
+def _move(source: Path, target: Path, undo: ExitStack) -> None:
+    if not target.parent.exists():
+        target.parent.mkdir(parents=True)
+        undo.callback(_remove_empty, target.parent)
+    os.replace(source, target)
+    undo.callback(os.replace, target, source)
+
+
+def _remove_empty(folder: Path, except_folder: Path | None = None) -> None:
+    """Remove the folder if it is empty."""
+    if folder != except_folder:
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def _write_manifest(path: Path, about: Mapping[str, Any]) -> None:
+    with atomic_write(path) as out:
+        json.dump({"schema": MANIFEST_SCHEMA, "files": dict(about)}, out, indent=1)
+
+
+def _refuse_foreign(folder: Path, names: Iterable[str], ours: set[str]) -> None:
+    """Refuse to overwrite files that no audit wrote."""
+    for name in names:
+        parents = [path.as_posix() for path in PurePosixPath(name).parents if path.name]
+        taken = [parent for parent in parents if (folder / parent).is_file()]
+        taken += [name] if (folder / name).exists() and name not in ours else []
+        if taken:
+            raise BadInput(
+                f"has a file {taken[0]} that no audit wrote, and this one would replace it; name another folder", folder
+            )
+
+
+def _list_own_files(folder: Path) -> set[str]:
+    """List the files that an earlier audit wrote; names that lead out of the folder are left out."""
+    try:
+        about: Any = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+        names = {MANIFEST_FILE, *map(str, about["files"])} if about["schema"] == MANIFEST_SCHEMA else set()
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+    return {name for name in names if not PurePosixPath(name).is_absolute() and ".." not in PurePosixPath(name).parts}
+
+
+def _compute_checksum(path: Path) -> str:
+    with path.open("rb") as raw:
+        return file_digest(raw, lambda: blake2b(digest_size=16)).hexdigest()

@@ -1,0 +1,134 @@
+"""Texts as arrays of term numbers."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, pairwise
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.core.documents import Doc
+from shaketable.nlp.analyzer import Analyzer
+
+Item = TypeVar("Item")
+STOP_TERM, UNKNOWN_TERM = -1, -2
+"""For a stop-word, which is dropped, and for a term that the collection does not have, which adds to a length."""
+NumberTerms = Callable[[list[str]], Iterable[int | np.int64]]
+"""From terms to their numbers."""
+BLOCK_TEXTS = 4096  # texts read at a time
+MAX_WORDS = 1_000_000  # that a vocabulary remembers before it starts anew
+MAX_CACHED_TERMS = 8_000_000  # terms; some 130,000 texts of 60
+
+
+class TermNumbering:
+    """Turns texts into term numbers, asking `numbers` once for the term of each distinct word.
+
+    The words lie in a hash table of numpy arrays that a kernel reads and adds to: no Python object for each word, and
+    a few times as fast as splitting a string and looking its words up in a dictionary.
+    """
+
+    def __init__(self, analyzer: Analyzer, number_terms: NumberTerms, max_words: int = MAX_WORDS):
+        self._analyzer, self._number_terms, self._max_words = analyzer, number_terms, max_words
+        self._clear()
+
+    def _clear(self) -> None:
+        self._count: int = 0
+        self._terms: NDArray[np.int32] = np.zeros(512, np.int32)  # of each word
+        self._ends: NDArray[np.int64] = np.zeros(513, np.int64)  # of each word in _letters, and a 0 before
+        self._letters: NDArray[np.uint8] = np.zeros(4096, np.uint8)
+        self._slots: NDArray[np.int64] = np.zeros((1024, 2), np.int64)
+
+    def __call__(self, texts: Iterable[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """The term numbers of all the texts one after the other, and how many each text has."""
+        from shaketable.retrieval import kernels
+
+        if self._count > self._max_words:
+            self._clear()
+        spaced, lengths = self._analyzer.join_words(texts)
+        data, ends = np.frombuffer(spaced, np.uint8), np.cumsum([0, *lengths])
+        words, sizes = np.empty(len(data) // 2, np.int32), np.empty(len(lengths), np.int64)
+        done = filled = 0
+        while True:
+            known = self._count
+            done, filled, self._count = kernels.number_words(
+                data, ends, done, words, filled, sizes, self._slots, self._letters, self._ends, known
+            )
+            self._number_new_words(known)
+            if done == len(lengths):
+                break
+            self._grow(lengths[done])
+        terms = self._terms[words[:filled]]
+        kept = terms != STOP_TERM
+        before = np.concatenate(([0], np.cumsum(kept)))
+        return terms[kept], np.diff(before[np.cumsum(np.concatenate(([0], sizes)))])
+
+    def _number_new_words(self, known: int) -> None:
+        """Find out the terms of the words that are new."""
+        ends = self._ends[known : self._count + 1].tolist()
+        letters = self._letters.data
+        words = (str(letters[start:end], "utf-8", "surrogatepass") for start, end in pairwise(ends))
+        terms = [self._analyzer.to_term(word) for word in words]
+        numbers = iter(self._number_terms(list(filter(None, terms))))
+        self._terms[known : self._count] = [next(numbers) if term else STOP_TERM for term in terms]
+
+    def _grow(self, size: int) -> None:
+        """Make room for the words of another `size` bytes."""
+        from shaketable.retrieval import kernels
+
+        room = 2 * max(len(self._terms), size)
+        self._terms = np.resize(self._terms, room)
+        self._ends = np.resize(self._ends, room + 1)
+        self._letters = np.resize(self._letters, 2 * max(len(self._letters), size))
+        self._slots = kernels.rehash(self._slots, 1 << (2 * room - 1).bit_length())
+
+
+class TextCache:
+    """The term numbers of texts that were asked for, so that a text scored again is not read again.
+
+    When more than `max_terms` terms are held, the next new text makes it forget all the others.
+    """
+
+    def __init__(self, numbering: TermNumbering, max_terms: int = MAX_CACHED_TERMS):
+        self._numbering, self._max_terms = numbering, max_terms
+        self._clear()
+
+    def _clear(self) -> None:
+        self._rows: dict[tuple[str, str], int] = {}
+        self._tokens = bytearray()
+        self._ends = array("q", [0])
+
+    def add_rows(self, docs: Sequence[Doc]) -> NDArray[np.int64]:
+        """The row of each text; its terms are `tokens[starts[row] : starts[row + 1]]` until the next call."""
+        contents = [(doc.title, doc.body) for doc in docs]
+        if self._ends[-1] > self._max_terms and not self._rows.keys() >= set(contents):
+            self._clear()
+        rows = self._rows
+        fresh = {content: doc for content, doc in zip(contents, docs, strict=True) if content not in rows}
+        for block in split_blocks(fresh.items(), BLOCK_TEXTS):
+            tokens, sizes = self._numbering(doc.text for _, doc in block)
+            self._tokens += tokens.data
+            self._ends.frombytes((self._ends[-1] + np.cumsum(sizes)).tobytes())
+            rows.update((content, row) for row, (content, _) in enumerate(block, len(rows)))
+        return np.fromiter(map(rows.__getitem__, contents), np.int64, len(contents))
+
+    @property
+    def tokens(self) -> NDArray[np.int32]:
+        return np.frombuffer(self._tokens, np.int32)
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        return np.frombuffer(self._ends, np.int64)
+
+
+def split_blocks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """The items in lists of at most this size.
+
+    >>> list(split_blocks("abcde", 2))
+    [['a', 'b'], ['c', 'd'], ['e']]
+    """
+    remaining = iter(items)
+    while block := list(islice(remaining, size)):
+        yield block

@@ -1,1 +1,0 @@
-"""The road to a ranker: the only way scores are asked for."""

@@ -1,0 +1,1 @@
+"""The scoring engine, which calls rankers and caches their scores."""

@@ -1,0 +1,42 @@
+"""A ranker whose scores are never cached."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shaketable.core.documents import Scores, Slate
+from shaketable.core.protocols import Ranker
+
+
+@dataclass(frozen=True, eq=False)
+class Uncached:
+    """A wrapper of a ranker whose scores the engine neither looks up nor stores, and whose near ties it keeps apart.
+
+    The engine reads the traits of a ranker from its attributes. The wrapper has those that say how to call the ranker;
+    its `cached` is False, and it has no `noise`, so that near scores do not become ties.
+    """
+
+    ranker: Ranker
+    cached = False
+
+    @property
+    def name(self) -> str:
+        return str(getattr(self.ranker, "name", type(self.ranker).__name__))
+
+    @property
+    def max_concurrency(self) -> int:
+        return int(getattr(self.ranker, "max_concurrency", 1))
+
+    @property
+    def chunk(self) -> int:
+        return int(getattr(self.ranker, "chunk", 0))
+
+    @property
+    def status(self) -> Any:
+        """The text beside the progress bar, such as the reason for a wait."""
+        return getattr(self.ranker, "status", "")
+
+    def score(self, slates: Sequence[Slate]) -> Sequence[Scores]:
+        return self.ranker.score(slates)

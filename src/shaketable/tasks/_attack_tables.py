@@ -1,0 +1,263 @@
+"""The tables, charts, findings and examples of attacks on documents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shaketable.attacks.setup import (
+    AttackResult,
+)
+from shaketable.core.attack_types import AdversarialDocument, Goal
+from shaketable.core.results import Example, Figure, Finding
+from shaketable.measures.attack_success import (
+    AttackOutcomes,
+    build_promotion_row,
+    success_by_rank_range,
+    success_by_trials,
+)
+from shaketable.measures.facets import ATTACK, INTO_TOP_TEN
+from shaketable.measures.text_change import Encode, compute_similarities, count_changed_words
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+MAX_EXAMPLES = 3
+TOP_K = 10
+INTO_TOP_COLUMN = f"into top {TOP_K} %"
+SIMILARITY_COLUMNS = ("similarity", "sentence similarity")
+KEY_COLUMNS = ("recipe", "ranker")
+SERIES_COLUMN = "series"
+"""The column that charts color by: the ranker, with the recipe if there are several."""
+EFFECTIVENESS_AFFIXES = (("clean ", ""), ("robust ", ""), ("", " p"))
+BRIEF_COLUMNS = (
+    *KEY_COLUMNS, "queries", "targets", "success %", "success % low", "success % high", "boost", "into top 10 %",
+    "words changed %", "similarity", "trials",
+)  # fmt: skip
+"""The columns of the brief table; the full table has more measures and their intervals."""
+
+
+def build_attack_tables(
+    attempts: Sequence[AttackResult],
+    damage: pd.DataFrame,
+    detection: pd.DataFrame,
+    goal: Goal,
+    seed: int,
+    measure: str,
+    encode: Encode | None,
+) -> dict[str, pd.DataFrame]:
+    """Build all tables of attack results; empty ones are left out."""
+    import pandas as pd
+
+    names = _name_series(attempts)
+    details = _build_details(attempts, goal, encode)
+    series = [names[recipe, ranker] for recipe, ranker in zip(details["recipe"], details["ranker"], strict=True)]
+    details.insert(0, SERIES_COLUMN, series)
+    grid = _choose_trial_grid([attempt.outcome.first_success_trial for attempt in attempts])
+    summary, by_rank, cost = [], [], []
+    for (recipe, ranker), some in _group_results(attempts).items():
+        about: dict[str, Any] = {"recipe": recipe, "ranker": ranker}
+        counted = AttackOutcomes.from_outcomes((attempt.case, attempt.outcome) for attempt in some)
+        mine = details[(details["recipe"] == recipe) & (details["ranker"] == ranker)]
+        similar = {name: float(mine[name].mean()) for name in SIMILARITY_COLUMNS if name in mine}
+        summary.append(about | build_promotion_row(counted, seed=seed) | similar)
+        drawn = sorted({attempt.rank_range for attempt in some if attempt.rank_range})
+        drawing = {SERIES_COLUMN: names[recipe, ranker]} | about
+        by_rank += [drawing | row for row in success_by_rank_range(counted, drawn, seed)]
+        cost += [drawing | row for row in success_by_trials(counted, grid, seed)]
+    whole = pd.DataFrame(summary)
+    tables = {
+        "attack": _select_columns(whole, BRIEF_COLUMNS),
+        "damage": _select_columns(damage, _list_damage_columns(measure)),
+        "detection": _pivot_detection(detection),
+        "success by rank": pd.DataFrame(by_rank),
+        "success by cost": pd.DataFrame(cost),
+        "attack in full": whole,
+        "damage in full": damage,
+        "detection in full": detection,
+        "targets": details,
+    }
+    return {name: table for name, table in tables.items() if len(table)}
+
+
+def _list_damage_columns(measure: str) -> tuple[str, ...]:
+    """Return the columns of the brief table of damage."""
+    values = (
+        f"{prefix}{name}{suffix}"
+        for name in dict.fromkeys(("RR@10", measure))
+        for prefix, suffix in EFFECTIVENESS_AFFIXES
+    )
+    return (*KEY_COLUMNS, *values, "robust ranking error", "top change", "Kendall", "LSD")
+
+
+def _select_columns(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    return table[[column for column in columns if column in table]]
+
+
+def _pivot_detection(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each recipe and ranker, with the share that each detector catches, in per cent."""
+    if not len(table):
+        return table
+    wide = table.pivot_table(index=[*KEY_COLUMNS, "texts"], columns="detector", values="caught %", sort=False)
+    wide.columns.name = None
+    return wide.reset_index()
+
+
+def _build_details(attempts: Sequence[AttackResult], goal: Goal, encode: Encode | None) -> pd.DataFrame:
+    """Return a row for each target and list."""
+    import pandas as pd
+
+    rows = []
+    for attempt in attempts:
+        case, outcome = attempt.case, attempt.outcome
+        common = {
+            "recipe": attempt.recipe,
+            "ranker": attempt.ranker,
+            "document": case.docno,
+            "range": "{}-{}".format(*attempt.rank_range) if attempt.rank_range else "",
+            "words": len(case.doc.text.split()),
+            "changed": count_changed_words(case.doc, outcome.doc),
+            "trials": outcome.trials,
+            "pairs": outcome.scored_pairs,
+            "first": outcome.first_success_trial,
+        }
+        for listing, before, after in zip(case.lists, outcome.ranks_before, outcome.ranks_after, strict=True):
+            gain = goal.utility((after,)) - goal.utility((before,))
+            ranks = {"query": listing.qid, "before": before, "after": after, "gain": gain, "success": gain > 0}
+            rows.append(common | ranks)
+    details = pd.DataFrame(rows)
+    if encode is None:
+        return details
+    texts = [(attempt.case.doc, attempt.outcome.doc) for attempt in attempts for _ in attempt.case.lists]
+    similar = compute_similarities(encode, [before for before, _ in texts], [after for _, after in texts])
+    known = np.array([bool(before.text.strip()) for before, _ in texts])
+    values = {"similarity": similar.doc, "sentence similarity": similar.sentence}
+    return details.assign(**{name: np.where(known, value, np.nan) for name, value in values.items()})
+
+
+def _group_results(attempts: Sequence[AttackResult]) -> dict[tuple[str, str], list[AttackResult]]:
+    """Group results by recipe and ranker."""
+    groups: dict[tuple[str, str], list[AttackResult]] = {}
+    for attempt in attempts:
+        groups.setdefault((attempt.recipe, attempt.ranker), []).append(attempt)
+    return groups
+
+
+def _name_series(attempts: Sequence[AttackResult]) -> dict[tuple[str, str], str]:
+    """Return a short name for each recipe and ranker, for charts."""
+    groups = _group_results(attempts)
+    recipes = {recipe for recipe, _ in groups}
+    if len(recipes) == 1:
+        return {(recipe, ranker): ranker for recipe, ranker in groups}
+    short = Counter(recipe.partition("(")[0] for recipe in recipes)
+    return {
+        (recipe, ranker): f"{ranker}, {name if short[name := recipe.partition('(')[0]] == 1 else recipe}"
+        for recipe, ranker in groups
+    }
+
+
+def _choose_trial_grid(first: Sequence[int]) -> list[int]:
+    """Return the numbers of trials to show the cost at: 0, and up to twenty of those that had a first success."""
+    won = sorted({trial for trial in first if trial})
+    return [0, *sorted({won[round(i * (len(won) - 1) / 19)] for i in range(20)})] if len(won) > 20 else [0, *won]
+
+
+def build_attack_figures(tables: Mapping[str, pd.DataFrame]) -> tuple[Figure, ...]:
+    figures = (
+        Figure(
+            "slope",
+            "targets",
+            "The rank of each target before the attack and after it",
+            x="before",
+            y="after",
+            color=SERIES_COLUMN,
+            caption=("Each line is an attacked document, with rank 1 at the top: a line that rises has gained ranks."),
+        ),
+        Figure(
+            "bars",
+            "success by rank",
+            "How often attacks succeed, by the rank before the attack, in per cent",
+            x="ranks",
+            y="success %",
+            color=SERIES_COLUMN,
+            caption="The whiskers are 95 % intervals over queries.",
+        ),
+        Figure(
+            "lines",
+            "success by cost",
+            "What success costs: the share of attacks that have succeeded after a number of trials, in per cent",
+            x="trials",
+            y="success %",
+            color=SERIES_COLUMN,
+            caption="A trial is a text that the ranker scores.",
+        ),
+    )
+    return tuple(figure for figure in figures if figure.table in tables)
+
+
+def build_attack_findings(tables: Mapping[str, pd.DataFrame], goal: Goal) -> Iterator[Finding]:
+    """Yield the success rate, the boost and the effectiveness under attack, by recipe and ranker."""
+    recipes = tables["attack"]["recipe"].nunique()
+    climbing = goal.utility((1,)) > goal.utility((2,))
+    for row in tables["attack in full"].to_dict("records"):
+        about: Any = {"ranker": row["ranker"], "n": int(row["queries"]), "where": row["recipe"] if recipes > 1 else ""}
+        for name, heading, lower in (("attack success %", "success %", True), ("attack boost", "boost", climbing)):
+            ends = {"low": row[f"{heading} low"], "high": row[f"{heading} high"]}
+            better: Any = "lower" if lower else "higher"
+            yield Finding(name=name, value=row[heading], better=better, **ends, **about)
+        if climbing:
+            ends = {"low": row[f"{INTO_TOP_COLUMN} low"], "high": row[f"{INTO_TOP_COLUMN} high"]}
+            more: Any = {"against": row["recipe"], "facet": ATTACK, "values": _measure_arrivals(tables["targets"], row)}
+            yield Finding(name=INTO_TOP_TEN, value=row[INTO_TOP_COLUMN], better="lower", **ends, **about, **more)
+    for row in tables["damage in full"].to_dict("records"):
+        about = {"ranker": row["ranker"], "n": int(row["queries"]), "where": row["recipe"] if recipes > 1 else ""}
+        for heading in [str(column) for column in row if f"{str(column).removeprefix('robust ')} p" in row]:
+            yield Finding(name=heading, value=row[heading], p=row[f"{heading.removeprefix('robust ')} p"], **about)
+
+
+def _measure_arrivals(targets: pd.DataFrame, row: Mapping[Any, Any]) -> dict[str, float]:
+    """Return, by query, the percentage of its targets below rank ten that reach the top ten."""
+    mine = targets[(targets["recipe"] == row["recipe"]) & (targets["ranker"] == row["ranker"])]
+    mine = mine[mine["before"] > TOP_K]
+    shares = (100.0 * (mine["after"] <= TOP_K)).groupby(mine["query"], sort=False).mean()
+    return {str(qid): float(share) for qid, share in shares.items()}
+
+
+def select_attack_examples(attempts: Sequence[AttackResult], goal: Goal) -> Iterator[Example]:
+    """Yield the most successful attacks of each recipe and ranker."""
+    for (recipe, ranker), some in _group_results(attempts).items():
+        gain = {id(a): goal.utility(a.outcome.ranks_after) - goal.utility(a.outcome.ranks_before) for a in some}
+        for attempt in sorted(some, key=lambda a: -gain[id(a)])[:MAX_EXAMPLES]:
+            if gain[id(attempt)] > 0:
+                yield Example(
+                    ranker,
+                    attempt.case.query,
+                    recipe,
+                    attempt.case.doc.text,
+                    attempt.outcome.doc.text,
+                    document=attempt.case.docno,
+                    rank_before=attempt.outcome.ranks_before[0],
+                    rank_after=attempt.outcome.ranks_after[0],
+                )
+
+
+def list_adversarial_documents(attempts: Sequence[AttackResult]) -> Iterator[AdversarialDocument]:
+    """Yield every document that an attack changed."""
+    for attempt in attempts:
+        case, outcome = attempt.case, attempt.outcome
+        if outcome.doc != case.doc:
+            yield AdversarialDocument(
+                {listing.qid: listing.query for listing in case.lists},
+                case.docno,
+                outcome.doc,
+                case.doc,
+                attempt.recipe,
+                attempt.ranker,
+                outcome.ranks_before,
+                outcome.ranks_after,
+                outcome.trials,
+            )

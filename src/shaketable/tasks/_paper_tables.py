@@ -1,0 +1,74 @@
+"""Tables and figures of query variations laid out as the paper prints them: a column for each ranker.
+
+Penha, Câmara, Hauff. Evaluating the robustness of retrieval pipelines with query variation generators. ECIR 2022.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shaketable.core.results import Figure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+PENHA_2022 = "Penha et al. 2022"
+PAPER_SOURCES = {"means by method": f"{PENHA_2022}, Table 5", "correlation of changes": f"{PENHA_2022}, Table 6"}
+REPLACED_COLUMNS = ("invalid replaced", "  ")
+"""The mean that Table 5 has, where the original stands in for what is not valid; and its column of stars."""
+PAPER_FIGURES = (
+    Figure(
+        "bars",
+        "better than the original",
+        "How often a variation is better than the original query, in per cent",
+        x="category",
+        y="better %",
+        color="ranker",
+        folded=True,
+        source=f"{PENHA_2022}, Fig. 4",
+    ),
+    Figure(
+        "distribution",
+        "depth per query",
+        "How far variations move a query, by how many documents are re-ranked",
+        x="depth",
+        y="change",
+        color="ranker",
+        caption="Each box is the middle half of the queries, the line their median. The pipeline, with each ranker as "
+        "a re-ranker of so many documents of the first stage.",
+        folded=True,
+        source=f"{PENHA_2022}, Fig. 1",
+    ),
+)
+ORIGINAL_QUERY_ROW = "original query"
+ARROW_NOTE = (
+    "An arrow marks a mean that differs significantly (paired t-test, Holm) from that of the same ranker with the "
+    "original queries: ↓ is lower, ↑ is higher."
+)
+
+
+def format_with_arrow(value: float, before: float, star: str) -> str:
+    """Return a mean with its arrow.
+
+    >>> format_with_arrow(0.25, 0.5, "*"), format_with_arrow(0.5, 0.25, "")
+    ('0.2500↓', '0.5000')
+    """
+    return f"{value:.4f}{('↓' if value < before else '↑') if star.strip() else ''}"
+
+
+def pivot_rankers(rows: Sequence[Mapping[Any, Any]], by: Sequence[str], value: str, star: str) -> pd.DataFrame:
+    """Return one row for each variation, with a column for each ranker, from rows with a ranker and its means.
+
+    The first row has the means of the original queries.
+    """
+    import pandas as pd
+
+    first = dict.fromkeys(by[:-1], "") | {by[-1]: ORIGINAL_QUERY_ROW}
+    wide: dict[tuple[Any, ...], dict[str, Any]] = {(): first}
+    for row in rows:
+        first.setdefault(row["ranker"], format_with_arrow(row["before"], row["before"], ""))
+        line = wide.setdefault(tuple(row[name] for name in by), {name: row[name] for name in by})
+        line[row["ranker"]] = format_with_arrow(row[value], row["before"], row[star])
+    return pd.DataFrame(list(wide.values()))

@@ -1,0 +1,81 @@
+"""A per-query table by slices of the queries: which part of them is served worst."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from shaketable.core.results import Finding
+from shaketable.measures.significance import format_star
+from shaketable.measures.slices import compare_parts, find_worst_part, group_by_quarter
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shaketable.experiment import Experiment
+
+DIFFICULTY_PREFIX = "difficulty for"
+DIFFICULTY_QUARTERS = ("hardest quarter", "second quarter", "third quarter", "easiest quarter")
+SLICES_NOTE = (
+    "The table 'by slice' divides the queries into parts: by their length, by their query type, by how common their "
+    "rarest word is, and by how hard they are for another ranker. 'other queries' is the mean over all queries outside "
+    "of the part, and 'p (Holm)' says how likely chance alone makes such a difference, corrected for all parts."
+)
+
+
+def measure_slices(
+    experiment: Experiment,
+    per_query: pd.DataFrame,
+    column: str,
+    name: str,
+    better: Literal["higher", "lower"] = "higher",
+    measure: str = "nDCG@10",
+) -> tuple[dict[str, pd.DataFrame], list[Finding]]:
+    """Return the means of a column by slice and ranker, and for each ranker the worst part as a finding.
+
+    The queries are divided by length, query type, rarest word, and by how hard they are for another ranker than the one
+    that is looked at: the first stage, or for the first stage the next ranker.
+    """
+    import pandas as pd
+
+    rows, findings = [], []
+    for ranker, details in per_query.groupby("ranker", sort=False):
+        values = {str(q): float(v) for q, v in details.groupby("query", sort=False)[column].mean().dropna().items()}
+        slices = dict(experiment.slices)
+        if difficulty := _measure_difficulty(experiment, str(ranker), measure):
+            slices[f"{DIFFICULTY_PREFIX} {difficulty[0]}"] = group_by_quarter(difficulty[1], DIFFICULTY_QUARTERS)
+        found = compare_parts(values, slices, experiment.seed)
+        rows += [
+            {"slice": p.slice, "part": p.part, "ranker": ranker, column: p.mean, "low": p.low, "high": p.high}
+            | {"other queries": p.rest_mean, "queries": p.n, "p (Holm)": p.p, "": format_star(p.p, p.n)}
+            for p in found
+        ]
+        # queries that are hard for another ranker are hard for most: they are shown, but are no finding
+        if (
+            bad := find_worst_part([part for part in found if not part.slice.startswith(DIFFICULTY_PREFIX)], better)
+        ) is not None:
+            where = f"{bad.slice}: {bad.part}"
+            findings.append(
+                Finding(
+                    str(ranker),
+                    f"worst slice of {name}",
+                    bad.mean,
+                    bad.low,
+                    bad.high,
+                    bad.n,
+                    bad.p,
+                    better,
+                    where=where,
+                )
+            )
+    return ({"by slice": pd.DataFrame(rows)} if rows else {}), findings
+
+
+def _measure_difficulty(experiment: Experiment, ranker: str, measure: str) -> tuple[str, dict[str, float]] | None:
+    """Return how hard each query is for another ranker; None without judgements or another ranker."""
+    if not experiment.qrels:
+        return None
+    other = next((name for name in experiment.models if name != ranker), None)
+    if other is None:
+        return None
+    table = experiment.get_score_table(measure)
+    return other, dict(zip(table.topics, table.row(other).tolist(), strict=True))

@@ -1,0 +1,244 @@
+"""The tables, charts and examples of query variations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.core.results import Example, Figure
+from shaketable.measures.effectiveness import judged_share
+from shaketable.measures.paired_comparison import (
+    Comparison,
+    add_significance_stars,
+)
+from shaketable.measures.projection import tsne
+from shaketable.tasks._paper_tables import (
+    PENHA_2022,
+)
+from shaketable.tasks._query_changes import (
+    ChangedQueryRun,
+    build_stability_rows,
+)
+from shaketable.transforms.categories import MEANING_PRESERVING
+from shaketable.transforms.vary import Variation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shaketable.experiment import Experiment
+
+MAX_EXAMPLES_PER_DIRECTION = 2
+
+
+@dataclass
+class VariationRows:
+    """The rows of the tables of query variations, and what each query adds to a number, by category and ranker."""
+
+    summary: list[dict[str, Any]] = field(default_factory=list)
+    stability: list[dict[str, Any]] = field(default_factory=list)
+    details: list[dict[str, Any]] = field(default_factory=list)
+    examples: list[Example] = field(default_factory=list)
+    changes: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    drops: dict[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)
+    overlaps: dict[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)
+
+    def add_run(
+        self, experiment: Experiment, name: str, variations: Sequence[Variation], changed_run: ChangedQueryRun
+    ) -> None:
+        """Add the rows of one ranker in the first setting."""
+        self.stability += build_category_stability(experiment, name, variations, changed_run)
+        self.changes[name] = compute_change(changed_run)
+        for category, indices in group_by_category(variations).items():
+            self.drops[category, name] = changed_run.compute_drops(indices, experiment.weights)
+            self.overlaps[category, name] = changed_run.compute_overlaps(indices)
+        self.details += build_variation_details(name, variations, changed_run)
+        self.examples += select_variation_examples(name, variations, changed_run, self.changes[name])
+
+
+def group_variations(variations: Sequence[Variation]) -> dict[tuple[str, str], list[int]]:
+    groups: dict[tuple[str, str], list[int]] = {}
+    for i, v in enumerate(variations):
+        groups.setdefault((v.category, v.method), []).append(i)
+        groups.setdefault((v.category, "all"), []).append(i)
+    return groups
+
+
+def measure_judged_share(
+    experiment: Experiment, members: list[int], changed_run: ChangedQueryRun, qids: list[str]
+) -> dict[str, float]:
+    """Return the judged share of the first ten documents, before and after."""
+    qrels = {str(i): experiment.qrels[qid] for i, qid in zip(members, qids, strict=True)}
+    shares = {}
+    for heading, run in (("judged@10 before", changed_run.run_before), ("judged@10", changed_run.run_after)):
+        shares[heading] = float(np.mean(list(judged_share(qrels, run).values())))
+    return shares
+
+
+def compute_change(changed_run: ChangedQueryRun) -> NDArray[np.float64]:
+    """Return the change of value of each variation, or without judgements the overlap lost."""
+    if changed_run.values_before is not None and changed_run.values_after is not None:
+        return np.asarray(changed_run.values_after - changed_run.values_before)
+    return np.array([moved.overlap - 1 for moved in changed_run.movements])
+
+
+def build_variation_details(
+    ranker: str, variations: Sequence[Variation], changed_run: ChangedQueryRun
+) -> Iterator[dict[str, Any]]:
+    for i, (v, moved) in enumerate(zip(variations, changed_run.movements, strict=True)):
+        row: dict[str, Any] = {"category": v.category, "method": v.method, "ranker": ranker, "query": v.qid}
+        row |= {"text": v.text, "valid": v.valid, "why not": v.why}
+        if changed_run.values_before is not None and changed_run.values_after is not None:
+            start, end = float(changed_run.values_before[i]), float(changed_run.values_after[i])
+            row |= {"before": start, "after": end, "change": end - start}
+        yield row | {"overlap@10": moved.overlap, "fall of first": moved.fall}
+
+
+def select_variation_examples(
+    ranker: str, variations: Sequence[Variation], changed_run: ChangedQueryRun, change: NDArray[np.float64]
+) -> list[Example]:
+    """Return the largest losses and gains of valid variations that keep the meaning."""
+    usable = [i for i, v in enumerate(variations) if v.valid and v.category in MEANING_PRESERVING]
+    falling = sorted(usable, key=lambda i: change[i])
+    indices = [i for i in falling[:MAX_EXAMPLES_PER_DIRECTION] if change[i] < 0] + [
+        i for i in falling[: -MAX_EXAMPLES_PER_DIRECTION - 1 : -1] if change[i] > 0
+    ]
+    return [changed_run.make_example(ranker, i, f"{variations[i].category}: {variations[i].method}") for i in indices]
+
+
+def build_comparison_row(compared: Comparison) -> dict[str, Any]:
+    return {
+        "before": compared.before,
+        "after": compared.after,
+        "change": compared.change,
+        "low": compared.low,
+        "high": compared.high,
+        "p": compared.p,
+        "queries": compared.n,
+    }
+
+
+def mark_significance(frame: pd.DataFrame) -> pd.DataFrame:
+    """Correct p and add stars for each convention on its own."""
+    for column in ("p", "p (valid)", "p (replaced)"):
+        frame = add_significance_stars(frame, column)
+    return frame
+
+
+def build_overview(by_category: pd.DataFrame, change: str) -> pd.DataFrame:
+    """Return a row for each category and a column for each ranker: the change, with a star if it is significant."""
+    import pandas as pd
+
+    rows: dict[str, dict[str, Any]] = {}
+    for _, row in by_category.iterrows():
+        cells = rows.setdefault(row["category"], {"category": row["category"], "valid %": row["valid %"]})
+        cells[row["ranker"]] = f"{row[change]:+.4f}{row['']}" if change == "change" else row[change]
+    return pd.DataFrame(list(rows.values()))
+
+
+def average_by_class(experiment: Experiment, by_category: pd.DataFrame, change: str) -> pd.DataFrame:
+    """Return means over the rankers of a class: traditional, neural, transformer (paper 004, section 5.1)."""
+    families = {name: _get_family(experiment, name) for name in experiment.scoring_rankers}
+    if len(set(families.values())) < 2:
+        return by_category.iloc[:0]
+    classes = by_category.assign(**{"class": by_category["ranker"].map(families)})
+    means = classes.groupby(["setting", "category", "class"], sort=False)
+    return means.agg(**{change: (change, "mean"), "rankers": ("ranker", "nunique")}).reset_index()
+
+
+def group_by_category(variations: Sequence[Variation]) -> dict[str, list[int]]:
+    indices: dict[str, list[int]] = {}
+    for i, v in enumerate(variations):
+        indices.setdefault(v.category, []).append(i)
+    return indices
+
+
+def build_category_stability(
+    experiment: Experiment, name: str, variations: Sequence[Variation], changed_run: ChangedQueryRun
+) -> Iterator[dict[str, Any]]:
+    """Yield how far each category moves the lists of a ranker."""
+    for category, members in group_by_category(variations).items():
+        moved = [changed_run.movements[i] for i in members]
+        about = {"category": category, "ranker": name}
+        yield from build_stability_rows(experiment, about, [variations[i].qid for i in members], moved)
+
+
+def correlate_changes(variations: Sequence[Variation], deltas: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
+    """Return Pearson's correlation of two rankers' changes, over all variations and by category."""
+    import pandas as pd
+
+    categories = np.array([v.category for v in variations])
+    groups = {"all": np.ones(len(categories), dtype=bool)}
+    groups |= {category: categories == category for category in dict.fromkeys(categories.tolist())}
+    return pd.DataFrame(
+        [
+            {"ranker": left, "other": right}
+            | {what: _pearson(deltas[left][of], deltas[right][of]) for what, of in groups.items()}
+            for left, right in combinations(deltas, 2)
+        ]
+    )
+
+
+def _pearson(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    varies = len(x) > 2 and np.ptp(x) > 0 and np.ptp(y) > 0
+    return float(np.corrcoef(x, y)[0, 1]) if varies else float("nan")
+
+
+def build_ranker_map(experiment: Experiment, deltas: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
+    """Return coordinates of rankers by their changes (t-SNE): rankers with similar changes are near each other."""
+    import pandas as pd
+
+    if len(deltas) < 3:
+        return pd.DataFrame()
+    coordinates = tsne(np.array(list(deltas.values())))
+    classes = [_get_family(experiment, name) for name in deltas]
+    return pd.DataFrame({"ranker": list(deltas), "class": classes, "x": coordinates[:, 0], "y": coordinates[:, 1]})
+
+
+def _get_family(experiment: Experiment, name: str) -> str:
+    return str(getattr(experiment.get_ranker(name), "family", "other"))
+
+
+def build_variation_figures(setting: str, change: str) -> tuple[Figure, ...]:
+    return (
+        Figure(
+            "distribution",
+            "variations per query",
+            "How far each category of variations moves a query",
+            x="category",
+            y=change,
+            color="ranker",
+            caption=(
+                f"Each box holds the middle half of the changes, and its line is their median (setting: {setting})."
+            ),
+            source=f"{PENHA_2022}, Fig. 2",
+        ),
+        Figure(
+            "heatmap", "change by method", f"Mean {change} by method and ranker", x="ranker", y="method", color=change
+        ),
+        Figure(
+            "heatmap",
+            "correlation of changes",
+            "Do the same variations break both rankers? (correlation of their changes, Pearson's r)",
+            x="ranker",
+            y="other",
+            color="all",
+            folded=True,
+        ),
+        Figure(
+            "scatter",
+            "map of rankers",
+            "Rankers that the same variations break are near each other",
+            x="x",
+            y="y",
+            color="class",
+            caption="Only nearness has a meaning here; the axes have none (t-SNE of the changes).",
+            label="ranker",
+            folded=True,
+            source=f"{PENHA_2022}, Fig. 3",
+        ),
+    )

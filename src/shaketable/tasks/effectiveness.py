@@ -1,0 +1,214 @@
+"""How good is each ranker, and which of them differ by more than chance?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from shaketable.core.errors import UnknownName, check_parameter
+from shaketable.core.results import Figure, Finding, Result, ScoreTable
+from shaketable.measures.effectiveness import score_tables
+from shaketable.measures.facets import EFFECTIVENESS
+from shaketable.measures.significance import (
+    CORRECTIONS,
+    MIN_QUERIES,
+    adjust_p_values,
+    bootstrap_interval,
+    compare_all_pairs,
+    effect_size,
+    format_star,
+    get_test,
+    t_test,
+    weighted_t_test,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shaketable.experiment import Experiment
+
+QUESTION = "How good is each ranker, and which of them differ by more than chance?"
+
+
+@dataclass(frozen=True)
+class Effectiveness:
+    """How good each ranker is by several measures, with intervals, and which of them differ.
+
+    Each is compared with the baseline, the first ranker unless another is named, and with every other one; `test` is
+    t_test, wilcoxon or randomisation, `correction` holm, bonferroni or bh, over the rankers of each measure.
+    """
+
+    measures: tuple[str, ...] = ("nDCG@10", "AP", "RR@10")
+    baseline: str = ""
+    test: str = "t_test"
+    correction: str = "holm"
+
+    needs_judgements: ClassVar[bool] = True
+    needs_scoring: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_parameter("effectiveness", bool(self.measures), "measures", "one or more", self.measures)
+        check_test_and_correction(self.test, self.correction)
+
+    def run(self, experiment: Experiment) -> Result:
+        baseline = self.baseline or next(iter(experiment.models))
+        if baseline not in experiment.models:
+            raise UnknownName("baseline", baseline, experiment.models)
+        tables = score_tables(self.measures, experiment.qrels, experiment.get_runs())
+        notes = [f"Each ranker ranks {experiment.candidate_description}."]
+        if experiment.weights:
+            notes.append(f"{experiment.weighting_description[0].upper()}{experiment.weighting_description[1:]}.")
+        return build_effectiveness_from_tables(
+            tables, baseline, self.test, self.correction, experiment.seed, notes, experiment.weights
+        )
+
+
+def check_test_and_correction(test: str, correction: str) -> None:
+    """Raise an error for an unknown test or correction."""
+    get_test(test)
+    if correction not in CORRECTIONS:
+        raise UnknownName("correction", correction, CORRECTIONS)
+
+
+def build_effectiveness_from_tables(
+    tables: Sequence[ScoreTable],
+    baseline: str,
+    test: str,
+    correction: str,
+    seed: int,
+    notes: Sequence[str] = (),
+    weights: Mapping[str, float] | None = None,
+) -> Result:
+    """Return means, comparisons with the baseline, and all pairs, for each measure.
+
+    With weights, by query, means and comparisons with the baseline are weighted; in all pairs each query counts alike.
+    """
+    import pandas as pd
+
+    frames = [_compare_systems(table, baseline, test, correction, seed, weights) for table in tables]
+    summary = pd.concat([summary for summary, _ in frames], ignore_index=True)
+    pairs = pd.concat([pairs for _, pairs in frames], ignore_index=True)
+    first = tables[0]
+    per_query = pd.DataFrame(
+        {
+            "ranker": np.repeat(first.systems, len(first.topics)),
+            "query": list(first.topics) * len(first.systems),
+            **{table.measure: table.values.ravel() for table in tables},
+        }
+    )
+    shown = summary[summary["measure"] == first.measure]
+    return Result(
+        "effectiveness",
+        QUESTION,
+        {"effectiveness": summary, "all pairs": pairs, first.measure: shown, "per query": per_query},
+        (
+            Figure(
+                "bars",
+                first.measure,
+                f"Mean {first.measure}, with its 95 % interval",
+                x="ranker",
+                y="mean",
+                caption="Rankers whose intervals overlap may still differ: they are compared query by query.",
+            ),
+        ),
+        (*notes, *_build_notes(len(first.topics), baseline, test, correction, bool(weights))),
+        tuple(_build_findings(summary, tables, baseline)),
+        brief=("effectiveness",),
+    )
+
+
+def _build_notes(queries: int, baseline: str, test: str, correction: str, weighted: bool) -> Iterator[str]:
+    yield (
+        f"'mean' is the mean over {queries} queries, and 'low' and 'high' are the ends of its 95 % interval (by the "
+        "bootstrap)."
+    )
+    yield "'letters': two rankers that share a letter do not differ significantly in that measure."
+    yield (
+        f"'difference' is the mean of the ranker minus that of {baseline}, and 'p' the probability that chance alone "
+        f"makes a difference as large ({test}, corrected by {correction} for many comparisons); a star marks p below "
+        "0.05. 'effect size' is Cohen's d: the mean difference, divided by the standard deviation of the differences."
+    )
+    if weighted:
+        yield "In the letters and in the table of all pairs every query counts alike, whatever its weight."
+        if get_test(test) is not t_test:
+            yield f"The test {test} knows no weights, so every query counts alike in p."
+    if queries < MIN_QUERIES:
+        yield f"There are fewer than {MIN_QUERIES} queries: nothing is marked as significant."
+
+
+def _compare_systems(
+    table: ScoreTable,
+    baseline: str,
+    test: str,
+    correction: str,
+    seed: int,
+    weights: Mapping[str, float] | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return, for one measure, a row for each ranker, best first, and a row for each pair."""
+    import pandas as pd
+
+    x = table.values
+    heavy = [weights[topic] for topic in table.topics] if weights else None
+    low, high = bootstrap_interval(x, seed, weights=heavy)
+    others = np.array([name != baseline for name in table.systems])
+    columns: dict[str, Any] = {name: np.full(len(x), np.nan) for name in ("difference", "p", "effect size")}
+    if baseline in table.systems and others.any():
+        base = np.broadcast_to(table.row(baseline), x[others].shape)
+        columns["difference"][others] = np.average(x[others] - base, axis=1, weights=heavy)
+        p, effect = get_test(test, seed)(base, x[others]), effect_size(base, x[others])
+        if heavy is not None:
+            weighted_p, effect = weighted_t_test(base, x[others], heavy)
+            p = weighted_p if get_test(test) is t_test else p
+        columns["p"][others] = adjust_p_values(p, correction)
+        columns["effect size"][others] = effect
+    every = compare_all_pairs(x, test, correction, seed=seed)
+    summary = pd.DataFrame(
+        {
+            "measure": table.measure,
+            "ranker": table.systems,
+            "mean": np.average(x, axis=1, weights=heavy),
+            "low": low,
+            "high": high,
+            "letters": every.letters,
+            "difference": columns["difference"],
+            "p": columns["p"],
+            "": [format_star(p, len(table.topics)) for p in columns["p"]],
+            "effect size": columns["effect size"],
+        }
+    ).sort_values("mean", ascending=False, kind="stable")
+    systems = np.array(table.systems, dtype=object)
+    pairs = pd.DataFrame(
+        {
+            "measure": table.measure,
+            "ranker": systems[every.first],
+            "other": systems[every.second],
+            "difference": every.difference,
+            "p": every.p,
+            "": [format_star(p, len(table.topics)) for p in every.p],
+            "effect size": every.effect,
+        }
+    )
+    return summary, pairs
+
+
+def _build_findings(summary: pd.DataFrame, tables: Sequence[ScoreTable], baseline: str) -> list[Finding]:
+    """Return the means; that of the first measure decides the facet effectiveness."""
+    known = {table.measure: table for table in tables}
+    return [
+        Finding(
+            row["ranker"],
+            row["measure"],
+            row["mean"],
+            row["low"],
+            row["high"],
+            len(known[row["measure"]].topics),
+            row["p"],
+            against=baseline,
+            facet=EFFECTIVENESS if row["measure"] == tables[0].measure else "",
+            values=known[row["measure"]].by_topic(row["ranker"]),
+        )
+        for _, row in summary.iterrows()
+    ]

@@ -1,0 +1,81 @@
+"""Run tasks one after the other, and report those that do not apply."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from shaketable.core.errors import BadInput, NotApplicable
+from shaketable.core.extras import use_python_strings
+from shaketable.core.progress import set_status
+from shaketable.core.protocols import Model, Task
+from shaketable.core.registries import TASKS
+from shaketable.core.results import Result
+from shaketable.experiment import Experiment
+from shaketable.tasks._domain_shift import add_shift_comparison
+
+LOG = logging.getLogger(__name__)
+
+UNJUDGED_NOTE = (
+    "There are no judgements, so every number here says how far rankings move or agree, not how good they are. Whether "
+    "a list got better or worse, which ranker is best (effectiveness), and which one loses more than a baseline "
+    "(variance, risk) only judgements can tell: --qrels, or a folder with qrels/, brings some."
+)
+"""The note of an audit without judgements."""
+
+
+def list_default_tasks(models: Iterable[Model] = ()) -> list[str]:
+    """Return the names of the tasks that an audit of these models runs by default.
+
+    These are all but those that are `opt_in`, and those that apply to none of the models (`applies_to`).
+    """
+    known = list(models)
+    classes = {name: TASKS.get_class(name) for name in TASKS}
+    return [
+        name
+        for name, make in classes.items()
+        if not getattr(make, "opt_in", False)
+        and (not hasattr(make, "applies_to") or any(make.applies_to(model) for model in known))
+    ]
+
+
+@use_python_strings()
+def run_tasks(experiment: Experiment, tasks: Sequence[Task]) -> tuple[list[Result], dict[str, str]]:
+    """Return the results of the tasks that apply, and the reasons for those that do not."""
+    skipped = {TASKS.spec(task): reason for task in tasks if (reason := _explain_inapplicable(experiment, task))}
+    todo = [task for task in tasks if TASKS.spec(task) not in skipped]
+    results = []
+    with experiment.engine.progress("in all", len(todo), "tasks") as advance:
+        for number, task in enumerate(todo, 1):
+            spec, started = TASKS.spec(task), time.perf_counter()
+            set_status(advance, lambda: f"task {number} of {len(todo)}, {spec}")  # noqa: B023 - the one that is under way
+            try:
+                results.append(_run_task(task, experiment))
+            except NotApplicable as error:
+                if len(tasks) == 1:
+                    raise
+                skipped[spec] = str(error)
+            LOG.info("The task %s took %.1f seconds.", spec, time.perf_counter() - started)
+            advance(1)
+    if not results:
+        raise BadInput(f"no task applies: {'; '.join(f'{task}: {reason}' for task, reason in skipped.items())}")
+    return add_shift_comparison(results), skipped
+
+
+def _explain_inapplicable(experiment: Experiment, task: Task) -> str:
+    """Return the reason that a task cannot run here, or ""."""
+    if task.needs_judgements and not experiment.qrels:
+        return f"it needs judgements, and {experiment.collection.name} has none"
+    if task.needs_scoring and not experiment.scoring_rankers:
+        return "it asks rankers for new scores, and a run file has none to give"
+    return ""
+
+
+def _run_task(task: Task, experiment: Experiment) -> Result:
+    """Return the task's result, with the task's spec in its findings, and the failures of rankers while it ran."""
+    before = len(experiment.engine.failures)
+    result = task.run(experiment)
+    findings = tuple(replace(finding, task=TASKS.spec(task)) for finding in result.findings)
+    return replace(result, findings=findings, failures=(*result.failures, *experiment.engine.failures[before:]))

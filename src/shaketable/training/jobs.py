@@ -1,0 +1,137 @@
+"""Training jobs: which queries to learn from, where a trained model is stored, and the jobs that train it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from shaketable.core.documents import Collection, Qrels, Query, Run, fingerprint
+from shaketable.core.errors import BadInput, Damaged, UnknownName
+from shaketable.core.home import home_folder
+from shaketable.core.progress import ProgressFactory, no_progress
+from shaketable.core.protocols import Learner, Model
+from shaketable.core.registries import LEARNERS
+from shaketable.core.registry import find_named_files
+from shaketable.datasets.splits import TEST, find_validation_split
+from shaketable.executors.base import Executor, Job, as_completed
+from shaketable.files.checksums import digest_files
+from shaketable.rankers.persistence import MODEL_FILE, SCHEMA, read_verified, remove_leftovers
+from shaketable.rankers.saved import SavedModel
+from shaketable.training.plan import TrainingPlan
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TunedLearner:
+    """A learner with the best of the settings that were tried, and the validation value of each of them."""
+
+    learner: Learner
+    trials: list[dict[str, Any]]
+
+
+def resolve_query_ids(
+    collection: Collection, train: str | Sequence[str], valid: str | Sequence[str] | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the ids of the queries to learn from and to validate on; a part is the name of a split, or query ids."""
+    splits = collection.splits
+    if valid is None:
+        valid = (find_validation_split(collection) or ()) if isinstance(train, str) else ()
+    named = [part for part in (train, valid) if isinstance(part, str)]
+    if absent := [name for name in named if name not in splits]:
+        if not splits or tuple(splits) == (TEST,):
+            raise BadInput(
+                f"collection {collection.name} has no split {absent[0]}; cut its queries with --split-ratio 60/20/20, "
+                "or learn in folds with --folds 5"
+            )
+        raise UnknownName("split", absent[0], splits)
+    return _resolve_split(collection, train), _resolve_split(collection, valid)
+
+
+def _resolve_split(collection: Collection, part: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the query ids of a split that have a text, or the given ids."""
+    known = collection.queries
+    if isinstance(part, str):
+        return tuple(qid for qid in collection.splits[part] if qid in known)
+    if strange := [qid for qid in part if qid not in known]:
+        raise BadInput(f"collection {collection.name}: no query is called {strange[0]!r}")
+    return tuple(part)
+
+
+def get_model_folder(
+    learner: Learner,
+    collection: Collection,
+    train: Sequence[str],
+    valid: Sequence[str],
+    plan: TrainingPlan | None,
+    *settings: int | str,
+) -> Path:
+    """Return the folder of a trained model, named by everything that the model depends on."""
+    text = LEARNERS.spec(learner, paths=True)
+    plan_fingerprint = plan.fingerprint if plan else ""
+    parts = (SCHEMA, text, digest_files(find_named_files(text)), plan_fingerprint, collection.fingerprint)
+    return home_folder() / "models" / fingerprint(*parts, train, valid, *settings)
+
+
+def is_stored(model_folder: Path, repair_notes: list[str]) -> bool:
+    """Return True if the folder has an intact model; a damaged one is renamed, with a note, and trained again."""
+    if not (model_folder / MODEL_FILE).is_file():
+        return False
+    try:
+        remove_leftovers(model_folder)
+        read_verified(model_folder)
+    except Damaged as error:
+        model_folder.rename(model_folder.with_name(f"{model_folder.name}.damaged-{time.time_ns()}"))
+        repair_notes.append(f"a kept model was damaged, and learned again ({error})")
+        return False
+    return True
+
+
+def run_training_jobs(
+    executor: Executor, wanted: Sequence[SavedModel | Job], on_done: Callable[[int], None] = lambda done: None
+) -> list[SavedModel]:
+    """Return the wanted models, after the executor has run the jobs among them.
+
+    `on_done` is called with the number of models that have become ready.
+    """
+    jobs = {one.arguments[0]: one for one in wanted if isinstance(one, Job)}
+    on_done(sum(isinstance(one, SavedModel) for one in wanted))
+    trained: dict[Path, SavedModel] = {}
+    started = time.perf_counter()
+    for folder, model in as_completed(executor, jobs.items()):
+        trained[folder] = model
+        learner, seconds = LEARNERS.spec(jobs[folder].arguments[1]), time.perf_counter() - started
+        LOG.info("%s was trained, after %.1f seconds; its model is in %s.", learner, seconds, folder)
+        on_done(1)
+    return [one if isinstance(one, SavedModel) else trained[one.arguments[0]] for one in wanted]
+
+
+def run_fit_job(
+    collection: Collection,
+    folder: Path,
+    learner: Learner,
+    queries: Mapping[str, Query],
+    qrels: Qrels,
+    candidates: Run,
+    train: Sequence[str],
+    valid: Sequence[str],
+    seed: int,
+    plan: TrainingPlan | None,
+    depth: int,
+    overwrite: bool,
+    training_name: str,
+    progress: ProgressFactory = no_progress,
+) -> Model:
+    """Call `Learner.fit` in a job; only the documents of the collection are used, the job brings all other data."""
+    asked = replace(collection, queries=queries, qrels=qrels, splits={}, candidates={}, variants={})
+    what: Any = {"valid": valid, "seed": seed, "plan": plan, "candidates": candidates, "depth": depth}
+    try:
+        return learner.fit(asked, train, **what, folder=folder, progress=progress, overwrite=overwrite)
+    except BadInput as error:
+        if not training_name:
+            raise
+        raise BadInput(f"it cannot be trained on {training_name} ({error})") from error

@@ -1,0 +1,108 @@
+"""The methods of a run of variations: by default, by category, by name, or those of paper 004."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+
+from shaketable.core.errors import BadInput, UnknownName
+from shaketable.core.protocols import Transform
+from shaketable.core.registries import TRANSFORMS
+from shaketable.nlp.resources import GENERATOR_MODELS
+from shaketable.transforms.availability import find_unavailable_reason
+from shaketable.transforms.categories import CATEGORIES, DOCUMENT
+from shaketable.transforms.vary import refuse_document_transform
+
+NOISE_TRANSFORMS = ("char_noise", "word_noise")
+"""Transforms that are attacks, not variations; they have an experiment of their own (paper 000, section 5.1)."""
+
+PAPER_004: Mapping[str, str] = {
+    "NeighbCharSwap": "neighb_char_swap",
+    "RandomCharSub": "random_char_sub",
+    "QWERTYCharSub": "qwerty_char_sub",
+    "RemoveStopWords": "remove_stop_words",
+    "T5DescToTitle": "desc_to_title",
+    "RandomOrderSwap": "random_order_swap",
+    "BackTranslation": "back_translation",
+    "T5QQP": "paraphrase",
+    "WordEmbedSynSwap": "word_embed_syn_swap",
+    "WordNetSynSwap": "wordnet_syn_swap",
+}
+"""The ten methods of paper 004 (Table 3) -> ours.
+
+Four of them need a model: T5DescToTitle, BackTranslation and T5QQP one that generates, WordEmbedSynSwap word vectors;
+WordNetSynSwap needs WordNet. `select_transforms(["paper_004"])` returns which are missing.
+"""
+
+
+def list_default_methods() -> tuple[str, ...]:
+    """Return the methods of a run that names none: all variations by rules, no attacks, no generating models."""
+    return tuple(name for name in _list_variation_methods() if name not in GENERATOR_MODELS)
+
+
+def list_presets() -> dict[str, tuple[str, ...]]:
+    """Return the named lists of methods."""
+    return {"default": list_default_methods(), "paper_004": tuple(PAPER_004.values())}
+
+
+def select_transforms(
+    names: Sequence[str] = (), categories: Sequence[str] = ()
+) -> tuple[list[Transform], dict[str, str]]:
+    """Return the transforms of a run, and the methods of a list that are left out: name -> reason.
+
+    Names are those of transforms or of presets; a category stands for all its methods except attacks. Without names
+    and categories the preset "default" is used. A transform that you name and that cannot work here is an error.
+    """
+    found: list[Transform] = []
+    lacking: dict[str, str] = {}
+    known = list_presets()
+    for name in (name for name in names if name not in known):
+        transform: Transform = TRANSFORMS.build(name)
+        refuse_document_transform(transform)
+        if reason := find_unavailable_reason(transform):
+            raise BadInput(f"{TRANSFORMS.spec(transform)} cannot work here: {reason}")
+        found += [transform] if transform not in found else []
+    lists = [known[name] for name in names if name in known] + [_list_category_methods(name) for name in categories]
+    for name in (name for methods in lists or ([] if names else [known["default"]]) for name in methods):
+        try:
+            transform = TRANSFORMS.build(name)
+        except BadInput as error:
+            lacking[name] = str(error)
+            continue
+        if reason := find_unavailable_reason(transform):
+            lacking[name] = reason
+        elif transform not in found:
+            found.append(transform)
+    return found, lacking
+
+
+def _list_category_methods(category: str) -> tuple[str, ...]:
+    if category not in CATEGORIES:
+        raise UnknownName("category", category, CATEGORIES)
+    names = tuple(name for name in _list_variation_methods() if _find_category(name) == category)
+    if not names:
+        raise BadInput(
+            f"no method makes variations of the category {category!r}; name an edit, or bring a file of them"
+        )
+    return names
+
+
+def _find_category(name: str) -> str:
+    try:
+        return str(getattr(TRANSFORMS.get_class(name), "category", ""))
+    except BadInput:
+        return ""
+
+
+def _list_variation_methods() -> Iterator[str]:
+    """Yield the transforms of queries that are not attacks and need no parameter."""
+    for name in TRANSFORMS:
+        try:
+            transform = TRANSFORMS.get_class(name)
+        except BadInput:  # a row of another package; building it reports why it cannot be imported
+            yield name
+            continue
+        fields = dataclasses.fields(transform) if dataclasses.is_dataclass(transform) else ()
+        optional = all(f.default is not f.default_factory for f in fields if f.init)  # both are MISSING where it is not
+        if optional and name not in NOISE_TRANSFORMS and _find_category(name) != DOCUMENT:
+            yield name

@@ -1,0 +1,226 @@
+"""Is a variation valid: another text of the kind it claims to be, that asks for the same?
+
+A proxy for the judgement of people. Misspellings and orderings are valid by how they are made, as in paper 004; for the
+others the thresholds were fitted to that paper's labels for ANTIQUE and to labels of our own, and tested on TREC DL
+2019 and on other labels of our own (`evidence/validity.py`). A verdict depends on the case and on the evidence that
+`Validity` was given, and on nothing else; `rankers.compute_similarities.build_validity_judge` gives it all that this
+machine and a collection have.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from numpy.typing import NDArray
+
+from shaketable.nlp.bigrams import Bigrams
+from shaketable.nlp.edit_distance import damerau_levenshtein
+from shaketable.nlp.pos_context import FUNCTION_WORDS, find_pos_in_context, lookup_pos
+from shaketable.nlp.words import word_set
+from shaketable.transforms.categories import MISSPELLING, NATURALITY, ORDERING, PARAPHRASING
+from shaketable.transforms.content_words import SharedContent, WordSwap, find_swap, split_words
+
+Similarity: TypeAlias = Callable[[list[str], list[str]], NDArray[Any]]
+"""Texts and as many others -> how alike each is to its partner, as a cosine."""
+
+THESAURUS, SIMILARITY, BIGRAMS = "thesaurus", "similarity", "bigrams"
+"""The sources of evidence that a transform may use, and that must then not judge its texts."""
+
+NON_FINAL_WORDS = word_set(
+    """
+    a an the my your his her its our their this these those i we he she they and or but if because than that as of
+    at by for with about between into from to in on is are was were be been has had do does did can could may might
+    must should will would
+    """
+)
+"""Words after which a query cannot end, unless the original did."""
+
+NO_EVIDENCE_REASON = (
+    "Nothing but the thesaurus that it was made with speaks for it: "
+    "install the extra 'neural', or name the collection, to have it judged."
+)
+
+
+class ValidityCase(NamedTuple):
+    """What is to be judged: a variation of a kind, and the sources that it was made with, which are not asked."""
+
+    category: str
+    original: str
+    text: str
+    sources: tuple[str, ...] = ()
+
+
+class _WordJudgement(NamedTuple):
+    """What the words alone say: why a variation is not valid, and whether an encoder is to be heard as well."""
+
+    reason: str
+    needs_encoder: bool = False
+
+
+@dataclass(frozen=True)
+class Validity:
+    """What a variation must keep, by its category, and the evidence to judge it by.
+
+    misspelling    at most `letters` insertions, deletions, substitutions and swaps
+    ordering       exactly the words of the original
+    naturality     a share `kept` of the content words; at most `added` others; no end in the middle of a phrase
+    paraphrasing   no word twice that was there once; where one word gave way to another: the part of speech of its
+                   place, and no phrase broken that is fixed in the collection; a share `meant` of the content words, in
+                   themselves or by a synonym, and no word that is neither
+
+    A phrase is two content words side by side that `bigrams` counts `often` times or more, a share `fixed` or more of
+    all occurrences of the rarer one; it is broken where the new pair never occurs.
+
+    A `compute_similarities` function, where there is one, is asked for the meaning of paraphrases, and of what words
+    reject as a naturality: a query of n words whose similarity to the original is s has moved by (1 - s) n words. It
+    may move by `drift`, and a paraphrase by `vouched` where the words speak for it too.
+
+    The sources of a transform do not judge its texts: a swap by the thesaurus is judged by the others, and is not valid
+    where there are neither a similarity function nor bigrams.
+    """
+
+    max_letter_changes: int = 2
+    min_kept_share: float = 0.5
+    max_added_words: int = 1
+    min_expressed_share: float = 0.4
+    min_phrase_count: int = 3
+    min_phrase_share: float = 0.05
+    max_drift_words: float = 0.7
+    max_supported_drift_words: float = 1.5
+    similarity: Similarity | None = None
+    bigrams: Bigrams | None = None
+
+    def judge(self, category: str, original: str, text: str, sources: tuple[str, ...] = ()) -> str:
+        """Why a variation is not valid, in a sentence; empty where it is."""
+        return self.judge_all([ValidityCase(category, original, text, sources)])[0]
+
+    def judge_all(self, cases: Sequence[ValidityCase]) -> list[str]:
+        """`judge` for many cases, the similarity function being asked once."""
+        said = [self._judge_by_words(case) for case in cases]
+        asked = [
+            i
+            for i, case in enumerate(cases)
+            if said[i].needs_encoder and self.similarity is not None and SIMILARITY not in case.sources
+        ]
+        whys = [one.reason for one in said]
+        if asked and self.similarity is not None:
+            alike = self.similarity([cases[i].original for i in asked], [cases[i].text for i in asked])
+            for i, value in zip(asked, alike, strict=True):
+                whys[i] = self._judge_by_encoder(cases[i], said[i].reason, float(value))
+        for i in set(range(len(cases))).difference(asked):
+            if said[i].needs_encoder and whys[i] and THESAURUS in cases[i].sources:
+                whys[i] = "" if self._select_bigrams(cases[i]) else NO_EVIDENCE_REASON
+        return whys
+
+    def _judge_by_encoder(self, case: ValidityCase, why: str, similarity: float) -> str:
+        moved = round(
+            (1 - similarity) * len(split_words(case.original)), 3
+        )  # an encoder's last digits depend on the batch
+        limit = self.max_drift_words if why else self.max_supported_drift_words
+        return (
+            ""
+            if moved <= limit
+            else f"{why} Its meaning moves by {moved:.2f} words; at most {limit} are allowed.".strip()
+        )
+
+    def _judge_by_words(self, case: ValidityCase) -> _WordJudgement:
+        category, original, text, _ = case
+        if not text.strip():
+            return _WordJudgement("The text is empty.")
+        if text.split() == original.split():
+            return _WordJudgement("It is the original.")
+        if category == MISSPELLING:
+            distance = damerau_levenshtein(original, text, self.max_letter_changes)
+            return _WordJudgement(
+                f"More than {self.max_letter_changes} letters are changed."
+                if distance > self.max_letter_changes
+                else ""
+            )
+        if category == ORDERING:
+            same = Counter(text.split()) == Counter(original.split())
+            return _WordJudgement("" if same else "Its words are not those of the original.")
+        if category == NATURALITY:
+            why = self._judge_naturality(original, text)
+            return _WordJudgement(why, bool(why) and split_words(text) not in ([], split_words(original)))
+        if category == PARAPHRASING:
+            return self._judge_paraphrase(case)
+        return _WordJudgement("")  # the categories that change the meaning
+
+    def _judge_naturality(self, original: str, text: str) -> str:
+        shared = SharedContent(original, text)
+        if shared.kept_share < self.min_kept_share:
+            return f"It loses {_format_word_list(shared.lost_words)}."
+        if len(shared.unrelated_words) > self.max_added_words:
+            return f"It brings in {_format_word_list(shared.unrelated_words)}."
+        last, end = split_words(original)[-1:], split_words(text)[-1:]
+        return (
+            f"It ends in the middle of a phrase, in {end[0]!r}."
+            if end != last and end and end[0] in NON_FINAL_WORDS
+            else ""
+        )
+
+    def _judge_paraphrase(self, case: ValidityCase) -> _WordJudgement:
+        _, original, text, sources = case
+        if not split_words(text):
+            return _WordJudgement("It has no words.")
+        if split_words(original) == split_words(text):
+            return _WordJudgement("Only case and punctuation differ from the original.")
+        shared = SharedContent(original, text, THESAURUS not in sources)
+        if shared.repeated_words:
+            return _WordJudgement(f"It repeats {_format_word_list(shared.repeated_words)}.")
+        if (swap := find_swap(original, text)) and (flaw := self._find_flaw(swap, self._select_bigrams(case))):
+            return _WordJudgement(flaw)
+        if shared.unrelated_words:
+            return _WordJudgement(
+                f"No word of the original is known to mean {_format_word_list(shared.unrelated_words, 'or')}.",
+                needs_encoder=True,
+            )
+        return _WordJudgement(
+            f"It loses {_format_word_list(shared.unreplaced_words)}."
+            if shared.expressed_share < self.min_expressed_share
+            else "",
+            needs_encoder=True,
+        )
+
+    def _select_bigrams(self, case: ValidityCase) -> Bigrams | None:
+        """The counts of pairs, unless the variation was made with them."""
+        return None if BIGRAMS in case.sources else self.bigrams
+
+    def _find_flaw(self, swap: WordSwap, bigrams: Bigrams | None) -> str:
+        """Why the new words cannot stand in the place of the old one, as far as its neighbours tell."""
+        parts = (
+            lookup_pos(swap.new_words[0])
+            if len(swap.new_words) == 1 and swap.old_word not in FUNCTION_WORDS
+            else frozenset()
+        )
+        if parts and not parts & find_pos_in_context(swap.words, swap.position):
+            return f"The word {swap.new_words[0]!r} is of another part of speech than {swap.old_word!r} is here."
+        for old, new in _iterate_changed_pairs(swap) if bigrams else ():
+            assert bigrams is not None
+            count = bigrams.count_pair(*old)
+            if count >= max(
+                self.min_phrase_count, self.min_phrase_share * min(map(bigrams.count_word, old))
+            ) and not bigrams.count_pair(*new):
+                return f"The collection has the phrase {' '.join(old)!r}, and never {' '.join(new)!r}."
+        return ""
+
+
+def _iterate_changed_pairs(swap: WordSwap) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """The pairs that the old word made with its neighbours, and those that the new ones make; content words only."""
+    if swap.position:
+        left = swap.words[swap.position - 1]
+        if FUNCTION_WORDS.isdisjoint((left, swap.old_word)):
+            yield (left, swap.old_word), (left, swap.new_words[0])
+    if swap.position + 1 < len(swap.words):
+        right = swap.words[swap.position + 1]
+        if FUNCTION_WORDS.isdisjoint((swap.old_word, right)):
+            yield (swap.old_word, right), (swap.new_words[-1], right)
+
+
+def _format_word_list(texts: Sequence[str], conjunction: str = "and") -> str:
+    """The words in a row, as a sentence has them: a, b and c."""
+    *head, last = map(repr, texts)
+    return f"{', '.join(head)} {conjunction} {last}" if head else last

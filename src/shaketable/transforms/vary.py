@@ -1,0 +1,209 @@
+"""Variations of queries: made by transforms, or written by people (`published` reads those of others)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shaketable.core.documents import Query, Variant
+from shaketable.core.errors import BadInput
+from shaketable.core.protocols import Transform, TransformContext
+from shaketable.core.registries import TRANSFORMS
+from shaketable.core.seeding import ItemRandom, make_item_rng
+from shaketable.datasets import beir
+from shaketable.files.reading import read_lines
+from shaketable.transforms.categories import CATEGORIES, DOCUMENT, classify_variation
+from shaketable.transforms.validity import Validity, ValidityCase
+
+MAX_IDLE_DRAWS = 5  # draws in a row that bring nothing new before a query is given up
+HUMAN = "human"
+NOT_APPLICABLE_REASON = "The method does not apply to this query."
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """A query as it might have been asked: how it was made, of what kind it is, and whether it will do.
+
+    `original` is the query prepared as the variation is (`normalise_query`): the two differ by the transform alone.
+    So compare the ranking for `text` with the ranking for `original`, not for the raw query: a ranker that sees case
+    would otherwise lose by the preparation what the transform did not change.
+    """
+
+    qid: str
+    method: str
+    category: str
+    text: str
+    original: str
+    valid: bool = True
+    why: str = ""
+
+
+def normalise_query(text: str, lower: bool = True) -> str:
+    """Return a query as transforms get it: single spaces and, unless case is kept, lower case as in paper 004."""
+    return " ".join((text.lower() if lower else text).split())
+
+
+def normalise_like(text: str, original: str, lower: bool = True) -> str:
+    """Return a variation, prepared as its original was, unless the two differ in case or spaces alone."""
+    same = normalise_query(text, lower)
+    return text if same == original else same
+
+
+def vary(
+    queries: Mapping[str, Query],
+    transforms: Sequence[Transform],
+    n: int = 1,
+    seed: int = 0,
+    vocabulary: Sequence[str] = (),
+    lower: bool = True,
+    validity: Validity | None = None,
+) -> list[Variation]:
+    """Return up to n distinct variations of each query by each transform, in the order of transforms, then queries.
+
+    The random numbers depend on the seed, the spec of the transform, the query's id and the number of the draw alone:
+    asking for more variations keeps the first ones, and other queries or transforms do not matter. Queries are passed
+    through `normalise_query` first, and so are the new texts, unless only case or spaces were changed. The category of
+    a transform without one is taken from the words (`categories.classify_variation`).
+    """
+    if n < 1:
+        raise BadInput(f"at least one variation must be asked for, not {n}")
+    for transform in transforms:
+        refuse_document_transform(transform)
+    drafts: list[tuple[str, str, str, str, str]] = []
+    cases: list[ValidityCase] = []
+    originals = {qid: normalise_query(query.text, lower) for qid, query in queries.items()}
+    contexts = {qid: TransformContext(originals[qid], query.description, vocabulary) for qid, query in queries.items()}
+    for transform in transforms:
+        method, sources = TRANSFORMS.spec(transform), tuple(getattr(transform, "sources", ()))
+        found = _draw_variations(transform, originals, contexts, n, seed, lower)
+        for qid, original in originals.items():
+            for text in found[qid]:
+                category = transform.category or classify_variation(original, text)
+                drafts.append((qid, method, category, text, original))
+                cases.append(ValidityCase(category, original, text, sources))
+    whys = (validity or Validity()).judge_all(cases)
+    return [Variation(*draft, not why, why) for draft, why in zip(drafts, whys, strict=True)]
+
+
+def refuse_document_transform(transform: Transform) -> None:
+    """Refuse a transform of documents where queries are varied."""
+    if getattr(transform, "category", "") == DOCUMENT:
+        raise BadInput(
+            f"{TRANSFORMS.spec(transform)} is an edit of documents, so it cannot vary a query; name another edit"
+        )
+
+
+def make_rng(transform: Transform, seed: int, qid: str, draw: int) -> ItemRandom:
+    """Return the random number generator of a transform, a query and a draw.
+
+    Transforms that build on each other share a `random_key`: the first of two character changes is then the same as
+    the one of a single change.
+    """
+    return make_item_rng(seed, getattr(transform, "random_key", None) or TRANSFORMS.spec(transform), qid, draw)
+
+
+def _draw_variations(
+    transform: Transform,
+    texts: Mapping[str, str],
+    contexts: Mapping[str, TransformContext],
+    n: int,
+    seed: int,
+    lower: bool,
+) -> dict[str, list[str]]:
+    """qid -> distinct texts. Each round is one draw for each query that still needs one."""
+    found: dict[str, list[str]] = {qid: [] for qid in texts}
+    waiting, draw = dict.fromkeys(texts, 0), 0  # qid -> draws in a row without anything new
+    many = getattr(transform, "apply_many", None)
+    while waiting:
+        rngs = [make_rng(transform, seed, qid, draw) for qid in waiting]
+        if many:  # a model: its output does not depend on chance, so one round says all
+            results = many([texts[q] for q in waiting], rngs, [contexts[q] for q in waiting])
+        else:
+            results = [transform.apply(texts[q], rng, contexts[q]) for q, rng in zip(waiting, rngs, strict=True)]
+        later = {}
+        for (qid, idle), result in zip(waiting.items(), results, strict=True):
+            if result is None:
+                continue  # not applicable now, not applicable ever
+            text = normalise_like(result, texts[qid], lower)
+            new = text not in found[qid]
+            if new:
+                found[qid].append(text)
+            if len(found[qid]) < n and (new or idle + 1 < MAX_IDLE_DRAWS) and not many:
+                later[qid] = 0 if new else idle + 1
+        waiting, draw = later, draw + 1
+    return found
+
+
+def build_human_variations(
+    queries: Mapping[str, Query], variants: Mapping[str, Iterable[Variant]], lower: bool = True
+) -> list[Variation]:
+    """Variations as people wrote them; where the category is not said, the words tell it
+    (`taxonomy.classify_variation`).
+
+    Their writers vouch for the meaning: people rephrase far more freely than lexical rules can follow, so only empty
+    texts and copies of the original are not valid. They are prepared as what `vary` makes.
+    """
+    drafts = []
+    for qid, texts in variants.items():
+        if qid not in queries:
+            raise BadInput(f"there is a variant of the query {qid!r}, but there is no such query")
+        original = normalise_query(queries[qid].text, lower)
+        for variant in texts:
+            text = normalise_like(variant.text, original, lower)
+            drafts.append((qid, HUMAN, variant.category or classify_variation(original, text), text, original))
+    whys = Validity().judge_all([ValidityCase("", original, text) for *_, text, original in drafts])
+    return [Variation(*draft, not why, why) for draft, why in zip(drafts, whys, strict=True)]
+
+
+def count_not_applicable(
+    queries: Mapping[str, Query], transforms: Sequence[Transform], variations: Iterable[Variation]
+) -> dict[str, int]:
+    """Count the queries to which each transform does not apply."""
+    done = Counter(method for method, _ in {(v.method, v.qid) for v in variations})
+    return {(method := TRANSFORMS.spec(transform)): len(queries) - done[method] for transform in transforms}
+
+
+def fill_missing_variations(
+    variations: Sequence[Variation],
+    queries: Mapping[str, Query],
+    transforms: Sequence[Transform] = (),
+    lower: bool = True,
+) -> list[Variation]:
+    """The variations, and the original, as not valid, for each query to which a method does not apply.
+
+    So every method has every query, as in paper 004: its Table 3 counts a query without a variation as not valid, and
+    its Table 5 ranks by the original there. Methods are those of the transforms, which may apply to no query, and
+    those of the variations, in this order; each is complete, query by query, but `human`, of which nobody expects a
+    variant of each query. Variations of other queries are left out.
+    """
+    categories = {TRANSFORMS.spec(transform): transform.category for transform in transforms}
+    found: dict[tuple[str, str], list[Variation]] = {}
+    for v in variations:
+        found.setdefault((v.method, v.qid), []).append(v)
+        categories[v.method] = categories.get(v.method) or v.category
+    originals = {qid: normalise_query(query.text, lower) for qid, query in queries.items()}
+    originals |= {v.qid: v.original for v in variations}
+    rows: list[Variation] = []
+    for method, category in categories.items():
+        for qid in queries:
+            stand_in = Variation(qid, method, category, originals[qid], originals[qid], False, NOT_APPLICABLE_REASON)
+            rows += found.get((method, qid), [] if method == HUMAN else [stand_in])
+    return rows
+
+
+def read_variants(path: Path) -> dict[str, tuple[Variant, ...]]:
+    """Human-written variants: JSONL as collections have it, or TSV of query id, text and, if known, category."""
+    if ".tsv" not in path.suffixes:
+        return beir.read_variants(path)
+    found: dict[str, tuple[Variant, ...]] = {}
+    for number, line in read_lines(path):
+        fields = line.split("\t")
+        if len(fields) not in (2, 3):
+            raise BadInput("a line is a query id, a text and perhaps a category, with tabs between them", path, number)
+        qid, text, category = (*fields, "")[:3]
+        if category and category not in CATEGORIES:
+            raise BadInput(f"the category is one of {', '.join(CATEGORIES)}, not {category!r}", path, number)
+        found[qid] = (*found.get(qid, ()), Variant(text, category))
+    return found

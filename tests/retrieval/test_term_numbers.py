@@ -1,0 +1,79 @@
+"""Texts as term numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shaketable.core.documents import Doc
+from shaketable.nlp.analyzer import Analyzer
+from shaketable.retrieval.term_numbers import STOP_TERM, UNKNOWN_TERM, TermNumbering, TextCache
+
+TEXTS = st.lists(st.text(st.sampled_from("abcé 東the\ud800.") | st.characters(exclude_categories=())), max_size=20)
+
+
+def fresh(limit: int = 1_000_000) -> tuple[TermNumbering, dict[str, int]]:
+    terms: dict[str, int] = {}
+    return TermNumbering(Analyzer(), lambda new: [terms.setdefault(t, len(terms)) for t in new], limit), terms
+
+
+@settings(deadline=None)  # kernels are compiled on the way
+@given(st.lists(TEXTS, max_size=4), st.sampled_from([0, 3, 1_000_000]))
+def test_the_kernel_reads_as_the_tokenizer_does(blocks: list[list[str]], limit: int) -> None:
+    vocabulary, terms = fresh(limit)
+    for texts in blocks:
+        tokens, sizes = vocabulary(texts)
+        names = {number: term for term, number in terms.items()}
+        rows = np.split(tokens, np.cumsum(sizes)[:-1]) if texts else []
+        assert [[names[t] for t in row] for row in rows] == [Analyzer()(text) for text in texts]
+
+
+def test_words_that_meet_in_the_table_are_told_apart() -> None:
+    """Short words, words that share their first eight letters, and words that end in NUL, in a table that grows."""
+    short = [f"{a}{b}{c}" for a in "qwzxjkvbnmpl" for b in "0123456789abc" for c in "0123456789abc"]
+    words = short + [f"shaketable{word}" for word in short] + ["a", "a\0", "a\0\0", "abcdefgh", "abcdefgh\0"]
+    terms: dict[str, int] = {}
+    plain = Analyzer(split="space", stopwords="none", stemmer="none")
+    vocabulary = TermNumbering(plain, lambda new: [terms.setdefault(t, len(terms)) for t in new])
+    tokens, sizes = vocabulary([" ".join(words), " ".join(reversed(words))])
+    assert sizes.tolist() == [len(words)] * 2
+    assert tokens[: len(words)].tolist() == list(range(len(words))) == tokens[len(words) :].tolist()[::-1]
+    assert list(terms) == words
+
+
+def test_each_word_is_asked_for_once() -> None:
+    asked: list[str] = []
+
+    def unknown(terms: list[str]) -> list[int]:
+        asked.extend(terms)
+        return [UNKNOWN_TERM] * len(terms)
+
+    vocabulary = TermNumbering(Analyzer(), unknown)
+    tokens, sizes = vocabulary(["the boat boats", "boat"])
+    vocabulary(["boat"])
+    assert asked == ["boat", "boat"]  # of "boat" and of "boats"
+    assert tokens.tolist() == [UNKNOWN_TERM] * 3
+    assert sizes.tolist() == [2, 1]
+    assert STOP_TERM not in tokens
+
+
+def test_rows_are_kept_until_there_are_too_many() -> None:
+    read: list[str] = []
+    vocabulary, _ = fresh()
+
+    def watched(texts):  # type: ignore[no-untyped-def]
+        read.extend(texts := list(texts))
+        return vocabulary(texts)
+
+    texts = TextCache(watched, max_terms=4)  # type: ignore[arg-type]
+    one, two = Doc("red boat"), Doc("boat", title="blue")
+    assert texts.add_rows([one, two, one]).tolist() == [0, 1, 0]
+    assert texts.tokens.tolist() == [0, 1, 2, 1]
+    assert texts.starts.tolist() == [0, 2, 4]
+    assert texts.add_rows([two, Doc("blue boat")]).tolist() == [1, 2]  # the same text, but another title
+    assert read == ["red boat", "blue boat", "blue boat"]
+    assert texts.add_rows([two]).tolist() == [1]
+    assert texts.add_rows([two, Doc("sea")]).tolist() == [0, 1]  # forgotten, and read again
+    assert read[3:] == ["blue boat", "sea"]
+    assert texts.add_rows([]).tolist() == []

@@ -1,0 +1,209 @@
+"""The architecture as tests: layers, names, and imports that do nothing."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import textwrap
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import shaketable
+from shaketable.core import registries
+from shaketable.core.registry import Registry
+from shaketable.testing import check_registry
+
+SOURCE = Path(shaketable.__file__).parent
+MODULES = [path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py"]
+HEAVY = {
+    "numpy",
+    "torch",
+    "transformers",
+    "lightgbm",
+    "ray",
+    "altair",
+    "matplotlib",
+    "pandas",
+    "scipy",
+    "numba",
+    "spacy",
+}
+REGISTRIES = {name: thing for name, thing in vars(registries).items() if isinstance(thing, Registry)}
+
+# A package imports only from lower layers; packages of one layer do not import each other.
+LAYERS = [
+    {"cli", "testing"},
+    {"api"},
+    {"tasks", "report"},
+    {"defences"},
+    {"attacks", "probes"},
+    {"experiment"},
+    {"training"},
+    {"rankers"},
+    {"retrieval", "transforms", "measures", "scoring"},
+    {"executors"},
+    {"datasets", "nlp"},
+    {"files"},
+    {"core"},
+]
+HEIGHT = {package: height for height, packages in enumerate(reversed(LAYERS)) for package in packages}
+
+NAMES_OF_HIGHER_LAYERS = {"core/registries.py"}
+"""Modules that may name classes of higher layers in strings: a registry row is imported when it is used."""
+
+OLD_NAMES = {
+    "bench",
+    "chance",
+    "data",
+    "defend",
+    "door",
+    "edit",
+    "index",
+    "learners",
+    "measure",
+    "objects",
+    "score",
+    "task",
+    "text",
+    "types",
+}
+
+
+def heavy_modules_loaded_by(code: str) -> set[str]:
+    script = f"import sys\n{code}\nprint('\\n'.join(sys.modules))"
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in out.stdout.splitlines()} & HEAVY
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import shaketable",
+        "from shaketable.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass",
+        "from shaketable.cli import main\ntry: main(['audit', '--help'])\nexcept SystemExit: pass",
+    ],
+)
+def test_importing_and_help_load_nothing(code):
+    assert heavy_modules_loaded_by(code) == set()
+
+
+@pytest.mark.parametrize("kind", ["rankers", "learners", "tasks", "measures", "transforms", "data"])
+def test_listing_loads_nothing_heavy(kind):
+    code = f"from shaketable.cli import main\ntry: main(['list', '{kind}'])\nexcept SystemExit: pass"
+    assert heavy_modules_loaded_by(code) <= {"numpy"}
+
+
+def test_core_loads_no_pandas():
+    names = [path.stem for path in (SOURCE / "core").glob("*.py") if path.stem != "__init__"]
+    code = "\n".join(f"import shaketable.core.{name}" for name in names)
+    assert heavy_modules_loaded_by(code) <= {"numpy"}
+
+
+def test_every_public_name_is_there_and_no_other():
+    for name in shaketable.__all__:
+        assert getattr(shaketable, name) is not None, name
+    assert dir(shaketable) == shaketable.__all__
+    with pytest.raises(AttributeError, match="no 'nothing'"):
+        _ = shaketable.nothing
+
+
+def test_no_package_has_the_name_of_a_public_function():
+    packages = {path.stem for path in SOURCE.iterdir() if path.suffix in ("", ".py")}
+    assert packages & set(shaketable.__all__) == set(), "importing the package would shadow the function"
+
+
+def package_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def drop_type_checking(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            node.body = []
+    return tree
+
+
+def docstrings(tree: ast.Module) -> set[int]:
+    """The ids of string nodes that are statements: docstrings and comments on constants."""
+    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+
+
+def packages_named_by(tree: ast.Module) -> set[str]:
+    """Packages of ours that a module imports, wherever it does so, or names in a string."""
+    drop_type_checking(tree)
+    skipped = docstrings(tree)
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module="shaketable", names=aliases):
+                names |= {f"shaketable.{alias.name}" for alias in aliases}
+            case ast.ImportFrom(module=str(module)):
+                names.add(module)
+            case ast.Import(names=aliases):
+                names |= {alias.name for alias in aliases}
+            case ast.Constant(value=str(text)) if id(node) not in skipped:
+                names |= set(re.findall(r"shaketable\.[a-z_]+(?=[.:])", text))
+    found = {name.split(".")[1] for name in names if name.startswith("shaketable.")}
+    return {name for name in found if name in HEIGHT}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_a_package_names_only_lower_layers(path):
+    if str(path.relative_to(SOURCE)) in NAMES_OF_HIGHER_LAYERS:
+        return
+    package = package_of(path)
+    for other in packages_named_by(ast.parse(path.read_text())):
+        assert other == package or HEIGHT[other] < HEIGHT[package], f"{package} must not name {other}"
+
+
+def test_every_package_has_a_layer():
+    assert {package_of(path) for path in MODULES} == set(HEIGHT)
+
+
+def test_the_layer_test_sees_every_way_to_import():
+    code = """
+        from shaketable import rankers
+        from shaketable.scoring import engine
+        import shaketable.datasets.load
+        import_module("shaketable.training.loop")
+        import_module(f"shaketable.tasks.{name}")
+        ROW = "shaketable.probes.axioms:TFC1"
+    """
+    found = packages_named_by(ast.parse(textwrap.dedent(code)))
+    assert found == {"rankers", "scoring", "datasets", "training", "tasks", "probes"}
+
+
+def test_no_module_has_an_old_name():
+    assert {package_of(path) for path in MODULES} & OLD_NAMES == set()
+
+
+def test_public_class_names_are_unique():
+    homes: dict[str, list[str]] = defaultdict(list)
+    for path in MODULES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(str(path.relative_to(SOURCE)))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
+COMMANDS = sorted((SOURCE / "cli").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_commands_parse_call_and_print(path):
+    tree = ast.parse(path.read_text())
+    forbidden = {"training", "rankers", "scoring", "measures", "experiment", "tasks", "attacks", "defences", "probes"}
+    assert packages_named_by(tree) & forbidden == set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            lines = node.end_lineno - node.body[0].lineno + 1
+            assert lines <= 25, f"{node.name} has {lines} lines below its signature"
+
+
+@pytest.mark.parametrize("registry", REGISTRIES.values(), ids=list(REGISTRIES))
+def test_every_row_loads_documents_itself_and_round_trips(registry):
+    check_registry(registry)
