@@ -190,6 +190,33 @@ def test_public_class_names_are_unique():
     assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
 
 
+MAX_FILE_LINES = 500
+MAX_FUNCTION_LINES = 60
+NOT_PARTICIPLES = {"embed", "feed", "need", "seed", "speed"}
+
+
+def functions(tree: ast.Module) -> list[ast.FunctionDef]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_files_and_functions_stay_short(path):
+    text = path.read_text()
+    assert len(text.splitlines()) <= MAX_FILE_LINES
+    for node in functions(ast.parse(text)):
+        compiled = any("compile" in ast.unparse(decorator) for decorator in node.decorator_list)
+        length = node.end_lineno - node.lineno + 1
+        assert compiled or length <= MAX_FUNCTION_LINES, f"{node.name} has {length} lines"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_functions_are_not_participles(path):
+    for node in functions(ast.parse(path.read_text())):
+        is_property = any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
+        word = node.name.strip("_")
+        assert is_property or "_" in word or not word.endswith("ed") or word in NOT_PARTICIPLES, node.name
+
+
 COMMANDS = sorted((SOURCE / "cli").rglob("*.py"))
 
 

@@ -60,8 +60,7 @@ class _ExperimentCache:
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)
     variations: dict[tuple[str, int], list[Variation]] = field(default_factory=dict)
     tables: dict[tuple[str, int], ScoreTable] = field(default_factory=dict)
-    repair_notes: list[str] = field(default_factory=list)
-    """Notes on damaged models that were trained again."""
+    repair_notes: list[str] = field(default_factory=list)  # damaged models that were trained again
 
 
 @dataclass
@@ -358,7 +357,12 @@ class Experiment:
         models = self.run_jobs([self.training_job(learner, fold.train, fold.valid, plan) for fold in dealt])
         for fold, model in zip(dealt, models, strict=True):
             joined |= self._rank_test_queries(model, fold)
-        card = {"learner": _get_learner_spec(learner), "folds": k, "seed": self.seed, "train": {"queries": len(judged)}}
+        card = {
+            "learner": learner if isinstance(learner, str) else LEARNERS.spec(learner),
+            "folds": k,
+            "seed": self.seed,
+            "train": {"queries": len(judged)},
+        }
         run_file.save({qid: joined[qid] for qid in judged if qid in joined}, folder, card, overwrite=overwrite)
         return SavedModel(str(folder))
 
@@ -490,10 +494,6 @@ class Experiment:
                 raise BadInput(f"candidate {docno!r} is not a document of {self.collection.name}") from None
 
         return lru_cache(maxsize=50_000)(fetch)
-
-
-def _get_learner_spec(learner: str | Learner) -> str:
-    return learner if isinstance(learner, str) else LEARNERS.spec(learner)
 
 
 def _take_top(scores: Mapping[str, float], depth: int) -> dict[str, float]:

@@ -227,7 +227,7 @@ def alpha_ndcg(
     def gain(docno: str, seen: Mapping[str, int]) -> float:
         return float(sum((1 - alpha) ** seen[subtopic] for subtopic in about.get(docno, ())))
 
-    def cumulated(take: Callable[[int, Mapping[str, int]], str | None]) -> float:
+    def cumulate(take: Callable[[int, Mapping[str, int]], str | None]) -> float:
         seen, total = dict.fromkeys(subtopics, 0), 0.0
         for rank in range(cutoff):
             if (docno := take(rank, seen)) is None:
@@ -242,8 +242,8 @@ def alpha_ndcg(
     def best(rank: int, seen: Mapping[str, int]) -> str | None:
         return left.pop(max(range(len(left)), key=lambda i: gain(left[i], seen))) if left else None
 
-    ideal = cumulated(best)
-    return cumulated(lambda rank, seen: docnos[rank] if rank < len(docnos) else None) / ideal if ideal else 0.0
+    ideal = cumulate(best)
+    return cumulate(lambda rank, seen: docnos[rank] if rank < len(docnos) else None) / ideal if ideal else 0.0
 
 
 def _refuse_nan(run: Run) -> None:

@@ -1,6 +1,6 @@
-"""Manipulations of texts: what does a ranker make of a document of which one thing was changed?
+"""Manipulations: probes that change one thing in a document and compare the result with the original.
 
-A ranker that prefers the changed text has the sign +. Each is a small class; `changing` has what they share.
+The sign is + if the ranker prefers the changed text. `probes.document_transform` has the shared base classes.
 
 Paper 001, section 5 and its repository; those from `keyword_stuffing` on are ours.
 """

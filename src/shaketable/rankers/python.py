@@ -150,9 +150,9 @@ def make_result_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
     """rank(query, texts) as in the library rerankers: results in any order, their `doc_id` the place in the list."""
 
     def score(slates: Sequence[Slate]) -> list[Scores]:
-        return [ranked(slate) for slate in slates]
+        return [rank_slate(slate) for slate in slates]
 
-    def ranked(slate: Slate) -> Scores:
+    def rank_slate(slate: Slate) -> Scores:
         results: Iterable[Any] = method(slate.query, [doc.text for doc in slate.docs]) if slate.docs else []
         return align_scores(name, slate, {int(result.doc_id): result.score for result in results})
 

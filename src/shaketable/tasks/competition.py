@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class RankCompetition:
     """How steady the ranking is while authors rewrite documents to win: top change (TC) and Kendall distance (KT).
 
-    `data` is a folder with rounds of documents by named authors (`data.competition` says what is in it), or "sample".
+    `data` is a folder with rounds of documents by named authors (see `datasets.competition`), or "sample".
     Without it, an audit of the sample takes the competition that comes with the sample, and any other leaves the task
     out. In every round the documents of a query are ranked by the same ranker, as it was opened on the audited
     collection, and the authors' order is compared with that of the next round.

@@ -114,8 +114,8 @@ class TRiskObjective:
 class GeoRiskObjective:
     """GeoRisk among several baselines [baselines, lists]: mean NDCG, and how it lies beside what lists lead to expect.
 
-    Lists that are `barren`, without a relevant document, are no topics of the matrix: an NDCG of 1 for everybody would
-    lie far from what is expected of weak systems, and drown what the other lists say.
+    Lists without a relevant document are left out of the matrix: every system has an NDCG of 1 there, which is far from
+    the expected value of weak systems and would dominate the other lists.
 
     With α = 0 this is not plain LambdaMART: lists below expectation still count more than others.
     """

@@ -64,7 +64,7 @@ def read_variations(
     has other names for them); what `shaketable vary` writes and the files of paper 004 are read as they are. A
     variation belongs to the query with its id, or else to the one with its text, letter case and punctuation aside.
     Without a method it is `human`; without a category it has that of its method, or the one that the words tell;
-    without a label it is judged, and one by `human` as `vary.written` judges it.
+    without a label it is judged, and a human one as `vary.build_human_variations` does it.
     """
     match = _QueryMatcher(queries)
     found: list[Variation] = []

@@ -3,8 +3,8 @@
 A proxy for the judgement of people. Misspellings and orderings are valid by how they are made, as in paper 004; for the
 others the thresholds were fitted to that paper's labels for ANTIQUE and to labels of our own, and tested on TREC DL
 2019 and on other labels of our own (`evidence/validity.py`). A verdict depends on the case and on the evidence that
-`Validity` was given, and on nothing else; `rankers.compute_similarities.build_validity_judge` gives it all that this
-machine and a collection have.
+`Validity` was given, and on nothing else; `rankers.similarity.build_validity_judge` gives it all that this machine
+and a collection have.
 """
 
 from __future__ import annotations
@@ -62,24 +62,24 @@ class _WordJudgement(NamedTuple):
 
 @dataclass(frozen=True)
 class Validity:
-    """What a variation must keep, by its category, and the evidence to judge it by.
+    """Validity rules for variations, by category, and the evidence to judge by.
 
-    misspelling    at most `letters` insertions, deletions, substitutions and swaps
+    misspelling    at most `max_letter_changes` insertions, deletions, substitutions and swaps
     ordering       exactly the words of the original
-    naturality     a share `kept` of the content words; at most `added` others; no end in the middle of a phrase
-    paraphrasing   no word twice that was there once; where one word gave way to another: the part of speech of its
-                   place, and no phrase broken that is fixed in the collection; a share `meant` of the content words, in
-                   themselves or by a synonym, and no word that is neither
+    naturality     at least `min_kept_share` of the content words, at most `max_added_words` others, and no end in the
+                   middle of a phrase
+    paraphrasing   no word twice that was there once; a replaced word keeps its part of speech and breaks no fixed
+                   phrase; at least `min_expressed_share` of the content words, in themselves or by a synonym
 
-    A phrase is two content words side by side that `bigrams` counts `often` times or more, a share `fixed` or more of
-    all occurrences of the rarer one; it is broken where the new pair never occurs.
+    A fixed phrase is two neighbouring content words that `bigrams` counts at least `min_phrase_count` times, in a share
+    of at least `min_phrase_share` of all occurrences of the rarer word. It is broken if the new pair never occurs.
 
-    A `compute_similarities` function, where there is one, is asked for the meaning of paraphrases, and of what words
-    reject as a naturality: a query of n words whose similarity to the original is s has moved by (1 - s) n words. It
-    may move by `drift`, and a paraphrase by `vouched` where the words speak for it too.
+    The `similarity` function, if there is one, judges paraphrases, and naturalities that the words reject: a query of n
+    words with similarity s to its original has drifted by (1 - s) n words. It may drift by `max_drift_words`, and a
+    paraphrase that the words support by `max_supported_drift_words`.
 
-    The sources of a transform do not judge its texts: a swap by the thesaurus is judged by the others, and is not valid
-    where there are neither a similarity function nor bigrams.
+    The sources of a transform do not judge its texts: a swap from the thesaurus is judged by the other evidence, and is
+    not valid if there is neither a similarity function nor bigrams.
     """
 
     max_letter_changes: int = 2

@@ -139,8 +139,7 @@ def _draw_variations(
 def build_human_variations(
     queries: Mapping[str, Query], variants: Mapping[str, Iterable[Variant]], lower: bool = True
 ) -> list[Variation]:
-    """Variations as people wrote them; where the category is not said, the words tell it
-    (`taxonomy.classify_variation`).
+    """Return variations that people wrote; `categories.classify_variation` finds the category of those without one.
 
     Their writers vouch for the meaning: people rephrase far more freely than lexical rules can follow, so only empty
     texts and copies of the original are not valid. They are prepared as what `vary` makes.

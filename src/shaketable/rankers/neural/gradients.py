@@ -320,7 +320,7 @@ class Gradients:
             looked_up.append((ids, changed.requires_grad_()))
             return changed
 
-        def scored(texts: Sequence[str]) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+        def score_texts(texts: Sequence[str]) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
             looked_up.clear()
             return self._score_pairs([(contest.query, text) for text in texts], change), list(looked_up)
 
@@ -331,10 +331,10 @@ class Gradients:
                 rows.append(ids[counted])
                 slopes.append(slope[counted])
 
-        own, lookups = scored([contest.text])
+        own, lookups = score_texts([contest.text])
         rivals = 0
         for start in range(0, len(contest.others), TEXTS_PER_BATCH):
-            scores, those = scored(contest.others[start : start + TEXTS_PER_BATCH])
+            scores, those = score_texts(contest.others[start : start + TEXTS_PER_BATCH])
             above = self._mask_unbeaten(contest, own.item(), scores.detach().double().cpu().numpy())
             if above.any():
                 add(contest.sign * scores[torch.from_numpy(above)].sum(), those)
