@@ -164,7 +164,7 @@ def one_by_one(case: AttackCase, target: Target, net, surrogate, attack: WordSub
     table = surrogate.words.weight.detach()
     (pair,) = surrogate.prepare([(query, text)])
     asked, ids = (torch.from_numpy(numbers)[None] for numbers in (pair.query, pair.text))
-    reading = surrogate.reading(text, query)
+    reading = surrogate.align_tokens(text, query)
     types, slots = np.unique(reading.rows[reading.rows >= 0], return_inverse=True)
     at = np.flatnonzero(reading.rows >= 0)
     slot_of = dict(zip(at.tolist(), slots.tolist(), strict=True))
@@ -173,8 +173,8 @@ def one_by_one(case: AttackCase, target: Target, net, surrogate, attack: WordSub
     def slope(moved):
         """The gradient of the loss where the words' vectors have moved."""
         moved = moved.clone().requires_grad_()
-        vectors = surrogate.vectors(ids)[0].detach().index_add(0, torch.from_numpy(at), moved[slots])
-        near = normalize(surrogate.vectors(asked).detach(), dim=2) @ normalize(vectors[None], dim=2).transpose(1, 2)
+        vectors = surrogate.look_up_vectors(ids)[0].detach().index_add(0, torch.from_numpy(at), moved[slots])
+        near = normalize(surrogate.look_up_vectors(asked).detach(), dim=2) @ normalize(vectors[None], dim=2).transpose(1, 2)
         near = near.masked_fill(match_words(asked, ids), 1.0)
         score = surrogate.combine(surrogate.kernels(near, asked != 0, ids != 0))[0, 0]
         loss = (1 - score + rivals).clamp(min=0).sum()
@@ -225,7 +225,7 @@ def one_by_one(case: AttackCase, target: Target, net, surrogate, attack: WordSub
 def together(stage: Stage, net, surrogate, synonyms: Path, every: int) -> tuple[float, Noted]:
     """Attacks a minute over those of the plain loop on some of the documents; and the trials."""
     source = SYNONYMS.build(f"listed({str(synonyms)!r})")
-    source.of("word")
+    source.lookup("word")
     attack = WordSubstitution(WSRA(), Gradients(surrogate), source, ())
     noted = Noted(attack)
     stage.ranker.seconds = 0.0
@@ -307,7 +307,7 @@ def main() -> int:
     quick = parser.parse_args().quick
     torch.manual_seed(0)
     texts = collection(8 if quick else 40)
-    net, surrogate = (LEARNERS.build(kind).net(texts).eval() for kind in ("conv_knrm", "knrm"))
+    net, surrogate = (LEARNERS.build(kind).build_net(texts).eval() for kind in ("conv_knrm", "knrm"))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_synonyms(texts, folder / "synonyms.tsv")

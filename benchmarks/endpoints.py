@@ -143,7 +143,7 @@ def laps(rounds: int) -> Iterator[Lap]:
     for max_concurrency in (4, 16, 64):
         number = max_concurrency * rounds
         ranker = HttpEndpoint(url, concurrency=max_concurrency).open(NOWHERE)
-        first_words = timed(getattr, ranker, "met")
+        first_words = timed(getattr, ranker, "profile")
         bare, ours = [], []
         for lap in range(5):
             work = slates(number, lap * number)

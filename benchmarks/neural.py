@@ -225,7 +225,7 @@ def small(queries: int, docs: int) -> None:
     pairs = sum(len(slate.docs) for slate in slates)
     print(f"small rankers, {pairs} pairs, {torch.get_num_threads()} threads")
     for kind in ("dssm", "drmm", "knrm", "conv_knrm", "duet", "duet(input='trigrams')"):
-        net = LEARNERS.build(kind).net(Collection("benchmark", corpus, {}))
+        net = LEARNERS.build(kind).build_net(Collection("benchmark", corpus, {}))
         ranker = make_ranker(kind, "benchmark", net, corpus)
         ranker.score([Slate("warm", (Doc("up"),))])
         first, again = (timed(lambda ranker=ranker: ranker.score(slates)) for _ in range(2))

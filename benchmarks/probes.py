@@ -88,7 +88,7 @@ def suite(folder: Path, tool: str) -> float:
     experiment = Experiment(collection, build_models(["bm25"]))
     experiment.get_run("bm25")
     context, units = task._make_context(experiment), PairTable()
-    for probe in select_probes(task.tests):
+    for probe in select_probes(task.probes):
         if not probe.unavailable_reason(context):
             draw_batch(probe, context, units)
     texts = list(context._parse_cache)

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Audits the ranker of this version, compares it with the audit of main, and holds it against the rules.
-# The exit code is 0 if it may be merged, 1 if a rule fails or it became worse, and another if something did not work.
+# Audit the ranker of this version, check the rules, and compare it with the audit of the main branch.
+# Exit code: 0 if you can merge, 1 if a rule fails or the ranker became worse, any other value for an error.
 set -eu
 summary="${GITHUB_STEP_SUMMARY:-/dev/null}"
 
-shaketable audit --out audit-new        # what is audited is in shaketable.toml
+shaketable audit --out audit-new        # reads its flags from shaketable.toml
 
 code=0
 shaketable gate audit-new --rules rules.toml --junit robustness.xml --badge robustness.json --summary gates.md || code=$?

@@ -1,7 +1,7 @@
 """The facets of robustness: the number that decides the status of each, and its thresholds.
 
 Tasks mark their findings with the name of a facet; the verdict of an audit turns a marked number into a status by this
-table. The thresholds come from this project, not from a paper: docs/answer.md has the reason for each. A status other
+table. The thresholds come from this project, not from a paper: docs/verdict.md has the reason for each. A status other
 than `INCONCLUSIVE` needs evidence: an interval that excludes the opposite, a p below `SIGNIFICANCE_LEVEL` if there is
 a p, and `MIN_QUERIES` queries.
 """

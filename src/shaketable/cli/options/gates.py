@@ -19,14 +19,14 @@ Require = Annotated[
 ]  # fmt: skip
 RuleFiles = Annotated[
     list[Path] | None,
-    make_repeatable("--rules", "A TOML file of gates, which are tables called [[fail_if]] and [[warn_if]]; "
+    make_repeatable("--rules", "A TOML file of gates, which are tables called fail_if and warn_if; "
                     "docs/gates.md has examples.", metavar="FILE"),
 ]  # fmt: skip
 DefaultGate = Annotated[
     bool,
     typer.Option("--gate", help="End with exit code 1 if a ranker under test fails the default gate: its order must "
                  "not be that of the first stage, it must not be significantly worse than the first stage, and no "
-                 "facet may break. docs/answer.md says more."),
+                 "facet may fail. docs/verdict.md says more."),
 ]  # fmt: skip
 FailOnRegression = Annotated[
     bool, typer.Option("--fail-on-regression", help="End with exit code 1 if the new version is significantly worse.")
