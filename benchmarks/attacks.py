@@ -136,7 +136,7 @@ class Noted:
             except StopIteration:
                 return
             if isinstance(wanted, RankQuery):
-                self.trials[case.name].append(list(wanted.docs))
+                self.trials[case.key].append(list(wanted.docs))
             answer = yield wanted
 
 
@@ -147,7 +147,7 @@ class Replayed:
     trials: dict[tuple[str, ...], list[list[Doc]]]
 
     def steps(self, case, draws):
-        for docs in self.trials[case.name]:
+        for docs in self.trials[case.key]:
             yield RankQuery(docs)
 
 
@@ -174,7 +174,8 @@ def one_by_one(case: AttackCase, target: Target, net, surrogate, attack: WordSub
         """The gradient of the loss where the words' vectors have moved."""
         moved = moved.clone().requires_grad_()
         vectors = surrogate.look_up_vectors(ids)[0].detach().index_add(0, torch.from_numpy(at), moved[slots])
-        near = normalize(surrogate.look_up_vectors(asked).detach(), dim=2) @ normalize(vectors[None], dim=2).transpose(1, 2)
+        query_vectors = normalize(surrogate.look_up_vectors(asked).detach(), dim=2)
+        near = query_vectors @ normalize(vectors[None], dim=2).transpose(1, 2)
         near = near.masked_fill(match_words(asked, ids), 1.0)
         score = surrogate.combine(surrogate.kernels(near, asked != 0, ids != 0))[0, 0]
         loss = (1 - score + rivals).clamp(min=0).sum()
@@ -199,7 +200,7 @@ def one_by_one(case: AttackCase, target: Target, net, surrogate, attack: WordSub
     replacements: dict[str, str] = {}
     for word in sorted(filter(matter.get, matter), key=lambda word: -matter[word])[: settings.words]:
         synonyms = attack.synonyms.lookup(word)
-        known = [(s, surrogate.vocabulary.ids(s)) for s in synonyms]
+        known = [(s, surrogate.vocabulary.to_ids(s)) for s in synonyms]
         known = [(s, number[0]) for s, number in known if len(number) == 1 and number[0] < len(table)]
         if known:
             cosines = normalize(table[[number for _, number in known]]) @ after[words[word]].mean(0)
@@ -234,7 +235,7 @@ def together(stage: Stage, net, surrogate, synonyms: Path, every: int) -> tuple[
     doubled = deepcopy(surrogate).double().eval()
     some = range(0, len(stage.cases), every)
     places, theirs = timed(lambda: [one_by_one(stage.cases[i], stage.target, net, doubled, attack) for i in some])
-    reached = [outcomes[i].after[0] for i in some]
+    reached = [outcomes[i].ranks_after[0] for i in some]
     before = [stage.cases[i].ranks[0] for i in some]
     won, plainly = (float(np.mean(np.less(after, before))) for after in (reached, places))
     if won != plainly:
