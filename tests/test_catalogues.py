@@ -37,6 +37,8 @@ from shaketable.experiment import Experiment
 from shaketable.training.neural import EncoderLearner, NeuralLearner, WordLearner
 from tests.toys import text
 
+pytestmark = pytest.mark.slow
+
 CATALOGUES = (
     *(RANKERS, LEARNERS, WRITERS, TRANSFORMS, MEASURES, TASKS, PROBES, LIST_SOURCES, OBJECTIVES, SYNONYMS),
     *(RECIPES, GOALS, CONSTRAINTS, DETECTORS, DEFENCES),

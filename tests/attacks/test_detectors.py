@@ -21,6 +21,8 @@ from shaketable.nlp.characters import count_suspicious_characters
 from tests.attacks.rooms import bundled, knowledge_of
 from tests.nlp.tiny_gpt import tiny_gpt
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = bundled()
 CLEAN = [doc for _, doc in SAMPLE.docs.items()]
 CAUSAL = "surprise(model='GPT')"

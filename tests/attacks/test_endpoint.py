@@ -24,6 +24,8 @@ from shaketable.rankers.http.reranker import HttpEndpoint
 from shaketable.scoring.engine import ScoringEngine
 from tests.attacks.rooms import bundled, cases_on, knowledge_of, target_for
 
+pytestmark = pytest.mark.slow
+
 NOWHERE = Collection("empty", {}, {})
 SAMPLE = bundled()
 TIMEOUT = 1.0

@@ -16,6 +16,8 @@ from shaketable.measures.text_change import count_changed_words
 from shaketable.rankers.lexical import BM25
 from tests.attacks.rooms import Stretched, bundled, cases_on, opened, target_for
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = bundled()
 AWKWARD = {
     "empty": Doc(""),

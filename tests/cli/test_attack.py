@@ -12,6 +12,8 @@ import pytest
 from shaketable.datasets.adversarial_documents import read_adversarial_documents
 from shaketable.tasks import _attack_run
 
+pytestmark = pytest.mark.slow
+
 STUFFING = ("attack", "--ranker", "bm25", "--recipe", "keyword_stuffing", "--max-queries", "3")
 
 

@@ -19,6 +19,8 @@ from tests import servers
 from tests.processes import SOURCE
 from tests.servers import Server, running
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:

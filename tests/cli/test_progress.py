@@ -14,6 +14,8 @@ import pytest
 from shaketable.cli import progress
 from shaketable.cli.progress import ProgressBar, describe_progress
 
+pytestmark = pytest.mark.slow
+
 SLOW = """
 import time
 

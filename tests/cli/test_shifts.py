@@ -9,6 +9,8 @@ import pytest
 from shaketable.datasets.beir import write_beir
 from tests.tasks.planted import LONG, SHORT, planted
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folders(tmp_path):

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 MINE = """
 def longer(query, texts):
     return [len(text) for text in texts]

@@ -25,6 +25,8 @@ from tests.attacks.rooms import cases_on, target_for
 from tests.defences.making import RECIPE, knowledge_of, making
 from tests.toys import Normalised
 
+pytestmark = pytest.mark.slow
+
 floats = st.floats(width=32, allow_nan=False)
 
 

@@ -18,6 +18,8 @@ from tests.toys import slates
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def as_before():

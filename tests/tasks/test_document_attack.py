@@ -32,6 +32,8 @@ from shaketable.tasks.document_attack import DocumentAttack
 from shaketable.tasks.runner import run_tasks
 from tests.toys import text
 
+pytestmark = pytest.mark.slow
+
 DOCS, PUSH = 127, 5.5
 
 

@@ -20,6 +20,8 @@ from shaketable.tasks.query_typos import QueryTypos
 from shaketable.tasks.query_variation import QueryVariation
 from tests.toys import Overlap
 
+pytestmark = pytest.mark.slow
+
 NDCG = parse_measure("nDCG@10")
 
 

@@ -37,6 +37,8 @@ torch = pytest.importorskip("torch")
 from shaketable.rankers import persistence
 from shaketable.rankers.neural import saving
 
+pytestmark = pytest.mark.slow
+
 QIDS = [f"q{i}" for i in range(10)]
 TINY = {"steps": 6, "lists": 3, "size": 4, "every": 3}
 

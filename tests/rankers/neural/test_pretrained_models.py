@@ -22,6 +22,8 @@ from shaketable.rankers.neural.shapes import BertShape, DenseShape
 from tests.processes import in_a_process
 from tests.rankers.neural import tiny
 
+pytestmark = pytest.mark.slow
+
 
 def test_folders_and_the_installed_weights_are_found(tmp_path, minilm, monkeypatch):
     assert find_checkpoint_folder("minilm") == minilm
