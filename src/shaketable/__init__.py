@@ -3,7 +3,7 @@
     import shaketable as st
     audit = st.audit("sample", rankers=["bm25", my_ranker], tasks=["risk"])
 
-Importing this package loads no files, no network and no library; each name is loaded when it is used.
+Importing this package reads no files, uses no network and loads no libraries; each name is loaded on first use.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-if TYPE_CHECKING:  # under their own names, so that type checkers see them as exported
+if TYPE_CHECKING:  # `as` marks the names as exported for type checkers
     from shaketable.api.attack import attack as attack
     from shaketable.api.audit import Audit as Audit
     from shaketable.api.audit import audit as audit

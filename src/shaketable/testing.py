@@ -1,10 +1,10 @@
-"""The contracts as tests that anybody can run on what they bring.
+"""Contract tests that you can run on your own rankers, transforms, probes, attacks and measures.
 
     def test_my_ranker():
         check_ranker(MyRanker())
 
-Each check raises an AssertionError whose sentence says which law is broken, and returns nothing when all hold. None of
-them needs pytest, files or the network; `python -O` does not switch them off.
+Each check raises an AssertionError that names the violated rule, and returns None if all rules hold. No check needs
+pytest, files or the network, and `python -O` does not disable them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from shaketable.report.rules import parse_gates
 from shaketable.scoring.validation import call_ranker
 
 SCORE_TOLERANCE = 1e-6
-"""Scores nearer than this, absolutely or relatively, are the same score."""
+"""Scores that differ by less than this, absolutely or relatively, count as equal."""
 
 SAMPLE_SLATES = (
     Slate("red boat", (Doc("a small red boat"), Doc("the harbour at night"), Doc("boat, boat, boat"), Doc("red"))),
@@ -58,7 +58,7 @@ SAMPLE_SLATES = (
     Slate("who built the tower of london", (Doc("The White Tower was begun in 1078."), Doc("Bridges of London"))),
     Slate("red boat", (Doc("a red boat on a lake"), Doc("a small red boat"))),
 )
-"""What a ranker is tried on unless the caller has better: short, odd, repeated, and not English only."""
+"""The default slates for checks of rankers: short, unusual, repeated and not only English."""
 
 SAMPLE_TEXTS = (
     "",
@@ -88,14 +88,14 @@ SAMPLE_TEXTS = (
     "boat " * 2_000,
     "- -- --- ... ?!",
 )
-"""What an edit is tried on unless the caller has better: nothing, one word, stop-words, many scripts, far too much."""
+"""The default texts for checks of transforms: empty, one word, stop words, many scripts, very long."""
 
 MAX_SUMMARY_CHARS = 120
-"""Characters that the first line of a docstring has room for in a listing."""
+"""Maximum length of a docstring's first line in a listing."""
 
 
 def check_ranker(thing: Any, slates: Sequence[Slate] | None = None) -> None:
-    """What every ranker must keep: see `types.Ranker`. All that `--ranker module:object` takes will do."""
+    """Check the contract of a ranker (`core.protocols.Ranker`), or of any object that `--ranker` accepts."""
     own = getattr(thing, "name", "its own")
     require(isinstance(own, str) and bool(own), f"{thing!r}: name must be a text, it is {own!r}")
     try:
@@ -155,7 +155,7 @@ def _check_input_unchanged(ranker: Ranker, name: str, slates: list[Slate]) -> No
 
 
 def check_model(model: Model, collection: Collection) -> None:
-    """What every model must keep: it is a value, its text form builds it again, and what it opens is a ranker."""
+    """Check the contract of a model: it is a value, its spec builds an equal model, and it opens a ranker."""
     model_class = type(model).__name__
     _check_frozen_dataclass(type(model), model_class)
     text = RANKERS.spec(model)
@@ -184,12 +184,12 @@ def assert_robust(
     tasks: str | Task | Iterable[str | Task] = (),
     **options: Unpack[ExperimentOptions],
 ) -> None:
-    """Audit a ranker, anything that `shaketable.audit` takes, and let the test fail with what rules it breaks.
+    """Audit a ranker with `shaketable.audit` and raise an AssertionError that lists the broken rules.
 
         def test_my_ranker():
             assert_robust(MyRanker(), "my-beir-folder", ["nDCG@10.low>=0.35", "drop(1-char)>=-10"])
 
-    Rules are texts, files of rules or gates; without any it is the default gate. The options are those of `audit`.
+    Rules are texts, rule files or gates; the default is the default gate. The options are those of `audit`.
     """
     gates = parse_gates(as_list(rules))
     done = audit(data, ranker, tasks, runs=False, gated=not gates, **options)
@@ -199,7 +199,7 @@ def assert_robust(
 
 
 def check_retriever(retriever: Retriever, queries: Sequence[str]) -> None:
-    """What every retriever must keep: see `types.Retriever`."""
+    """Check the contract of a retriever (`core.protocols.Retriever`)."""
     name = getattr(retriever, "name", type(retriever).__name__)
     queries = list(queries)
 
@@ -230,7 +230,7 @@ def check_retriever(retriever: Retriever, queries: Sequence[str]) -> None:
 
 
 def check_transform(transform: Transform, texts: Sequence[str] | None = None, n_draws: int = 5) -> None:
-    """What every edit must keep: see `types.Transform`."""
+    """Check the contract of a transform (`core.protocols.Transform`)."""
     name = type(transform).__name__
     require(
         isinstance(transform.category, str), f"{name}: category must be a text, empty where the words are to tell it"
@@ -258,7 +258,7 @@ def check_transform(transform: Transform, texts: Sequence[str] | None = None, n_
 
 
 def check_probe(probe: Probe, context: ProbeContext) -> None:
-    """What every probe must keep: see `types.Probe`."""
+    """Check the contract of a probe (`core.protocols.Probe`)."""
     name = type(probe).__name__
     require(isinstance(probe.strategy, str) and bool(probe.strategy), f"{name}: strategy must be a text")
     require(isinstance(probe.symmetric, bool), f"{name}: symmetric must be True or False")
@@ -283,10 +283,10 @@ def check_probe(probe: Probe, context: ProbeContext) -> None:
 
 
 def check_attack(attack: Attack, cases: Sequence[AttackCase], target: Target, seed: int = 0) -> None:
-    """What every attack must keep, on cases of a target: see `types.Attack`.
+    """Check the contract of an attack (`core.attack_types.Attack`) on cases of a target.
 
-    It does the same alone and in company; it does the same where scores are others and places alike, for places are all
-    that it may know of the target; and what it leaves has the address of the original.
+    The outcome of a case must not depend on other cases. It must not depend on scores as long as the ranks are the
+    same, because an attack sees only ranks. The changed document must keep the URL of the original.
     """
     name = type(attack).__name__
     outcomes = run_attacks(attack, cases, target, seed=seed)
@@ -311,12 +311,12 @@ def check_attack(attack: Attack, cases: Sequence[AttackCase], target: Target, se
 
 
 def _distort_scores(scores: Any) -> Any:
-    """Other scores in the same order."""
+    """Return different scores in the same order."""
     return None if scores is None else np.sign(scores) * np.log1p(np.abs(np.asarray(scores, dtype=np.float64)))
 
 
 def check_measure(measure: Any) -> None:
-    """What a measure must keep, of a change (`between(before, after)`) or of a spread (`over(values)`)."""
+    """Check the contract of a measure of change (`between(before, after)`) or of spread (`over(values)`)."""
     change, spread = isinstance(measure, ChangeMeasure), isinstance(measure, SpreadMeasure)
     require(change or spread, f"{measure!r}: a measure must have a method between(before, after) or over(values)")
     _check_frozen_dataclass(type(measure), type(measure).__name__)
@@ -351,7 +351,7 @@ def _check_spread_measure(measure: Any) -> None:
 
 
 def evaluate_measure(measure: Any, *arguments: Any) -> float:
-    """What the measure says, known to be a finite number, the same twice, and to leave the arguments alone."""
+    """Return the value of a measure; check that it is finite and repeatable and leaves the arguments unchanged."""
     before = deepcopy(arguments)
     call = measure.between if len(arguments) == 2 else measure.over
     try:
@@ -366,7 +366,7 @@ def evaluate_measure(measure: Any, *arguments: Any) -> float:
 
 
 def check_registry(registry: Registry) -> None:
-    """What every row of a catalogue must keep: it loads, says what it is, is a value, and its text builds it again."""
+    """Check each row of a registry: a frozen dataclass with a docstring, whose spec builds an equal object."""
     for name in registry:
         label = f"{registry.kind} {name}"
         try:
@@ -375,7 +375,7 @@ def check_registry(registry: Registry) -> None:
             raise AssertionError(f"{label}: {registry.rows[name]} must be importable, it raised {error!r}") from error
         _check_frozen_dataclass(cls, label)
         summary = registry.summary(name)
-        own = cls.__doc__ is not None and not cls.__doc__.startswith(f"{cls.__name__}(")  # what dataclass writes itself
+        own = cls.__doc__ is not None and not cls.__doc__.startswith(f"{cls.__name__}(")  # generated by `dataclass`
         require(own and bool(summary), f"{label}: the class must have a docstring")
         require(
             len(summary) <= MAX_SUMMARY_CHARS,
@@ -403,24 +403,24 @@ def _check_frozen_dataclass(cls: type[Any], label: str) -> None:
 
 
 def is_optional(field: dataclasses.Field[Any]) -> bool:
-    """Can the object be made without it?"""
+    """Return True if the field has a default or is not a constructor argument."""
     missing = dataclasses.MISSING
     return not field.init or field.default is not missing or field.default_factory is not missing
 
 
 def is_close(left: Any, right: Any) -> bool:
-    """The same numbers, but for what `SCORE_TOLERANCE` allows."""
+    """Return True if the numbers are equal within `SCORE_TOLERANCE`."""
     return np.shape(left) == np.shape(right) and bool(
         np.allclose(left, right, rtol=SCORE_TOLERANCE, atol=SCORE_TOLERANCE)
     )
 
 
 def has_same_scores(left: dict[str, float], right: dict[str, float]) -> bool:
-    """The same documents in the same order with the same scores."""
+    """Return True if both lists have the same documents in the same order with the same scores."""
     return list(left) == list(right) and is_close(list(left.values()), list(right.values()))
 
 
 def require(holds: bool, law: str) -> None:
-    """An `assert` that `python -O` leaves in."""
+    """Raise an AssertionError if a rule does not hold, even under `python -O`."""
     if not holds:
         raise AssertionError(law)

@@ -30,11 +30,11 @@ def attack(
     write_documents: str | Path | None = None,
     **options: Unpack[ExperimentOptions],
 ) -> Audit:
-    """Attack the documents of rankers' lists, as an audit with this task alone; the default recipe is quick.
+    """Run the task document-attack alone and return its audit; the default recipe is quick.
 
     `write_documents` is a file for the changed documents. `adversarial_documents` is such a file, from an attack on
-    another ranker or from another source: its texts are tried without a search. `attacked_queries` queries are drawn at
-    random from those that `max_queries` leaves; 0 takes all of them.
+    another ranker or from another source; the attack tries its texts without a search. The attack samples
+    `attacked_queries` queries from those that `max_queries` leaves; 0 takes all of them.
 
     `st.attack(rankers="bm25", recipes="keyword_stuffing")["document-attack"].tables["attack"]` has the success rates.
     """

@@ -1,4 +1,4 @@
-"""`audit`: run robustness tasks on rankers and collect the results."""
+"""`audit`: robustness tasks on rankers, and their results."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ SECONDS_FACT = "seconds"
 """The only fact that differs between two runs of one audit."""
 
 SMALL_RANKER_SPEC = "knrm(teacher='dense', sentences=400, steps=200)"
-"""A small ranker that is distilled from `dense`, on the train queries and on sentences of the passages."""
+"""A small ranker distilled from `dense` on the train queries and on sentences of the passages."""
 TRAINING_TIME_NOTE = "That takes about three minutes"
 MAX_DOCUMENTS_WITHOUT_GPU = 5_000
-"""An encoder reads this many documents in a few minutes without a GPU; it is no default ranker for more."""
+"""The largest collection with neural default rankers: an encoder without a GPU reads it in a few minutes."""
 
 
 @dataclass(frozen=True)
 class Audit:
     """The result of an audit, or of an evaluation of runs.
 
-    `audit["risk"]` is the result of a task, and `audit.findings` are the numbers of all tasks. `queries` has the texts
-    of the queries. `settings` has the flags that repeat the audit; it is empty if a ranker is in memory only.
+    `audit["risk"]` is the result of a task. `queries` has the texts of the queries. `settings` has the flags that
+    repeat the audit; it is empty if a ranker is in memory only.
     """
 
     title: str
@@ -79,7 +79,7 @@ class Audit:
     queries: Mapping[str, str] = field(default_factory=dict, repr=False)
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     gate_results: tuple[GateResult, ...] = ()
-    """The results of the user's gates; those of the default gate are part of the verdict."""
+    """The results of the user's gates; the verdict has those of the default gate."""
 
     def __getitem__(self, task: str) -> Result:
         known = {result.task: result for result in self.results}
@@ -88,7 +88,7 @@ class Audit:
         return known[name]
 
     def table(self, name: str) -> tuple[str, pd.DataFrame]:
-        """Return the full name and the table of a name such as "risk", or "risk: per query" with its task."""
+        """Return the full name and the table of a name such as "per query" or, with its task, "risk: per query"."""
         full = {f"{result.task}: {title}": frame for result in self.results for title, frame in result.tables.items()}
         found = [(title, frame) for title, frame in full.items() if name in (title, title.partition(": ")[2])]
         if not found:
@@ -108,7 +108,7 @@ class Audit:
         return GateInput.from_results(self.results, self.verdict().ranker_verdicts, self.provenance)
 
     def evaluate_gates(self, *rules: str | Path | Gate) -> list[GateResult]:
-        """Evaluate rules: texts such as "bm25.nDCG@10>=0.4", files of rules, or gates.
+        """Return the results of rules: texts such as "bm25.nDCG@10>=0.4", files of rules, or gates.
 
         A rule without a ranker applies to all rankers under test.
         """
@@ -127,7 +127,7 @@ class Audit:
         return audit_to_dict(self.results, self.provenance, self.gate_results, self._build_context())
 
     def _build_context(self) -> dict[str, Any]:
-        """Return what a page and a comparison need besides the results, without the running time."""
+        """Return the data that a page and a comparison need besides the results, without the running time."""
         facts = {name: fact for name, fact in self.facts.items() if name != SECONDS_FACT}
         about = {"title": self.title, "facts": facts, "skipped": self.skipped, "remarks": self.remarks}
         return {"about": about, "queries": self.queries}
@@ -161,12 +161,12 @@ def audit(
     gated: bool = False,
     **options: Unpack[ExperimentOptions],
 ) -> Audit:
-    """Run every task that applies, or the tasks that are named, on rankers.
+    """Run the named tasks, or every task that applies, on rankers and return the results.
 
     Rankers and tasks are texts or objects, one or several; a mapping gives rankers their names. Without rankers, the
-    default ones are audited, and `notify` receives their names. Of several collections, the first is ranked; the task
-    corpus-shift uses the others. With `runs=False`, the result has no runs, and rankers score only what the tasks need.
-    `gated` adds the comparison with the first stage, which the default gate needs, to the tasks.
+    audit uses the default ones and passes their names to `notify`. Rankers rank the first collection; the task
+    corpus-shift uses the others. With `runs=False`, the result has no runs, and rankers score only the pairs that the
+    tasks need. `gated` adds the comparison with the first stage, which the default gate needs.
     """
     started = time.perf_counter()
     models, chosen, first = prepare_audit(data, rankers, tasks)
@@ -202,7 +202,7 @@ def audit(
 
 
 def _collect_provenance(experiment: Experiment, tasks: Iterable[Task], skipped: Mapping[str, str]) -> dict[str, Any]:
-    """Return what was audited and how, for results.json."""
+    """Return the provenance for results.json."""
     own = {"tasks": [TASKS.spec(task) for task in tasks], "command": sys.argv[1:], "queries": dict(experiment.texts)}
     return experiment.collect_provenance() | own | ({"skipped": skipped} if skipped else {})
 
@@ -230,7 +230,7 @@ def rewrite_page(folder: str | Path, audit: Audit) -> None:
 def prepare_audit(
     data: CollectionLike | Sequence[CollectionLike], rankers: Rankers, tasks: str | Task | Iterable[str | Task]
 ) -> tuple[dict[str, Model], list[Task], CollectionLike]:
-    """Build and check the models, the tasks and the collection of an audit."""
+    """Return the models, the tasks and the collection of an audit."""
     models = build_models(rankers)
     named = as_list(tasks) or list_default_tasks(models.values())
     chosen = [TASKS.build(task) if isinstance(task, str) else task for task in named]
@@ -239,7 +239,7 @@ def prepare_audit(
 
 
 def add_corpora(tasks: Iterable[Task], others: Iterable[CollectionLike]) -> list[Task]:
-    """Return the tasks, and add the other collections to those that compare corpora."""
+    """Return the tasks, with the other collections added to those that compare corpora."""
     texts = []
     for other in others:
         if isinstance(other, Collection) and not other.source:
@@ -273,7 +273,7 @@ def open_experiment(
     notify: Notify = ignore_message,
     executor: Executor | None = None,
 ) -> Experiment:
-    """Open an experiment on a collection; its scores are cached under $SHAKETABLE_HOME."""
+    """Return an experiment on a collection, with a score cache under $SHAKETABLE_HOME."""
     whole = load(data, None, candidates, split_ratio, seed, query_types)
     part = (TEST if TEST in whole.splits else None) if split is None else None if split == "all" else split
     store = Store(home_folder() / "scores.sqlite")
@@ -290,7 +290,7 @@ def choose_default_models(
     notify: Notify,
     train_small: Callable[[Experiment], Model] = lambda experiment: experiment.fit(SMALL_RANKER_SPEC),
 ) -> dict[str, Model]:
-    """Return the default rankers: lexical ones, and neural ones if these are installed."""
+    """Return the default rankers: lexical, and neural if these are installed and the collection is small."""
     models = build_models([*LEXICAL_RANKERS, "rm3"])
     size = len(experiment.collection.docs)
     if not has_extra("neural"):
@@ -303,7 +303,7 @@ def choose_default_models(
         notify("Neural rankers: dense. A small one is not trained, because there is no split train to learn from.")
         models |= build_models(["dense"])
     else:
-        # candidates that came with the data may be those of other queries; the first stage finds some for all
+        # candidates of the data may not cover the train queries; the first stage covers all queries
         searched = experiment.with_collection(replace(experiment.collection, candidates={}))
         kept = searched.is_fitted(SMALL_RANKER_SPEC)
         notify(

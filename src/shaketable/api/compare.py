@@ -1,4 +1,4 @@
-"""`compare`: is a new audit worse than an earlier one, in which findings, and on which queries?"""
+"""`compare`: the findings and queries in which a new audit is worse than an earlier one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shaketable.report.comparison import AuditComparison, VerdictChange
 from shaketable.report.gates import matches_pattern
 
 STATUSES_BEST_FIRST = (PASS, WARN, FAIL)
-"""Statuses in order; an inconclusive facet became neither better nor worse."""
+"""The statuses that have an order; an inconclusive facet is neither better nor worse."""
 
 
 def compare(
@@ -29,12 +29,12 @@ def compare(
     findings: str | Iterable[str] = (),
     allow_mismatch: str | Iterable[str] = (),
 ) -> AuditComparison:
-    """Compare a new audit with an earlier one; each is a folder, a results.json, or an audit.
+    """Compare a new audit with an earlier one and return the changes; each is a folder, a results.json, or an audit.
 
-    Rankers of the same name are compared, then the others in their order, or the two rankers that are named. The first
-    stage is compared only if there is no other ranker. Data, lists, tasks and seed must be the same, unless
-    `allow_mismatch` names them. `findings` are names or patterns, such as "drop(*)", of the findings to compare; with
-    fewer findings, smaller differences are significant.
+    Rankers are paired by name, then the others in their order; or you name two rankers. The first stage is compared
+    only if there is no other ranker. Data, lists, tasks and seed must agree, unless `allow_mismatch` names them.
+    `findings` are names or patterns, such as "drop(*)", of the findings to compare; with fewer findings, smaller
+    differences are significant.
     """
     allowed = _parse_allowed(allow_mismatch)
     old, now = _open_side(base), _open_side(new)
@@ -148,14 +148,14 @@ def _make_key(one: Finding) -> tuple[str, ...]:
 
 
 def _match_finding(one: Finding, alike: Sequence[Finding], renamed: Mapping[str, str]) -> Finding | None:
-    """Return the earlier finding of the same name: the only one, or the one against the same ranker."""
+    """Return the earlier finding of the same name; of several, the finding against the same ranker."""
     if len(alike) == 1:
         return alike[0]
     return next((old for old in alike if renamed.get(old.against, old.against) == one.against), None)
 
 
 def _find_new_failures(old: _AuditSide, new: _AuditSide, was: str, name: str) -> list[Failure]:
-    """Return the failures on queries that a ranker did not fail on before, each query once."""
+    """Return the failures on queries on which the ranker did not fail before, each query once."""
 
     def of(side: _AuditSide, ranker: str) -> dict[str, Failure]:
         every = (failure for result in side.audit.results for failure in result.failures)

@@ -1,4 +1,4 @@
-"""An experiment whose rankers count what they are asked, and answer with numbers drawn from query and text."""
+"""An experiment whose rankers count requests and make up scores from query and text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shaketable.scoring.traits import RankerTraits
 
 @dataclass
 class RequestCount:
-    """The number of pairs, requests and searches that a ranker was asked for."""
+    """The number of pairs, requests and searches of a ranker."""
 
     pairs: int = 0
     requests: int = 0
@@ -30,7 +30,7 @@ class RequestCount:
 
 
 class ReadOnlyStore(Store):
-    """The score cache, read only: made-up scores are never cached."""
+    """A read-only score cache: a dry run never caches its made-up scores."""
 
     def put(self, items: Iterable[tuple[bytes, bytes]]) -> None:
         for _ in items:
@@ -46,7 +46,7 @@ class DryExperiment(Experiment):
 
 @dataclass(frozen=True, eq=False)
 class DryModel:
-    """A model whose ranker counts requests and makes up scores, with the traits of the ranker that it stands for."""
+    """A model whose ranker counts requests and makes up scores, with the traits of the real ranker."""
 
     model: Model
     name: str
@@ -62,19 +62,19 @@ class DryModel:
 
 @dataclass(frozen=True, eq=False)
 class DryLanguageModel(DryModel):
-    """A dry model that can be asked in several wordings, as a language model."""
+    """A dry model with several prompt wordings, like a language model."""
 
     def wordings(self) -> dict[str, Model]:
         return {key: replace(self, model=model) for key, model in self.model.wordings().items()}  # type: ignore[attr-defined]
 
 
 def is_cheap_to_run(ranker: Ranker) -> bool:
-    """Return True for lexical rankers and for recorded runs, which a dry run can ask for real."""
+    """Return True for lexical rankers and recorded runs; a dry run uses these as they are."""
     return isinstance(ranker, RecordedRanker) or getattr(type(ranker), "family", "") == "traditional"
 
 
 class _Dry:
-    """A ranker that counts requests, with the traits and the class name of the ranker that it stands for."""
+    """A ranker that counts requests, with the traits and the class name of the real ranker."""
 
     def __init__(self, ranker: Ranker, count: RequestCount):
         self.ranker, self.count = ranker, count
@@ -98,7 +98,7 @@ class _Dry:
 
 
 def make_fake_score(query: str, text: str) -> float:
-    """Return a score that depends on query and text alone.
+    """Return a score that depends only on query and text.
 
     >>> make_fake_score("oak", "an oak") == make_fake_score("oak", "an oak") != make_fake_score("oak", "an ash")
     True
@@ -112,9 +112,9 @@ def make_dry_ranker(
     count: RequestCount,
     find_candidates: Callable[[Sequence[str], int], list[dict[str, float]]],
 ) -> Any:
-    """Return a ranker that counts requests and stands for another ranker, which is asked nothing.
+    """Return a ranker that counts requests in place of the real ranker, which receives none.
 
-    The score cache uses the class and the fingerprint of a ranker as key, so the dry ranker has the same ones.
+    The score cache uses the class and the fingerprint of a ranker as key, so the dry ranker copies both.
     """
     kind = type(ranker)
     unasked: Mapping[str, Any] | None = getattr(ranker, "offline_traits", None)
@@ -123,7 +123,7 @@ def make_dry_ranker(
         try:
             known = RankerTraits.from_ranker(ranker, name)
             unasked = {"pointwise": known.pointwise, "chunk": known.chunk, "fingerprint": known.fingerprint}
-        except ShaketableError:  # it combines several rankers, and one of them is remote
+        except ShaketableError:  # a combination with a remote ranker
             remote, unasked = True, {"pointwise": False, "chunk": 1, "fingerprint": None}
     traits = {
         **unasked,
@@ -131,7 +131,7 @@ def make_dry_ranker(
         "cached": getattr(ranker, "cached", True),
         "max_concurrency": int(getattr(ranker, "max_concurrency", 1)),
         "remote": remote,
-        "volatile": False,  # no endpoint can be asked whether the cached scores are still its own
+        "volatile": False,  # a dry run sends nothing, so it cannot check that cached scores still hold
         "noise": 0.0,
         "noise_floor": 0.0,
     }
@@ -151,7 +151,7 @@ def make_dry_ranker(
 
 @dataclass(frozen=True)
 class UntrainedModel:
-    """A small neural ranker that an audit would train first; a dry run needs to know only that it is pointwise."""
+    """A stand-in for the small neural ranker that an audit trains first: a pointwise ranker."""
 
     name: str
     fingerprint: None = None
@@ -167,7 +167,7 @@ class UntrainedModel:
 def make_dry_experiment(
     opened: Experiment, models: Mapping[str, Model], counts: Mapping[str, RequestCount]
 ) -> DryExperiment:
-    """Return the experiment with rankers that count requests, and with a read-only score cache."""
+    """Return a copy of the experiment with rankers that count requests and a read-only score cache."""
     path = home_folder() / "scores.sqlite"
     progress = opened.engine.progress
     searching = replace(opened, models={}, engine=ScoringEngine(progress=progress))

@@ -1,8 +1,8 @@
-"""A dry run: what an audit would ask of each ranker (pairs, requests, minutes, money), before anything is sent.
+"""A dry run: the cost of an audit for each ranker (pairs, requests, minutes, money); nothing is sent.
 
-The tasks themselves run, in an experiment whose rankers count requests and make up scores (`dry_experiment`). So a
-dry run needs no formula for each task: its numbers are exact if they do not depend on scores, and estimates otherwise,
-as for attacks.
+A dry run executes the tasks in an experiment whose rankers count requests and make up scores (`dry_experiment`). So it
+needs no formula for each task. Its numbers are exact if they do not depend on scores; otherwise, as for attacks, they
+are estimates.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class DryRun:
 
     @property
     def minutes(self) -> float:
-        """The minutes of all rankers together, one after the other, without those of unknown time."""
+        """The sum of the minutes of all rankers, without those of unknown time."""
         return float(np.nansum([row.seconds for row in self.rows])) / 60
 
     @property
@@ -104,7 +104,7 @@ class DryRun:
         return frame.drop(columns="money") if np.isnan(self.money) else frame
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values; what is unknown is None."""
+        """Return plain values; unknown values are None."""
 
         def known(number: float) -> float | None:
             return None if np.isnan(number) else number
@@ -136,10 +136,10 @@ def dry_run(
     runs: bool = True,
     **options: Unpack[ExperimentOptions],
 ) -> DryRun:
-    """Count what `audit` with these arguments would ask of each ranker, by task; nothing is sent or cached.
+    """Return the cost of `audit` with these arguments by task and ranker; nothing is sent or cached.
 
-    Cached scores are not counted, nor is what an earlier task has asked. `price_per_1k` is the price of 1,000 requests;
-    `seconds_per_request` is the latency of one, which is divided by the number of concurrent requests.
+    Cached scores are not counted, nor are pairs that an earlier task scores. `price_per_1k` is the price of 1,000
+    requests; `seconds_per_request` is the latency of one, divided by the number of concurrent requests.
     """
     with block_network():
         models, chosen, first = prepare_audit(data, rankers, tasks)
@@ -173,7 +173,7 @@ def dry_run(
 def _count_by_task(
     experiment: DryExperiment, tasks: Sequence[Task], counts: Mapping[str, RequestCount], runs: bool
 ) -> tuple[list[tuple[str, str, int, int, bool]], dict[str, str]]:
-    """Return task, ranker, pairs, requests and whether these are exact; and why some tasks cannot run dry."""
+    """Return rows of task, ranker, pairs, requests and exactness, and the reasons why other tasks have no count."""
     asked: list[tuple[str, str, int, int, bool]] = []
     skipped: dict[str, str] = {}
     parts: list[tuple[str, Task | None]] = [(TASKS.spec(task), task) for task in tasks]
@@ -194,7 +194,7 @@ def _count_by_task(
 
 
 def _take_snapshot(experiment: Experiment, counts: Mapping[str, RequestCount]) -> dict[str, tuple[int, int]]:
-    """Return the pairs and requests of each ranker so far; the engine counts those of a ranker that really runs."""
+    """Return the pairs and requests of each ranker so far; for real rankers, these are the counts of the engine."""
     spent = experiment.engine.usage
     return {
         name: (count.pairs, count.requests)
@@ -205,9 +205,9 @@ def _take_snapshot(experiment: Experiment, counts: Mapping[str, RequestCount]) -
 
 
 def _estimate_pace(experiment: DryExperiment, name: str, model: Model, latency: float) -> Callable[[int, int], float]:
-    """Return a function that estimates the seconds of so many pairs and requests.
+    """Return a function that estimates the seconds for numbers of pairs and requests.
 
-    Endpoints are not asked, and code of the user is not run; a local ranker of this package is timed on a few pairs.
+    It times local rankers of this package on a few pairs; it calls no endpoint and no code of the user.
     """
     ranker = experiment.get_ranker(name)
     if is_cheap_to_run(ranker):

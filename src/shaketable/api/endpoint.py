@@ -1,4 +1,4 @@
-"""Checks of an endpoint, before it is audited."""
+"""Checks of an endpoint before an audit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_endpoint(text: str) -> bool:
 
 
 def examine_endpoint(text: str) -> list[ValidationCheck]:
-    """Check the dialect, latency, noise, ties, saturation and limits of an endpoint, and whether it ranks at all."""
+    """Return checks of an endpoint: dialect, latency, noise, ties, saturation, limits, and whether it ranks at all."""
     settings = RANKERS.build(split_name(text)[1])
     assert isinstance(settings, HttpEndpoint)
     return diagnose_endpoint(settings)

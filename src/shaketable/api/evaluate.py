@@ -1,4 +1,4 @@
-"""`evaluate`: effectiveness, variance and risk of runs or of ready scores, without a ranker."""
+"""`evaluate`: effectiveness, variance and risk of runs or of a table of scores, without a ranker."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def evaluate(
     correction: str = "holm",
     seed: int = 0,
 ) -> Audit:
-    """Evaluate runs against judgements, or a table of scores by topic and system: effectiveness, variance and risk.
+    """Return effectiveness, variance and risk of runs with judgements, or of a table of scores by topic and system.
 
-    Runs are files, which may be written NAME=FILE, or mappings. A baseline is the name or the file of a run, or the
+    Runs are files, also written NAME=FILE, or mappings. A baseline is the name or the file of a run, or the
     mean (the default), median or max of all runs for each topic.
     """
     effectiveness.check_test_and_correction(significance_test, correction)
@@ -70,7 +70,7 @@ def _read_inputs(
 ) -> tuple[Qrels, dict[str, Run], dict[str, str]]:
     """Return judgements, runs by name, and the names by file.
 
-    The name of a run is the one that is given, else its tag if it is unique, else the distinctive part of its path.
+    The name of a run is the given name, else its tag if it is unique, else the distinctive part of its path.
     """
     entries = list(runs.items()) if isinstance(runs, Mapping) else [_split_entry(text) for text in as_list(runs)]
     if qrels is None or not entries:

@@ -1,4 +1,4 @@
-"""Gates of an audit: read before it begins, checked for names that no task reports, and evaluated at its end."""
+"""Gates of an audit: reading, checks for names that no task reports, and evaluation."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from shaketable.tasks.runner import run_tasks
 
 REHEARSAL_QUERIES = 5
 MIN_NAME_SIMILARITY = 0.7
-"""The similarity, as difflib measures it, from which a name counts as another one mistyped."""
+"""The difflib similarity from which a name counts as a misspelling of another."""
 
 
 def read_gates(rules: Iterable[str | Path | Gate], rankers: Rankers = ()) -> list[Gate]:
-    """Read gates, and refuse those that name no ranker of the audit."""
+    """Read and return gates; a gate on an unknown ranker is an error."""
     gates = parse_gates(rules)
     if models := build_models(rankers):
         check_rankers(gates, models)
@@ -34,9 +34,9 @@ def read_gates(rules: Iterable[str | Path | Gate], rankers: Rankers = ()) -> lis
 
 
 def save_with_gates(audit: Audit, folder: Path, gates: Sequence[Gate], flags: Mapping[str, Any]) -> Audit:
-    """Evaluate gates and save the audit with their results, and with the flags that set them.
+    """Evaluate gates, save the audit with their results and flags, and return it.
 
-    A gate that names no finding is an error, but the audit is saved before the error is raised.
+    A gate that names no finding is an error, raised after the audit is saved.
     """
     settings = {**audit.settings, **{name: flag for name, flag in flags.items() if flag}} if audit.settings else {}
     audit = replace(audit, settings=settings)
@@ -54,10 +54,10 @@ def check_gate_findings(
     tasks: str | Task | Iterable[str | Task] = (),
     **options: Unpack[CollectionOptions],
 ) -> None:
-    """Refuse gates on findings that `audit` with these arguments will not report, before a ranker is asked.
+    """Refuse gates on findings that `audit` with these arguments does not report, before any ranker runs.
 
-    The tasks run on a few queries, with rankers that make up scores. Few queries give fewer findings than many, so a
-    name is refused only if it resembles a finding that was reported, or if it needs judgements that are absent.
+    The tasks run on a few queries, with rankers that make up scores. Few queries give fewer findings than many, so the
+    check refuses a name only if it resembles a reported finding, or if it needs judgements and there are none.
     """
     if not (names := list_finding_names(gates)):
         return
@@ -82,7 +82,7 @@ def check_gate_findings(
 
 
 def _is_requested_measure(name: str, tasks: Sequence[Task]) -> bool:
-    """Return True if one of the tasks computes this measure."""
+    """Return True if a task computes this measure."""
     return any(name in getattr(task, "measures", ()) for task in tasks)
 
 

@@ -1,4 +1,4 @@
-"""Listings: a line on each row of a registry, with what it lacks on this machine."""
+"""Listings: a line for each row of a registry, with its missing requirements."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ WEIGHT_SETTINGS = ("checkpoint", "expander")
 
 
 def list_entries(kind: str) -> dict[str, str]:
-    """Return name -> description for a kind of thing, such as "rankers"."""
+    """Return name -> description of all entries of a kind, such as "rankers"."""
     return LISTINGS[kind]()
 
 
 def list_parameters(kind: str, name: str) -> dict[str, str]:
-    """Return the parameters of one thing of a kind: name -> description, default and example.
+    """Return the parameters of an entry: name -> description, default and example.
 
     >>> list_parameters("rankers", "bm25")["k1"]
     'A number. By default 1.2. Example: bm25(k1=1.2)'
@@ -62,7 +62,7 @@ def list_parameters(kind: str, name: str) -> dict[str, str]:
 def _describe_parameter(
     registry: Registry, make: type[Any], field: dataclasses.Field[Any], spec: Callable[[list[str]], str]
 ) -> str:
-    """Return the description of a parameter, or its type; its default; and an example."""
+    """Return the description of a parameter, or else its type, with its default and an example."""
     said = field.metadata.get("says") or _parse_docstring_settings(make).get(field.name)
     says = said or describe_type(typing.get_type_hints(make).get(field.name, Any))
     says = says[:1].upper() + says[1:]
@@ -95,9 +95,9 @@ def _get_default(field: dataclasses.Field[Any]) -> Any:
 
 
 def describe_missing_requirements(make: type[Any]) -> str:
-    """Return what is missing to open or train a class with its defaults, and where it is expected; "" if nothing is.
+    """Return the requirements that a class with its defaults lacks, and where they are expected; "" if none.
 
-    The `extra` of the class and the parameter that names pretrained weights are checked. No library is imported.
+    These are the `extra` of the class and the pretrained weights that a parameter names. No library is imported.
     """
     missing = []
     extra = getattr(make, "extra", "")
@@ -119,26 +119,26 @@ def _list_rows(registry: Registry) -> dict[str, str]:
 
 
 def _describe_entry(registry: Registry, name: str) -> str:
-    """Return the summary of a row, and what it lacks."""
+    """Return the summary of a row with its missing requirements."""
     try:
         missing = describe_missing_requirements(registry.get_class(name))
-    except BadInput:  # a row of another package; its summary says why it is unavailable
+    except BadInput:  # the summary of a third-party row says why it is unavailable
         missing = ""
     return f"{registry.summary(name)} It {missing}" if missing else registry.summary(name)
 
 
 def _list_rankers() -> dict[str, str]:
-    """List rankers, and after them those that must be trained first."""
+    """Return rankers, then those that must be trained first."""
     return _list_rows(RANKERS) | {f"train {name}": line for name, line in _list_rows(LEARNERS).items()}
 
 
 def _list_learners() -> dict[str, str]:
-    """List learners, and after them the writers."""
+    """Return learners, then writers."""
     return _list_rows(LEARNERS) | {name: f"A writer. {line}" for name, line in _list_rows(WRITERS).items()}
 
 
 def _list_transforms() -> dict[str, str]:
-    """List transforms; those of documents are marked."""
+    """Return transforms; those of documents are marked."""
     lines = {name: TRANSFORMS.summary(name) for name in TRANSFORMS}
     return {
         name: f"For documents, not queries. {line}" if _is_document_transform(name) else line
@@ -154,7 +154,7 @@ def _is_document_transform(name: str) -> bool:
 
 
 def _list_measures() -> dict[str, str]:
-    """List measures of one query's list, by example, and the others."""
+    """Return examples of measures of one query's list, then the other measures."""
     from shaketable.measures.measure_names import EXAMPLE_MEASURES
 
     return {**EXAMPLE_MEASURES, **_list_rows(MEASURES)}
@@ -186,7 +186,7 @@ REGISTRIES = {
     "transforms": TRANSFORMS,
     "learners": LEARNERS,
 }
-"""The kinds of things that have parameters."""
+"""The kinds of entries with parameters."""
 
 LISTINGS: dict[str, Callable[[], dict[str, str]]] = {
     "rankers": _list_rankers,
@@ -204,4 +204,4 @@ LISTINGS: dict[str, Callable[[], dict[str, str]]] = {
     "data": _list_data,
     "resources": _list_resources,
 }
-"""The kinds of things that can be listed."""
+"""The kinds of entries that `shaketable list` shows."""

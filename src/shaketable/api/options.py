@@ -1,4 +1,4 @@
-"""Options that several functions share: which queries and documents are ranked, and how the work is done.
+"""Options that several functions share: queries and documents to rank, progress, and executors.
 
 `open_experiment` has the default of each option. The command line builds the same objects from its flags.
 """
@@ -31,14 +31,14 @@ def ignore_message(message: str) -> None:
 
 
 class CandidateOptions(TypedDict, total=False):
-    """How the queries of a collection are split, and which documents are ranked for each of them.
+    """The split of the queries, and the documents to rank for each query.
 
     split_ratio   shares of train, validation and test queries in per cent, such as "60/20/20", for a collection that
                   has no splits
     candidates    a TREC run: rankers rank the documents of its lists, and no others
     first_stage   the ranker that finds the candidates of rankers that cannot search
-    depth         the number of documents that are ranked for each query
-    seed          the number from which all random numbers are drawn
+    depth         the number of documents to rank for each query
+    seed          the seed of all random numbers
     """
 
     split_ratio: str
@@ -49,7 +49,7 @@ class CandidateOptions(TypedDict, total=False):
 
 
 class CollectionOptions(CandidateOptions, total=False):
-    """The queries to measure on, and the documents that are ranked for them.
+    """The queries to measure on, and the documents to rank for them.
 
     split         the split to measure on, by default "test" where the collection has one; "all" takes every query
     query_types   where the types of queries come from: "rules", or a file
@@ -62,7 +62,7 @@ class CollectionOptions(CandidateOptions, total=False):
 
 
 class WorkOptions(TypedDict, total=False):
-    """How the work is done: progress bars, messages, and the executor (`st.make_executor` makes one)."""
+    """Progress bars, messages, and the executor (see `st.make_executor`)."""
 
     progress: ProgressFactory
     notify: Notify
@@ -70,7 +70,7 @@ class WorkOptions(TypedDict, total=False):
 
 
 class RunOptions(WorkOptions, total=False):
-    """The same for functions that run rankers. With `keep_going`, a query on which a ranker fails is left out."""
+    """`WorkOptions` for functions that run rankers; `keep_going` leaves out queries on which a ranker fails."""
 
     keep_going: bool
 
@@ -80,4 +80,4 @@ class ExperimentOptions(CollectionOptions, RunOptions, total=False):
 
 
 class TrainingOptions(CandidateOptions, WorkOptions, total=False):
-    """The options of an experiment that a training takes too."""
+    """The options of an experiment that also apply to training."""

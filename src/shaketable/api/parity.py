@@ -1,4 +1,4 @@
-"""`parity`: do rankers that should be the same give the same scores?"""
+"""`parity`: a check that rankers that should be the same give the same scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def parity(
     measure: str = "nDCG@10",
     **options: Unpack[ExperimentOptions],
 ) -> Audit:
-    """Compare rankers that should be the same with the first of them, or with the `reference`, as an audit.
+    """Compare rankers that should be the same with the first of them, or with `reference`, and return the audit.
 
     `st.parity({"old": "run:before.run", "new": "http://host/rerank"})["parity"].tables["parity"]` has the verdict.
     Every ranker scores the same documents, without cached scores.

@@ -1,4 +1,4 @@
-"""`probe`: behaviour tests of what a ranker prefers."""
+"""`probe`: tests of the preferences of rankers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def probe(
     correction: str = "bonferroni",
     **options: Unpack[ExperimentOptions],
 ) -> Audit:
-    """Run probes alone, as an audit: all of them, those whose names match, or the pairs of a file.
+    """Run the task probes alone and return its audit: all probes, those whose names match, or the pairs of a file.
 
     `st.probe(rankers="bm25", probes="shuffle-*")["probes"].tables["text manipulation"]` is the table of the paper.
     """
@@ -42,6 +42,6 @@ def probe(
 
 
 def count_failed_pairs(done: Audit) -> int:
-    """Return the number of the user's own pairs, over all rankers, that did not come out as expected."""
+    """Return the number of the user's own pairs, over all rankers, with an unexpected preference."""
     verdicts = done["probes"].tables.get(USER_PAIRS_TABLE)
     return 0 if verdicts is None else int((~verdicts["passed"]).sum())

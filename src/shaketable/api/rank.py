@@ -19,15 +19,15 @@ from shaketable.report.files import make_safe_name
 def rank(data: CollectionLike = "sample", ranker: RankerLike = "bm25", **options: Unpack[ExperimentOptions]) -> Run:
     """Rank the queries of a collection and return qid -> docno -> score.
 
-    A retriever searches the collection; any other ranker re-ranks the documents that the first stage finds. By default
-    all queries are ranked, judged or not, with `RUN_DEPTH` documents each.
+    A retriever searches the collection; any other ranker re-ranks the candidates of the first stage. The default is
+    all queries, judged or not, with `RUN_DEPTH` documents each.
     """
     experiment = open_rank_experiment(data, ranker, **options)
     return experiment.get_run(next(iter(experiment.models)))
 
 
 def open_rank_experiment(data: CollectionLike, ranker: RankerLike, **options: Unpack[ExperimentOptions]) -> Experiment:
-    """Open an experiment without judgements, so that it ranks unjudged queries too."""
+    """Return an experiment without judgements, so that it ranks unjudged queries too."""
     split = options.get("split")
     whole = load(
         data,
@@ -42,7 +42,7 @@ def open_rank_experiment(data: CollectionLike, ranker: RankerLike, **options: Un
 
 
 def write_ranking(experiment: Experiment, file: Path, tag: str | None = None) -> Run:
-    """Rank the queries of an experiment with its only ranker, and write the run as a TREC file."""
+    """Rank the queries with the only ranker of an experiment, write a TREC file, and return the run."""
     (name,) = experiment.models
     run = experiment.get_run(name)
     write_run(run, file, tag=tag or make_safe_name(name))

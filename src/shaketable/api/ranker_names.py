@@ -1,4 +1,4 @@
-"""Names of rankers, which tables, plots, gates, failures and provenance use."""
+"""Names of rankers in tables, plots, gates, failures and provenance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RankerLike = str | Path | Model | Ranker | Callable[..., object]
 Rankers = RankerLike | Sequence[RankerLike] | Mapping[str, RankerLike]
 """One ranker or several, or a mapping that gives them their names."""
 NAME_SPEC_PATTERN = r"([\w.+-]+)=(.+)"
-"""NAME=SPEC. No text form of a ranker begins like that: parameters stand in parentheses, addresses have a colon."""
+"""NAME=SPEC. No spec begins like that: parameters are in parentheses, and addresses have a colon."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class InMemoryModel:
 
 
 def as_list(things: Any) -> list[Any]:
-    """Return a list; a single thing, such as a text, becomes a list of one.
+    """Return a list; a single value, such as a text, becomes a list of one.
 
     >>> as_list("bm25"), as_list(("bm25", "ql")), as_list(None)
     (['bm25'], ['bm25', 'ql'], [None])
@@ -82,7 +82,7 @@ def _build_model(thing: RankerLike, name: str) -> tuple[str, Model]:
     if isinstance(thing, str | Path):
         given, text = split_name(str(thing))
         if not re.search(r"[/(:]", text) and text not in RANKERS and (Path(text) / "model.json").is_file():
-            text = f"./{text}"  # a model folder in the current one, named without a slash
+            text = f"./{text}"  # a model folder in the current folder, named without a slash
         model: Model = RANKERS.build(text)
         return name or given or _find_default_name(model), model
     if callable(getattr(thing, "open", None)) and not hasattr(thing, "score"):

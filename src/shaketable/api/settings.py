@@ -1,7 +1,7 @@
-"""The settings file shaketable.toml: the flags of an audit, for a folder in which it is repeated.
+"""The settings file shaketable.toml, which holds the flags of an audit.
 
-Each key is a flag without its dashes; a flag that may be repeated takes a list. Flags on the command line win. An audit
-writes the flags that repeat it next to its results.
+Each key is a flag without its dashes; a repeatable flag takes a list. Flags on the command line override the file. An
+audit writes the flags that repeat it next to its results.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class FlagType:
 
 
 def read_settings(path: Path, flags: Mapping[str, FlagType]) -> dict[str, Any]:
-    """Read the flags of a settings file; an unknown flag, or a value of another type, is an error."""
+    """Return the flags of a settings file; an unknown flag or a value of the wrong type is an error."""
     given = read_toml(path)
     for name, value in given.items():
         if name not in flags:
@@ -67,7 +67,7 @@ def collect_settings(
 ) -> dict[str, Any]:
     """Return the flags that repeat an audit; none if the collection or a ranker is in memory only.
 
-    Rankers are named as the user named them; without any, they are those of the experiment.
+    Rankers have the names that the user gave; without any, they are those of the experiment.
     """
     source = data.source if isinstance(data, Collection) else str(data)
     texts = list(rankers.values()) if isinstance(rankers, Mapping) else as_list(rankers)

@@ -1,4 +1,4 @@
-"""`train`: rankers and writers, trained on a collection or on files."""
+"""`train`: training of rankers and writers on a collection or on files."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class TrainingResult:
     learner: str
     card: Mapping[str, Any]
     trials: Sequence[Mapping[str, Any]] = ()
-    """The validation value of each point of the grid, if settings were tuned."""
+    """The validation value of each point of the tuning grid; empty without tuning."""
     test_ndcg: float | None = None
     """The mean NDCG@10 on the test file, if there is one."""
 
     def build_tables(self) -> dict[str, pd.DataFrame]:
-        """Return the course of the training, the feature importances, and the tuning trials as tables."""
+        """Return the training history, the feature importances, and the tuning trials as tables."""
         import pandas as pd
 
         measure = dict(self.card.get("valid") or {}).get("measure", "valid")
@@ -115,7 +115,7 @@ class TrainingResult:
 
 @dataclass(frozen=True)
 class TrainedWriter:
-    """The result of the training of a writer: the folder of its checkpoint, the writer, and its card."""
+    """The result of training a writer: the folder of its checkpoint, the writer, and its card."""
 
     folder: str
     writer: Seq2SeqWriter
@@ -127,11 +127,11 @@ class TrainedWriter:
         return self.writer.usage.format(folder=self.folder)
 
     def build_tables(self) -> dict[str, pd.DataFrame]:
-        """Return the course of the training as a table."""
+        """Return the training history as a table."""
         return {HISTORY_TABLE: _build_history(self.card, "ln p of a piece")}
 
     def to_result(self) -> Result:
-        """Return the course of the training as a table and as a figure."""
+        """Return the training history as a table and a figure."""
         tables = self.build_tables()
         tables["curve"], figure = _build_curve(tables[HISTORY_TABLE])
         question = f"How did {WRITERS.spec(self.writer)} learn?"
@@ -192,13 +192,13 @@ def train(
     overwrite: bool = False,
     **options: Unpack[TrainingOptions],
 ) -> TrainingResult | TrainedWriter:
-    """Train a ranker on a collection, or on feature files, and write it to the folder `model`.
+    """Train a ranker on a collection or on feature files, write it to the folder `model`, and return the result.
 
-    An interrupted training continues when it is started again. `tune` chooses settings from the grid of the learner's
-    paper on the validation queries. With `folds`, k models are trained and their test lists joined to one run.
-    `not_worse_than` are the baselines of a risk-sensitive objective. A writer learns from `text_pairs` too
-    (`train_writer`). A `defence`, such as "piat", learns from `adversarial_documents`, a file; without one, it trains
-    an undefended ranker first and attacks it.
+    A restarted training continues after an interruption. `tune` chooses settings from the grid of the learner's paper
+    on the validation queries. `folds` trains k models and joins their test lists into one run. `not_worse_than` are the
+    baselines of a risk-sensitive objective. A writer also learns from `text_pairs` (`train_writer`). A `defence`, such
+    as "piat", learns from the file `adversarial_documents`; without it, the defence trains an undefended ranker first
+    and attacks it.
     """
     given: dict[str, object] = {"--letor": letor, "--letor-valid": letor_valid, "--letor-test": letor_test}
     given |= {"--folds": folds, "--valid-split": valid_split, "--not-worse-than": not_worse_than, "--tune": tune}
@@ -243,7 +243,7 @@ def _apply_preset(learner: Learner, name: str) -> Learner:
 
 
 def _check_options(given: Mapping[str, object], data: CollectionLike | None) -> None:
-    """Refuse options of a training that do not go together."""
+    """Refuse training options that exclude each other."""
     if (given["--letor"] is None) == (data is None):
         raise BadInput("give either a collection (--data) or a feature file (--letor) to learn from")
     attacked, defence = ({name: given[name]} for name in ("--adversarial-documents", "--defence"))
@@ -257,14 +257,15 @@ def _check_options(given: Mapping[str, object], data: CollectionLike | None) -> 
 
 def _plan_with_baselines(learner: Learner, not_worse_than: Sequence[str]) -> TrainingPlan | None:
     """Return a plan with the baselines of a risk-sensitive objective; None without baselines."""
-    own = learner.make_default_plan() if isinstance(learner, NeuralLearner) else TrainingPlan()  # it may have a teacher
+    # the default plan may have a teacher
+    own = learner.make_default_plan() if isinstance(learner, NeuralLearner) else TrainingPlan()
     return replace(own, baselines=tuple(not_worse_than)) if not_worse_than else None
 
 
 def _describe_model(
     model: SavedModel, learner: Learner, trials: Sequence[Mapping[str, Any]], notify: Notify
 ) -> TrainingResult:
-    """Return the result of a training, and warn if the defence did not improve the validation."""
+    """Return the result of a training; warn if the defence did not improve the validation value."""
     card = {"train": {"queries": 0}} | model.read_card()
     if card.get("defence") and card.get("best") == 0:
         notify("no step of the training did better on the validation queries than none, so what is kept has no defence")
@@ -281,10 +282,10 @@ def train_writer(
     overwrite: bool = False,
     **options: Unpack[TrainingOptions],
 ) -> TrainedWriter:
-    """Train a T5 that writes texts, on pairs of a collection or of a TSV file, and write its checkpoint to a folder.
+    """Train a T5 writer on pairs of a collection or of a TSV file, write its checkpoint, and return the result.
 
-    A writer learns from the queries of `train_split` only ("all" is every query). An interrupted training continues
-    when it is started again.
+    A writer learns only from the queries of `train_split` ("all" is every query). A restarted training continues after
+    an interruption.
     """
     chosen: Seq2SeqWriter = WRITERS.build(writer) if isinstance(writer, str) else writer
     candidates, split_ratio = options.get("candidates"), options.get("split_ratio", "")
@@ -320,7 +321,7 @@ def train_writer(
 
 
 def _build_learner(text: str) -> Learner | Seq2SeqWriter:
-    """Build the learner or the writer of a text."""
+    """Return the learner or the writer that a text names."""
     named = re.fullmatch(r"\s*([\w-]+)\s*(\(.*)?", text, re.DOTALL)
     name = named[1].replace("-", "_") if named else ""
     if name in WRITERS:
@@ -333,7 +334,7 @@ def _build_learner(text: str) -> Learner | Seq2SeqWriter:
 
 
 def _refuse_options(options: Mapping[str, object], why: str) -> None:
-    """Raise an error if an option is given that has no meaning here."""
+    """Raise an error if one of these options is set."""
     if given := [name for name, value in options.items() if value]:
         raise BadInput(f"leave out {' and '.join(given)}: {why}")
 
@@ -361,7 +362,7 @@ def _train_from_features(
     seed: int,
     overwrite: bool,
 ) -> TrainingResult:
-    """Train a ranker on rows of features."""
+    """Train a ranker on rows of features and return the result."""
     if not isinstance(learner, FeatureLearner):
         raise BadInput(
             f"{LEARNERS.spec(learner)} learns from texts, so give it a collection (--data), not feature files"

@@ -25,7 +25,7 @@ from shaketable.transforms.user_function import FunctionTransform
 from shaketable.transforms.vary import Variation
 
 TransformLike = str | Transform | Callable[..., object]
-"""The text of a transform, a transform, or a function of a module."""
+"""The spec of a transform, a transform, or a function of a module."""
 
 VARIATION_COLUMNS = ("qid", "method", "category", "text", "original", "valid", "why")
 
@@ -50,11 +50,11 @@ def vary(
     lower: bool = True,
     variants: str | Path | None = None,
 ) -> VariationSet:
-    """Return up to n variations of each query by each transform, with their category and whether they are valid.
+    """Return up to n variations of each query by each transform, with category and validity.
 
-    Queries are those of a collection, a file of topics, "-" for lines on standard input, or a mapping. Transforms are
-    texts, objects, or functions f(text, rng) of a module (`transforms.user_function`). Without transforms and
-    categories, all rule-based transforms of queries are used; a file of `variants` adds variations that people wrote.
+    Queries are a collection, a file of topics, "-" for lines on standard input, or a mapping. Transforms are texts,
+    objects, or functions f(text, rng) of a module (`transforms.user_function`). The default is all rule-based
+    transforms of queries. A file of `variants` adds variations that people wrote.
     """
     known, collection = read_queries(queries)
     given = as_list(transforms)
@@ -75,7 +75,7 @@ def vary(
 def read_queries(
     source: str | Path | Collection | Mapping[str, Query | str],
 ) -> tuple[dict[str, Query], Collection | None]:
-    """Read queries, and return them with their collection, if there is one."""
+    """Return queries and their collection, if there is one."""
     if isinstance(source, Mapping):
         return {qid: Query(query) if isinstance(query, str) else query for qid, query in source.items()}, None
     if isinstance(source, Collection):
@@ -92,7 +92,7 @@ def read_queries(
 
 
 def _as_transform(thing: Any) -> Transform:
-    """Return a transform as it is, and wrap a function of a module."""
+    """Return a transform unchanged; wrap a function of a module."""
     if isinstance(getattr(thing, "category", None), str) and callable(getattr(thing, "apply", None)):
         transform: Transform = thing
         return transform

@@ -1,4 +1,4 @@
-"""`make_executor`: workers in this process, in other processes, or on a Ray cluster, and their device."""
+"""`make_executor`: executors in this process, in other processes, or on a Ray cluster, and their device."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def make_executor(
     """Return an executor for other functions: `st.audit(data, "dense", executor=st.make_executor(jobs=4))`.
 
     jobs            processes of this machine; with `ray="local"`, those of its cluster
-    ray             a Ray cluster: "auto" for the one that this machine is in, "local" to start one here, or HOST:PORT
-    cpus, gpus      the cores and GPUs that a job of the cluster takes, in place of what the ranker requests
+    ray             a Ray cluster: "auto" for this machine's cluster, "local" to start one here, or HOST:PORT
+    cpus, gpus      the cores and GPUs of a job on the cluster; the default is the request of the ranker
     device, dtype   the device (auto, cpu, cuda) and the number type (float32, bfloat16, float16) of neural rankers
     batch_tokens    tokens that a neural ranker reads at a time, padding included
 
-    Without jobs and ray, this process does all the work; searches and neural rankers then use all cores by threads. The
-    device is a setting of this process and of the workers.
+    Without jobs and ray, this process does all the work, and searches and neural rankers use all cores by threads. The
+    device applies to this process and to the workers.
     """
     set_device_settings(DeviceSettings(device, dtype or "", batch_tokens or 0))
     if jobs is not None and jobs < 1:
@@ -45,7 +45,7 @@ def make_executor(
 
 
 def check_remote_loadable(experiment: Experiment) -> None:
-    """Raise an error if workers are used and cannot open the collection or a ranker."""
+    """Raise an error if there are workers that cannot open the collection or a ranker."""
     option = getattr(experiment.engine.executor, "cli_option", "")
     if not option:
         return

@@ -1,1 +1,1 @@
-"""Documents that are changed to stand elsewhere in a list: recipes, their goals, and the driver of them all."""
+"""Attacks that change a document to change its rank: recipes, goals, constraints, detectors and the runner."""

@@ -1,4 +1,4 @@
-"""Recipes that respell words: misspellings, look-alike letters, invisible characters."""
+"""Recipes that respell words: misspellings, look-alike letters and invisible characters."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ MISSPELLINGS = (
     *("neighb_char_swap", "random_char_sub", "qwerty_char_sub", "real_typo", "lookalike_char", "phonetic"),
     *("drop_letter", "double_letter"),
 )
-"""The transforms that misspell one word and leave it one word."""
+"""The transforms that misspell one word without splitting it."""
 
 
 @dataclass(frozen=True)
 class Misspellings:
-    """Words of title and body are misspelled, those first whose deletion serves the goal most.
+    """Misspell words of title and body, starting with the words whose deletion serves the goal most.
 
-    Each transform of `edits` misspells a word once, the same way wherever it occurs. All results are tried at once, and
-    the best is kept if the document then ranks strictly better. So the attack misspells words that hurt a document it
-    promotes, and words of the query in a document it demotes. At most `words` words differ from the original. A
-    misspelling that cuts a word in two is skipped.
+    Each transform of `edits` misspells a word once, in the same way at all occurrences. All results are tried at once,
+    and the best is kept if the rank strictly improves. A promotion thus misspells harmful words, and a demotion
+    misspells query words. At most `words` words differ from the original. A misspelling that splits a word is skipped.
 
-    The order of words is that of `greedy`; changes of characters as in Gao, Lanchantin, Soffa, Qi. Black-box generation
+    The word order is that of `greedy`; changes of characters as in Gao, Lanchantin, Soffa, Qi. Black-box generation
     of adversarial text sequences to evade deep learning classifiers. IEEE Security and Privacy Workshops 2018.
     """
 
@@ -62,10 +61,10 @@ class Misspellings:
 
 @dataclass(frozen=True)
 class Homoglyphs:
-    """Letters of words are replaced by letters of other scripts that look the same: a reader sees no difference.
+    """Replace letters by look-alike letters of other scripts, which readers cannot see.
 
-    One such letter of a word, drawn at random, or all of them (`nlp.characters.HOMOGLYPHS`) are replaced wherever the
-    word occurs; words are taken in the order of `greedy`, and changes that help are kept. At most `words` words differ.
+    The recipe replaces one random letter of a word, or all letters in `nlp.characters.HOMOGLYPHS`, at all occurrences.
+    Words are taken in the order of `greedy`, and changes that help are kept. At most `words` words differ.
 
     Boucher, Shumailov, Anderson, Papernot. Bad characters: imperceptible NLP attacks. IEEE S&P 2022. Boucher, Pajola,
     Shumailov, Anderson, Conti. Boosting big brother: attacking search engines with encodings. RAID 2023.
@@ -83,11 +82,11 @@ class Homoglyphs:
 
 @dataclass(frozen=True)
 class InvisibleCharacters:
-    """A character without width is put inside words: a reader sees no difference.
+    """Insert zero-width characters into words, which readers cannot see.
 
-    A position between two letters of a word is drawn, and each of `nlp.characters.ZERO_WIDTH` is tried there, wherever
-    the word occurs; words are taken in the order of `greedy`, and changes that help are kept. At most `words` words
-    differ. Some rankers split a word at such a character, some keep it in the word, and some drop it.
+    The recipe draws a position between two letters of a word and tries each of `nlp.characters.ZERO_WIDTH` there, at
+    all occurrences. Words are taken in the order of `greedy`, and changes that help are kept. At most `words` words
+    differ. Rankers split a word at such a character, keep it in the word, or drop it.
 
     Boucher, Shumailov, Anderson, Papernot. Bad characters: imperceptible NLP attacks. IEEE S&P 2022. Boucher, Pajola,
     Shumailov, Anderson, Conti. Boosting big brother: attacking search engines with encodings. RAID 2023.
@@ -104,7 +103,7 @@ class InvisibleCharacters:
 
 
 Rewrites: TypeAlias = Callable[[str, str, ItemRandom], Sequence[Rewrite]]
-"""A word in lower case, the query and a random number generator -> ways to write the word."""
+"""A function from a lower-case word, the query and a random number generator to rewrites of the word."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,6 @@
-"""What a changed document must still be, for attacks that are to pass for honest writing.
+"""Constraints on the changed document, for attacks that must look like normal text.
 
-A check looks at the original and the changed text alone, so it says the same whatever else it is asked with. The
-original passes every one of them.
+A check depends on the original and the changed text alone. The original passes every check.
 """
 
 from __future__ import annotations
@@ -27,25 +26,25 @@ from shaketable.rankers.similarity import make_encoder_similarity
 
 CheckInputs = Sequence[tuple[AttackCase, Sequence[Doc]]]
 ChangedSpan = tuple[int, int, int, int]
-"""Words from, up to, of the original, that gave way to words from, up to, of the changed text."""
+"""Start and end of the replaced words in the original, then of the new words in the changed text."""
 MAX_CACHED_SENTENCES = 100_000
-"""Sentences whose words a check remembers."""
+"""Maximum number of sentences whose tags a check caches."""
 ROUNDING_DIGITS = 6
-"""Of a cosine and of a ratio that are compared with a limit: the last ones depend on what else is in a batch."""
+"""Digits of a cosine or ratio before comparison with a threshold, because the last ones depend on the batch."""
 
 COARSE_TAGS = {"PROPN": "NOUN", "AUX": "VERB", "CCONJ": "CONJ", "SCONJ": "CONJ"}
-"""Universal tags that were split later, and what they were before."""
+"""Newer universal tags -> the coarse tags they were split from."""
 
 
 def open_constraints(constraints: Sequence[str], knowledge: AttackerKnowledge) -> list[ConstraintCheck]:
-    """The constraints of a recipe, opened; the cheap ones should be named first."""
+    """Open the constraints of a recipe; name cheap constraints first."""
     opened: list[ConstraintCheck] = [CONSTRAINTS.build(text).open(knowledge) for text in constraints]
     return opened
 
 
 @dataclass(frozen=True)
 class MostWords:
-    """At most so many words differ from the original, counted as `measure.tokenized.count_changed_words` does."""
+    """At most `most` words differ from the original, as counted by `count_changed_words`."""
 
     most: int = 20
 
@@ -61,7 +60,7 @@ class MostWords:
 
 @dataclass(frozen=True)
 class SameLength:
-    """The title and the body have as many words as before; marks that stand alone are no words."""
+    """The title and the body keep their numbers of words; standalone punctuation does not count."""
 
     def open(self, knowledge: AttackerKnowledge) -> ConstraintCheck:
         return self._check
@@ -76,12 +75,11 @@ def _count_words(doc: Doc) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class PartOfSpeech:
-    """A changed word is of the same part of speech as the word it replaces, each in its own sentence.
+    """A changed word keeps the part of speech of the word it replaces, each in its own sentence.
 
-    Words are compared place by place, so a text with another number of words is refused; another case is no other word.
-    Parts of speech are those that the linguistic tool of the attack says, without the finer ones: a proper noun is a
-    noun, an auxiliary is a verb, conjunctions are one. A word that the tool cuts into several tokens, such as "didn't",
-    has the part of the longest one.
+    Words are compared position by position, so a text with another number of words fails; case is ignored. The parser
+    of the attack tags the words. Tags are coarse: a proper noun is a noun, an auxiliary is a verb, and all conjunctions
+    are one tag. A word of several tokens, such as "didn't", has the tag of the longest token.
 
     Jin, Jin, Zhou, Szolovits. Is BERT really robust? AAAI 2020 (TextFooler): the check of parts of speech.
     Petrov, Das, McDonald. A universal part-of-speech tagset. LREC 2012: the coarse parts.
@@ -93,7 +91,7 @@ class PartOfSpeech:
 
 @dataclass(eq=False)
 class _Tagger:
-    """Tags the words of those sentences alone in which a word changed; each distinct sentence once."""
+    """A tagger that parses only sentences with a changed word, each distinct sentence once."""
 
     parser: Parser
     tags_by_sentence: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -118,7 +116,7 @@ class _Tagger:
 
 
 def _pair_changed_words(before: Doc, after: Doc) -> list[tuple[tuple[str, int], tuple[str, int]]] | None:
-    """Each place whose word changed, before and after: its sentence and its number there; None if lengths differ."""
+    """Return (sentence, index) before and after each changed word, or None if the numbers of words differ."""
     if _count_words(before) != _count_words(after):
         return None
     old, new = list(_iterate_words(before)), list(_iterate_words(after))
@@ -126,14 +124,14 @@ def _pair_changed_words(before: Doc, after: Doc) -> list[tuple[tuple[str, int], 
 
 
 def _iterate_words(doc: Doc) -> Iterator[tuple[str, int, str]]:
-    """The words of title and body: the sentence of each, its number there, and the word."""
+    """Yield the sentence, the index in it and the text of each word of title and body."""
     for sentence in chain(split_sentences(doc.title), split_sentences(doc.body)):
         for number, (start, end) in enumerate(find_word_spans(sentence)):
             yield sentence, number, sentence[start:end]
 
 
 def _tag_words(sentence: str, tokens: Sequence[Token]) -> tuple[str, ...]:
-    """The tag of each word of a sentence: that of the longest token which it has in common with it, "" for none."""
+    """Return the tag of each word: that of the token with the largest overlap, or "" without one."""
     places = find_offsets(sentence, tokens)
     tags, first = [], 0
     for start, end in find_word_spans(sentence):
@@ -151,11 +149,11 @@ def _tag_words(sentence: str, tokens: Sequence[Token]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Similarity:
-    """The text around each change means the same: the cosine of an encoder's vectors of it before and after.
+    """The text around each change keeps its meaning, by the cosine of encoder vectors before and after.
 
-    Around each run of changed words, as many words on either side are taken as make `window` words with a single
-    changed one; the run that is least alike counts. With `window` 0 the whole texts are compared, as far as the encoder
-    reads them (256 word pieces). The encoder is the one that comes with the extra `neural`.
+    A window holds a run of changed words with equally many words on each side, `window` words in total for a single
+    changed word. The least similar window counts. With `window` 0 the whole texts are compared, up to the limit of the
+    encoder (256 word pieces). The encoder comes with the extra `neural`.
 
     Jin, Jin, Zhou, Szolovits. Is BERT really robust? AAAI 2020 (TextFooler): 0.7 in a window of 15 words, by another
     encoder.
@@ -183,7 +181,7 @@ class Similarity:
         return _make_check(check_pairs)
 
     def _extract_windows(self, before: str, after: str) -> list[tuple[str, str]]:
-        """The texts that are to be alike."""
+        """Return the pairs of texts to compare."""
         if not self.window:
             return [(before, after)] if before != after else []
         old, new, side = before.split(), after.split(), (self.window - 1) // 2
@@ -194,7 +192,7 @@ class Similarity:
 
 
 def _find_changed_spans(old: Sequence[str], new: Sequence[str]) -> list[ChangedSpan]:
-    """The runs of words that differ: place by place where there are as many as before, by a comparison otherwise.
+    """Return the runs of words that differ: by position if the lengths are equal, otherwise by alignment.
 
     >>> _find_changed_spans("a red boat in a storm".split(), "a blue ship in a calm".split())
     [(1, 3, 1, 3), (5, 6, 5, 6)]
@@ -219,11 +217,11 @@ def _find_changed_spans(old: Sequence[str], new: Sequence[str]) -> list[ChangedS
 
 @dataclass(frozen=True)
 class Fluency:
-    """The changed text is at most so many times as perplexing to a language model as the original.
+    """The perplexity of the changed text is at most `most` times that of the original.
 
-    `model` is "ngrams", learned from the documents of the collection, or the folder or hub name of a causal language
-    model that transformers opens, which is some thousand times as slow. Both look at the whole text, in which a few
-    words weigh little; to n-grams of a small collection every text is so perplexing that 1.5 allows nearly anything.
+    `model` is "ngrams", trained on the documents of the collection, or the folder or hub name of a causal language
+    model of transformers, which is about a thousand times slower. Both score the whole text, where a few words have
+    little weight. With n-grams of a small collection every perplexity is so high that 1.5 allows nearly any change.
     """
 
     most: float = 1.5
@@ -249,9 +247,9 @@ class Fluency:
 
 @dataclass(frozen=True)
 class NoQueryTerms:
-    """No word of the query is added: none of its terms stands more often in the text than before.
+    """No query term occurs more often in the text than before.
 
-    Terms are stemmed words, without stop-words, as the index has them; a case of several queries has the terms of all.
+    Terms are stemmed words without stop-words, as in the index; a case of several queries uses the terms of all.
     """
 
     def open(self, knowledge: AttackerKnowledge) -> ConstraintCheck:
@@ -275,7 +273,7 @@ class NoQueryTerms:
 
 
 def _make_check(check_pairs: Callable[[Sequence[tuple[Doc, Doc]]], Iterable[bool]]) -> ConstraintCheck:
-    """A check by something that judges many pairs, original and changed text, at once."""
+    """Return a constraint check from a function that judges many (original, changed) pairs at once."""
 
     def check(questions: CheckInputs) -> list[list[bool]]:
         answers = iter(check_pairs([(case.doc, doc) for case, docs in questions for doc in docs]))

@@ -1,7 +1,7 @@
-"""Simple filters against attacks: how suspicious a text is, and what a filter catches at a rate of false alarms.
+"""Detectors of attacked texts, with detection rates at a given false alarm rate.
 
-A filter knows the documents of the collection, and of a text nothing but the text. What a threshold lets through it is
-told on clean texts (`compute_alarm_threshold`), so that what filters catch can be compared.
+A detector knows the documents of the collection and the text to judge. `compute_alarm_threshold` sets its threshold on
+clean texts, so that detectors are comparable.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Floats = NDArray[np.float64]
 
 
 def compute_alarm_threshold(clean_suspicion: Sequence[float] | Floats, false_alarm_rate: float = 0.01) -> float:
-    """What suspicion must exceed for an alarm, so that a clean text raises one with this probability at most.
+    """Return the suspicion above which an alarm is raised, for a given maximum false alarm rate.
 
-    Of n clean texts, the k + 1 most suspicious ones leave k above the last of them, and another clean text, drawn as
-    they were, is above it with probability (k + 1) / (n + 1) at most: k is the largest for which this is no more than
-    `false_alarms`. The smallest rate that n texts can tell is therefore 1 / (n + 1): where less is asked for, as 0.01
-    of fewer than 99 texts, the threshold is infinite, and nothing is caught. Ties raise no alarm.
+    The threshold is the (k + 1)-th largest suspicion of n clean texts. Another clean text from the same distribution
+    exceeds it with probability (k + 1) / (n + 1) at most; k is the largest number for which this is no more than
+    `false_alarm_rate`. The smallest possible rate is therefore 1 / (n + 1). For a smaller rate, such as 0.01 with fewer
+    than 99 texts, the threshold is infinite and no text is detected. Ties raise no alarm.
 
     >>> compute_alarm_threshold(range(99)), compute_alarm_threshold(range(199)), compute_alarm_threshold(range(98))
     (98.0, 197.0, inf)
@@ -43,12 +43,12 @@ def compute_alarm_threshold(clean_suspicion: Sequence[float] | Floats, false_ala
     values = np.sort(np.asarray(clean_suspicion, dtype=np.float64))[::-1]
     if np.isnan(values).any():
         raise BadInput("the suspicion of a clean text is not a number, so no threshold can be told")
-    above = floor(false_alarm_rate * (len(values) + 1) + 1e-9) - 1  # a hair for rates such as 0.07, which are not exact
+    above = floor(false_alarm_rate * (len(values) + 1) + 1e-9) - 1  # 1e-9, because rates such as 0.07 are not exact
     return float(values[above]) if above >= 0 else inf
 
 
 def detection_rate(suspicion: Sequence[float] | Floats, threshold: float) -> float:
-    """The share of texts that raise an alarm; NaN of none.
+    """Return the share of texts that raise an alarm; NaN without texts.
 
     >>> detection_rate([1.0, 2.0, 3.0, 4.0], 2.0)
     0.5
@@ -59,15 +59,16 @@ def detection_rate(suspicion: Sequence[float] | Floats, threshold: float) -> flo
 
 @dataclass(frozen=True)
 class Spamicity:
-    """How far a text repeats its most repeated term, beyond what the collection leads one to expect.
+    """Excess repetition of the most repeated term, relative to the collection.
 
         max over terms t with f > 1:   (f - 1) / n · ln(f / (n p)),   p = (cf + 1) / (C + V + 1)
 
-    f is how often t stands in the text, n the terms of the text, cf how often t stands in the collection, whose C terms
-    are V different ones; stemmed, without stop-words. It is what the repetitions of t add to the divergence of the
-    text from the collection. A single occurrence is no repetition: without the -1 all short texts would be suspicious.
+    f is the frequency of t in the text, n the number of terms of the text, and cf the frequency of t in the collection,
+    which has C terms, V of them distinct; terms are stemmed, without stop-words. The formula is the contribution of the
+    repetitions of t to the divergence of the text from the collection. The -1 excludes single occurrences, which would
+    make all short texts suspicious.
 
-    It is our own formula, after features that tell spam pages by the repetition and the frequency of their words:
+    The formula is our own, after spam features based on the repetition and the frequency of words:
     Ntoulas, Najork, Manasse, Fetterly. Detecting spam web pages through content analysis. WWW 2006.
     """
 
@@ -90,13 +91,12 @@ def _compute_spamicity(index: InvertedIndex, text: str) -> float:
 
 @dataclass(frozen=True)
 class Surprise:
-    """How perplexed a language model is at the stretch of a text that perplexes it most.
+    """The highest perplexity of a language model on any window of the text.
 
-    A stretch is `window` words in a row, or pieces of words where the model has such; a text that is no longer is one
-    stretch, and `window` 0 makes one of every text. One odd sentence shows in a stretch of its size, where the
-    perplexity of the whole text hides it.
+    A window is `window` consecutive words, or word pieces if the model uses them. A shorter text is one window, and
+    `window` 0 takes the whole text. A window reveals a single odd sentence that the perplexity of the whole text hides.
 
-    The models are those of the constraint `fluency`; n-grams have not read the text
+    The models are those of the constraint `fluency`; the n-grams have not read the text
     (`language_model.CrossFittedLM`). Filters of n-gram likelihood: Ntoulas, Najork, Manasse, Fetterly, WWW 2006.
     Of perplexity: Alon, Kamfonas. Detecting language model attacks with perplexity. 2023.
     """
@@ -117,7 +117,7 @@ class Surprise:
 
 
 def _min_window_mean(logs: Floats, window: int) -> float:
-    """The least mean of so many in a row.
+    """Return the smallest mean of `window` consecutive values.
 
     >>> _min_window_mean(np.array([-1.0, -1.0, -4.0, -2.0, -1.0]), 2)
     -3.0
@@ -130,9 +130,9 @@ def _min_window_mean(logs: Floats, window: int) -> float:
 
 @dataclass(frozen=True)
 class SuspiciousCharacters:
-    """How many invisible characters a text has, and letters of other scripts inside of Latin words.
+    """The number of invisible characters, and of letters of other scripts inside Latin words.
 
-    `nlp.characters.count_suspicious_characters` says what counts.
+    `nlp.characters.count_suspicious_characters` defines them.
     """
 
     def open(self, knowledge: AttackerKnowledge) -> Suspicion:
@@ -141,10 +141,10 @@ class SuspiciousCharacters:
 
 @dataclass(frozen=True)
 class Instructions:
-    """How many phrases of a text speak to a model that ranks and not to a reader: a list of phrases, and no more.
+    """The number of phrases from a fixed list that address a ranking model instead of a reader.
 
-    Marks of chat templates, orders to forget what was said, and claims about the text's own relevance. Whoever writes
-    them in other words is not caught, and a text about such attacks is suspected.
+    The list holds marks of chat templates, orders to ignore instructions, and claims about the text's own relevance. It
+    misses other wordings and flags texts about such attacks.
     """
 
     def open(self, knowledge: AttackerKnowledge) -> Suspicion:

@@ -1,4 +1,4 @@
-"""What attacks are after. A case of several lists wants it in all of them."""
+"""Attack goals. A case of several lists pursues the goal in all of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shaketable.core.errors import check_parameter
 
 @dataclass(frozen=True)
 class Promote:
-    """To stand higher: the mean place over the lists becomes smaller.
+    """Decrease the mean rank over the lists.
 
     >>> Promote().utility((3, 5)) > Promote().utility((4, 5)), Promote().is_reached((1, 1))
     (True, True)
@@ -25,7 +25,7 @@ class Promote:
 
 @dataclass(frozen=True)
 class Demote:
-    """To stand lower: the mean place over the lists becomes larger."""
+    """Increase the mean rank over the lists."""
 
     def utility(self, ranks: Ranks) -> float:
         return sum(ranks) / len(ranks)
@@ -36,7 +36,7 @@ class Demote:
 
 @dataclass(frozen=True)
 class Top:
-    """To be among the first k: the number of lists where it is counts first, the mean place second.
+    """Reach the top k: the number of lists where it succeeds counts first, the mean rank second.
 
     >>> Top(10).utility((10, 90)) > Top(10).utility((11, 11)), Top(10).is_reached((10, 2))
     (True, True)
@@ -50,7 +50,7 @@ class Top:
     def utility(self, ranks: Ranks) -> float:
         inside = sum(place <= self.k for place in ranks)
         mean = sum(ranks) / len(ranks)
-        return inside + 1 / (1 + mean)  # the second part is below 1
+        return inside + 1 / (1 + mean)  # the second term is below 1
 
     def is_reached(self, ranks: Ranks) -> bool:
         return max(ranks) <= self.k

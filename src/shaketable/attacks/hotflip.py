@@ -1,16 +1,16 @@
-"""Triggers: a few words in front of a document, chosen for what they do to its place, not for what they say.
+"""HotFlip triggers: a few words before a document, selected for their effect on its rank.
 
-The trigger begins with words of the document itself. Place after place, round after round, the word at the place is to
-give way to one that lowers the loss of the document most, to the first order (HotFlip):
+The initial trigger consists of words of the document. In each round and at each position, the search looks for the word
+that decreases the loss of the document most, to the first order (HotFlip):
 
     argmin_c  ∂L/∂e_i · (E[c] - e_i)
 
-The best few are tried on the target, and the one that stands best is kept if it beats all before. The net whose
-gradients are asked is a surrogate, as in `attacks.wsra`.
+The best candidates are tried on the target, and the best one is kept if it beats all earlier ones. The gradients come
+from a surrogate, as in `attacks.wsra`.
 
 Ebrahimi, Rao, Lowd, Dou. HotFlip. ACL 2018. Wallace, Feng, Kandpal, Gardner, Singh. Universal adversarial triggers for
-attacking and analyzing NLP. EMNLP 2019. Wang, Lyu, Anand. BERT rankers are brittle. ICTIR 2022, which moves documents
-with them.
+attacking and analyzing NLP. EMNLP 2019. Wang, Lyu, Anand. BERT rankers are brittle. ICTIR 2022, which applies them to
+documents.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class HotFlip:
-    """A trigger of a few words in front of the document, chosen by the gradients of a surrogate.
+    """Prepend a trigger of a few words selected by the gradients of a surrogate.
 
-    It has `length` words, gone through in `rounds`; at each place the `tries` best words of the surrogate's vocabulary
-    are tried. `rivals`, `train_surrogate`, `top` and `pairs` are as in the recipe wsra.
+    The trigger has `length` words and is optimised for `rounds` rounds. At each position the `tries` best words of the
+    surrogate's vocabulary are tried. `rivals`, `surrogate`, `top` and `pairs` are as in the recipe wsra.
     """
 
     length: int = 5
@@ -64,7 +64,7 @@ class HotFlip:
 
 
 class Triggers:
-    """The search of the module, for each of many documents."""
+    """The trigger search for one document at a time."""
 
     def __init__(self, recipe: HotFlip, gradients: Gradients, checks: Sequence[ConstraintCheck]):
         self.recipe = recipe
@@ -93,10 +93,10 @@ class Triggers:
                     if case.goal.utility(places) > case.goal.utility(best):
                         words[i], best = flipped[doc], places
             if words == before:
-                return  # another round would ask the same
+                return  # another round would repeat the same requests
 
     def _draw_initial_trigger(self, doc: Doc, rng: ItemRandom) -> list[str]:
-        """Words of the document that the surrogate reads as one token each, over and over if they are few."""
+        """Draw words of the document that are single tokens of the surrogate, repeated if there are few."""
         known = [word for word in TokenizedDocument(doc).occurrences if self.gradients.is_single_token(word)]
         if not known:
             return []
@@ -110,7 +110,7 @@ class Triggers:
 
 
 def prepend_trigger(doc: Doc, words: Sequence[str]) -> Doc:
-    """Return the document with a trigger in front of its body.
+    """Return the document with a trigger before its body.
 
     >>> prepend_trigger(Doc("a red boat"), ["tidal", "power"]).body
     'tidal power a red boat'

@@ -1,4 +1,4 @@
-"""Texts of the query that are put into a document: the query itself, a line that states it, its words."""
+"""Recipes that insert the query, a query line or the query's keywords into a document."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shaketable.transforms.insertion import (
 
 @dataclass(frozen=True)
 class QueryInsertion:
-    """The query is written into the document's body: at its start, at its end, or between two words of its middle.
+    """Insert the query at the start, at the end, or between two words of the body.
 
     Tamber, Lin. Illusions of relevance: using content injection attacks to deceive retrievers, rerankers, and LLM
     judges. 2025. A case of several queries gets all of them.
@@ -51,9 +51,9 @@ class QueryInsertion:
 
 @dataclass(frozen=True)
 class QueryLine:
-    """The query becomes a first line of the document's body: "Query: how do boats float".
+    """Insert the query as the first line of the body: "Query: how do boats float".
 
-    A passage then begins as the prompts of language models do. A case of several queries gets a line for each.
+    A passage then starts like a prompt of a language model. A case of several queries gets one line for each.
 
     Tamber, Lin. Illusions of relevance: using content injection attacks to deceive retrievers, rerankers, and LLM
     judges. 2025.
@@ -70,10 +70,10 @@ class QueryLine:
 
 @dataclass(frozen=True)
 class KeywordStuffingRecipe:
-    """The query's words that are no stop-words are written into the document's body, in their order, n times.
+    """Insert the query's words without stop-words into the body, in query order, n times.
 
-    Each number of times is a trial of its own. In the middle, a place between two words is drawn for each repetition.
-    A case of several queries gets the words of all of them; a query of nothing but stop-words has none.
+    Each n is a separate trial. In the middle, each repetition gets a random position between two words. A case of
+    several queries gets the words of all; a query of stop-words only has none.
 
     Gyöngyi, Garcia-Molina. Web spam taxonomy. AIRWeb 2005. Tamber, Lin. Illusions of relevance. 2025.
     """

@@ -1,4 +1,4 @@
-"""What an attacker knows who sees places only: documents, queries of his own, and how the target orders their lists."""
+"""The knowledge of a black-box attacker: documents, own queries, and the target's rankings for these queries."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from shaketable.training.plan import TrainingPlan
 
 @dataclass(frozen=True, eq=False)
 class AttackerKnowledge:
-    """What recipes are opened with.
+    """The knowledge that recipes are opened with.
 
-    `asked` hands out a collection of the attacker's own queries, none of them under attack, whose candidates are in
-    the order that the target put them in: the target is asked when somebody wants to know. `fit` learns a model from
-    such a collection, by the text of a learner and a plan.
+    `collect_target_rankings` returns a collection of the attacker's own queries, none of them under attack, with the
+    candidates in the target's order; it queries the target on first use. `fit` trains a model on such a collection,
+    given the spec of a learner and a plan.
     """
 
     docs: Corpus
@@ -29,15 +29,15 @@ class AttackerKnowledge:
     parser: Parser
     seed: int = 0
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """What recipes, constraints and detectors keep here for each other, such as a surrogate."""
+    """A cache shared by recipes, constraints and detectors, for example for a surrogate."""
 
 
 def draw_attacker_queries(
     collection: Collection, attacked_qids: Iterable[str], count: int, seed: int
 ) -> Mapping[str, Query]:
-    """Queries of an attacker's own: other queries of the collection, then sentences out of its documents.
+    """Return the attacker's own queries: other queries of the collection, then sentences of its documents.
 
-    None has the text of a query under attack.
+    No query has the text of a query under attack.
     """
     avoided = set(attacked_qids)
     texts = {collection.queries[qid].text.casefold().strip() for qid in avoided}

@@ -1,4 +1,4 @@
-"""How probable a text is, to n-grams of the collection or to a causal language model."""
+"""Language models that score texts: n-grams of the collection or a causal language model."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from shaketable.retrieval.ngram_models import open_ngrams
 Floats = NDArray[np.float64]
 NGRAMS = "ngrams"
 MODEL_VALUES = f"{NGRAMS}, or the folder or the name of a causal language model"
-"""What a parameter for a language model may be, for messages."""
+"""The valid values of a language model parameter, for error messages."""
 
 
 class LanguageModel(Protocol):
-    """Says how probable texts are.
+    """A model of text probability.
 
-    `log_probs` are log10 p of each word or piece of a word, given those before it; `perplexity` is 10^(-their mean).
+    `log_probs` are log10 p of each word or word piece given the previous ones; `perplexity` is 10^(-their mean).
     """
 
     def log_probs(self, texts: Sequence[str]) -> list[Floats]: ...
@@ -33,7 +33,7 @@ class LanguageModel(Protocol):
 
 
 def open_language_model(name: str, knowledge: AttackerKnowledge) -> LanguageModel:
-    """Open n-grams of the attacker's documents, or the causal language model of that folder or hub name; only once."""
+    """Open n-grams of the attacker's documents, or a causal language model by folder or hub name; cached."""
     key = "language model", name
     if key not in knowledge.cache:
         knowledge.cache[key] = open_cross_fitted_lm(knowledge.docs) if name == NGRAMS else open_causal_lm(name)
@@ -43,32 +43,33 @@ def open_language_model(name: str, knowledge: AttackerKnowledge) -> LanguageMode
 
 @dataclass(frozen=True, eq=False)
 class CrossFittedLM:
-    """Two models of n-grams, each learned from half of the documents; the one that finds a text less probable is heard.
+    """Two n-gram models, each trained on half of the documents; the lower probability of a text counts.
 
-    A model that has read a document finds it probable for that reason alone, and any change of it improbable. Of two
-    models one has not read it, and as a rule that one is heard: so a text of the collection is looked at as a new one.
+    A model assigns a high probability to a document it was trained on, and a low one to any change of it. One of the
+    two models has not seen the document, and usually gives the lower probability. A text of the collection is thus
+    scored like a new one.
     """
 
     models: tuple[NGramModel, NGramModel]
 
     def log_probs(self, texts: Sequence[str]) -> list[Floats]:
-        """log10 p of each word of a text, and of its end."""
+        """Return log10 p of each word of a text and of its end."""
         left, right = (model.log_probs(texts) for model in self.models)
         return [a if a.mean() <= b.mean() else b for a, b in zip(left, right, strict=True)]
 
     def perplexity(self, texts: Sequence[str]) -> Floats:
-        """Of each text, by the model that wavers more."""
+        """Return the perplexity of each text under the model with the higher perplexity."""
         return 10.0 ** -np.array([logs.mean() for logs in self.log_probs(texts)])
 
 
 def open_cross_fitted_lm(docs: Corpus) -> CrossFittedLM:
-    """The models of a corpus, from disk if they were made before."""
+    """Return the models of a corpus, from disk if cached."""
     return CrossFittedLM((open_ngrams(_Half(docs, 0)), open_ngrams(_Half(docs, 1))))
 
 
 @dataclass(frozen=True, eq=False)
 class _Half:
-    """Those documents of a corpus whose docnos have an even hash, or an odd one."""
+    """The documents of a corpus whose docnos have an even, or an odd, hash."""
 
     docs: Corpus
     parity: int

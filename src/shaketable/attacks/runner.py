@@ -1,4 +1,4 @@
-"""Many attacks at once: all advance together, so that what they ask for reaches the ranker in large batches."""
+"""The attack runner: advances many attacks together, so that their requests reach the ranker in large batches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shaketable.core.results import Failure
 from shaketable.core.seeding import make_item_rng
 
 MAX_CONCURRENT_ATTACKS = 512
-"""Attacks that advance at the same time."""
+"""Attacks that run at the same time."""
 
 
 def run_attacks(
@@ -30,11 +30,11 @@ def run_attacks(
     progress: ProgressFactory = no_progress,
     progress_label: str = "attacking",
 ) -> list[AttackOutcome | Failure]:
-    """The outcome of each case, in the order of the cases; whatever goes wrong with one stands in its place.
+    """Return the outcome or the failure of each case, in the order of the cases.
 
-    The budget is a number of trials for all cases, divided before the first of them, so neither the order of the cases
-    nor how many advance together changes an outcome. A case ends when its attack does, when its share of the budget is
-    spent, or when its goal is reached. What an attack raises, a ranker's failure included, ends that attack alone.
+    The budget is a number of trials for all cases. It is divided in advance, so neither the order of the cases nor
+    `max_concurrent` changes an outcome. A case ends when its attack ends, its share of the budget is spent, or its goal
+    is reached. An exception, a ranker failure included, ends only the attack that raised it.
     """
     shares = split_budget(cases, budget)
     waiting = deque(
@@ -68,9 +68,9 @@ def run_attacks(
 
 
 def split_budget(cases: Sequence[AttackCase], budget: int | None) -> list[int | None]:
-    """The trials of each case; what does not divide evenly goes to those whose names come first.
+    """Return the number of trials of each case; the remainder goes to the cases with the smallest keys.
 
-    Names decide, not places in the sequence, so that the order of the cases does not matter.
+    The shares depend on the keys, so the order of the cases has no effect.
     """
     if budget is None:
         return [None] * len(cases)
@@ -83,7 +83,7 @@ def split_budget(cases: Sequence[AttackCase], budget: int | None) -> list[int | 
 
 @dataclass(eq=False)
 class _Running:
-    """An attack under way: what it wants next, and the best of what it offered."""
+    """A running attack: its pending request and its best text so far."""
 
     case: AttackCase
     steps: AttackSteps
@@ -101,7 +101,7 @@ class _Running:
         self.best_ranks = self.case.ranks
 
     def advance(self, answer: Any) -> None:
-        """Send an answer, or an error, and hear what is wanted next."""
+        """Send an answer or an error to the attack and store its next request."""
         try:
             if isinstance(answer, Exception):
                 self.request = self.steps.throw(answer)
@@ -123,7 +123,7 @@ class _Running:
             self.fail(f"the attack yielded {type(self.request).__name__}, neither an Ask nor a Consult")
 
     def record_answer(self, answer: Any) -> None:
-        """Note what became of a trial, and go on."""
+        """Record the results of a request and advance the attack."""
         if not isinstance(self.request, RankQuery) or isinstance(answer, Exception):
             self.advance(answer)
             return
@@ -159,7 +159,7 @@ class _Running:
 
 
 def _answer_requests(running: Mapping[int, _Running], target: Target) -> dict[int, Any]:
-    """What each of the running attacks is to be sent: places for an Ask, the source's answer for a Consult."""
+    """Return the answer for each running attack: ranks for a `RankQuery`, the model's answer for a `ModelQuery`."""
     asks = {i: one for i, one in running.items() if one.result is None and isinstance(one.request, RankQuery)}
     consults = defaultdict(list)
     for i, one in running.items():
@@ -177,7 +177,7 @@ def _answer_requests(running: Mapping[int, _Running], target: Target) -> dict[in
 
 
 def _answer_model_queries(source: Any, questions: Sequence[tuple[int, Any]]) -> dict[int, Any]:
-    """Answers to all questions at once; if that fails, one by one, so that each fails for itself."""
+    """Answer all questions at once; if that fails, answer them one by one, so that only the failing ones fail."""
     try:
         answers = list(source([question for _, question in questions]))
         if len(answers) != len(questions):

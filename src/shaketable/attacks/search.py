@@ -1,4 +1,4 @@
-"""Ways to look for a better text, for recipes to `yield from`: ask for all, or keep what helps and go on from there."""
+"""Search strategies that recipes `yield from`: try all texts, or search greedily."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ State = TypeVar("State")
 def filter_allowed(
     checks: Sequence[ConstraintCheck], case: AttackCase, docs: Sequence[Doc]
 ) -> Generator[ModelQuery, Any, list[Doc]]:
-    """Those of the texts that no constraint objects to, none of them the original."""
+    """Return the distinct texts that pass all constraints, without the original."""
     docs = [doc for doc in dict.fromkeys(docs) if doc != case.doc]
     for check in checks:
         if docs:
@@ -28,7 +28,7 @@ def filter_allowed(
 def try_all(
     checks: Sequence[ConstraintCheck], case: AttackCase, docs: Sequence[Doc]
 ) -> Generator[RankQuery | ModelQuery, Any, list[tuple[Doc, Ranks]]]:
-    """Ask about every text that is allowed, all at once: the texts and their places."""
+    """Try all allowed texts in one request and return them with their ranks."""
     docs = yield from filter_allowed(checks, case, docs)
     if not docs:
         return []
@@ -38,7 +38,7 @@ def try_all(
 
 @dataclass(frozen=True, eq=False)
 class BodyTrials:
-    """An attack that tries all bodies that a recipe makes for a document at once."""
+    """An attack that tries all bodies of a recipe in one request."""
 
     make_bodies: Callable[[AttackCase, ItemRandom], Sequence[str]]
     checks: Sequence[ConstraintCheck]
@@ -55,10 +55,10 @@ def search_greedily(
     moves: Iterable[Callable[[State], Sequence[tuple[State, Doc]]]],
     max_moves: int | None = None,
 ) -> Generator[RankQuery | ModelQuery, Any, State]:
-    """Make one move after the other: of the texts that a move offers, the best is kept if it beats all before.
+    """Apply the moves in order and return the final state.
 
-    A move gets the state that was reached and offers new states, each with its text. After `most` moves that were kept
-    it is over. The state that was reached is what comes back.
+    A move maps the current state to new states with their texts. The best text is kept if it beats all earlier ones.
+    The search stops after `max_moves` kept moves.
     """
     state, ranks, kept = start, case.ranks, 0
     for move in moves:

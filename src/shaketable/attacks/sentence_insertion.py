@@ -1,4 +1,4 @@
-"""Sentences of other documents that are put between those of a document."""
+"""A recipe that inserts sentences of other documents."""
 
 from __future__ import annotations
 
@@ -25,27 +25,28 @@ from shaketable.transforms.insertion import insert_sentence
 SentencePosition = Literal["best", "start", "end"]
 WeightsOfLists: TypeAlias = "Callable[[tuple[TargetRanking, ...]], Weights]"
 TermVector: TypeAlias = Mapping[str, float]
-"""term -> weight; the squares of the weights add up to 1."""
+"""term -> weight; the vector has length 1."""
 
 RIVALS_PER_LIST = 10
-"""Documents at the head of each list whose sentences are candidates."""
+"""Top documents of each list whose sentences are candidates."""
 
 
 @dataclass(frozen=True)
 class SentenceInsertion:
-    """A sentence of a document that ranks high is put between two sentences of the body, where it connects best.
+    """Insert a sentence of a high-ranked document between two sentences of the body, where it connects best.
 
-    Candidates are the sentences of the ten best other documents of each list. At a boundary between sentences, the
-    connection of a candidate is the mean of its cosines with the sentence before and the one after; its relevance is
-    its cosine with the query. Vectors are terms weighted by idf in the lists. Each candidate goes where it connects
-    best (or to the start or the end), and the `candidates` best by
+    Candidates are the sentences of the ten best other documents of each list. At a sentence boundary, the connection of
+    a candidate is its mean cosine with the sentences before and after. Its relevance is its cosine with the query.
+    Vectors are terms weighted by idf in the lists. Each candidate goes where it connects best (or to the start or the
+    end), and the `candidates` best by
 
         relevance * (cosine with the query) + (1 - relevance) * connection
 
-    are tried on the target. Title and other sentences stay as they are.
+    are tried on the target. Title and other sentences stay unchanged.
 
-    The idea and the equal weights are IDEM's, whose sentences a language model writes, and nets rate: Chen, He, Ye,
-    Sun, Sun. Towards imperceptible document manipulations against neural ranking models. Findings of ACL 2023.
+    The idea and the equal weights are those of IDEM, where a language model writes the sentences and nets rate them:
+    Chen, He, Ye, Sun, Sun. Towards imperceptible document manipulations against neural ranking models. Findings of ACL
+    2023.
     """
 
     candidates: int = 20
@@ -60,7 +61,7 @@ class SentenceInsertion:
         )
 
     def open(self, knowledge: AttackerKnowledge) -> BodyTrials:
-        weights = lru_cache(maxsize=64)(Weights.from_rankings)  # several documents of one list are attacked
+        weights = lru_cache(maxsize=64)(Weights.from_rankings)  # many targets share a list
         return BodyTrials(partial(self._make_bodies, weights), open_constraints(self.constraints, knowledge))
 
     def _make_bodies(self, weights: WeightsOfLists, case: AttackCase, rng: ItemRandom) -> list[str]:
@@ -68,7 +69,7 @@ class SentenceInsertion:
         return [insert_sentence(case.doc.body, sentence, at) for sentence, at in chosen]
 
     def _select_sentences(self, weights: Weights, case: AttackCase) -> list[tuple[str, int]]:
-        """Return the best candidates, each with the number of the sentence before which it is inserted."""
+        """Return the best candidates, each with the number of the sentence it is inserted before."""
         own = split_sentences(case.doc.body)
         neighbours = _Neighbours([weights.vectorize(sentence) for sentence in own])
         queries = [weights.vectorize(listing.query) for listing in case.lists]
@@ -81,12 +82,12 @@ class SentenceInsertion:
             relevance = sum(cosine(vector, query) for query in queries) / len(queries)
             value = self.relevance * relevance + (1 - self.relevance) * float(connections[at])
             rated.append((value, sentence, at))
-        rated.sort(key=lambda one: -one[0])  # stable: of equals the one of the better document is first
+        rated.sort(key=lambda one: -one[0])  # stable: ties keep the order of the documents
         return [(sentence, at) for _, sentence, at in rated[: self.candidates]]
 
 
 def collect_rival_sentences(case: AttackCase) -> list[str]:
-    """The distinct sentences of the best other documents of each list, best documents first."""
+    """Return the distinct sentences of the best other documents of each list, best documents first."""
     found: dict[str, None] = {}
     for listing in case.lists:
         for doc in listing.get_other_documents(case.docno)[:RIVALS_PER_LIST]:
@@ -96,7 +97,7 @@ def collect_rival_sentences(case: AttackCase) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """What terms weigh in the documents of lists: idf = ln(1 + N / df), with df = 1 for a term in none of them."""
+    """The term weights in the documents of lists: idf = ln(1 + N / df), with df = 1 for an unknown term."""
 
     document_count: int
     document_frequencies: Mapping[str, int]
@@ -108,7 +109,7 @@ class Weights:
         return cls(len(terms), Counter(term for some in terms for term in some))
 
     def vectorize(self, text: str) -> TermVector:
-        """The terms of a text, weighted; empty where it has none."""
+        """Return the weighted terms of a text, normalised to length 1; empty if it has no terms."""
         tf = Counter(_analyze(text))
         weights = {
             term: n * log(1 + self.document_count / max(1, self.document_frequencies.get(term, 0)))
@@ -119,12 +120,12 @@ class Weights:
 
 
 def cosine(left: TermVector, right: TermVector) -> float:
-    """The cosine of two vectors of length 1; 0 where one is empty."""
+    """Return the cosine of two vectors of length 1; 0 if one is empty."""
     return sum(weight * right[term] for term, weight in left.items() if term in right)
 
 
 class _Neighbours:
-    """The sentences of a document by their terms, so that a candidate meets only those that it shares a term with."""
+    """An index of a document's sentences by term, so that a candidate is compared only where it shares a term."""
 
     def __init__(self, sentences: Sequence[TermVector]):
         self._sentence_count = len(sentences)
@@ -134,7 +135,7 @@ class _Neighbours:
                 self._by_term.setdefault(term, []).append((number, weight))
 
     def compute_connections(self, vector: TermVector) -> NDArray[np.float64]:
-        """How well a sentence connects before each sentence, and after the last: its mean cosine with neighbours."""
+        """Return the mean cosine of a sentence with its neighbours at each boundary, start and end included."""
         cosines = np.zeros(self._sentence_count)
         for term, weight in vector.items():
             for number, other in self._by_term.get(term, ()):

@@ -1,4 +1,4 @@
-"""A bench under attack: which documents are attacked in whose lists, what the attacker knows, and lists afterwards."""
+"""Setup of attacks on an experiment: targets, the attacker's knowledge, and the rankings after an attack."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from shaketable.experiment import Experiment
 
 FIRST_ATTACKED_RANK = 11
-"""The place where ranges begin: what stands among the first ten has little to gain."""
+"""The first rank of the target ranges; the top ten have little to gain."""
 ATTACKER_QUERY_COUNT = 200
-"""Queries whose lists an attacker asks the target for, to learn a surrogate from."""
+"""Number of queries whose target rankings an attacker collects to train a surrogate."""
 
 RankRange = tuple[int, int]
 
 
 def split_rank_range(count: int, depth: int) -> list[RankRange]:
-    """The places from 11 to the end of the list in so many parts, as even as can be (paper 003: nine of ten places).
+    """Split the ranks from 11 to the end of the list into equal ranges (paper 003: nine of ten ranks).
 
     >>> split_rank_range(9, 100)[0], split_rank_range(9, 100)[-1], split_rank_range(2, 30)
     ((11, 20), (91, 100), [(11, 20), (21, 30)])
@@ -59,7 +59,7 @@ def split_rank_range(count: int, depth: int) -> list[RankRange]:
 
 @dataclass(frozen=True)
 class AttackTarget:
-    """A document to attack: the query, the document, and the range of places that it was drawn from."""
+    """A document to attack, its query and the range of ranks it was drawn from."""
 
     qid: str
     docno: str
@@ -70,9 +70,9 @@ class AttackTarget:
 def draw_targets(
     listing: TargetRanking, grades: Mapping[str, int], rank_ranges: Sequence[RankRange], seed: int, any_grade: bool
 ) -> list[AttackTarget]:
-    """One document from each range of a list, drawn at random from those of grade 0 and those that nobody judged.
+    """Return one random document of each rank range, from those of grade 0 or unjudged unless `any_grade`.
 
-    A range beyond the end of a list, or without such a document, has none.
+    A range beyond the end of the list, or without such a document, yields no target.
     """
     drawn = []
     for start, end in rank_ranges:
@@ -86,7 +86,7 @@ def draw_targets(
 
 @dataclass(frozen=True)
 class AttackResult:
-    """An attack on a document, and what it came to; `range` is where the document was drawn from, if it was."""
+    """The outcome of an attack on a document; `rank_range` is the range it was drawn from, if any."""
 
     ranker: str
     recipe: str
@@ -96,7 +96,7 @@ class AttackResult:
 
 
 def draw_attacked_queries(experiment: Experiment, count: int) -> dict[str, str]:
-    """So many of the queries, drawn at random, in their own order; all of them if the count is 0."""
+    """Return `count` random queries in their original order; all queries if the count is 0."""
     texts = experiment.texts
     if not count or count >= len(texts):
         return texts
@@ -107,8 +107,10 @@ def draw_attacked_queries(experiment: Experiment, count: int) -> dict[str, str]:
 def draw_new_documents(
     experiment: Experiment, target: Target, count: int, group_size: int
 ) -> list[tuple[str, Doc, list[str]]]:
-    """Documents that are to do well for several queries at once: groups of `size` queries, and for each of these
-    `count` documents of the collection that are in none of the lists."""
+    """Return documents to promote for several queries at once.
+
+    Each group of `group_size` queries gets `count` documents of the collection that are in none of its lists.
+    """
     qids = list(target.target_lists)
     groups = [qids[at : at + group_size] for at in range(0, len(qids) - group_size + 1, group_size)]
     if not groups:
@@ -125,10 +127,10 @@ def draw_new_documents(
 
 
 def open_target(experiment: Experiment, name: str, texts: Mapping[str, str], candidates: Run) -> Target:
-    """A ranker of the bench as the target of attacks, by the road, on the candidates of these queries."""
+    """Return a ranker of the experiment as an attack target, with the candidates of these queries."""
     ranker, origin = experiment.get_ranker(name), experiment.get_remote_spec(name)
     traits = RankerTraits.from_ranker(ranker, name)
-    quiet = replace(experiment.engine, progress=no_progress)  # the driver shows how far it is, in attacks
+    quiet = replace(experiment.engine, progress=no_progress)  # the runner shows its own progress bar
     target = Target(lambda slates: quiet.score(ranker, slates, name, origin), traits.pointwise, traits.noise)
     target.read_lists(build_slates(experiment, texts, candidates))
     return target
@@ -137,7 +139,7 @@ def open_target(experiment: Experiment, name: str, texts: Mapping[str, str], can
 def build_slates(
     experiment: Experiment, texts: Mapping[str, str], candidates: Run
 ) -> dict[str, tuple[Slate, list[str]]]:
-    """query id -> its slate, best candidate first, and the docnos of its documents."""
+    """Return the slate of each query, best candidate first, and the docnos of its documents."""
     docnos = {qid: rank_docnos(candidates[qid]) for qid in texts if candidates.get(qid)}
     return {
         qid: (Slate(texts[qid], tuple(experiment.collection.docs[docno] for docno in some)), some)
@@ -148,7 +150,7 @@ def build_slates(
 def build_attacker_knowledge(
     experiment: Experiment, name: str, attacked_qids: Sequence[str], parser_name: str = "light"
 ) -> AttackerKnowledge:
-    """What an attacker of this ranker knows: the documents, and how it orders the lists of queries of his own."""
+    """Return the attacker's knowledge: the documents, and the ranker's rankings for the attacker's own queries."""
     whole = experiment.collection
 
     @cache
@@ -167,7 +169,7 @@ def build_attacker_knowledge(
 
 
 def open_recipe(experiment: Experiment, name: str, recipe: Any, known: AttackerKnowledge) -> Attack:
-    """A recipe against a ranker of the bench. One that needs the net itself is given it, if there is one."""
+    """Open a recipe against a ranker of the experiment; a white-box recipe receives the ranker's net."""
     if isinstance(recipe, WhiteBoxRecipe):
         net = getattr(experiment.get_ranker(name), "net", None)
         if net is None:
@@ -181,7 +183,7 @@ def open_recipe(experiment: Experiment, name: str, recipe: Any, known: AttackerK
 def explain_missing_targets(
     targets: Sequence[AttackTarget], rank_ranges: Sequence[RankRange], list_lengths: Sequence[int]
 ) -> str:
-    """Why there are fewer targets than ranges."""
+    """Return the reason why there are fewer targets than ranges."""
     beyond = sum(start > size for size in list_lengths for start, _ in rank_ranges)
     relevant = len(rank_ranges) * len(list_lengths) - len(targets) - beyond
     reasons = [
@@ -196,7 +198,7 @@ def explain_missing_targets(
 
 
 def group_by_origin(documents: Sequence[AdversarialDocument]) -> dict[str, list[AdversarialDocument]]:
-    """Texts of others by recipe; where one recipe was used against several rankers, by these too."""
+    """Group given texts by recipe, and by ranker if a recipe was used against several."""
     rankers: dict[str, set[str]] = {}
     for one in documents:
         rankers.setdefault(one.recipe, set()).add(one.ranker)
@@ -210,7 +212,7 @@ def group_by_origin(documents: Sequence[AdversarialDocument]) -> dict[str, list[
 def evaluate_given_texts(
     name: str, target: Target, documents: Sequence[AdversarialDocument], goal: Goal, recipe: str
 ) -> Iterator[AttackResult]:
-    """Texts of others, as they are: each takes the place of its original, whether it stands better for it or not."""
+    """Yield the result of each given text in place of its original, whether its rank improves or not."""
     wanted = [
         (
             one.docno or f"new-{number}",
@@ -222,7 +224,7 @@ def evaluate_given_texts(
     texts: dict[tuple[str, ...], deque[Doc]] = {}
     for (docno, _, qids), one in zip(wanted, documents, strict=True):
         texts.setdefault((docno, *qids), deque()).append(one.doc)
-    # the cases come in the order that was wanted, and of one name all are there or none
+    # `build_cases` keeps the order, and keeps all or none of the cases with the same key
     trials = [(case, texts[case.key].popleft()) for case in target.build_cases(wanted, goal)]
     for (case, doc), places in zip(trials, target.rank_trials(trials), strict=True):
         if places is not None:
@@ -233,7 +235,7 @@ def evaluate_given_texts(
 
 
 def collect_changed_texts(attempts: Sequence[AttackResult]) -> dict[str, dict[str, Doc]]:
-    """query id -> docno -> the text that an attack left, for all that was attacked in the query's list."""
+    """Return query id -> docno -> attacked text, for all documents attacked in the query's list."""
     changed: dict[str, dict[str, Doc]] = {}
     for attempt in attempts:
         for listing in attempt.case.lists:
@@ -244,7 +246,7 @@ def collect_changed_texts(attempts: Sequence[AttackResult]) -> dict[str, dict[st
 def rank_attacked_lists(
     experiment: Experiment, name: str, target: Target, changed: Mapping[str, Mapping[str, Doc]]
 ) -> tuple[Run, Run]:
-    """The lists of these queries before, and with every changed document in the place of its original."""
+    """Return the rankings before the attacks, and with every changed document in place of its original."""
     lists = {}
     for qid, docs in changed.items():
         pool = target.target_lists[qid]

@@ -1,4 +1,4 @@
-"""A stand-in for a ranker that one cannot open: a net that learned to order lists as the ranker did."""
+"""A surrogate of a black-box ranker: a net trained to reproduce the ranker's orderings."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from shaketable.rankers.neural.net import Net
 
 DEFAULT_SURROGATE = "knrm(steps=300)"
-"""A small net that learns in half a minute. Wu et al. have BERT, which takes a GPU, or patience."""
+"""A small net that trains in half a minute. Wu et al. use BERT, which needs a GPU."""
 SURROGATE_OBJECTIVE = "hinge"
-"""Wu et al. train the surrogate with a pairwise hinge of margin 1."""
+"""Wu et al. train the surrogate with a pairwise hinge loss of margin 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class Surrogate:
-    """The net, and how well it orders lists that it did not learn from, by nDCG@10 of the target's own order."""
+    """A trained net, with its agreement on held-out lists: nDCG@10 against the target's order."""
 
     net: Net
     agreement: float
@@ -33,9 +33,9 @@ class Surrogate:
 
 
 def train_surrogate(knowledge: AttackerKnowledge, learner: str, lists: ImitationSource) -> Surrogate:
-    """Learn a net from the lists of the target for the attacker's own queries; recipes of one attacker share it.
+    """Train a net on the target's rankings for the attacker's own queries; recipes of one attacker share it.
 
-    Nothing but the order of these lists is learned from.
+    The training uses only the order of these lists.
     """
     if not has_extra("neural"):
         raise MissingExtra("neural", "an attack by a surrogate, which is a net,")
@@ -54,7 +54,7 @@ def train_surrogate(knowledge: AttackerKnowledge, learner: str, lists: Imitation
 
 
 def build_rank_contests(case: AttackCase, max_rivals: int) -> list[RankContest]:
-    """What a net is asked about: in each list the document against the best of the others, to pass or to be passed."""
+    """Return one contest per list: the document against the best other documents, to overtake or to fall behind."""
     from shaketable.rankers.neural.gradients import RankContest
 
     down = isinstance(case.goal, Demote)

@@ -1,4 +1,4 @@
-"""Words that give way to synonyms, by what the target's lists tell alone."""
+"""A greedy recipe that replaces words by synonyms, guided by the target's ranks alone."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ from shaketable.nlp.words import match_case
 
 @dataclass(frozen=True)
 class GreedySynonyms:
-    """Words of title and body are replaced by synonyms, one after the other, as long as the place gets better.
+    """Replace words of title and body by synonyms, one by one, while the rank improves.
 
-    The importance of a word is what the goal gains when all its occurrences are deleted. The words are then taken in
-    the order of importance; all synonyms of a word are tried at once, in the case of the word, at all its occurrences,
-    and the best stays if the document then stands strictly better than before. At most `words` words differ from the
-    original (Hamming distance), all others and what stands between them stay as they are. There is no surrogate: every
-    trial is a question to the target.
+    The importance of a word is the gain of the goal when all its occurrences are deleted. The recipe takes the words by
+    importance. It tries all synonyms of a word at once, in the case of the word, at all its occurrences. It keeps the
+    best one if the rank strictly improves. At most `words` words differ from the original (Hamming distance). There is
+    no surrogate: every trial queries the target.
 
     The search is that of Jin, Jin, Zhou, Szolovits. Is BERT really robust? AAAI 2020, as in Morris et al. TextAttack.
-    EMNLP 2020, on the places of Wu et al. PRADA: practical black-box adversarial attacks against neural ranking models.
+    EMNLP 2020, on the ranks of Wu et al. PRADA: practical black-box adversarial attacks against neural ranking models.
     TOIS 2023.
     """
 
@@ -42,13 +41,13 @@ class GreedySynonyms:
 
     def open(self, knowledge: AttackerKnowledge) -> SynonymSearch:
         source: SynonymSource = SYNONYMS.build(self.synonyms)
-        source.lookup("word")  # read it now: a file that is missing is one error, not one for each document
+        source.lookup("word")  # read it now, so that a missing file is one error and not one for each document
         return SynonymSearch(source, self.words, open_constraints(self.constraints, knowledge))
 
 
 @dataclass(frozen=True, eq=False)
 class SynonymSearch:
-    """Greedy substitution with a source of synonyms at hand."""
+    """A greedy synonym substitution with an opened source of synonyms."""
 
     source: SynonymSource
     max_words: int
@@ -62,7 +61,7 @@ class SynonymSearch:
 
 
 def describe_synonym_sources(recipes: Iterable[str]) -> Iterator[str]:
-    """Say of each recipe which synonyms it found on this machine, where its source has something to say."""
+    """Yield a note on the synonyms of each recipe, if its source has one."""
     for recipe in dict.fromkeys(recipes):
         if source := getattr(RECIPES.build(recipe), "synonyms", ""):
             note = getattr(SYNONYMS.build(source), "note", "")

@@ -1,4 +1,4 @@
-"""The ranker under attack: texts go in, places come out, and nothing else."""
+"""The ranker under attack, which reveals only ranks."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from shaketable.core.errors import BadInput
 from shaketable.scoring.validation import collapse_ties
 
 ScoreFunction = Callable[[Sequence[Slate]], Sequence[Scores | None]]
-"""The road to the ranker: one array of scores for each slate, None where it failed."""
+"""A function that returns one array of scores for each slate, or None if the ranker failed."""
 
 MAX_SCORES_PER_BATCH = 1_000_000
-"""Scores that are ranked together."""
+"""Scores ranked in one batch."""
 
 
 @dataclass(frozen=True, eq=False)
 class TargetList:
-    """The documents that the target ranks for a query, in the order it is given them, and its scores of them."""
+    """The candidates of a query in input order, with the target's scores."""
 
     qid: str
     query: str
@@ -37,12 +37,12 @@ class TargetList:
 
     @cached_property
     def index_by_docno(self) -> dict[str, int]:
-        """docno -> where it stands among those that the ranker is given."""
+        """docno -> index in the ranker's input."""
         return {docno: number for number, docno in enumerate(self.docnos)}
 
     @cached_property
     def target_ranking(self) -> TargetRanking:
-        """The list as the target orders it."""
+        """The list in the target's order."""
         ranked = np.asarray(collapse_ties(self.scores, self.noise), dtype=np.float32)
         by_docno = sorted(range(len(self.docnos)), key=self.docnos.__getitem__, reverse=True)
         order = [by_docno[i] for i in np.argsort(-ranked[by_docno], kind="stable")]
@@ -51,13 +51,13 @@ class TargetList:
         )
 
     def replace_text(self, docno: str, doc: Doc) -> tuple[Doc, ...]:
-        """The documents with another text in the place of one; a document that is new comes last."""
+        """Return the documents with one text replaced; a new document is appended."""
         if (at := self.index_by_docno.get(docno)) is None:
             return (*self.docs, doc)
         return (*self.docs[:at], doc, *self.docs[at + 1 :])
 
     def replace_score(self, docno: str, score: float) -> Scores:
-        """The scores with another one in the place of one."""
+        """Return the scores with one score replaced; the score of a new document is appended."""
         if (at := self.index_by_docno.get(docno)) is None:
             return np.append(self.scores, score)
         scores = self.scores.copy()
@@ -65,11 +65,11 @@ class TargetList:
         return scores
 
     def find_index(self, docno: str) -> int:
-        """Where a document stands among those that the ranker is given; a new one comes last."""
+        """Return the index of a document in the ranker's input; a new document comes last."""
         return self.index_by_docno.get(docno, len(self.docnos))
 
     def mask_tie_winners(self, docno: str) -> NDArray[np.bool_]:
-        """Which docnos come first where scores tie."""
+        """Return a mask of the documents that win a tie against this document."""
         if docno not in self._tie_masks:
             named = self.docnos if docno in self.index_by_docno else (*self.docnos, docno)
             self._tie_masks[docno] = np.array([other > docno for other in named])
@@ -77,15 +77,15 @@ class TargetList:
 
 
 ScoredList = tuple[TargetList, str, Scores | None]
-"""A list, a document that is in it or added to it, and the scores of all of them."""
+"""A list, a document in it or added to it, and the scores of all documents."""
 
 
 @dataclass(eq=False)
 class Target:
-    """A ranker, known by what it does to lists.
+    """A ranker that attacks observe through its rankings.
 
-    `pointwise` says that a text's score depends on query and text alone: then a trial costs one scoring, otherwise it
-    costs the list. Nothing is changed by a trial, so no case sees what another one tried.
+    If `pointwise`, a score depends on query and text alone and a trial scores one text; otherwise a trial scores the
+    whole list. A trial changes no state, so cases do not affect each other.
     """
 
     score: ScoreFunction
@@ -94,8 +94,8 @@ class Target:
     target_lists: dict[str, TargetList] = field(default_factory=dict)
 
     def read_lists(self, slates: Mapping[str, tuple[Slate, Sequence[str]]]) -> None:
-        """Learn the lists of queries: by query id the slate, and the docnos of its documents."""
-        if self.pointwise:  # one by one, so that nothing is evened out within a list yet
+        """Score and store the lists of queries: query id -> slate and the docnos of its documents."""
+        if self.pointwise:  # one by one, so that ties are not yet collapsed within a list
             parts = [Slate(slate.query, (doc,)) for slate, _ in slates.values() for doc in slate.docs]
             answers = iter(self.score(parts))
             apart = [list(islice(answers, len(slate.docs))) for slate, _ in slates.values()]
@@ -108,9 +108,9 @@ class Target:
                 self.target_lists[qid] = TargetList(qid, slate.query, tuple(docnos), slate.docs, scored, self.noise)
 
     def build_cases(self, documents: Sequence[tuple[str, Doc, Sequence[str]]], goal: Goal) -> list[AttackCase]:
-        """Documents to attack, each with its text and the queries whose lists it is to move in.
+        """Return the attack cases of documents, given each text and the queries of its lists.
 
-        A document that the target fails on has no place to move from, and is left out.
+        Documents on which the target fails have no rank and are omitted.
         """
         if strange := [qid for _, _, qids in documents for qid in qids if qid not in self.target_lists]:
             raise BadInput(f"there is no list for the query {strange[0]!r}, so nothing can be attacked in it")
@@ -128,12 +128,12 @@ class Target:
         return [replace(case, ranks=found) for case, found in zip(bare, ranks, strict=True) if found]
 
     def find_text(self, docno: str, qids: Sequence[str]) -> Doc | None:
-        """A document of the lists of these queries; None if it is in none of them."""
+        """Return a document from the lists of these queries, or None if no list contains it."""
         pools = [self.target_lists[qid] for qid in qids if docno in self.target_lists[qid].index_by_docno]
         return pools[0].docs[pools[0].index_by_docno[docno]] if pools else None
 
     def rank_trials(self, trials: Sequence[tuple[AttackCase, Doc]]) -> list[Ranks | None]:
-        """Where each text would stand in the lists of its case; None where the ranker failed on one of them."""
+        """Return the ranks of each text in the lists of its case, or None if the ranker failed on one of them."""
         wanted = [(self.target_lists[listing.qid], case.docno, doc) for case, doc in trials for listing in case.lists]
         slates = [
             Slate(pool.query, (doc,) if self.pointwise else pool.replace_text(docno, doc))
@@ -147,14 +147,17 @@ class Target:
         return self._group_ranks([case for case, _ in trials], lists)
 
     def _group_ranks(self, cases: Sequence[AttackCase], lists: Sequence[ScoredList]) -> list[Ranks | None]:
-        """The places in the lists of each case, one after the other."""
+        """Return the ranks in the lists of each case."""
         standing = iter(self.rank_documents(lists))
         ranks = [tuple(islice(standing, len(case.lists))) for case in cases]
         return [None if 0 in some else some for some in ranks]
 
     def rank_documents(self, lists: Sequence[ScoredList]) -> list[int]:
-        """The place of a document in each list by `types.rank_docnos`: float32 score, then docno, both descending; 0
-        where there are no scores. Lists of one length are ranked together."""
+        """Return the rank of a document in each list, or 0 without scores.
+
+        The order is that of `rank_docnos`: float32 score, then docno, both descending. Lists of equal length are ranked
+        in one batch.
+        """
         ranks = [0] * len(lists)
         alike = defaultdict(list)
         for i, (_, _, scores) in enumerate(lists):
@@ -174,7 +177,7 @@ class Target:
         return ranks
 
     def count_pairs_per_trial(self, case: AttackCase) -> int:
-        """The pairs that one trial costs."""
+        """Return the number of query-document pairs scored in one trial."""
         if self.pointwise:
             return len(case.lists)
         return sum(

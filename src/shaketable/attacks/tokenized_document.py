@@ -1,4 +1,4 @@
-"""The words of a document, numbered through title and body, and the same document with other words in their places."""
+"""A document as words, numbered through title and body, with substitution by number."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shaketable.transforms.synonyms import replace_spans
 
 @dataclass(frozen=True)
 class TokenizedDocument:
-    """A document as words; what stands between them stays as it is.
+    """A document as words; substitution keeps the text between them.
 
     >>> wording = TokenizedDocument(Doc("The boat, a red boat!", title="Boats"))
     >>> wording.words
@@ -30,13 +30,13 @@ class TokenizedDocument:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """As they are spelled."""
+        """The words as spelled in the document."""
         texts = zip((self.doc.title, self.doc.body), self._spans, strict=True)
         return tuple(text[start:end] for text, parts in texts for start, end in parts)
 
     @cached_property
     def occurrences(self) -> dict[str, tuple[int, ...]]:
-        """Each word in lower case, and the numbers of its occurrences, in the order of the text."""
+        """Lower-case word -> the numbers of its occurrences, in text order."""
         found: dict[str, list[int]] = {}
         for number, word in enumerate(self.words):
             found.setdefault(word.lower(), []).append(number)

@@ -1,4 +1,4 @@
-"""Words of a document that give way to others: the search that recipes of word changes share, and its order."""
+"""The greedy search shared by recipes that replace words, and its word order."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from shaketable.core.attack_types import AttackCase, AttackSteps, ConstraintChec
 from shaketable.core.documents import Doc
 
 Rewrite: TypeAlias = Callable[[str], str]
-"""A word as it is spelled in the document -> the one word that is to stand in its place."""
+"""A function from a word as spelled in the document to its replacement."""
 
 MAX_DELETIONS_PER_REQUEST = 64
-"""Texts of one question about deletions: each is a whole document, and many attacks advance together."""
+"""Deletions tried in one request, limited because each is a whole document and many attacks run together."""
 
 _Changes: TypeAlias = Mapping[int, str]
 
@@ -23,10 +23,9 @@ _Changes: TypeAlias = Mapping[int, str]
 def rank_words_by_deletion(
     case: AttackCase, tokenized: TokenizedDocument, words: Sequence[str]
 ) -> Generator[RankQuery, Any, list[str]]:
-    """The words in the order of what the goal gains when all occurrences of one are deleted, most first.
+    """Return the words sorted by the utility of the goal after deleting all their occurrences, highest first.
 
-    Words whose deletion changes no place keep the order of the text, between those that harm the goal and those that
-    serve it. The texts with a word less are looked at only, never offered.
+    Words with equal utility keep the order of the text. The shortened texts never become the outcome.
 
     Jin, Jin, Zhou, Szolovits. Is BERT really robust? A strong baseline for natural language attack on text
     classification and entailment. AAAI 2020 (equation 2, with the place of a document for the score of a class).
@@ -50,12 +49,10 @@ def replace_words(
     find_rewrites: Callable[[str], Sequence[Rewrite]],
     max_words: int,
 ) -> AttackSteps:
-    """Rewrite one word after the other, in the order of `rank_words_by_deletion`; of a word's rewrites the best stays
-    if it helps.
+    """Rewrite words in the order of `rank_words_by_deletion` and keep the best rewrite of each word if it helps.
 
-    `find_rewrites` has the ways to rewrite a word, which is given in lower case; words without any are not asked about.
-    A rewrite changes all occurrences of the word, or the first of them that the limit leaves room for: no more than
-    `most` words of the text differ from the original.
+    `find_rewrites` maps a lower-case word to its rewrites; words without rewrites are skipped. A rewrite changes all
+    occurrences of the word, or the first ones within the limit of `max_words` changed words.
     """
     tokenized = TokenizedDocument(case.doc)
     ways = {word: found for word in tokenized.occurrences if (found := find_rewrites(word))}
@@ -69,7 +66,7 @@ def replace_words(
 def _rewrite_word(
     tokenized: TokenizedDocument, word: str, rewrites: Sequence[Rewrite], max_words: int, changes: _Changes
 ) -> list[tuple[_Changes, Doc]]:
-    """The document so far with the word rewritten in each way; nothing where the limit is reached."""
+    """Return the current document with the word rewritten in each way; nothing if the limit is reached."""
     numbers = tokenized.occurrences[word][: max_words - len(changes)]
     if not numbers:
         return []

@@ -1,22 +1,22 @@
-"""The word substitution ranking attack: a few words give way to synonyms, and the document climbs.
+"""The word substitution ranking attack: replaces a few words by synonyms to improve the rank of a document.
 
-For a document d of a query's list, and a net whose gradients can be had:
+For a document d of a query's list, and a net with accessible gradients:
 
-    1. I(w) = ‖∂L/∂E[w]‖ tells which words matter, L = Σ_{d'} max(0, 1 - s(q, d) + s(q, d')) over the other documents
-    2. projected gradient descent moves their vectors from E to E', where the loss is smaller
-    3. of the synonyms c of an important word, the one whose vector is nearest to E'[w] is to take its place:
+    1. I(w) = ‖∂L/∂E[w]‖ is the importance of a word, L = Σ_{d'} max(0, 1 - s(q, d) + s(q, d')) over the other documents
+    2. projected gradient descent moves the word vectors from E to E', where the loss is smaller
+    3. the replacement of an important word is its synonym c with the vector nearest to E'[w]:
        argmax_c cos(E[c], E'[w])
-    4. word after word, most important first, and occurrence after occurrence, the replacement is tried on the target,
-       and kept if the document stands strictly better than ever before
+    4. word by word, most important first, and occurrence by occurrence, the replacement is tried on the target,
+       and kept if the rank is strictly better than ever before
 
-Steps 1 to 3 ask a net, step 4 asks the ranker under attack, which shows places and nothing else. The net is a surrogate
-that learned the order of the target's lists on other queries, or, for who holds the target itself, the target.
+Steps 1 to 3 query a net; step 4 queries the ranker under attack, which reveals only ranks. The net is a surrogate
+trained on the order of the target's lists for other queries or, in the white-box variant, the target itself.
 
 Wu, Zhang, Guo, de Rijke, Fan, Cheng. PRADA: practical black-box adversarial attacks against neural ranking models. ACM
-Transactions on Information Systems 41(4), 2023; with the settings of paper 003, section 4.1, which attacks by it. Three
-things differ from the code that came with PRADA: a gradient is taken at the document's own words (`shared` is the
-other way), an attack's list is its own, and words are counted as they differ, so that there are never more than
-`words`, though an occurrence that did not help may stay replaced while the next one is tried.
+Transactions on Information Systems 41(4), 2023; with the settings of paper 003, section 4.1, which uses this attack.
+Three details differ from PRADA's code. Gradients are taken at the document's own words (`shared` restores PRADA's way).
+Each attack has its own list. At most `words` words differ from the original, although an occurrence that did not help
+may stay replaced while the next one is tried.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ Vectors = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class _WSRASettings:
-    """What the two variants share.
+    """The settings that both variants share.
 
-    words       words that may differ from the original at most (paper 003: 20; PRADA: 10)
+    words       maximum number of words that differ from the original (paper 003: 20; PRADA: 10)
     synonyms    a source of synonyms; paper 003's is "counterfitted", PRADA's "counterfitted(threshold=0.7, count=50)"
     steps       steps of gradient descent
-    epsilon     how far they go together
-    rivals      documents of the list that the loss is about, the best ones
-    shared      gradients as in PRADA's code: of the table of vectors, which the query and other documents use too
+    epsilon     total length of these steps
+    rivals      number of top documents of the list in the loss
+    shared      gradients as in PRADA's code: of the embedding table that the query and other documents also use
     """
 
     words: int = 20
@@ -82,9 +82,9 @@ class _WSRASettings:
 
 @dataclass(frozen=True, kw_only=True)
 class WSRA(_WSRASettings):
-    """Words give way to synonyms: a surrogate that learned from the target's lists chooses, the target's places decide.
+    """Replace words by synonyms that a surrogate of the target selects; the target's ranks decide.
 
-    `train_surrogate` is a learner of a net; `top` and `pairs` say what it learns from a list
+    `surrogate` is the learner of a net; `top` and `pairs` select its training data from a list
     (`learners.plan.ImitationSource`).
     """
 
@@ -100,14 +100,14 @@ class WSRA(_WSRASettings):
 
 @dataclass(frozen=True, kw_only=True)
 class WhiteWSRA(_WSRASettings):
-    """The same for who holds the target: its own gradients say which words matter and where their vectors should go."""
+    """Replace words by synonyms that the target's own gradients select (white box)."""
 
     def open_net(self, knowledge: AttackerKnowledge, net: Net) -> WordSubstitution:
         return self._build_attack(knowledge, net)
 
 
 class WordSubstitution:
-    """Steps 1 to 4 of the module, for each of many documents."""
+    """Steps 1 to 4 of the module for one document at a time."""
 
     def __init__(
         self, settings: _WSRASettings, gradients: Gradients, synonyms: SynonymSource, checks: Sequence[ConstraintCheck]
@@ -124,7 +124,7 @@ class WordSubstitution:
         occurrences = tokenized.occurrences
 
         def replace(word: str, changes: dict[int, str]) -> list[tuple[dict[int, str], Doc]]:
-            """The document with the first occurrence replaced, with the first two, and so on, within the limit."""
+            """Return the document with the first occurrence replaced, the first two, and so on, within the limit."""
             room = self.settings.words - len(changes)
             grown = [
                 changes | dict.fromkeys(occurrences[word][: n + 1], replacements[word])
@@ -136,7 +136,7 @@ class WordSubstitution:
         yield from search_greedily(self.checks, case, unchanged, [partial(replace, word) for word in replacements])
 
     def choose_replacements(self, case: AttackCase) -> Generator[RankQuery | ModelQuery, Any, dict[str, str]]:
-        """For each important word that has synonyms the one to take its place, most important first."""
+        """Return the replacement of each important word that has synonyms, most important first."""
         importance: dict[str, float] = {}
         moved: dict[str, Vectors] = {}
         for contest in build_rank_contests(case, self.settings.rivals):
@@ -145,16 +145,16 @@ class WordSubstitution:
                 importance[word] = importance.get(word, 0.0) + value
             for word, vector in study.perturbed_vectors.items():
                 moved[word] = moved[word] + vector if word in moved else vector
-        ranked = sorted(filter(importance.get, importance), key=lambda w: -importance[w])  # ties stand as in the text
+        ranked = sorted(filter(importance.get, importance), key=lambda w: -importance[w])  # ties keep text order
         candidates = {word: self.synonyms.lookup(word) for word in ranked[: self.settings.words] if word in moved}
         nearest = {word: self._find_nearest(moved[word], some) for word, some in candidates.items()}
         return {word: best for word, best in nearest.items() if best}
 
     def _find_nearest(self, vector: Vectors, words: Sequence[str]) -> str:
-        """The word whose vector has the highest cosine with this one; "" if the net knows none of them."""
+        """Return the word with the highest cosine to the vector, or "" if the net knows none of the words."""
         rows = self.gradients.look_up_vectors(words)
         sizes = np.linalg.norm(rows, axis=1)
-        known = np.flatnonzero(sizes > 0)  # NaN, for a word that the net cannot read, is not
+        known = np.flatnonzero(sizes > 0)  # excludes NaN, the vector of a word unknown to the net
         if not len(known):
             return ""
         return words[int(known[np.argmax(rows[known] @ vector / sizes[known])])]

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print."""
+"""The command line: `main` runs a command and turns errors into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from contextlib import suppress
 from typing import Any
 
 INTERNAL_ERROR_EXIT_CODE = 70
-"""The exit code of an internal error (EX_SOFTWARE): never 1, which says that a gate failed."""
+"""The exit code of an internal error (EX_SOFTWARE); exit code 1 means that a gate failed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command. An error in the input is one sentence on stderr and exit code 2, or the exit code of the error."""
+    """Run a command. An input error prints one sentence to stderr and exits with 2, or with the code of the error."""
     from shaketable.cli.app import app
     from shaketable.core.errors import ShaketableError
 
     try:
         given = None if arguments is None else list(arguments)
         code = app(args=given, prog_name="shaketable", standalone_mode=False)
-        sys.stdout.flush()  # now, so that a full disk is reported
+        sys.stdout.flush()  # report a full disk now
     except ShaketableError as error:
         _exit_with_message(str(error), error.exit_code)
     except KeyboardInterrupt:
         _exit_with_message("stopped", 130)
-    except BrokenPipeError:  # the reader of the output has closed it
+    except BrokenPipeError:  # the reader closed the output
         _exit_with_code(0)
     except OSError as error:
         _exit_with_message(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
-    except SystemExit as end:  # typer exits like this after completion, and if the reader has closed the output
+    except SystemExit as end:  # from typer, after completion or a closed output
         _exit_with_code(0 if isinstance(end.__context__, BrokenPipeError) else int(end.code or 0))
     except BaseException as error:
         if hasattr(error, "format_message"):  # a usage error of typer
@@ -60,7 +60,7 @@ def _exit_with_message(sentence: str, code: int) -> None:
 
 
 def _exit_with_code(code: int) -> None:
-    """Exit with this code, even if the output can no longer be written."""
+    """Exit with this code, even if the output is closed."""
     for name in ("stdout", "stderr"):
         try:
             getattr(sys, name).flush()
@@ -70,7 +70,7 @@ def _exit_with_code(code: int) -> None:
 
 
 def _save_traceback(error: BaseException) -> str:
-    """Write the traceback to a file, and return a sentence that names it."""
+    """Write the traceback to a file and return a sentence that names the file."""
     import tempfile
     import traceback
 

@@ -1,4 +1,4 @@
-"""All commands; each has its own module."""
+"""The Typer application with all commands; each command has its own module."""
 
 from __future__ import annotations
 
@@ -29,23 +29,21 @@ from shaketable.core.errors import BadInput, Interrupted
 
 
 class Commands(TyperGroup):
-    """The commands. An interrupt, from the keyboard or by code of the user, becomes an error message."""
+    """A command group that turns interrupts and exits of user code into error messages."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt as stop:  # the engine says what is done and cached
+        except KeyboardInterrupt as stop:  # the engine reports the cached work
             raise Interrupted(str(stop) or "stopped") from stop
-        except SystemExit as end:  # raised by code of the user: commands return
-            if isinstance(
-                end.__context__, BrokenPipeError
-            ):  # typer exits like this if the reader has closed the output
+        except SystemExit as end:  # from user code: commands return
+            if isinstance(end.__context__, BrokenPipeError):  # from typer: the reader closed the output
                 raise
             raise BadInput("code that you named tried to end the program") from end
 
 
 class App(typer.Typer):
-    """A Typer whose commands take groups of flags, and --quiet and --verbose."""
+    """A Typer whose commands accept groups of flags, --quiet and --verbose."""
 
     def command(  # type: ignore[override]
         self, name: str | None = None, **how: Any
@@ -55,7 +53,7 @@ class App(typer.Typer):
 
 
 def _add_verbosity_flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the command with flags for how much it shows."""
+    """Return the command with the flags --quiet and --verbose."""
 
     @wraps(command)
     def run(*, quiet: bool, verbose: bool, **given: Any) -> Any:

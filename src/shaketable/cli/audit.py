@@ -1,4 +1,4 @@
-"""`shaketable audit`: every task that applies, then a table, a report page and an exit code."""
+"""`shaketable audit`: all applicable tasks, a table, a report page and an exit code."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def audit(
     from shaketable.cli.progress import show_progress
     from shaketable.report.audit_folder import check_writable
 
-    rules = read_gates(gates.list_rules(), ranker or ())  # a mistake in one must not cost an audit
+    rules = read_gates(gates.list_rules(), ranker or ())  # fail before the audit, not after it
     check_writable(out)
     given = (files.select_source(data or ["sample"]), ranker or (), task or ())
     where = collection.to_options(query_types)

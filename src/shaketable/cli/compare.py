@@ -1,4 +1,4 @@
-"""`shaketable compare`: is the new version worse than the one before?"""
+"""`shaketable compare`: a comparison of a new audit with an earlier one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def compare(
     json_to: Json = None,
     fail_on_regression: FailOnRegression = False,
 ) -> None:
-    """Compare two audits query by query: what became worse, by how much, on which queries, and could it be chance?"""
+    """Compare two audits query by query: losses, their queries, and their statistical significance."""
     import shaketable as st
     from shaketable.cli.console import emit_json, emit_text, show_comparison
 

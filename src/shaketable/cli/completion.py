@@ -1,4 +1,4 @@
-"""Names that the shell completes, from the registries; heavy libraries are not imported."""
+"""Shell completion of names from the registries, without heavy imports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Completer = Callable[[Any, str], Iterator[str]]
 
 
 def _complete_from(list_names: Callable[[], Iterable[str]]) -> Completer:
-    """Return a completer for names that are listed on demand, without those that are already given."""
+    """Return a completer for names listed on demand; it omits names that are already given."""
 
     def complete(ctx: Any, incomplete: str) -> Iterator[str]:
         given = {one for values in ctx.params.values() if isinstance(values, list | tuple) for one in values}

@@ -1,4 +1,4 @@
-"""The settings file: its values become the defaults of flags."""
+"""The settings file, whose values become the defaults of flags."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from shaketable.api.settings import FlagType
 
 TYPE_NAMES: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false"}
-"""The name of a type's values; those of all other types are texts."""
+"""The names of value types; values of all other types are texts."""
 
 
 def load_settings(ctx: typer.Context, path: Path | None) -> Path | None:
-    """Read the settings file that is named, or the one in the current folder, before all other flags of an audit."""
+    """Read the named settings file, or that of the current folder, before all other flags; return its path."""
     from shaketable.api.settings import SETTINGS_FILE, read_settings
 
     if ctx.resilient_parsing or (path is None and not Path(SETTINGS_FILE).is_file()):

@@ -1,4 +1,4 @@
-"""Output: results go to stdout, everything else to stderr."""
+"""Output of commands: results go to stdout, messages to stderr."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def open_console(json_target: str | None = None) -> Console:
-    """Return the console for tables; it is stderr if stdout is for JSON."""
+    """Return the console for tables: stderr if JSON goes to stdout."""
     return Console(stderr=json_target == "-", highlight=False)
 
 
@@ -34,13 +34,13 @@ _quiet = False
 
 
 def is_quiet() -> bool:
-    """Return True if only results and errors are shown."""
+    """Return True if --quiet is set."""
     return _quiet
 
 
 @contextmanager
 def set_verbosity(quiet: bool, verbose: bool) -> Iterator[None]:
-    """Show results and errors alone, or also what the package logs."""
+    """Show only results and errors (quiet), or also log messages (verbose)."""
     global _quiet
     if quiet and verbose:
         raise BadInput("--quiet and --verbose contradict each other; give one of them")
@@ -66,16 +66,16 @@ class _LogHandler(logging.Handler):
 
 
 def notify(message: str, *, always: bool = False) -> None:
-    """Show a message on one line of stderr, without control sequences: some texts come from attackers.
+    """Print a message on one line of stderr, without control sequences: attackers write some texts.
 
-    With `always`, the message is part of the result, and --quiet does not hide it.
+    With `always`, --quiet does not hide the message.
     """
     if always or not _quiet:
         print(" ".join(clean(message).splitlines()), file=sys.stderr)
 
 
 def show_audit(done: Audit, json_target: str | None) -> None:
-    """Print all tables of an audit, the skipped tasks with reasons, and the remarks of rankers."""
+    """Print all tables of an audit, the skipped tasks with reasons, and the remarks on rankers."""
     from shaketable.report.terminal import show_result
 
     console = open_console(json_target)
@@ -88,7 +88,7 @@ def show_audit(done: Audit, json_target: str | None) -> None:
 
 
 def show_verdict(done: Audit, json_target: str | None, tables: bool = False, table: list[str] | None = None) -> None:
-    """Print the verdict of an audit; before it all tables, or the tables that were named."""
+    """Print the verdict of an audit, after all tables or the named tables."""
     from shaketable.report.terminal import show_table
     from shaketable.report.terminal_summary import print_verdict
 
@@ -103,7 +103,7 @@ def show_verdict(done: Audit, json_target: str | None, tables: bool = False, tab
 
 
 def show_dry_run(dry_run: DryRun, json_target: str | None) -> None:
-    """Print what an audit would ask of each ranker, the tasks that cannot be counted with reasons, and the total."""
+    """Print the cost of an audit for each ranker, the tasks without a count with reasons, and the total."""
     from shaketable.report.terminal import show_table
 
     console = open_console(json_target)
@@ -141,7 +141,7 @@ def open_report(flags: ReportFlags, out: Path) -> Callable[[Audit], bool]:
 
 
 def write_evaluation(done: Audit, flags: TableFlags) -> None:
-    """Write the tables of an evaluation in the formats that were asked for, and show them."""
+    """Print the tables of an evaluation and write them in the requested formats."""
     from shaketable.report.files import write_per_query, write_tables
     from shaketable.report.page import write_page
 
@@ -158,7 +158,7 @@ def write_evaluation(done: Audit, flags: TableFlags) -> None:
 
 
 def show_comparison(found: AuditComparison, target: str | None) -> None:
-    """Print a comparison of two audits: the verdict, and which findings and queries became worse or better."""
+    """Print a comparison of two audits: the verdict, and the findings and queries that became worse or better."""
     from shaketable.report.comparison import FINDINGS_TABLE_NOTE
     from shaketable.report.terminal import show_table
 
@@ -181,7 +181,7 @@ def show_comparison(found: AuditComparison, target: str | None) -> None:
 
 
 def finish_audit(done: Audit, out: Path, gate: bool, shown: VerdictFlags, build: BuildServerFlags) -> bool:
-    """Show the verdict of an audit, write the files that were asked for, and return True if all gates hold."""
+    """Print the verdict of an audit, write the requested files, and return True if all gates pass."""
     if shown.json_to:
         emit_json(done.to_dict(), shown.json_to)
     target = "-" if "-" in (shown.json_to, build.summary_to) else None
@@ -191,7 +191,7 @@ def finish_audit(done: Audit, out: Path, gate: bool, shown: VerdictFlags, build:
 
 
 def emit_gate_results(done: Audit, gate_results: Sequence[GateResult], build: BuildServerFlags) -> bool:
-    """Write the results of gates for build servers, pull requests and badges, and return True if all gates hold."""
+    """Write gate results for build servers, pull requests and badges, and return True if all gates pass."""
     from shaketable.report.ci import build_badge, render_junit, render_summary
     from shaketable.report.gates import has_passed
 
@@ -205,7 +205,7 @@ def emit_gate_results(done: Audit, gate_results: Sequence[GateResult], build: Bu
 
 
 def show_training(done: TrainingResult | TrainedWriter, json_target: str | None, page: Path | None) -> None:
-    """Print the tables of a training, and write its page and its JSON if asked for."""
+    """Print the tables of a training, and write its page and its JSON if requested."""
     from shaketable.report.page import write_page
     from shaketable.report.terminal import show_table
 

@@ -27,7 +27,7 @@ def doctor(
     qrels: QrelsFile = None,
     json_to: Json = None,
 ) -> None:
-    """Look for mistakes in a collection, a run, an endpoint or this installation. Exit code 2: one is fatal."""
+    """Check a collection, a run, an endpoint or this installation. The exit code is 2 after a fatal error."""
     from shaketable.cli.console import emit_json, open_console
     from shaketable.report.files import to_plain
 
@@ -72,7 +72,7 @@ def _show_findings(console: Console, findings: list[ValidationCheck]) -> None:
         table.add_row(signs[finding.severity], escape(format_cell(finding.check)), count, examples, advice)
     console.print(table)
     for finding in findings:
-        if finding.severity == "error":  # on its own lines, so that its advice can be copied
+        if finding.severity == "error":  # on its own lines, so that you can copy its advice
             said = f"[red]broken[/]: {escape(format_cell(finding.check))}: {escape(format_cell(finding.advice))}"
             console.print(said, soft_wrap=True, highlight=False)
 

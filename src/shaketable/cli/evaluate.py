@@ -1,4 +1,4 @@
-"""`shaketable evaluate`: effectiveness, variance and risk of run files or of ready scores, without a ranker."""
+"""`shaketable evaluate`: effectiveness, variance and risk of run files or of a table of scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def evaluate(
     tables: TableFlags,
     seed: Seed = 0,
 ) -> None:
-    """Evaluate run files, or a table of scores: effectiveness, variance and risk. It needs no ranker."""
+    """Evaluate run files or a table of scores: effectiveness, variance and risk. You need no ranker."""
     import shaketable as st
     from shaketable.cli.console import write_evaluation
 

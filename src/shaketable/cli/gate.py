@@ -1,4 +1,4 @@
-"""`shaketable gate`: do the rules hold for a saved audit?"""
+"""`shaketable gate`: gates on a saved audit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shaketable.cli.options.output import AuditFolder, BuildServerFlags
 
 
 def gate(audit: AuditFolder, gates: GateFlags, build: BuildServerFlags) -> None:
-    """Check rules against a saved audit; without any, check the default gate. The exit code is 1 if a rule fails."""
+    """Check rules, or the default gate, against a saved audit. The exit code is 1 if a rule fails."""
     import shaketable as st
     from shaketable.cli.console import emit_gate_results, notify
     from shaketable.report.rules import parse_gates

@@ -1,4 +1,4 @@
-"""`shaketable list`: names and parameters of rankers, tasks, transforms and so on."""
+"""`shaketable list`: names and parameters of rankers, tasks, transforms and other entries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shaketable.cli.options.output import Json
 
 
 class Listable(StrEnum):
-    """The kinds of things that can be listed."""
+    """The kinds of entries that `shaketable list` shows."""
 
     rankers = "rankers"
     tasks = "tasks"
@@ -41,7 +41,7 @@ def list_(
     ] = None,
     json_to: Json = None,
 ) -> None:
-    """List the names of a kind of thing, each with a line that says what it is; with a name, list its parameters."""
+    """List the entries of a kind, each with a description; with a name, list the parameters of that entry."""
     from shaketable.api.listing import list_entries, list_parameters
     from shaketable.cli.console import emit_json, open_console
 

@@ -1,4 +1,4 @@
-"""`shaketable parity`: do two servers, precisions or versions of a ranker give the same scores?"""
+"""`shaketable parity`: a check that servers, precisions or versions of a ranker give the same scores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def parity(
     collection: CollectionFlags,
     run: RunFlags,
 ) -> None:
-    """Compare rankers that should give the same scores, for example one model in two servers, and say if they do."""
+    """Check that rankers give the same scores, for example one model on two servers."""
     import shaketable as st
     from shaketable.cli.console import open_report
 

@@ -1,4 +1,4 @@
-"""`shaketable probe`: what a ranker prefers, of two texts that differ in one thing."""
+"""`shaketable probe`: preferences of a ranker between two texts that differ in one property."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def probe(
     collection: CollectionFlags,
     run: RunFlags,
 ) -> None:
-    """Probe what rankers prefer, by pairs of texts that differ in one thing: word order, length, negation, ..."""
+    """Probe the preferences of rankers by pairs of texts that differ in one property, such as word order or length."""
     from shaketable.api import probe as api
     from shaketable.cli.console import notify, open_report
 

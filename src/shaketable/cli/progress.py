@@ -1,4 +1,4 @@
-"""Progress of a command: bars on a terminal, otherwise a line on stderr every half minute."""
+"""Progress of a command: bars on a terminal, otherwise lines on stderr."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from shaketable.cli import console
 from shaketable.report import format_cell
 
 REPORT_INTERVAL_S = 30.0
-"""Seconds between two lines of progress, if stderr is no terminal."""
+"""Seconds between two progress lines if stderr is not a terminal."""
 
 
 @dataclass
 class ProgressBar:
-    """One step of the work: its label, how much of it is done, and a status that is asked for when it is drawn."""
+    """The state of one step: its label, its count, and a status that is computed when the bar is drawn."""
 
     label: str
     total: int
@@ -46,7 +46,7 @@ class ProgressBar:
         return format_cell(f"{self.label} ({said})" if said else self.label)
 
     def format_count(self) -> str:
-        """Return how much is done.
+        """Return the number of units done and their total.
 
         >>> ProgressBar("scoring with mine", 40_000, "query-document pairs", done=1_200).format_count()
         '1,200 of 40,000 query-document pairs'
@@ -57,20 +57,19 @@ class ProgressBar:
         return f"{self.done / self.total:.1%}".replace("%", " %")
 
     def estimate_seconds_left(self) -> float | None:
-        """Return the seconds to the end at the speed so far; None if nothing is done yet."""
+        """Return the estimated seconds to the end; None if nothing is done yet."""
         return (time.monotonic() - self.started) * (self.total - self.done) / self.done if self.done else None
 
 
 OPEN_BARS: list[ProgressBar] = []
-"""The open bars, each a part of the one before it."""
+"""The open bars; each is a part of the previous bar."""
 
 
 @contextmanager
 def show_progress(what: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
     """Show the progress of a step (a `ProgressFactory`), unless there is nothing to do or --quiet is set.
 
-    On a terminal each bar is drawn below the bar that it is a part of. Otherwise a line is written to stderr every
-    `REPORT_INTERVAL_S` seconds.
+    On a terminal, each bar is below its parent bar. Otherwise, stderr gets a line every `REPORT_INTERVAL_S` seconds.
     """
     if total == 0 or console.is_quiet():
         yield lambda done: None
@@ -85,7 +84,7 @@ def show_progress(what: str, total: int, unit: str) -> Iterator[Callable[[int], 
 
 
 def describe_progress() -> str:
-    """Return one line on all open bars: what is done, the time so far, and the time that the last bar has left."""
+    """Return one line on all open bars: their counts, the elapsed time, and the time left for the last bar."""
     bars = tuple(OPEN_BARS)
     if not bars:
         return ""
@@ -114,7 +113,7 @@ def _open_display() -> AbstractContextManager[Any]:
 
 @contextmanager
 def _report_lines() -> Iterator[None]:
-    """Write lines of progress from a thread, so that a long step does not delay them."""
+    """Write progress lines from a thread, so that a long step does not delay them."""
     over = Event()
 
     def tell() -> None:
@@ -132,7 +131,7 @@ def _report_lines() -> Iterator[None]:
 
 
 def _draw_bars() -> AbstractContextManager[Any]:
-    """Draw bars that are refreshed several times a second and removed at the end."""
+    """Return a display of the bars that is refreshed several times a second and removed at the end."""
     from rich.console import Console
     from rich.live import Live
     from rich.progress_bar import ProgressBar

@@ -1,4 +1,4 @@
-"""`shaketable report`: the page of an audit, made again from its folder."""
+"""`shaketable report`: the page of an audit, rendered again from its folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shaketable.cli.options.output import AuditFolder, Html
 
 
 def report(audit: AuditFolder, html_to: Html = None) -> None:
-    """Make the page of an audit again, from the results in its folder."""
+    """Render the page of an audit again, from the results in its folder."""
     from shaketable.api.audit import read_audit, rewrite_page
     from shaketable.cli.console import notify
     from shaketable.files.atomic import atomic_write

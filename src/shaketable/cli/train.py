@@ -1,4 +1,4 @@
-"""`shaketable train`: rankers and writers, trained on a collection or on files."""
+"""`shaketable train`: training of rankers and writers on a collection or on files."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def vary(
     seed: Seed = 0,
     json_to: Json = None,
 ) -> None:
-    """Make variations of queries, such as misspellings, and say of each whether it still asks for the same."""
+    """Generate variations of queries, such as misspellings, and check that each keeps the meaning."""
     from shaketable.api import vary as api
     from shaketable.cli.console import emit_json, notify
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from shaketable.rankers.neural.net import Net
 
 Ranks: TypeAlias = tuple[int, ...]
-"""Where a document stands in each list of a case, counted from 1."""
+"""The ranks of a document in each list of a case, starting at 1."""
 _NO_DOC = Doc("")
 
 
 class Goal(Protocol):
-    """The aim of an attack: `utility` grows with what it has got, `is_reached` says that there is no more to get."""
+    """The aim of an attack: `utility` grows with success, `is_reached` is True if no further gain is possible."""
 
     def utility(self, ranks: Ranks) -> float: ...
     def is_reached(self, ranks: Ranks) -> bool: ...
@@ -30,7 +30,7 @@ class Goal(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class TargetRanking:
-    """A query and its list as the attacked ranker orders it, best first: what anybody who asks it can see."""
+    """A query and its ranking by the attacked ranker, best first, as any user of the ranker sees it."""
 
     qid: str
     query: str
@@ -38,16 +38,16 @@ class TargetRanking:
     docs: tuple[Doc, ...]
 
     def get_other_documents(self, docno: str) -> list[Doc]:
-        """The documents but for one, best first."""
+        """Return all documents except one, best first."""
         return [doc for name, doc in zip(self.docnos, self.docs, strict=True) if name != docno]
 
 
 @dataclass(frozen=True, eq=False)
 class AttackCase:
-    """A document to attack, the lists that it is to move in, what for, and where it stands before.
+    """A document to attack, its lists, the goal and the ranks before the attack.
 
-    Most cases have one list. With several, one text is to do well for all of their queries. A document that is in none
-    of the lists is a new one, and is added to each.
+    Most cases have one list. With several lists, one text must do well for all queries. A document that is in none of
+    the lists is new and is added to each.
     """
 
     docno: str
@@ -58,20 +58,21 @@ class AttackCase:
 
     @property
     def query(self) -> str:
-        """The query of a case that has one, the first of several."""
+        """The query of the first list."""
         return self.lists[0].query
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What tells the case from others: the document and the queries."""
+        """The unique key of the case: the document and the queries."""
         return self.docno, *(listing.qid for listing in self.lists)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankQuery:
-    """What an attack wants to know of the ranker: where each of these texts would stand. Each is a trial.
+    """A request for the ranks of texts; each text counts as one trial.
 
-    An offered text may become the outcome; others are looked at only, for instance to see what a word is worth.
+    Texts with `may_be_outcome` may become the outcome; others are only ranked, for instance to measure a word's
+    importance.
     """
 
     docs: Sequence[Doc]
@@ -80,9 +81,9 @@ class RankQuery:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelQuery:
-    """A question of an attack to a model of its own, an encoder or a net: `model` answers many at once.
+    """A request of an attack to a model of its own, such as an encoder or a network; `model` answers a batch.
 
-    Attacks that ask the same model do it together.
+    Requests of several attacks to the same model are batched.
     """
 
     model: Callable[[Sequence[Any]], Sequence[Any]]
@@ -90,13 +91,13 @@ class ModelQuery:
 
 
 AttackSteps: TypeAlias = Generator[RankQuery | ModelQuery, Any, None]
-"""An attack under way: it yields an `RankQuery`, and is sent the `Ranks` of each text, never a score; or a
-`ModelQuery`, and is sent the answer. When it ends, or is ended, the text it offered that serves the goal best is its
-outcome."""
+"""A running attack. It yields a `RankQuery` and receives the `Ranks` of each text, never a score; or it yields a
+`ModelQuery` and receives the answer. When it ends, or is stopped, its outcome is the best text it offered.
+"""
 
 
 class Attack(Protocol):
-    """Ways to change a document so that its place changes."""
+    """An attack that changes a document so that its rank changes."""
 
     def steps(self, case: AttackCase, rng: ItemRandom) -> AttackSteps: ...
 
@@ -105,7 +106,7 @@ class Attack(Protocol):
 class Recipe(Protocol):
     """The settings of an attack: a frozen dataclass with a text form.
 
-    It is opened with what an attacker can know that sees ranks only (`attacks.knowledge.AttackerKnowledge`).
+    `open` gets the knowledge of an attacker that sees ranks only (`attacks.knowledge.AttackerKnowledge`).
     """
 
     def open(self, knowledge: AttackerKnowledge) -> Attack: ...
@@ -113,38 +114,37 @@ class Recipe(Protocol):
 
 @runtime_checkable
 class WhiteBoxRecipe(Protocol):
-    """A recipe of an attacker who has the ranker itself: the net that scores, and so its gradients."""
+    """A recipe of a white-box attacker, which has the scoring network and its gradients."""
 
     def open_net(self, knowledge: AttackerKnowledge, net: Net) -> Attack: ...
 
 
 ConstraintCheck: TypeAlias = Callable[[Sequence[tuple[AttackCase, Sequence[Doc]]]], Sequence[Sequence[bool]]]
-"""For each case and texts that may take the place of its document: which of them are allowed."""
+"""A function that tells, for each case and its replacement texts, which texts are allowed."""
 
 
 class Constraint(Protocol):
-    """What a changed document must still be, such as fluent: a frozen dataclass, with a text form."""
+    """A requirement on changed documents, such as fluency: a frozen dataclass with a text form."""
 
     def open(self, knowledge: AttackerKnowledge) -> ConstraintCheck: ...
 
 
 Suspicion: TypeAlias = Callable[[Sequence[Doc]], NDArray[np.float64]]
-"""How suspicious each text is; more is worse."""
+"""The suspicion score of each text; higher is more suspicious."""
 
 
 class Detector(Protocol):
-    """A simple filter against attacks, which knows the documents of a collection: a frozen dataclass."""
+    """A simple filter against attacks that knows the documents of a collection: a frozen dataclass."""
 
     def open(self, knowledge: AttackerKnowledge) -> Suspicion: ...
 
 
 @dataclass(frozen=True)
 class AttackOutcome:
-    """The result of an attack: the text, which is the original one where nothing served the goal better.
+    """The result of an attack: the best text, or the original if no text served the goal better.
 
-    `trials` counts the texts that the ranker was asked about, `first_success_trial` is the first that served the goal
-    (0 if none did), and `scored_pairs` is what all of them cost: one pair a trial and list, or the whole list where a
-    score depends on the list.
+    `trials` counts the ranked texts. `first_success_trial` is the first trial that served the goal (0 if none).
+    `scored_pairs` is the total cost: one pair per trial and list, or the whole list if a score depends on the list.
     """
 
     doc: Doc
@@ -157,10 +157,10 @@ class AttackOutcome:
 
 @dataclass(frozen=True)
 class AdversarialDocument:
-    """A document as an attack left it: which one, for which queries, by which recipe, and what it did.
+    """A document changed by an attack, with its queries, recipe and effect.
 
-    `ranks_before` and `ranks_after` are its ranks for `ranker`, which is the one that was attacked; a text from another
-    source may have neither. A document without `docno` is none of the collection: it is added to the lists.
+    `ranks_before` and `ranks_after` are its ranks for the attacked `ranker`; a text from another source may have
+    neither. A document without `docno` is not part of the collection and is added to the lists.
     """
 
     queries: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Documents, queries and collections, and the order of a scored list."""
+"""Documents, queries, collections and the order of a scored list."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 Scores: TypeAlias = NDArray[np.floating[Any]]
 Run: TypeAlias = Mapping[str, Mapping[str, float]]
-"""qid -> docno -> score. The order of a list is that of `rank_docnos`, never that of the mapping."""
+"""qid -> docno -> score. `rank_docnos` defines the order of a list, not the order of the mapping."""
 Qrels: TypeAlias = Mapping[str, Mapping[str, int]]
 """qid -> docno -> grade."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """A text to rank. `text` is what a reader sees; the url is there for features, not for matching."""
+    """A document to rank. `text` is its title and body; `url` is for features, not for matching."""
 
     body: str
     title: str = ""
@@ -39,9 +39,9 @@ class Doc:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The text of a query, and what is known of it: its type, such as "person", and the need in a sentence.
+    """A query: its text, its type, such as "person", and a description of the information need.
 
-    `weight` is how often it was asked, as a query log counts: what means over queries weigh it by.
+    `weight` is the query's frequency in a query log; means over queries are weighted by it.
     """
 
     text: str
@@ -52,7 +52,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Another way to write a query, and how it differs: its category in the taxonomy of query variations."""
+    """Another way to write a query, with its category in the taxonomy of query variations."""
 
     text: str
     category: str
@@ -60,7 +60,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Slate:
-    """One query text and the documents to rank for it. It has no ids: its maker keeps them."""
+    """One query text and the documents to rank for it, without ids."""
 
     query: str
     docs: tuple[Doc, ...]
@@ -80,12 +80,12 @@ class Corpus(Protocol):
 
 @dataclass(frozen=True)
 class Collection:
-    """Documents, queries, and what is known of them.
+    """Documents, queries, judgements and related data.
 
-    `splits` names sets of queries; `candidates` is a first stage's run and `variants` are queries as people wrote them,
-    where the data has them. `source` is the text that `datasets.load` reads the documents from, and all of the
-    collection unless a part was made of it, for another process to open them by; what was made in memory has none, and
-    stays in this process.
+    `splits` names sets of queries. `candidates` is the run of a first stage and `variants` are queries written by
+    people, where the data has them. `source` is the spec from which `datasets.load` opens the documents in another
+    process; unless the collection is a subset, it stands for the whole collection. A collection made in memory has no
+    source and stays in this process.
     """
 
     name: str
@@ -99,10 +99,10 @@ class Collection:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The name of the content: equal texts, queries, judgements and candidates have equal fingerprints.
+        """A fingerprint of the content: equal texts, queries, judgements and candidates have equal fingerprints.
 
-        The types and weights of the queries are no part of it: no ranker sees them and none learns from them, so that a
-        model that was trained before the queries got types is still the model of this collection.
+        Query types and weights are not part of it, because no ranker sees them: models trained before the queries got
+        types stay valid.
         """
         queries = sorted((qid, q.text, "", q.description) for qid, q in self.queries.items())
         qrels = sorted((qid, sorted(grades.items())) for qid, grades in self.qrels.items())
@@ -112,11 +112,11 @@ class Collection:
 
 @dataclass(frozen=True)
 class Competition:
-    """Documents that authors wrote against each other: in each round one document of each author for a query.
+    """A ranking competition: in each round, each author has one document per query.
 
-    `rounds` is round -> query id -> author -> document, and `grades` has the judgements in the same order; a round may
-    lack some or all of them. An author is who is the same from round to round, whatever becomes of the document. Some
-    query must have two rounds with several authors: otherwise there is nothing to compare, which is an error.
+    `rounds` is round -> query id -> author -> document; `grades` has the judgements in the same layout, and some or all
+    may be missing. A name stands for the same author in all rounds. Some query must have two rounds with several
+    authors; otherwise `BadInput` is raised.
 
     >>> round_1 = {"q": {"ann": Doc("a boat"), "bob": Doc("boats, boats")}}
     >>> Competition("tiny", {"q": Query("boats")}, {1: round_1, 2: round_1}).get_contested_rounds("q").keys()
@@ -140,13 +140,13 @@ class Competition:
             )
 
     def get_contested_rounds(self, qid: str) -> dict[int, Mapping[str, Doc]]:
-        """The rounds of a query in their order, without those where one author was alone, as in a round of examples."""
+        """Return the rounds of a query in order, without rounds of a single author, such as rounds of examples."""
         by_round = {number: self.rounds[number].get(qid, {}) for number in sorted(self.rounds)}
         return {number: docs for number, docs in by_round.items() if len(docs) > 1}
 
 
 def rank_docnos(scores: Mapping[str, float]) -> list[str]:
-    """The one order of a score list: float32 score descending, then docno descending, as trec_eval sorts.
+    """Return the docnos by float32 score descending, then docno descending, as trec_eval sorts.
 
     >>> rank_docnos({"a": 1.0, "b": 1.0, "c": 2.0})
     ['c', 'b', 'a']
@@ -157,7 +157,7 @@ def rank_docnos(scores: Mapping[str, float]) -> list[str]:
 
 
 def fingerprint(*parts: object) -> str:
-    """A short name for content. Parts are told apart by their `repr`, so use plain values only.
+    """Return a short hash of the content. Parts are compared by their `repr`, so use plain values only.
 
     >>> fingerprint("a", "b") == fingerprint("ab")
     False

@@ -1,12 +1,14 @@
-"""What can go wrong, as a small tree. Each message is one sentence a user can act on.
+"""The exceptions. Each message is one sentence that a user can act on.
 
 ShaketableError             exit code 2
-├── BadInput                a file, a line, a value the user gave
-│   └── Damaged             a file that Shaketable wrote and that is not as it was written
-├── UnknownName             a name in no registry; says which are near
-├── MissingExtra            a library that an optional extra installs
-├── RankerFailed            a ranker raised, or returned something that is not scores
-└── NotComparable           exit code 3: two results that must not be set side by side
+├── BadInput                an invalid file, line or value from the user
+│   ├── Damaged             a file that Shaketable wrote and that has changed since
+│   └── NotApplicable       a task that has nothing to work on
+├── UnknownName             a name in no registry; suggests similar names
+├── MissingExtra            a library of an optional extra is not installed
+├── RankerFailed            a ranker raised an error or returned invalid scores
+├── NotComparable           exit code 3: two results that must not be compared
+└── Interrupted             exit code 130: the user stopped the program
 """
 
 from __future__ import annotations
@@ -17,34 +19,33 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-MAX_QUOTED_CHARS = 200  # characters of a value that a message repeats
+MAX_QUOTED_CHARS = 200  # characters of a value quoted in a message
 MAX_MESSAGE_CHARS = 1000  # characters of a whole message
 
 
 def quote_value(value: object) -> str:
-    """A value as a message repeats it: its `repr`, cut where a reader has seen enough.
+    """Return the `repr` of a value, truncated for a message.
 
     >>> quote_value("a b"), len(quote_value("x" * 5000))
     ("'a b'", 200)
     """
     if isinstance(value, str | bytes):
-        value = value[:MAX_QUOTED_CHARS]  # with its quotation marks that is too long already
+        value = value[:MAX_QUOTED_CHARS]  # the quotation marks still exceed the limit, so it is truncated
     try:
         return truncate(repr(value))
-    except ValueError:  # Python writes no number of thousands of digits
+    except ValueError:  # Python refuses to print integers with thousands of digits
         return f"a very long {type(value).__name__}"
 
 
 def truncate(text: str, max_chars: int = MAX_QUOTED_CHARS) -> str:
-    """A text that may go on and on, up to where a reader has seen enough."""
+    """Return a text, truncated to `max_chars` characters."""
     return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
 
 
 class ShaketableError(Exception):
-    """Base of all errors that are the input's fault, not the program's.
+    """The base class of all errors caused by the input, not by the program.
 
-    A message is one line that has an end, whatever it repeats, and any terminal can show it: a character that cannot be
-    printed becomes its escape.
+    A message is one line of limited length; unprintable characters are escaped.
     """
 
     exit_code = 2
@@ -60,10 +61,10 @@ class ShaketableError(Exception):
 def explain_user_errors(
     what: str, error_class: type[ShaketableError] | None = None, passed_errors: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
-    """A block that runs code of a user's: whatever it raises, an attempt to end the program included, is a sentence.
+    """Convert all errors raised by user code in the block, including SystemExit, to one message.
 
-    A plain KeyboardInterrupt passes: it is somebody at the keyboard, and a subclass of it is the code's own. So does
-    what the caller has a better sentence for.
+    A plain KeyboardInterrupt passes, because it comes from the keyboard; a subclass of it is an error of the user code.
+    Errors of the classes `passed_errors` pass too.
     """
     try:
         yield
@@ -74,7 +75,7 @@ def explain_user_errors(
 
 
 class BadInput(ShaketableError):
-    """Something the user gave cannot be used; says where it stands and what is wrong with it.
+    """An invalid file, line or value from the user; the message says where it is and what is wrong.
 
     >>> str(BadInput("score 'x' is not a number", "a.run", 3))
     "a.run:3: score 'x' is not a number"
@@ -90,15 +91,15 @@ class BadInput(ShaketableError):
 
 
 class Damaged(BadInput):
-    """A file that Shaketable wrote has changed since; whatever can be made again is made again."""
+    """A file that Shaketable wrote and that has changed since; reproducible files are created again."""
 
 
 class NotApplicable(BadInput):
-    """A task has nothing to work on here, as an attack where all lists are short; an audit of several goes on."""
+    """A task that has nothing to work on, such as an attack on short lists; an audit continues with the other tasks."""
 
 
 class UnknownName(ShaketableError):
-    """A name that no registry holds.
+    """A name in no registry.
 
     >>> str(UnknownName("ranker", "bm52", ["bm25", "ql"]))
     "no ranker is called 'bm52'; did you mean bm25?"
@@ -112,30 +113,30 @@ class UnknownName(ShaketableError):
 
 
 class MissingExtra(ShaketableError):
-    """A library is not installed; says which extra brings it."""
+    """A missing library; the message names the extra that installs it."""
 
     def __init__(self, extra: str, purpose: str):
         super().__init__(f"{purpose} needs more than the core install: pip install 'shaketable[{extra}]'")
 
 
 class RankerFailed(ShaketableError):
-    """A ranker raised an error, or what it returned is not one finite score for each text."""
+    """A ranker that raised an error or did not return one finite score per text."""
 
 
 class NotComparable(ShaketableError):
-    """Two results differ in what they were measured on, so their difference means nothing."""
+    """Two results that were measured on different data and cannot be compared."""
 
     exit_code = 3
 
 
 class Interrupted(ShaketableError):
-    """Somebody at the keyboard stopped the program."""
+    """An interruption from the keyboard."""
 
     exit_code = 130
 
 
 def check_parameter(owner: str, valid: bool, name: str, should_be: str, value: object) -> None:
-    """Refuse a parameter that makes no sense (a NaN is not fine, whatever it is compared with).
+    """Raise `BadInput` if a parameter is not valid; write `valid` so that NaN makes it False.
 
     >>> check_parameter("bm25", -1 >= 0, "k1", "a number, 0 or more", -1)
     Traceback (most recent call last):
@@ -146,7 +147,7 @@ def check_parameter(owner: str, valid: bool, name: str, should_be: str, value: o
 
 
 def check_ranges(owner: str, thing: object, **bounds: tuple[float, float]) -> None:
-    """Refuse parameters of a thing that are not within their bounds, each the least and the most that makes sense.
+    """Raise `BadInput` if a parameter is outside its bounds (minimum, maximum).
 
     >>> from types import SimpleNamespace
     >>> check_ranges("prank", SimpleNamespace(epochs=0), epochs=(1, 10_000))

@@ -1,4 +1,4 @@
-"""The extras of the package, as its own metadata lists them: which libraries each brings, and whether they are here."""
+"""The optional extras of the package and their libraries, read from the package metadata."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 
 CORE_EXTRA = "core"
-"""What is installed in any case."""
+"""The libraries that are always installed."""
 META_EXTRAS = ("all",)
-"""Extras that only name others."""
+"""Extras that only combine others."""
 
 
 @cache
 def list_extra_libraries() -> dict[str, tuple[str, ...]]:
-    """extra -> the names that its libraries are installed under."""
+    """Return extra -> the distribution names of its libraries."""
     brought: dict[str, list[str]] = {CORE_EXTRA: []}
     for line in requires("shaketable") or ():
         name = re.match(r"[\w.-]+", line)
@@ -27,7 +27,7 @@ def list_extra_libraries() -> dict[str, tuple[str, ...]]:
 
 
 def installed_version(name: str) -> str | None:
-    """The version of a library, None if it is not here."""
+    """Return the version of a library, or None if it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -35,7 +35,7 @@ def installed_version(name: str) -> str | None:
 
 
 def has_extra(extra: str) -> bool:
-    """Are all libraries of an extra here?
+    """Return True if all libraries of an extra are installed.
 
     >>> has_extra(CORE_EXTRA)
     True
@@ -45,10 +45,9 @@ def has_extra(extra: str) -> bool:
 
 @contextmanager
 def use_python_strings() -> Iterator[None]:
-    """While this lasts, pandas keeps texts as Python does.
+    """Make pandas store texts as Python strings inside the block.
 
-    Where pyarrow is installed it would keep them in pyarrow's memory, which has no place for half of a surrogate pair;
-    texts come from anybody, so some have one.
+    pyarrow strings, the default where pyarrow is installed, cannot hold lone surrogates, which some texts contain.
     """
     import pandas as pd
 

@@ -11,5 +11,5 @@ if TYPE_CHECKING:
 
 
 def home_folder() -> Path:
-    """The folder for scores, indexes and models: $SHAKETABLE_HOME, or ~/.cache/shaketable."""
+    """Return the folder for scores, indexes and models: $SHAKETABLE_HOME, or ~/.cache/shaketable."""
     return Path(os.environ.get("SHAKETABLE_HOME") or Path.home() / ".cache" / "shaketable")

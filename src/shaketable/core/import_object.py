@@ -1,4 +1,4 @@
-"""User objects, named MODULE:OBJECT or FILE.py:OBJECT, with or without parameters: package.module:Class(k=2)."""
+"""Import of user objects: MODULE:OBJECT or FILE.py:OBJECT, with optional parameters: package.module:Class(k=2)."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from typing import Any
 from shaketable.core.errors import BadInput, explain_user_errors
 
 OBJECT_PATTERN = r"(?:[A-Za-z_][\w.]*|[^:()\n]*\.py):[A-Za-z_][\w.]*(?:\(.*\))?"
-"""How such a text looks."""
+"""The pattern of such a text."""
 
 
 def import_object(target: str) -> Any:
-    """Return the object that "module:object" or "module:object.attribute" names; with parentheses, what a call gives.
+    """Return the object that "module:object" or "module:object.attribute" names; with parentheses, call it.
 
     >>> import_object("fractions:Fraction(1, denominator=2)")
     Fraction(1, 2)
 
-    The module is looked for in the current folder, then among what is installed; a name that ends in .py is a file.
-    Parameters are literals.
+    The module is searched in the current folder, then among installed packages; a name that ends in .py is a file.
+    Parameters must be literals.
     """
     name, _, parameters = target.partition("(")
     module, _, path = name.partition(":")
     if not module or not path:
         raise BadInput(f"{target!r} does not name a Python object: write MODULE:OBJECT")
-    if not {"", os.getcwd()} & set(sys.path):  # a console script, unlike `python -m`, does not look here by itself
+    if not {"", os.getcwd()} & set(sys.path):  # a console script, unlike `python -m`, does not add the current folder
         sys.path.insert(0, os.getcwd())
     try:
         with explain_user_errors(f"{target}: importing {module} failed", passed_errors=(ModuleNotFoundError,)):
@@ -49,7 +49,7 @@ def import_object(target: str) -> Any:
 
 
 def _import_file(path: str) -> Any:
-    """Import the module in a file once, under its path; it finds what stands beside it, as if it were run."""
+    """Import a module file once, under its path; it can import modules from its own folder."""
     resolved_path = Path(path).resolve()
     name = str(resolved_path)
     if name in sys.modules:
@@ -75,7 +75,7 @@ def _call_with_literals(thing: Any, target: str) -> Any:
 
 
 def _parse_literals(target: str) -> tuple[list[Any], dict[str, Any]]:
-    """Return the parameters of a call: literals, nothing that could run."""
+    """Return the arguments of a call; only literals are accepted, so no code runs."""
     try:
         call = ast.parse("f(" + target.partition("(")[2], mode="eval").body
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and all(k.arg for k in call.keywords):

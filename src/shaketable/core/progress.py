@@ -1,4 +1,4 @@
-"""Progress displays, which callers may pass to anything that takes long."""
+"""The protocol of progress bars for long operations."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Protocol
 
 
 class ProgressFactory(Protocol):
-    """A function that opens a progress display for (what, how many, of what: "queries"); it returns what advances it.
+    """A function that opens a progress bar for (description, total, unit) and yields the function that advances it.
 
-    One that is opened while another is open is a part of the other. What advances it may have a method
-    `set_status(notify)`: `notify()` is a text to show beside the bar, asked for whenever the bar is drawn.
+    A bar opened inside another is a part of it. The advance function may have a method `set_status(notify)`; `notify()`
+    returns a text to show beside the bar and is called whenever the bar is drawn.
     """
 
     def __call__(self, what: str, total: int, unit: str, /) -> AbstractContextManager[Callable[[int], None]]: ...
 
 
 def no_progress(what: str, total: int, unit: str) -> AbstractContextManager[Callable[[int], None]]:
-    """Show nothing."""
+    """Return a progress bar that shows nothing."""
     return nullcontext(lambda done: None)
 
 
 def set_status(advance: Callable[[int], None], notify: Callable[[], str]) -> None:
-    """Let a progress display that can (see `ProgressFactory`) show what `notify` returns beside its bar."""
+    """Show the text of `notify` beside the bar, if the bar supports it (see `ProgressFactory`)."""
     if callable(show := getattr(advance, "set_status", None)):
         show(notify)

@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Ranker(Protocol):
-    """Scores slates: one array for each, one number for each document, higher is better.
+    """A ranker: it returns one array per slate with one score per document; higher is better.
 
-    These attributes are optional (`score_pairs.engine.RankerTraits` reads all but the last five, of which
-    `ScoringEngine.get_remark` reads two, a progress display, tables of means by class, and executors one each):
-      pointwise    True if a text's score depends on (query, text) alone. A wrong True corrupts results, a wrong
-                   False only costs time, so absent means False.
-      fingerprint  names everything the scores depend on; absent means scores are never kept on disk.
-      cached       False where scoring is cheaper than a lookup.
-      volatile     True if what answers may change behind its name, as a server may: then answers on disk are used only
-                   after a few of them were asked for again and came out the same.
-      floor        how far the scores of a volatile ranker were seen to lie from themselves; absent means 0.
-      in_flight    how many chunks it takes at the same time, each in a thread; absent means one.
-      chunk        pairs that it is asked for at once; each chunk is kept when it is answered.
-      noise        how far a score may lie from itself when it is asked for in other company, as a share of its size
-                   (which is 1 at least); documents that lie no further apart tie. Absent means 0.
-      threaded     True if it uses the cores of a machine by itself; absent means that one core is busy with it.
-      num_cpus     what it takes of a machine, as Ray counts it, and so
-      num_gpus     how many of it work at the same time there; absent means one core, and no GPU.
-      status       what it is waiting for just now, such as a server that is busy, for display; "" if nothing.
-      counted      a Counter of what it met while it worked; counts of workers are added to it.
-      family       the class of ranker, such as traditional, neural or transformer.
-      remark       what a reader of the scores should know by now, in a sentence; "" if nothing. Kept with the scores.
-      notice       what is to be known of this process alone, such as an index that could not be kept; "" if nothing.
+    These attributes are optional. `scoring.traits.RankerTraits` reads those that say how to call the ranker,
+    `scoring.engine.ScoringEngine.get_remark` reads `remark` and `notice`:
+      pointwise    True if a score depends on (query, text) alone. A wrong True corrupts results, a wrong False only
+                   costs time; default False.
+      fingerprint  a name for everything the scores depend on; without it, scores are never stored on disk.
+      cached       False if scoring is cheaper than a cache lookup.
+      volatile     True if the scores may change under the same name, as with a server. The engine then scores a few
+                   pairs again and uses the disk cache only if their scores are unchanged.
+      noise_floor  the observed difference between repeated scores of a volatile ranker; default 0.
+      max_concurrency  the number of concurrent requests, one thread each; default 1.
+      chunk        pairs per request; each chunk is cached when it completes.
+      noise        the largest difference between scores of the same text in different batches, relative to the score
+                   (or to 1 if the score is smaller); documents with smaller differences tie. Default 0.
+      uses_all_cores  True if it uses several cores by itself; default: one core.
+      num_cpus     CPUs per worker, as Ray counts them; default 1.
+      num_gpus     GPUs per worker, as Ray counts them; default 0.
+      status       the reason for a current wait, such as a busy server, for display; "" if none.
+      counters     a Counter of events; the counts of workers are added to it.
+      family       the family of the ranker, such as traditional, neural or transformer.
+      remark       a sentence that readers of the scores should know; "" if none. Stored with the scores.
+      notice       a sentence about this process only, such as an index that could not be stored; "" if none.
     """
 
     @property
@@ -55,32 +55,31 @@ class Ranker(Protocol):
 
 @runtime_checkable
 class Retriever(Protocol):
-    """Finds the best k documents of a collection: for each query docno -> score, best first."""
+    """A retriever: it returns the top k documents of a collection for each query, docno -> score, best first."""
 
     def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]: ...
 
 
 @runtime_checkable
 class RecordedRanker(Protocol):
-    """A ranker whose lists were made elsewhere, such as a run file: measured as they are, never asked for scores."""
+    """A ranker with precomputed lists, such as a run file; the lists are evaluated as they are."""
 
     @property
     def recorded(self) -> Run: ...
 
 
 class Model(Protocol):
-    """A ranker before it has seen a collection: a value with a text form, such as "bm25(k1=0.9)"."""
+    """A ranker that is not yet opened on a collection: a value with a text form, such as "bm25(k1=0.9)"."""
 
     def open(self, collection: Collection) -> Ranker: ...
 
 
 class Learner(Protocol):
-    """A ranker before it has learned: a frozen dataclass whose fields are its settings.
+    """A trainable ranker: a frozen dataclass whose fields are its settings.
 
-    `fit` learns from the queries `train` of a collection, keeps what is best on the queries `valid`, and leaves a model
-    in the folder. `plan` says where the lists to learn from come from, what is made small and against which baselines
-    (`training.plan.TrainingPlan`); without one, it is the learner's own. `grid` has the values that its paper chose
-    from.
+    `fit` trains on the queries `train` of a collection, selects the best model on the queries `valid`, and writes it to
+    the folder. `plan` defines the training lists, the loss and the baselines (`training.plan.TrainingPlan`); the
+    default is the learner's own plan. `grid` holds the values searched in its paper.
     """
 
     grid: Mapping[str, Sequence[Any]]
@@ -103,12 +102,11 @@ class Learner(Protocol):
 
 @runtime_checkable
 class Defence(Protocol):
-    """A way to train a ranker that attacks move less: a frozen dataclass, with a text form.
+    """A training method that makes a ranker more robust to attacks: a frozen dataclass with a text form.
 
-    It makes another plan of the plan of a training. `adversaries` returns the file of adversarial training examples
-    (`datasets.adversarial_documents`); they are made when it is called, so a defence that needs none does not call it.
-    A defence by such examples may say in an attribute `examples` which
-    (`defences.adversarial_examples.ExampleSpec`).
+    It derives a new training plan from a given one. `adversaries` creates the adversarial training examples and returns
+    their file (`datasets.adversarial_documents`); call it only if the defence needs them. A defence that trains on such
+    examples may describe them in an attribute `examples` (`defences.adversarial_examples.ExampleSpec`).
     """
 
     def plan(self, plan: TrainingPlan, adversaries: Callable[[], Path]) -> TrainingPlan: ...
@@ -116,7 +114,7 @@ class Defence(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TransformContext:
-    """What a transform may know besides the text: the query of a document, the need, words of the collection."""
+    """The context of a text for a transform: the query, its description and words of the collection."""
 
     query: str = ""
     description: str = ""
@@ -124,10 +122,10 @@ class TransformContext:
 
 
 class Transform(Protocol):
-    """A small change of a text: the new text, or None where it does not apply; never the text it was given.
+    """A small change of a text: `apply` returns a different text, or None where the transform does not apply.
 
     `category` is its class in the taxonomy of query variations. A transform that needs a model may also have
-    `apply_many(texts, rngs, contexts)`, which does the same to many texts at once.
+    `apply_many(texts, rngs, contexts)`, which transforms many texts at once.
     """
 
     @property
@@ -137,10 +135,10 @@ class Transform(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextPair:
-    """A query and two texts that differ in one thing: a ranker that prefers `first` has the sign +.
+    """A query and two texts that differ in one respect; a ranker that prefers `first` has the sign +.
 
-    A text that was changed is `first`, and `second` is the original, whose id is `docno` and whose grade is `grade`: a
-    ranker that looks at whole lists is shown the changed text in its place. Where there is no original, `docno` is "".
+    If one text is a changed document, it is `first`, and `second` is the original with id `docno` and grade `grade`. A
+    listwise ranker gets the changed text at the position of the original. Without an original, `docno` is "".
     """
 
     query: str
@@ -153,7 +151,7 @@ class TextPair:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A case that a probe was offered and did not take, and why: "it has one sentence"."""
+    """A case that a probe skipped, with the reason, such as "it has one sentence"."""
 
     reason: str
 
@@ -162,10 +160,10 @@ class Skipped:
 class Probe(Protocol):
     """A behaviour test: a frozen dataclass that draws pairs of texts from a context (`probes.context.ProbeContext`).
 
-    `strategy` is how it comes by them: matching, manipulation, transfer or minimal pair. `symmetric` is True where
-    neither text should be preferred, so that only the size of the difference counts; a probe whose first text is the
-    second one made worse for readers says so by `degrades_text = True`. `unavailable_reason` says why a context has no
-    pairs for it; "" if it has.
+    `strategy` is the source of the pairs: matching, manipulation, transfer or minimal pair. `symmetric` is True if
+    neither text should be preferred, so that only the size of the difference counts. A probe whose first text is a
+    degraded second text sets `degrades_text = True`. `unavailable_reason` says why a context has no pairs for it; "" if
+    it has.
     """
 
     @property
@@ -178,21 +176,21 @@ class Probe(Protocol):
 
 @runtime_checkable
 class ListMeasure(Protocol):
-    """A measure of one query's list: the grades that are known, and the documents, best first."""
+    """A measure of one query's ranking: known grades and docnos, best first."""
 
     def value(self, grades: Mapping[str, int], ranking: Sequence[str]) -> float: ...
 
 
 @runtime_checkable
 class SpreadMeasure(Protocol):
-    """A measure of a ranker's queries: their values [..., queries] in, a number for each ranker out."""
+    """A measure of a ranker's queries: it maps values [..., queries] to one number per ranker."""
 
     def over(self, values: Any) -> NDArray[np.float64]: ...
 
 
 @runtime_checkable
 class ChangeMeasure(Protocol):
-    """A measure of two rankings of one query: the documents before and after, best first."""
+    """A measure of two rankings of one query: the docnos before and after, best first."""
 
     def between(self, before: Sequence[str], after: Sequence[str]) -> float: ...
 
@@ -202,12 +200,12 @@ class Task(Protocol):
 
     needs_judgements: ClassVar[bool]
     needs_scoring: ClassVar[bool]
-    """Does it ask rankers for new scores? A run file has none to give.
+    """True if the task requests new scores, which a run file cannot provide.
 
-    A task that runs only when it is named, because it trains rankers for example, says so by `opt_in = True`; one that
-    has use for rankers but does without, by `needs_rankers = False`: then no default rankers are opened for it. One for
-    some models only has a static method `applies_to(model)`. One whose requests depend on the answers, as those of an
-    attack do, says so by `adaptive = True`: its cost can only be estimated.
+    Optional attributes: `opt_in = True` if the task runs only when named, for example because it trains rankers;
+    `needs_rankers = False` if it can run without rankers, so no default rankers are opened; a static method
+    `applies_to(model)` if it is for some models only; `adaptive = True` if its requests depend on the results, as in an
+    attack, so its cost can only be estimated.
     """
 
     def run(self, experiment: Experiment) -> Result: ...

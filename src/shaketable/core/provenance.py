@@ -7,11 +7,11 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 
 VERSIONED_LIBRARIES = ("numpy", "scipy", "pandas", "ir-measures", "torch", "transformers", "lightgbm")
-"""Libraries on whose versions numbers may depend."""
+"""Libraries whose versions may affect the results."""
 
 
 def collect_versions() -> dict[str, str]:
-    """Return the versions of Python, of Shaketable and of the libraries that are loaded."""
+    """Return the versions of Python, Shaketable and the loaded libraries."""
     known = {"python": platform.python_version()}
     for name in ("shaketable", *VERSIONED_LIBRARIES):
         if name == "shaketable" or name.replace("-", "_") in sys.modules:

@@ -1,13 +1,13 @@
-"""The registries: everything that can be named in a text, and be added by an installed package.
+"""The registries of all objects that a spec can name; installed packages can add rows.
 
-A package adds rows by entry points, name = "module:Class", of these groups:
+A package adds rows with entry points, name = "module:Class", in these groups:
 
     shaketable.rankers       shaketable.tasks          shaketable.detectors   shaketable.synonym_sources
     shaketable.learners      shaketable.recipes        shaketable.defences    shaketable.objectives
     shaketable.writers       shaketable.goals          shaketable.probes      shaketable.list_sources
     shaketable.transforms    shaketable.constraints    shaketable.measures
 
-`core.protocols`, `core.attack_types`, `nlp.synonyms` and `training.plan` say what methods their classes have.
+`core.protocols`, `core.attack_types`, `nlp.synonyms` and `training.plan` define the methods of their classes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shaketable.core.import_object import OBJECT_PATTERN
 from shaketable.core.registry import Registry
 
 ENDPOINT_PATTERN = r"https?://.+|(?:localhost|[\w-]+(?:\.[\w-]+)*|\[[0-9a-f:]+\]):\d+(?:/.*)?|localhost/.*"
-"""How the address of an endpoint looks; without a scheme it has a port, or is on this machine."""
+"""The addresses of endpoints; an address without a scheme has a port or starts with localhost."""
 RANKERS = Registry(
     "ranker",
     {
@@ -54,7 +54,7 @@ RANKERS = Registry(
 LEXICAL_RANKERS = tuple(
     name for name, row in RANKERS.builtin_rows.items() if row.startswith("shaketable.rankers.lexical:")
 )
-"""The rankers that are formulas: what is learned of them is their parameters."""
+"""The lexical rankers; training tunes their parameters."""
 LEARNERS = Registry(
     "learner",
     {
@@ -68,14 +68,14 @@ LEARNERS = Registry(
         "lexical": "shaketable.training.lexical:LexicalLearner",
     },
     shorthands={rf"((?:{'|'.join(LEXICAL_RANKERS)})(?:\(.*\))?)": "lexical"},
-    modules=("shaketable.training.neural",),  # a class for each net
+    modules=("shaketable.training.neural",),  # one class per network
 )
 WRITERS = Registry(
     "writer",
     {},
-    modules=("shaketable.training.seq2seq",),  # a class for each kind of pairs
+    modules=("shaketable.training.seq2seq",),  # one class per type of training pairs
 )
-"""What `train` makes a checkpoint of that writes texts: it is no ranker, but edits and rankers are made with it."""
+"""Trainable text generators; they are not rankers, but transforms and rankers use them."""
 TRANSFORMS = Registry(
     "transform",
     {
@@ -159,11 +159,11 @@ TASKS = Registry(
 RECIPES = Registry(
     "recipe",
     {
-        # by the gradients of a net (paper 003)
+        # by gradients of a network (paper 003)
         "wsra": "shaketable.attacks.wsra:WSRA",
         "white_wsra": "shaketable.attacks.wsra:WhiteWSRA",
         "hotflip": "shaketable.attacks.hotflip:HotFlip",
-        # by places alone
+        # by ranks alone
         "query_insertion": "shaketable.attacks.insertion:QueryInsertion",
         "query_line": "shaketable.attacks.insertion:QueryLine",
         "keyword_stuffing": "shaketable.attacks.insertion:KeywordStuffingRecipe",
@@ -329,4 +329,4 @@ MODEL_FORMATS = {
     "recorded": "shaketable.rankers.run_file",
     "smoothed": "shaketable.defences.smoothing",
 }
-"""Kinds of model folders besides nets and models on features: kind -> the module whose `open_folder` reads it."""
+"""Model folders other than networks and feature-based models: kind -> the module whose `open_folder` reads it."""

@@ -1,8 +1,9 @@
-"""Text <-> object: what a command line reads, a result stores and a table shows is one string.
+"""Registries: conversion between spec texts and objects.
 
-A registry maps names to classes, written "module:Class" so that listing a name imports nothing. A text such as
-"rm3(base=ql(mu=500), docs=10)" is read with `ast`: names of the registry and Python literals, nothing else. A class
-that is in no registry is written with its module, "package.module:Class(k=2)", or with its file, "my.py:Class(k=2)".
+The command line reads, results store and tables show the same spec. A registry maps names to "module:Class" texts, so
+listing names imports nothing. Specs such as "rm3(base=ql(mu=500), docs=10)" are parsed with `ast` and may contain only
+registry names and Python literals. A class outside the registries is written with its module,
+"package.module:Class(k=2)", or its file, "my.py:Class(k=2)".
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ from shaketable.core.home import home_folder
 from shaketable.core.import_object import OBJECT_PATTERN, import_object
 
 MAX_SPEC_CHARS = 10_000
-"""Characters of a text that describes a thing; Python's parser has trouble with far more."""
+"""Maximum length of a spec; Python's parser fails on much longer texts."""
 QUOTED_STRING_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
-"""A string inside a text, as Python writes it."""
+"""A quoted string inside a spec."""
 
 
 @dataclass(frozen=True)
 class Registry:
-    """The names of all things of one kind, such as rankers, their classes, and short ways to write some of them.
+    """The names, classes and shorthands of all objects of one kind, such as rankers.
 
-    `kind` is the noun of messages; entry points of installed packages add rows (`entry_point_group`). A shorthand is a
-    pattern and a name: what the pattern's group catches becomes the first parameter. `modules` are modules whose public
-    classes with a `kind` are rows by that name. `function_adapter` names the class that makes a thing of this kind out
-    of a plain function, and out of an installed package's object without `required_method`.
+    `kind` is the noun in messages. Entry points of installed packages add rows (`entry_point_group`). A shorthand maps
+    a pattern to a name; the pattern's group becomes the first parameter. Public classes of `modules` that have a `kind`
+    are rows under that name. `function_adapter` names the class that wraps a plain function, or an installed package's
+    object without `required_method`.
     """
 
     kind: str
@@ -55,12 +56,12 @@ class Registry:
 
     @property
     def entry_point_group(self) -> str:
-        """The group whose entry points are rows: the plural of the noun, as in "shaketable.synonym_sources"."""
+        """The entry point group of the rows: the plural of the kind, as in "shaketable.synonym_sources"."""
         return f"shaketable.{self.kind.replace(' ', '_')}s"
 
     @cached_property
     def rows(self) -> dict[str, str]:
-        """name -> "module:Class": ours, and those of installed packages, which cannot take a name of ours."""
+        """name -> "module:Class", built-in rows and those of installed packages; built-in rows take precedence."""
         from importlib.metadata import entry_points
 
         rows = dict(self.builtin_rows)
@@ -71,7 +72,7 @@ class Registry:
         return others | rows
 
     def get_class(self, name: str) -> type[Any]:
-        """The class behind a name."""
+        """Return the class of a name."""
         if target := self.builtin_rows.get(name):
             return _import_class(target)
         if name not in self.rows:
@@ -79,14 +80,14 @@ class Registry:
         return _import_class(self.rows[name])
 
     def summary(self, name: str) -> str:
-        """The first line of the class's docstring, or why a row of another package cannot be had."""
+        """Return the first line of the class's docstring, or the error if the class cannot be imported."""
         try:
             return (self.get_class(name).__doc__ or "").strip().partition("\n")[0]
         except BadInput as error:
             return str(error)
 
     def build(self, text: str) -> Any:
-        """The object that a text describes; `spec` is its inverse."""
+        """Build the object that a spec describes; `spec` is the inverse."""
         text = text.strip()
         if len(text) > MAX_SPEC_CHARS:
             raise BadInput(
@@ -97,7 +98,7 @@ class Registry:
                 return self._build_row(name, [match.group(1)], {}, text)
         if re.fullmatch(OBJECT_PATTERN, text, re.DOTALL):
             return self._import_foreign(text)
-        text = re.sub(r"^[\w-]+", lambda name: name.group().replace("-", "_"), text)  # query-typos is query_typos
+        text = re.sub(r"^[\w-]+", lambda name: name.group().replace("-", "_"), text)  # accept query-typos
         try:
             return self._parse_value(ast.parse(text, mode="eval").body, text)
         except (SyntaxError, ValueError) as error:
@@ -108,11 +109,11 @@ class Registry:
             raise BadInput(f"the {self.kind} {text[:60]!r}... is nested too deeply to be read") from error
 
     def spec(self, thing: Any, *, paths: bool = False) -> str:
-        """Return the text that builds an equal object: the name, and the parameters that are not the default.
+        """Return the spec that builds an equal object: the name and the parameters that differ from the default.
 
-        A thing that is in no registry is written with its module and its parameters, so that two of them that differ
-        are two texts. A module that is a file is written by its name alone, because the text is shown and random
-        numbers are tied to it; with `paths` it is written so that it can be imported from anywhere.
+        An object outside the registries is written with its module and parameters, so different objects have different
+        specs. A module file is written by its base name, because the spec is shown and seeds random numbers; with
+        `paths`, it is written with its full path and can be imported from anywhere.
         """
         name = self.get_name(thing, paths=paths)
         parameters = _list_changed_parameters(thing)
@@ -122,12 +123,12 @@ class Registry:
         return f"{name}({', '.join(given)})" if given else name
 
     def get_name(self, thing: Any, *, paths: bool = False) -> str:
-        """Return the name of a thing's row, or its class with its module where it is in no registry."""
+        """Return the registry name of an object, or "module:Class" if it has none."""
         target = _format_target(type(thing), paths)
         return next((name for name, row in self.rows.items() if row == target), target)
 
     def _find_shorthand(self, name: str, thing: Any) -> str | None:
-        """The shorthand for a thing whose first parameter is all there is to say."""
+        """Return the shorthand of an object that is fully described by its first parameter."""
         if not dataclasses.is_dataclass(thing):
             return None
         first = getattr(thing, dataclasses.fields(thing)[0].name)
@@ -152,7 +153,7 @@ class Registry:
         if inspect.isroutine(value) or inspect.isclass(value):
             return _format_target(value, paths)
         text = repr(value)
-        return self.spec(value, paths=paths) if " at 0x" in text else text  # an address in memory says nothing
+        return self.spec(value, paths=paths) if " at 0x" in text else text  # a memory address is no literal
 
     def _parse_value(self, node: ast.expr, text: str) -> Any:
         match node:
@@ -167,7 +168,7 @@ class Registry:
     def _parse_parameter(self, node: ast.expr, text: str) -> Any:
         try:
             value = ast.literal_eval(node)
-            repr(value)  # a ValueError of a number that Python reads in hexadecimal, and will not write
+            repr(value)  # raises ValueError for a hexadecimal number that is too long for Python to print
             return value
         except (ValueError, TypeError):
             if isinstance(node, ast.Tuple | ast.List):
@@ -198,12 +199,12 @@ class Registry:
         return make(**given)
 
     def _needs_adapter(self, thing: Any) -> bool:
-        """Return True if an object of an installed package is no thing of this kind until it is adapted."""
+        """Return True if an object of an installed package needs the function adapter."""
         lacks_method = bool(self.required_method) and not hasattr(thing, self.required_method)
         return bool(self.function_adapter) and (lacks_method or inspect.isroutine(thing))
 
     def _import_foreign(self, text: str) -> Any:
-        """What a text with a module in it names: an object, a class without parameters, or a function."""
+        """Return the object that "module:object" names: an object, an instance of a class, or an adapted function."""
         thing = import_object(text)
         if inspect.isclass(thing):
             thing = _call_constructor(thing, [], {}, text)
@@ -216,7 +217,7 @@ class Registry:
 
 
 def _format_target(thing: Any, paths: bool) -> str:
-    """Return "module:Class"; a module that is a file goes by its name, unless two such files were imported."""
+    """Return "module:Class"; a module file goes by its base name unless two imported files share it."""
     module = str(thing.__module__)
     if module.endswith(".py") and not paths:
         name = os.path.basename(module)
@@ -241,7 +242,7 @@ def _call_constructor(make: Any, args: Sequence[Any], named: Mapping[str, Any], 
 
 
 def _list_changed_parameters(thing: Any) -> dict[str, Any]:
-    """The parameters of a thing that are not the default: a dataclass's fields, or what its constructor is given."""
+    """Return the parameters that differ from the default: dataclass fields or constructor arguments."""
     if dataclasses.is_dataclass(thing):
         values = ((f.name, getattr(thing, f.name), _get_default(f)) for f in dataclasses.fields(thing) if f.init)
     else:
@@ -256,7 +257,7 @@ def _list_changed_parameters(thing: Any) -> dict[str, Any]:
 def _is_same(value: Any, default: Any) -> bool:
     try:
         return bool(value == default)
-    except Exception:  # arrays have many answers
+    except Exception:  # arrays compare element by element
         return value is default
 
 
@@ -269,7 +270,7 @@ def _is_required(f: dataclasses.Field[Any]) -> bool:
 
 
 def _get_type_hints(make: type[Any]) -> dict[str, Any]:
-    """The types of a class's fields; one that can be named only while types are checked is not looked at."""
+    """Return the types of a class's fields; empty if a type is imported only for type checking."""
     try:
         return typing.get_type_hints(make)
     except NameError:
@@ -277,7 +278,7 @@ def _get_type_hints(make: type[Any]) -> dict[str, Any]:
 
 
 def matches_type(value: Any, hint: Any) -> bool:
-    """Is a value of the type that a field is declared with?
+    """Return True if a value has the declared type of a field.
 
     >>> matches_type(2, float), matches_type(True, int), matches_type("x", float)
     (True, False, False)
@@ -302,12 +303,12 @@ def matches_type(value: Any, hint: Any) -> bool:
         return items and len(value) == len(arguments) and all(map(matches_type, value, arguments))
     try:
         return not inspect.isclass(origin or hint) or isinstance(value, origin or hint)
-    except TypeError:  # a protocol that cannot be asked
+    except TypeError:  # a protocol without runtime checks
         return True
 
 
 def describe_type(hint: Any) -> str:
-    """A field's type in words.
+    """Describe a field's type in words.
 
     >>> describe_type(int), describe_type(tuple[str, ...]), describe_type(str | None)
     ('a whole number', 'texts in parentheses, such as ("a", "b")', 'a text or None')
@@ -326,7 +327,7 @@ def describe_type(hint: Any) -> str:
 
 
 def _coerce_to_tuple(value: Any, hint: Any) -> Any:
-    """A list where a tuple is declared becomes one: only tuples can be part of a value."""
+    """Convert a list to a tuple where a tuple is declared, because values must be hashable."""
     wants_tuple = any(typing.get_origin(one) is tuple for one in (hint, *typing.get_args(hint)))
     return tuple(value) if isinstance(value, list) and wants_tuple else value
 
@@ -337,9 +338,9 @@ def _format_value(value: Any) -> str:
 
 
 def find_named_files(text: str) -> list[Path]:
-    """The files that a text speaks of, or a text inside it: itself, or behind a colon; of a folder all that it holds.
+    """Return the existing files that a spec names, directly, after a colon or in a nested spec.
 
-    A folder is one that is written with a slash, as model folders are. What is not there is not named.
+    A folder counts if it is written with a slash, as model folders are; it stands for all files in it.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as file:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """What one effectiveness measure says: `values` has a row for each system and a column for each topic."""
+    """The values of one effectiveness measure: one row per system, one column per topic."""
 
     measure: str
     systems: tuple[str, ...]
@@ -26,23 +26,23 @@ class ScoreTable:
     values: NDArray[np.float64]
 
     def row(self, system: str) -> NDArray[np.float64]:
-        """The scores of one system over the topics."""
+        """Return the scores of one system in topic order."""
         row: NDArray[np.float64] = self.values[self.systems.index(system)]
         return row
 
     def by_topic(self, system: str) -> dict[str, float]:
-        """The same scores, by topic."""
+        """Return topic -> score of one system."""
         return dict(zip(self.topics, self.row(system).tolist(), strict=True))
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing of one table, as data: what goes where. `report` knows how to draw each kind.
+    """A chart of one table, as data; `report` draws each `kind`.
 
-    `join` is a column: points that are the same there are joined by a line. `mark` is one too: what is written there
-    stands in the place of the point. `label` is a column that names points whose colour says something else. All three
-    are for kinds that draw points. A figure that is `folded` is for readers who ask for it, below the others. `source`
-    is where the literature has one like it: "Wu et al. 2022, Fig. 2".
+    `join` is a column: a line connects points with equal values. `mark` is a column whose text replaces the point.
+    `label` is a column that names points if the colour means something else. All three apply to charts of points. A
+    `folded` figure is collapsed below the others. `source` cites a similar figure in the literature: "Wu et al. 2022,
+    Fig. 2".
     """
 
     kind: str
@@ -61,7 +61,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Failure:
-    """Something that was tried and did not work: counted and shown, never dropped."""
+    """A failed query of a ranker; failures are counted and shown, never dropped."""
 
     ranker: str
     query: str
@@ -70,14 +70,14 @@ class Failure:
 
 @dataclass(frozen=True)
 class Finding:
-    """One number that a task found of a ranker, and how far it can be trusted: what gates and comparisons read.
+    """One number that a task reports about a ranker, with its uncertainty; gates and comparisons read findings.
 
-    `low` and `high` are its 95 % interval over `n` queries and `p` is of the comparison that it stands for, already
-    corrected for the number of comparisons; NaN where there is none. `task` is the text form of the task, so that two
-    settings of one task keep their numbers apart; `against` names what the ranker was compared with; `where` is the
-    slice of the queries, and empty for all of them. `facet` is the side of robustness that the number speaks for in the
-    answer of an audit, such as "query typos", and empty for numbers that are in the tables only. `values` has what each
-    query adds, where the number is a mean over queries or a function of one: what a comparison of two audits pairs.
+    `low` and `high` are its 95 % interval over `n` queries. `p` is the p-value of its comparison, corrected for
+    multiple comparisons; NaN if there is none. `task` is the spec of the task, so that two settings of one task stay
+    apart. `against` names the baseline of the comparison. `where` is the slice of queries, empty for all. `facet` is
+    the aspect of robustness in the summary of an audit, such as "query typos", empty for numbers that are in the tables
+    only. `values` has the contribution of each query if the number is a mean over queries or a function of one; a
+    comparison of two audits pairs them.
     """
 
     ranker: str
@@ -97,7 +97,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Example:
-    """One case, before and after: the texts, what they were worth, and the document that moved most.
+    """One case before and after a change: the texts, their values and the document that moved most.
 
     Ranks count from 1; 0 means that the document is not in the list.
     """
@@ -116,11 +116,11 @@ class Example:
 
 @dataclass(frozen=True)
 class Result:
-    """What a task found: tidy tables, figures that draw them, remarks, findings for gates, and examples.
+    """The result of a task: tidy tables, figures, notes, findings for gates, and examples.
 
-    `brief` names the tables for a screen; without it all short ones are shown. Files and pages have every table.
-    `attacked` are documents as attacks left them, for a file of their own. `sources` says where in the literature a
-    table like ours stands, by its name.
+    `brief` names the tables for the terminal; by default all short tables are shown. Files and HTML pages have every
+    table. `attacked` are documents changed by attacks, which are saved to a separate file. `sources` maps a table's
+    name to a similar table in the literature.
     """
 
     task: str

@@ -1,4 +1,4 @@
-"""Chance, tied to the item it decides about: no result depends on visiting order, batches or workers."""
+"""Random numbers seeded per item, so that no result depends on processing order, batches or workers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Item = TypeVar("Item")
 
 
 def make_numpy_rng(seed: int, *item: str | int) -> np.random.Generator:
-    """A numpy generator of its own for each item: for arrays of random numbers.
+    """Return a numpy generator seeded by the item, for arrays of random numbers.
 
     >>> bool(make_numpy_rng(1, "bootstrap", "q7").integers(100) == make_numpy_rng(1, "bootstrap", "q7").integers(100))
     True
@@ -22,12 +22,12 @@ def make_numpy_rng(seed: int, *item: str | int) -> np.random.Generator:
 
 
 def make_item_rng(seed: int, *item: str | int) -> ItemRandom:
-    """A few draws for each item: for edits, which decide a handful of things about each of many texts."""
+    """Return a light generator seeded by the item, for transforms, which draw a few numbers for each of many texts."""
     return ItemRandom(_hash_item(seed, item, 64))
 
 
 class ItemRandom:
-    """Random numbers out of a hash of 64 bytes, then of that and a counter: ten times cheaper to start than numpy's.
+    """A random number generator based on a 64-byte hash and a counter; it starts ten times faster than numpy's.
 
     >>> draws = make_item_rng(1, "typo", "q7")
     >>> draws.randbelow(6) in range(6), draws.choice("abc") in "abc", sorted(draws.permutation("cab"))
@@ -42,7 +42,7 @@ class ItemRandom:
         self._numbers: list[int] = list(unpack("<8Q", name))
 
     def random_bits(self) -> int:
-        """64 random bits."""
+        """Return 64 random bits."""
         if not self._numbers:
             block = blake2b(self._name + self._block.to_bytes(8, "little"), digest_size=64).digest()
             self._numbers = list(unpack("<8Q", block))
@@ -50,21 +50,21 @@ class ItemRandom:
         return self._numbers.pop()
 
     def randbelow(self, n: int) -> int:
-        """An integer of 0..n-1, all alike."""
+        """Return a uniform random integer in 0..n-1."""
         if n < 1:
             raise ValueError("nothing to draw from")
         return (self.random_bits() * n) >> 64
 
     def random(self) -> float:
-        """A number of [0, 1)."""
+        """Return a random number in [0, 1)."""
         return (self.random_bits() >> 11) * 2.0**-53
 
     def choice(self, items: Sequence[Item]) -> Item:
-        """One of the items."""
+        """Return a random item."""
         return items[self.randbelow(len(items))]
 
     def permutation(self, items: Sequence[Item]) -> list[Item]:
-        """The items in random order."""
+        """Return the items in random order."""
         order = list(items)
         for i in range(len(order) - 1, 0, -1):
             j = self.randbelow(i + 1)

@@ -1,1 +1,1 @@
-"""Collections in and out: folders, TREC files, ir_datasets, the bundled sample; and the doctor who examines them."""
+"""Readers and writers for collections (folders, TREC files, ir_datasets, the bundled sample), and their validation."""

@@ -1,13 +1,13 @@
-"""Documents as attacks left them: a JSONL file for colleagues, and for other rankers to be tried on.
+"""JSONL files of adversarial documents, to share them and to test other rankers on them.
 
     {"queries": {"q1": "tidal power"}, "docno": "d7", "title": "", "text": "...",
      "url": "", "original": {"title": "", "text": "...", "url": ""},
      "edits": [{"field": "text", "word": 12, "before": "quick", "after": "fast"}],
      "recipe": "wsra", "ranker": "knrm", "before": [34], "after": [9], "trials": 61}
 
-Of these "queries" and "text" are needed. Two shorter forms are read as well: {"query": ..., "text": ...}, a text that
-somebody wrote for a query, and {"question": ..., "texts": [...]}, the poisoned texts of PoisonedRAG (Zou, Geng, Wang,
-Jia. USENIX Security 2025), each of which is read twice: alone, and as its authors use it, behind the question.
+"queries" and "text" are required. The reader accepts two shorter forms: {"query": ..., "text": ...}, a text written for
+a query, and {"question": ..., "texts": [...]}, the poisoned texts of PoisonedRAG (Zou, Geng, Wang, Jia. USENIX Security
+2025). It reads each poisoned text twice: alone, and after the question, as in the paper.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ POISON_RECIPE, POISON_ALONE_RECIPE = "poison", "poison without the question"
 
 @dataclass(frozen=True)
 class WordChange:
-    """Words that were replaced: in which field, at which word of the original, what stood there and what stands now."""
+    """A replacement of words: the field, the word number in the original, and the words before and after."""
 
     field: str
     word: int
@@ -40,7 +40,7 @@ class WordChange:
 
 
 def find_word_changes(before: Doc, after: Doc) -> list[WordChange]:
-    """What makes one document of another, word by word; words are what stands between white space.
+    """Return the word changes between two documents; words are separated by white space.
 
     >>> for change in find_word_changes(Doc("a red boat"), Doc("a blue boat today")):
     ...     print(change)
@@ -61,12 +61,12 @@ def find_word_changes(before: Doc, after: Doc) -> list[WordChange]:
 def _find_opcodes(left: list[str], right: list[str]) -> Sequence[tuple[str, int, int, int, int]]:
     if len(left) != len(right):
         return SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
-    pairs = enumerate(zip(left, right, strict=True))  # a replaced word is a replaced word, whatever stands around it
+    pairs = enumerate(zip(left, right, strict=True))  # equal lengths: compare word by word
     return [("replace", i, i + 1, i, i + 1) for i, (a, b) in pairs if a != b]
 
 
 def write_adversarial_documents(documents: Iterable[AdversarialDocument], path: Path) -> None:
-    """One line a document, with its edits marked."""
+    """Write one line per document, with its word changes."""
     with atomic_write(path) as out:
         for one in documents:
             fields = {
@@ -87,7 +87,7 @@ def write_adversarial_documents(documents: Iterable[AdversarialDocument], path: 
 
 
 def read_adversarial_documents(path: Path) -> list[AdversarialDocument]:
-    """The documents of a file, in any of the forms that the module describes."""
+    """Read the documents of a file in any form that the module docstring describes."""
     documents: list[AdversarialDocument] = []
     for number, line in read_lines(path):
         fields = parse_json(line, path, number)
@@ -125,7 +125,7 @@ def _parse_documents(fields: Mapping[str, Any], path: Path, number: int) -> Iter
 
 
 def _parse_queries(fields: Mapping[str, Any], path: Path, number: int) -> dict[str, str]:
-    """query id -> text; a query without an id is called by its line."""
+    """Return query id -> text; a query without an id is named after its line."""
     queries = fields["queries"] if "queries" in fields else {f"line-{number}": fields.get("query")}
     fine = isinstance(queries, dict) and queries and all(isinstance(t, str) and t.strip() for t in queries.values())
     if not fine:
@@ -177,5 +177,5 @@ def _parse_trials(fields: Mapping[str, Any], path: Path, number: int) -> int:
 
 
 def _is_whole_number(value: object, least: int) -> bool:
-    """Is it a whole number from `least` on?"""
+    """Return True if the value is a whole number of at least `least`."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= least

@@ -1,14 +1,14 @@
-"""BEIR folders, in and out.
+"""Reading and writing of BEIR folders.
 
     corpus.jsonl        {"_id", "text", "title"?, "url"?}
     queries.jsonl       {"_id", "text", "type"?, "description"?}
     qrels/SPLIT.tsv     query-id, corpus-id, score; or TREC's four columns in SPLIT.qrels, SPLIT.txt
-    candidates.run      a first stage's TREC run; need not be there
-    variants.jsonl      {"query", "text", "category"}: queries as people wrote them; need not be there
+    candidates.run      a first stage's TREC run; optional
+    variants.jsonl      {"query", "text", "category"}: human-written query variants; optional
 
-Each may be gzipped. What has no place of its own may stand in "metadata". The judgements of all splits are in one
-collection, and `Collection.splits` tells them apart: who trains on one and tests on another needs both. To have one
-alone, name it when loading, or take `select_split` of the whole.
+Each file may be gzipped. Optional fields may be nested under "metadata". A collection holds the judgements of all
+splits, and `Collection.splits` maps each split to its queries. To get one split alone, name it when loading, or call
+`select_split`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ QRELS_HEADER = "query-id\tcorpus-id\tscore\n"
 
 
 def read_beir(folder: Path, split: str | None = None) -> Collection:
-    """The collection in a folder: all queries, judged or not; with a split, its queries and judgements only."""
+    """Return the collection in a folder with all its queries; with a split, only the split's queries and judgements."""
     files = _find_qrels_files(folder / "qrels")
     if split is not None and split not in files:
         if not files:
@@ -52,7 +52,7 @@ def read_beir(folder: Path, split: str | None = None) -> Collection:
 
 
 def select_split(collection: Collection, split: str) -> Collection:
-    """The queries of one split, with their judgements and candidates; the documents stay."""
+    """Return the collection with only the queries, judgements and candidates of one split, and all documents."""
     if split not in collection.splits:
         raise UnknownName("split", split, collection.splits)
     qids = collection.splits[split]
@@ -69,7 +69,7 @@ def select_split(collection: Collection, split: str) -> Collection:
 
 
 def read_variants(path: Path) -> dict[str, tuple[Variant, ...]]:
-    """Human-written variants of queries: qid -> variants, in the order of the file."""
+    """Read human-written query variants and return query id -> variants, in file order."""
     found: dict[str, list[Variant]] = {}
     for number, line in read_lines(path):
         row = parse_json(line, path, number)
@@ -84,10 +84,10 @@ def read_variants(path: Path) -> dict[str, tuple[Variant, ...]]:
 
 
 def write_beir(collection: Collection, folder: Path) -> None:
-    """A collection as a folder that `read_beir` reads back; it appears when all of it is written.
+    """Write a collection as a folder that `read_beir` can read; the folder appears only when it is complete.
 
-    A split is the file of its judgements, so what is in no split goes to "rest" (to "test" if there are no splits at
-    all), and a split's unjudged queries are not in it when it is read again.
+    A split is stored as the file of its judgements. Judged queries in no split go to "rest" (to "test" if there are no
+    splits). Unjudged queries of a split lose their split.
     """
     with atomic_folder(folder) as draft:
         _write_files(collection, draft)
@@ -125,13 +125,13 @@ def _write_files(collection: Collection, folder: Path) -> None:
 
 
 def _to_json_line(fields: Mapping[str, str]) -> str:
-    """One line of JSON; of the fields that may be empty, those that are not."""
+    """Return one line of JSON without empty optional fields."""
     kept = {name: value for name, value in fields.items() if value or name in ("_id", "text")}
     return json.dumps(kept, ensure_ascii=False) + "\n"
 
 
 def _assign_splits(collection: Collection) -> dict[str, list[str]]:
-    """Every judged query in at least one split; no split that would be an empty file."""
+    """Return the splits such that every judged query is in at least one and no split is empty."""
     judged = [qid for qid, grades in collection.qrels.items() if grades]
     named = {qid for qids in collection.splits.values() for qid in qids}
     splits = {name: [qid for qid in qids if collection.qrels.get(qid)] for name, qids in collection.splits.items()}
@@ -143,12 +143,12 @@ def _assign_splits(collection: Collection) -> dict[str, list[str]]:
 
 
 def find_plain_or_gzipped(folder: Path, name: str) -> Path | None:
-    """The file of that name, plain or gzipped."""
+    """Return the path of the plain or gzipped file; None if neither exists."""
     return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
 
 
 def _find_qrels_files(folder: Path) -> dict[str, Path]:
-    """The files of judgements by the name of their split: the file's name without its endings."""
+    """Return the judgement files by split name, which is the file name without extensions."""
     files: dict[str, Path] = {}
     with explain_read_errors(folder):
         paths = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -162,7 +162,7 @@ def _find_qrels_files(folder: Path) -> dict[str, Path]:
 
 
 def _merge_qrels(files: Mapping[str, Path]) -> tuple[Qrels, dict[str, tuple[str, ...]]]:
-    """The judgements of all files in one, and whose queries they are; files that contradict each other are an error."""
+    """Return the merged judgements of all files and the queries of each; refuse files that contradict each other."""
     qrels: dict[str, dict[str, int]] = {}
     splits: dict[str, tuple[str, ...]] = {}
     for split, path in files.items():
@@ -181,7 +181,7 @@ def _merge_qrels(files: Mapping[str, Path]) -> tuple[Qrels, dict[str, tuple[str,
 
 
 def read_queries(path: Path) -> dict[str, Query]:
-    """Read the queries of a JSONL file, by id in its order."""
+    """Read the queries of a JSONL file and return them by id, in file order."""
     queries: dict[str, Query] = {}
     first_lines: dict[str, int] = {}
     for number, line in read_lines(path):
@@ -190,7 +190,7 @@ def read_queries(path: Path) -> dict[str, Query]:
             raise BadInput(f"the id {quote_value(qid)} is taken; line {first} has it too", path, number)
         if not isinstance(fields.get("type") or "", str):
             raise BadInput(f'"type" of {quote_value(qid)} is not a string', path, number)
-        query_type = get_field(fields, "type") or get_field(fields, "kind")  # the name that it had before
+        query_type = get_field(fields, "type") or get_field(fields, "kind")  # "kind" is the former name
         queries[qid] = Query(fields["text"], query_type, get_field(fields, "description"))
     if (wrong := find_invalid_id(queries)) is not None:
         check_id(wrong, "id", path, first_lines[wrong])

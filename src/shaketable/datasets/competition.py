@@ -1,17 +1,17 @@
-"""Ranking competitions: rounds of documents that authors wrote for a query, each to stand above the others.
+"""Ranking competitions: rounds of documents that authors write to rank high for a query.
 
 A folder, whose files may be gzipped:
 
     documents.jsonl     {"_id", "round", "query_id", "author", "text", "title"?, "url"?}
     queries.jsonl       {"_id", "text"}, as in a BEIR folder
-    qrels.tsv           query-id, corpus-id, score; need not be there
+    qrels.tsv           query-id, corpus-id, score; optional
 
-One line of the documents is {"_id": "d7", "round": 2, "query_id": "q1", "author": "ann", "text": "..."}. Rounds are
-numbered from 0. An author writes one document for a query in a round, and has the same name in every round. A round in
-which a query has one document, such as the example that all authors begin with, is read, and compared with nothing.
+A line of the documents is {"_id": "d7", "round": 2, "query_id": "q1", "author": "ann", "text": "..."}. Rounds are
+numbered from 0. An author writes one document for a query in a round, and keeps the same name. A round with one
+document for a query, such as the example that all authors begin with, is read but not compared.
 
-ASRC, 8 rounds of 31 queries, is read as it is (Raifer, Raiber, Tennenholtz, Kurland. Information retrieval meets game
-theory: the ranking competition between documents' authors. SIGIR 2017). What else a line holds is not read.
+The reader accepts ASRC, 8 rounds of 31 queries, as published (Raifer, Raiber, Tennenholtz, Kurland. Information
+retrieval meets game theory: the ranking competition between documents' authors. SIGIR 2017). It ignores other fields.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from shaketable.datasets.trec import read_qrels
 from shaketable.files.reading import explain_read_errors, read_lines
 
 SAMPLE_NAME = "sample"
-"""The name of the competition that comes with the sample."""
+"""The name of the competition bundled with the sample."""
 DOCUMENTS_FILE, QUERIES_FILE, QRELS_FILE = "documents.jsonl", "queries.jsonl", "qrels.tsv"
 
 Entry = tuple[int, str, str]
@@ -38,7 +38,7 @@ Entry = tuple[int, str, str]
 
 
 def read_competition(source: str | Path) -> Competition:
-    """The competition in a folder; "sample" is the one that comes with the sample."""
+    """Return the competition in a folder; "sample" is the bundled competition."""
     folder = SAMPLE_FOLDER / "competition" if source == SAMPLE_NAME else Path(source)
     with explain_read_errors(folder):
         path, judged = find_plain_or_gzipped(folder, DOCUMENTS_FILE), find_plain_or_gzipped(folder, QRELS_FILE)
@@ -79,7 +79,7 @@ def read_competition(source: str | Path) -> Competition:
 
 
 def _parse_entry(fields: Mapping[str, Any], path: Path, number: int) -> Entry:
-    """Round, query and author of a line; ids may be whole numbers."""
+    """Return round, query and author of a line; ids may be whole numbers."""
     turn = fields.get("round")
     if not isinstance(turn, int) or isinstance(turn, bool) or turn < 0:
         raise BadInput(f'"round" should be a whole number, 0 or more, not {quote_value(turn)}', path, number)
@@ -99,7 +99,7 @@ def _parse_name(fields: Mapping[str, Any], key: str, path: Path, number: int) ->
 
 
 def _group_grades(qrels: Qrels, entries: Mapping[str, Entry], path: Path) -> dict[int, dict[str, dict[str, int]]]:
-    """round -> query -> author -> grade, of judgements of documents."""
+    """Return the grades of documents as round -> query -> author -> grade."""
     grades: dict[int, dict[str, dict[str, int]]] = {}
     for judged, row in qrels.items():
         for docno, grade in row.items():

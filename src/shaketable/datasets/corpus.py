@@ -1,4 +1,4 @@
-"""Documents by their docno: a JSONL file that stays on disk, or a dictionary in memory."""
+"""Corpora that map a docno to its document: a JSONL file on disk, or a dictionary in memory."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from shaketable.files.reading import BOM, MAX_LINE_BYTES, explain_read_errors, o
 
 
 class StreamedCorpus(Mapping[str, Doc]):
-    """A corpus that is read in passes: `items()` follows `pairs()` instead of looking up every docno."""
+    """A corpus whose `items()` streams the source with `iter_items` instead of looking up each docno."""
 
     @abstractmethod
     def iter_items(self) -> Iterator[tuple[str, Doc]]:
-        """Every docno and its document, in the order of the source."""
+        """Yield each docno and its document, in source order."""
 
     def items(self) -> ItemsView[str, Doc]:
         return _Pairs(self)
@@ -46,7 +46,7 @@ class _Pairs(ItemsView[str, Doc]):
 
 @dataclass(frozen=True)
 class MemoryCorpus(Mapping[str, Doc]):
-    """Documents that are in memory already.
+    """A corpus held in memory.
 
     >>> corpus = MemoryCorpus({"d1": Doc("a boat"), "d2": Doc("a train")})
     >>> corpus["d2"].text, "d3" in corpus
@@ -57,7 +57,7 @@ class MemoryCorpus(Mapping[str, Doc]):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Names the content, whatever its order."""
+        """A hash of the content that does not depend on the order."""
         digest = blake2b(digest_size=16)
         for docno, doc in sorted(self.docs.items(), key=lambda item: item[0]):
             digest.update(repr((docno, doc.title, doc.url, doc.body)).encode("utf-8", "surrogatepass"))
@@ -81,7 +81,7 @@ class MemoryCorpus(Mapping[str, Doc]):
 
 @dataclass(frozen=True, eq=False)
 class JsonlCorpus(StreamedCorpus):
-    """Documents of a JSONL file: ids and places in memory, texts on disk until asked for.
+    """A corpus in a JSONL file: ids and offsets are in memory, texts are read on access.
 
     Each line is an object with "_id", "text" and, where known, "title" and "url" (or "metadata": {"url": ...}).
     """
@@ -90,11 +90,11 @@ class JsonlCorpus(StreamedCorpus):
     fingerprint: str
     ids: PackedStrings = field(repr=False)
     starts: NDArray[np.int64] = field(repr=False)
-    """Where each document begins, and where the file ends: between two of them lie a line and the blank ones after."""
+    """The byte offset of each document, then the file size; a document's range includes the blank lines after it."""
 
     @classmethod
     def read(cls, path: Path) -> JsonlCorpus:
-        """Pass over the file once and check every line; a gzipped file is unpacked into the home folder first."""
+        """Read and check the file in one pass; a gzipped file is first unpacked into the home folder."""
         if path.suffix != ".gz":
             return cls._read_plain(path, path)
         plain = _unpack(path)
@@ -166,7 +166,7 @@ class JsonlCorpus(StreamedCorpus):
 
 
 def parse_record(line: str, path: Path, number: int | None = None) -> tuple[str, dict[str, Any]]:
-    """The id and the fields of one line of a corpus or of queries; whatever is wrong with it is said here."""
+    """Return the id and the fields of one line of a corpus or query file; raise `BadInput` if the line is invalid."""
     fields = parse_json(line, path, number)
     if not isinstance(fields, dict):
         raise BadInput('is not an object; write {"_id": ..., "text": ...}', path, number)
@@ -191,7 +191,7 @@ def parse_record(line: str, path: Path, number: int | None = None) -> tuple[str,
 
 
 def get_field(fields: Mapping[str, Any], name: str) -> str:
-    """A field, or else the field of that name in "metadata", where BEIR keeps what it has no place for."""
+    """Return a field, or the field of that name under "metadata", where BEIR keeps additional fields."""
     if value := fields.get(name):
         return str(value)
     metadata = fields.get("metadata")
@@ -200,12 +200,12 @@ def get_field(fields: Mapping[str, Any], name: str) -> str:
 
 
 def make_document(fields: Mapping[str, Any]) -> Doc:
-    """The document that the fields of a line are."""
+    """Return the document described by the fields of a line."""
     return Doc(body=fields["text"], title=fields.get("title", ""), url=get_field(fields, "url"))
 
 
 def _iter_entries(plain: Path, shown: Path) -> Iterator[tuple[int, int, bytes, str]]:
-    """Line number, place in the file, line and docno of each document. Errors name the file that the user knows."""
+    """Yield line number, byte offset, line and docno of each document. Errors name the user's file, `shown`."""
     start = 0
     with open_binary(plain) as raw:
         for number, line in enumerate(iter(partial(raw.readline, MAX_LINE_BYTES + 1), b""), 1):
@@ -224,7 +224,7 @@ def _iter_entries(plain: Path, shown: Path) -> Iterator[tuple[int, int, bytes, s
 
 
 def _refuse_duplicate_ids(plain: Path, shown: Path) -> None:
-    """Say where an id stands for the second time: worth a second pass, as the first one keeps no line numbers."""
+    """Raise `BadInput` for the first duplicate id; a second pass finds its line number."""
     seen: dict[str, int] = {}
     for number, _, _, docno in _iter_entries(plain, shown):
         if (first := seen.setdefault(docno, number)) != number:
@@ -232,7 +232,7 @@ def _refuse_duplicate_ids(plain: Path, shown: Path) -> None:
 
 
 def _unpack(path: Path) -> Path:
-    """The plain text of a gzipped file, written once, under a name that its compressed bytes decide."""
+    """Return the path of the unpacked file, which is written once under a hash of the compressed bytes."""
     with open_binary(path) as text, explain_read_errors(path), path.open("rb") as packed:
         plain = home_folder() / "corpora" / f"{file_digest(packed, lambda: blake2b(digest_size=16)).hexdigest()}.jsonl"
         if not plain.exists():

@@ -1,4 +1,4 @@
-"""Collections of ir_datasets (https://ir-datasets.com), which downloads what it does not have."""
+"""Collections of ir_datasets (https://ir-datasets.com), which downloads missing data."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from shaketable.datasets.limits import check_id, check_ids, check_qrels, check_r
 
 BODY_FIELDS = ("text", "body", "abstract", "contents", "passage")
 QUERY_FIELDS = ("text", "title", "query")
-"""Which field holds the text, the first that is there; otherwise the library's own choice, `default_text()`."""
+"""The fields that may hold the text, in order of preference; the fallback is the library's `default_text()`."""
 
 
 @dataclass(frozen=True, eq=False)
 class IrdsCorpus(StreamedCorpus):
-    """Documents of an ir_datasets collection, looked up in its store."""
+    """A corpus of ir_datasets, read from its document store."""
 
     dataset: Any = field(repr=False)
     store: Any = field(repr=False)
@@ -28,7 +28,7 @@ class IrdsCorpus(StreamedCorpus):
 
     @classmethod
     def open(cls, dataset: Any, *version: str) -> IrdsCorpus:
-        """Count the documents; for some collections the library knows how many only after a first lookup."""
+        """Return the corpus with its document count; some collections know the count only after a first lookup."""
         store = dataset.docs_store()
         if (count := dataset.docs_count()) is None:
             store.get_many([""])
@@ -50,7 +50,7 @@ class IrdsCorpus(StreamedCorpus):
 
 
 def read_irds(name: str, split: str | None = None) -> Collection:
-    """The collection of that id. A split is part of the id there: "beir/scifact" with "test" is "beir/scifact/test"."""
+    """Return the collection with that id; a split is appended to the id, as in "beir/scifact/test"."""
     try:
         import ir_datasets
     except ModuleNotFoundError as error:
@@ -95,7 +95,7 @@ def _get_docno(doc: Any) -> str:
 
 def _to_doc(doc: Any) -> Doc:
     body = _get_first_text(doc, BODY_FIELDS)
-    if body is None:  # the library's choice may hold the title already
+    if body is None:  # the library's default text may already include the title
         return Doc(str(doc.default_text()), url=_get_first_text(doc, ("url",)) or "")
     return Doc(body, _get_first_text(doc, ("title",)) or "", _get_first_text(doc, ("url",)) or "")
 
@@ -108,6 +108,6 @@ def _to_query(query: Any) -> Query:
 
 
 def _get_first_text(thing: Any, names: tuple[str, ...]) -> str | None:
-    """The first of these fields that holds a string."""
+    """Return the first of these fields that holds a string."""
     values = (getattr(thing, name, None) for name in names)
     return next((value for value in values if isinstance(value, str)), None)

@@ -1,9 +1,9 @@
-"""Feature vectors for learning to rank: LETOR (SVMlight) lines in and out, and the matrix they are.
+"""Feature vectors for learning to rank: reading and writing of LETOR (SVMlight) files, and their matrix.
 
     2 qid:10 1:0.5 3:0.25 # docid = GX001-02-03
 
-A label, a query, features numbered from 1 upwards (those left out are 0), and a comment that may name the document.
-Rows of a query stand together. A line "# features: tf(title) idf(title)" says what the columns are. Any file may be
+A line has a label, a query, features numbered from 1 upwards (omitted features are 0), and a comment that may name the
+document. Rows of a query are contiguous. A line "# features: tf(title) idf(title)" names the columns. Files may be
 gzipped.
 """
 
@@ -37,11 +37,11 @@ from shaketable.files.reading import parse_floats, parse_int, read_lines, split_
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MAX_LETOR_LABEL = MAX_LABEL  # the largest label: gains are 2^label - 1 and live in 32 bits
+MAX_LETOR_LABEL = MAX_LABEL  # gains are 2^label - 1 and must fit 32 bits
 MAX_FEATURE_VALUE = float(np.finfo(np.float32).max) * (
     1 + 2**-26
-)  # in few digits the largest comes out a little larger
-BLOCK_ROWS = 4096  # rows read before they are laid out
+)  # printing the largest value with few digits rounds it up
+BLOCK_ROWS = 4096  # rows read before they are packed
 CELL_PATTERN = re.compile(r"[0-9]+:[!-9;-~]+")
 CELLS_PATTERN = re.compile(rf"(?:{CELL_PATTERN.pattern}(?:[ \t]+{CELL_PATTERN.pattern})*)?[ \t]*")
 DOCNO_PATTERN = re.compile(r"\bdocid\s*=\s*([^ \t]+)")
@@ -50,10 +50,10 @@ FEATURE_NAMES_PATTERN = re.compile(r"#\s*features:\s*(.*)")
 
 @dataclass(frozen=True, eq=False)
 class Letor:
-    """Rows of features with their labels, query by query: rows of query j are `starts[j]:starts[j+1]`.
+    """Rows of features with their labels, grouped by query: the rows of query j are `starts[j]:starts[j+1]`.
 
-    Column i is feature i + 1 of a file; `names` says what the columns are, where that is known. `unscaled` has the rows
-    as they were before `normalise`, for models that learned from such rows.
+    Column i is feature i + 1 of a file; `names` holds the column names if they are known. `unscaled` holds the rows
+    before `normalise`, for models trained on unscaled rows.
     """
 
     features: NDArray[np.float32]
@@ -79,17 +79,17 @@ class Letor:
 
     @cached_property
     def list_sizes(self) -> Ints:
-        """How many documents each query has."""
+        """The number of documents of each query."""
         return np.diff(self.starts)
 
     @cached_property
     def query_numbers(self) -> Ints:
-        """The query of each row, by number."""
+        """The query number of each row."""
         return np.repeat(np.arange(self.query_count), self.list_sizes)
 
     @cached_property
     def mixed_labels(self) -> NDArray[np.bool_]:
-        """Which queries have documents of different labels: only those teach an order."""
+        """A mask of the queries whose documents differ in label; only these give training pairs."""
         if not self.query_count:
             return np.zeros(0, np.bool_)
         first = self.starts[:-1]
@@ -99,7 +99,7 @@ class Letor:
         return different
 
     def select_queries(self, queries: Sequence[int] | Ints) -> Letor:
-        """Some of the queries, by number, in the order asked for."""
+        """Return the queries with these numbers, in the given order."""
         chosen = np.asarray(queries, dtype=np.int64)
         sizes = self.list_sizes[chosen]
         starts = np.concatenate(([0], np.cumsum(sizes)))
@@ -110,17 +110,17 @@ class Letor:
         return Letor(self.features[rows], self.labels[rows], starts, qids, docnos, self.names, self.source, raw)
 
     def normalise(self) -> Letor:
-        """The same with each feature brought to [0, 1] within its query; done twice, it is as done once."""
+        """Return a copy with each feature scaled to [0, 1] within its query; the operation is idempotent."""
         features = minmax_scale(self.features, self.starts).astype(np.float32)
         raw = self.unscaled or self
         return Letor(features, self.labels, self.starts, self.qids, self.docnos, self.names, self.source, raw)
 
     def to_qrels(self) -> dict[str, dict[str, int]]:
-        """The labels as judgements."""
+        """Return the labels as judgements."""
         return {qid: dict(zip(d, map(int, labels), strict=True)) for qid, d, labels in self._iter_lists(self.labels)}
 
     def to_run(self, scores: NDArray[np.floating[Any]]) -> dict[str, dict[str, float]]:
-        """Scores of the rows as a run."""
+        """Return the scores of the rows as a run."""
         return {qid: dict(zip(d, map(float, row), strict=True)) for qid, d, row in self._iter_lists(scores)}
 
     def _iter_lists(self, values: NDArray[Any]) -> Iterator[tuple[str, tuple[str, ...], NDArray[Any]]]:
@@ -129,7 +129,7 @@ class Letor:
 
 
 def minmax_scale(features: NDArray[np.floating[Any]], starts: Ints) -> Floats:
-    """Each column brought to [0, 1] within each query: (x - min) / (max - min), and 0 where it is constant.
+    """Return each column scaled to [0, 1] within each query: (x - min) / (max - min), and 0 where it is constant.
 
     >>> minmax_scale(np.array([[1.0, 5.0], [3.0, 5.0], [2.0, 5.0]]), np.array([0, 3]))
     array([[0. , 0. ],
@@ -137,7 +137,7 @@ def minmax_scale(features: NDArray[np.floating[Any]], starts: Ints) -> Floats:
            [0.5, 0. ]])
     """
     scaled = features.astype(np.float64)
-    filled = np.flatnonzero(np.diff(starts))  # reduceat knows no empty segment
+    filled = np.flatnonzero(np.diff(starts))  # reduceat does not support empty segments
     if not len(filled):
         return scaled
     first, sizes = starts[filled], np.diff(starts)[filled]
@@ -150,7 +150,7 @@ def minmax_scale(features: NDArray[np.floating[Any]], starts: Ints) -> Floats:
 
 
 def read_letor(path: str | Path, feature_count: int | None = None) -> Letor:
-    """Read the rows of a file, once. `feature_count` is the largest feature number in the file if it is not given."""
+    """Read a file in one pass. `feature_count` defaults to the largest feature number in the file."""
     path = Path(path)
     table = _Table(path, feature_count, feature_count or 0)
     names: tuple[str, ...] = ()
@@ -176,7 +176,7 @@ def read_letor(path: str | Path, feature_count: int | None = None) -> Letor:
 
 @dataclass(eq=False)
 class _Table:
-    """The rows of a file as they are read; features are packed in blocks, so that zeros take no memory for long."""
+    """The rows of a file while it is read; features are packed in sparse blocks to save memory."""
 
     path: Path
     feature_count: int | None
@@ -194,7 +194,7 @@ class _Table:
     _lengths: array[int] = field(default_factory=lambda: array("q"))
 
     def append(self, row: _Row, number: int) -> None:
-        """Add a row; `BadInput` if it does not fit those before it."""
+        """Add a row; raise `BadInput` if it contradicts the previous rows."""
         last = row.columns[-1] if row.columns else 0
         if self.feature_count is not None and last > self.feature_count:
             raise BadInput(f"has feature {last}, but there should be {self.feature_count} features", self.path, number)
@@ -233,11 +233,11 @@ class _Table:
         self._columns, self._values, self._lengths = array("q"), array("d"), array("q")
 
     def to_dense(self, width: int) -> NDArray[np.float32]:
-        """Return the features of all rows [rows, width]; the table itself is empty afterwards."""
+        """Return the features of all rows [rows, width] and empty the table."""
         self._pack_block()
         features = np.zeros((len(self.docnos), width), np.float32)
         end = len(features)
-        while self._blocks:  # each is freed as soon as it is in place
+        while self._blocks:  # free each block once it is copied
             block = self._blocks.pop()
             end -= len(block)
             features[end : end + len(block), : block.shape[1]] = block
@@ -245,7 +245,7 @@ class _Table:
 
 
 def write_letor(letor: Letor, path: str | Path) -> None:
-    """LETOR lines, zeros left out, values with as many digits as tell them apart; `read_letor` gives the same back."""
+    """Write LETOR lines without zeros, with enough digits that `read_letor` returns the same values."""
     path = Path(path)
     for name in letor.qids + letor.docnos + letor.names:
         check_id(name, "id", path)
@@ -254,7 +254,7 @@ def write_letor(letor: Letor, path: str | Path) -> None:
     with atomic_write(path) as out:
         if letor.names:
             out.write(f"# features: {' '.join(letor.names)}\n")
-        widest = letor.feature_count - 1  # the first row names the last feature, zero or not: so the width is kept
+        widest = letor.feature_count - 1  # the first row always includes the last feature, to keep the width
         for row, (owner, docno) in enumerate(zip(letor.query_numbers, letor.docnos, strict=True)):
             values = letor.features[row]
             shown = np.flatnonzero(values).tolist()
@@ -274,7 +274,7 @@ class _Row(NamedTuple):
 
 
 def _parse_row(line: str, before: _Row | None, path: Path, number: int) -> _Row:
-    """One line, read and checked; most name the same features as the one before, whose numbers are then taken over."""
+    """Parse and check one line; reuse the columns of the previous row if the features are the same."""
     body, _, comment = line.partition("#")
     text, *rest = split_columns(body, 2)
     try:
@@ -301,7 +301,7 @@ def _parse_row(line: str, before: _Row | None, path: Path, number: int) -> _Row:
         values = parse_floats(cells[1::2])
     except ValueError as error:
         raise BadInput(f"has a feature that is no number: {error}", path, number) from None
-    if not sum(map(abs, values)) <= MAX_FEATURE_VALUE:  # quicker than one by one, and false for NaN
+    if not sum(map(abs, values)) <= MAX_FEATURE_VALUE:  # faster than a check of each value, and false for NaN
         for column, value in zip(places, values, strict=True):
             if not -MAX_FEATURE_VALUE <= value <= MAX_FEATURE_VALUE:
                 raise BadInput(f"feature {column} is {value}, not a finite 32-bit number", path, number)
@@ -313,7 +313,7 @@ def _parse_row(line: str, before: _Row | None, path: Path, number: int) -> _Row:
 
 
 def _parse_columns(indices: list[str], path: Path, number: int) -> list[int]:
-    """Numbers of features in increasing order, none of them beyond what can be laid out."""
+    """Return the column numbers; refuse feature numbers that do not increase or exceed the limit."""
     if vast := next((text for text in indices if len(text) > 9 or int(text) > MAX_FEATURES), None):
         raise BadInput(f"has a feature {quote_value(vast)}; features are numbered to {MAX_FEATURES:,}", path, number)
     found = list(map(int, indices))
@@ -327,7 +327,7 @@ def _parse_columns(indices: list[str], path: Path, number: int) -> list[int]:
 
 
 def _to_dense(columns: array[int], values: array[float], sizes: array[int]) -> NDArray[np.float32]:
-    """Sparse rows laid out, as wide as their largest feature."""
+    """Return sparse rows as a dense matrix, as wide as their largest feature."""
     at = np.array(columns, np.int64)
     rows = np.repeat(np.arange(len(sizes)), np.array(sizes, np.int64))
     dense = np.zeros((len(sizes), int(at.max(initial=0))), np.float32)

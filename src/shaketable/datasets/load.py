@@ -1,4 +1,4 @@
-"""`load`: a name or a folder in, a Collection out."""
+"""`load`, which reads a collection from a name, a folder or files."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ COLLECTION_SOURCES = {
     "files?docs=FILE&queries=FILE": "tables of documents and queries (JSONL, TSV, CSV, Parquet); also &qrels=FILE",
     "irds:ID": "any collection that ir_datasets knows, e.g. irds:beir/scifact/test (extra: data)",
 }
-"""What `load` reads, for lists of sources."""
+"""The sources that `load` reads, with a description of each."""
 Named = TypeVar("Named")
 FILES_SOURCE = "files"
 FILE_PARAMETERS = ("docs", "queries", "qrels")
-"""The name of a collection that is no folder, and the parameters that say where its parts are."""
+"""The name of a collection made of separate files, and the parameters that give their paths."""
 
 
 def load(
@@ -42,13 +42,13 @@ def load(
     seed: int = 0,
     query_types: str | Path | None = None,
 ) -> Collection:
-    """Return the collection that a text names: "sample", "irds:ID", or a BEIR folder; a collection is itself.
+    """Return the collection that a source names: "sample", "irds:ID" or a BEIR folder; return a collection unchanged.
 
-    Without a split, all judgements; `splits` tells them apart. `candidates` is a TREC run to use as first stage instead
-    of the one that came with the data. `split_ratio` deals the judged queries of a collection without splits into
-    train, validation and test: "60/20/20". `query_types` says of which type each query is: "rules", or a file
-    (`query_types.labels`); without it, types are those that came with the data. All of it may stand in the text, as in
-    "my-folder?split=test", which is also how a collection says where it came from; tables of documents and queries are
+    Without a split, the collection holds all judgements and `splits` maps each split to its queries. `candidates` is a
+    TREC run that replaces the first stage of the data. `split_ratio` divides the judged queries of a collection without
+    splits into train, validation and test: "60/20/20". `query_types` is "rules" or a file of labels
+    (`query_types.labels`); by default the types come from the data. A source can carry these parameters, as in
+    "my-folder?split=test"; the `source` of a collection has the same form. Tables of documents and queries are
     "files?docs=docs.csv&queries=log.tsv" (`datasets.tables`).
     """
     given = {
@@ -61,7 +61,7 @@ def load(
     if isinstance(source, Collection):
         if not any(given.values()):
             return source
-        # what was chosen of a part is chosen in another order than a text has it, so only a whole one can say it
+        # A source applies its parameters in a fixed order, so only a source without parameters can be extended.
         collection, base = source, "" if _split_parameters(source.source)[1] else source.source
         files: dict[str, str] = {}
     else:
@@ -75,7 +75,7 @@ def load(
         if strange := text_parameters.keys() - given.keys():
             raise UnknownName("parameter of a collection", min(strange), given)
         given = text_parameters | {key: value for key, value in given.items() if value}
-        # a split of files is read alone: those of another may contradict it
+        # Read one split alone, because the files of different splits may contradict each other.
         part = given.get("split") if not given.get("cut") else None
         collection = _read_tables(files) if base == FILES_SOURCE and files else _read_source(base, part)
     for key in ("candidates", "query_types"):
@@ -87,7 +87,7 @@ def load(
 
 
 def _apply_parameters(collection: Collection, given: Mapping[str, str]) -> Collection:
-    """Return the collection with the candidates, query types and split that the parameters ask for."""
+    """Return the collection with the candidates, query types and split given by the parameters."""
     if path := given.get("candidates"):
         collection = replace(collection, candidates=read_run(Path(path)))
     if source := given.get("query_types"):
@@ -100,8 +100,8 @@ def _apply_parameters(collection: Collection, given: Mapping[str, str]) -> Colle
 
 
 def _format_source(base: str, files: Mapping[str, str], given: Mapping[str, str]) -> str:
-    """Return the text that loads the collection again; "" if its base has none."""
-    order = ("candidates", "query_types", "cut", "seed", "split")  # as they are applied
+    """Return the source that loads the collection again; "" if its base has no source."""
+    order = ("candidates", "query_types", "cut", "seed", "split")  # in the order of application
     parameters = {**files} | {key: given[key] for key in order if given.get(key)}
     named = base == "sample" or bool(files)
     text = str(Path(base).resolve()) if base and not named and Path(base).exists() else base
@@ -111,7 +111,7 @@ def _format_source(base: str, files: Mapping[str, str], given: Mapping[str, str]
 def select_source(
     data: Named, queries: str | Path | None, docs: str | Path | None, qrels: str | Path | None = None
 ) -> Named | str:
-    """The text of the collection that a command is about: its files where some are named, otherwise the data.
+    """Return the source of a command's collection: its files if any are named, otherwise `data`.
 
     >>> select_source("sample", None, None), select_source("sample", "log.tsv", "docs.csv")
     ('sample', 'files?docs=docs.csv&queries=log.tsv')
@@ -120,7 +120,7 @@ def select_source(
 
 
 def format_files_source(docs: str | Path | None, queries: str | Path | None, qrels: str | Path | None = None) -> str:
-    """The text of a collection whose parts are files.
+    """Return the source of a collection whose parts are files.
 
     >>> format_files_source("docs.csv", "log.tsv")
     'files?docs=docs.csv&queries=log.tsv'
@@ -132,7 +132,7 @@ def format_files_source(docs: str | Path | None, queries: str | Path | None, qre
 
 
 def list_source_paths(text: str) -> list[str]:
-    """The files and folders that a collection's text names.
+    """Return the files and folders that a source names.
 
     >>> list_source_paths("files?docs=/a/docs.csv&queries=/a/log.tsv"), list_source_paths("sample?split=test")
     (['/a/docs.csv', '/a/log.tsv'], [])
@@ -148,7 +148,7 @@ def list_source_paths(text: str) -> list[str]:
 
 
 def _read_tables(files: Mapping[str, str]) -> Collection:
-    """A collection of tables. Without documents there is nothing to score, but runs of its queries can be compared."""
+    """Return a collection read from tables. Without documents it supports only the comparison of runs."""
     if "queries" not in files:
         raise BadInput("a collection of files needs queries: --queries FILE, and --docs FILE for the documents")
     queries = Path(files["queries"])
@@ -161,7 +161,7 @@ def _read_tables(files: Mapping[str, str]) -> Collection:
 
 
 def _split_parameters(text: str) -> tuple[str, str]:
-    """The name and the parameters of a text; a folder may have a question mark in its name."""
+    """Return the name and the parameters of a source; the name of a folder may contain a question mark."""
     name, mark, parameters = text.rpartition("?")
     return (name, parameters) if mark and not Path(text).exists() else (text, "")
 

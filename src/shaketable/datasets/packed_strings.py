@@ -1,4 +1,4 @@
-"""A list of distinct strings, such as docnos, that lives in a few arrays: a million of them need no million objects."""
+"""A list of distinct strings, such as docnos, stored in a few arrays instead of one object per string."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shaketable.core.errors import BadInput, quote_value
 
-BLOCK_STRINGS = 8192  # how many strings an iteration decodes at a time
+BLOCK_STRINGS = 8192  # strings decoded at a time by an iteration
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,24 +23,24 @@ class PackedStrings:
     >>> len(ids), ids[2], ids.find("d10"), ids.find("d8"), list(ids)
     (3, 'café', 1, -1, ['d7', 'd10', 'café'])
 
-    The arrays may be memory-mapped files. Beside the text itself a string costs 20 bytes.
+    The arrays may be memory-mapped files. Each string costs 20 bytes in addition to its text.
     """
 
     blob: NDArray[np.uint8]
-    """All strings one after the other, in UTF-8."""
+    """The concatenated strings in UTF-8."""
     offsets: NDArray[np.int64]
-    """Where each string starts, and where the last one ends."""
+    """The start of each string, then the end of the last one."""
     hashes: NDArray[np.uint64]
     """The hash of each string, sorted."""
     places: NDArray[np.uint32]
-    """For each of `hashes` the number of its string."""
+    """The string number of each entry of `hashes`."""
 
     @classmethod
     def build(cls, strings: Iterable[str]) -> PackedStrings:
-        """The strings in the order given; one that comes twice is an error."""
+        """Return the strings packed in the given order; refuse duplicates."""
         blob, ends, digests = bytearray(), array("q", [0]), bytearray()
         for string in strings:
-            text = string.encode() if string.isascii() else string.encode("utf-8", "surrogatepass")  # for speed
+            text = string.encode() if string.isascii() else string.encode("utf-8", "surrogatepass")  # speed
             blob += text
             digests += _hash_string(text)
             ends.append(len(blob))
@@ -51,7 +51,7 @@ class PackedStrings:
         return ids
 
     def to_arrays(self) -> dict[str, NDArray[np.generic]]:
-        """What to write to disk; `from_arrays` takes it back."""
+        """Return the arrays to write to disk; `from_arrays` reads them."""
         return {"blob": self.blob, "offsets": self.offsets, "hashes": self.hashes, "places": self.places}
 
     @classmethod
@@ -75,23 +75,23 @@ class PackedStrings:
         return isinstance(string, str) and self.find(string) >= 0
 
     def take(self, numbers: NDArray[np.integer]) -> list[str]:
-        """The strings with these numbers, several times faster than one by one."""
+        """Return the strings with these numbers, several times faster than one by one."""
         blob = self.blob.data
         spans = zip(self.offsets[numbers].tolist(), self.offsets[numbers + 1].tolist(), strict=True)
         return [str(blob[start:end], "utf-8", "surrogatepass") for start, end in spans]
 
     def find(self, string: str) -> int:
-        """The number of a string, -1 if it is not there."""
+        """Return the number of a string; -1 if it is absent."""
         hashed = np.frombuffer(_hash_string(string.encode("utf-8", "surrogatepass")), dtype="<u8")[0]
         at = int(self.hashes.searchsorted(hashed))
-        while at < len(self) and self.hashes[at] == hashed:  # more than once only if two hashes collide
+        while at < len(self) and self.hashes[at] == hashed:  # repeats only if two hashes collide
             if self[number := int(self.places[at])] == string:
                 return number
             at += 1
         return -1
 
     def find_many(self, strings: Sequence[str]) -> NDArray[np.int64]:
-        """`find` for each string, several times faster than one by one."""
+        """Return `find` of each string, several times faster than one by one."""
         if not len(self):
             return np.full(len(strings), -1)
         hashed = np.frombuffer(

@@ -1,11 +1,10 @@
-"""Pairs of texts that differ in one thing, in our own layout: those of a user, and those that come with the package.
+"""Pairs of texts that differ in one property, in Shaketable's own layout: user files and bundled files.
 
     {"id", "query", "a", "b"}                       a query and two texts
     {"id", "query_a", "query_b", "a", "b"}          two queries and two texts: a answers query_a, b answers query_b
     {"id", "q1", "q2", "doc1", "doc2"}              the same, as NevIR is published
 
-A line is an object of JSON; other fields are left alone. `published_pairs` reads data sets in the layouts of their
-authors.
+Each line is a JSON object; other fields are ignored. `published_pairs` reads data sets in the layouts of their authors.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from shaketable.datasets.sample import SAMPLE_FOLDER
 from shaketable.files.reading import parse_json, read_lines
 
 BUNDLED_FOLDER = SAMPLE_FOLDER / "pairs"
-"""The pairs that come with the package, a file for each probe."""
+"""The folder of the bundled pairs, with one file for each probe."""
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """Two texts; `qid` names what pairs have in common: one sentence has several rewrites, one question many texts.
+    """Two texts; pairs share a `qid` if they have the same source, such as rewrites of one sentence.
 
-    `query` is "" where one is to be derived from the texts, and None where it should be known and is not.
+    `query` is "" if the probe derives it from the texts, and None if it is missing.
     """
 
     qid: str
@@ -40,7 +39,7 @@ class PairRow:
 
 @dataclass(frozen=True, slots=True)
 class CrossedPair:
-    """Two queries and two texts that differ in little: each text is right for one of the queries."""
+    """Two queries and two similar texts; each text answers one of the queries."""
 
     qid: str
     first_query: str
@@ -51,9 +50,9 @@ class CrossedPair:
 
 @dataclass(frozen=True)
 class PairDataset:
-    """A data set as its authors publish it: which files of it a path has, and how to read them.
+    """A data set as its authors publish it: how to find its files at a path and how to read them.
 
-    `layout` says what files there should be, `publication` where they are from.
+    `layout` describes the expected files, `publication` their source.
     """
 
     name: str
@@ -62,7 +61,7 @@ class PairDataset:
     find_files: Callable[[Path], Sequence[Path]]
 
     def unavailable_reason(self, path: str) -> str:
-        """Say why there is nothing to read at a path; "" if there is."""
+        """Return the reason why a path has no files to read; "" if it has some."""
         if self.find_files(Path(path)):
             return ""
         return (
@@ -71,14 +70,14 @@ class PairDataset:
         )
 
     def require_files(self, path: str) -> Sequence[Path]:
-        """Return the files that a path has; `BadInput` if it has none."""
+        """Return the files at a path; raise `BadInput` if there are none."""
         if why := self.unavailable_reason(path):
             raise BadInput(why)
         return self.find_files(Path(path))
 
 
 def read_json_objects(path: Path, required: Sequence[str], non_empty: bool = True) -> Iterator[tuple[int, Row]]:
-    """Yield number and fields of each line of JSON; required fields are texts, `non_empty` if that is asked for."""
+    """Yield line number and fields of each JSON object; required fields must be strings, and `non_empty` by default."""
     for number, line in read_lines(path):
         row = parse_json(line, path, number)
         if not isinstance(row, dict):
@@ -90,7 +89,7 @@ def read_json_objects(path: Path, required: Sequence[str], non_empty: bool = Tru
 
 
 def check_texts(row: Row, required: Sequence[str], path: Path, number: int, non_empty: bool = True) -> None:
-    """Refuse a row in which a field is missing, is no text, or is empty."""
+    """Refuse a row in which a required field is missing, is not a string, or is empty."""
     for name in required:
         if name not in row:
             there = truncate(", ".join(row)) or "nothing"
@@ -104,7 +103,7 @@ def check_texts(row: Row, required: Sequence[str], path: Path, number: int, non_
 
 
 def get_row_id(row: Row, number: int, path: Path) -> str:
-    """Return the id of a row, a text or a whole number; without one it is the number of the line."""
+    """Return the id of a row, a string or a whole number; the default is the line number."""
     name = row.get("id", number)
     if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
         raise BadInput(f'"id" should be a text or a whole number, not {quote_value(name)}', path, number)
@@ -117,7 +116,7 @@ def _join_quoted(names: Sequence[str]) -> str:
 
 
 def find_json_files(path: Path) -> Sequence[Path]:
-    """Return the path itself, if it is a file of JSON lines, or such files in the folder that it is."""
+    """Return the path if it is a JSON lines file, or the JSON lines files in the folder."""
     if path.is_file():
         return [path] if ".jsonl" in path.suffixes else []
     return sorted(p for p in path.glob("*.jsonl*") if p.suffix in (".jsonl", ".gz")) if path.is_dir() else []
@@ -130,11 +129,11 @@ USER_PAIRS = PairDataset(
     find_json_files,
 )
 CROSSED_FIELDS = (("query_a", "query_b", "a", "b"), ("q1", "q2", "doc1", "doc2"))
-"""What the queries and texts of crossed pairs are called: by us, by NevIR."""
+"""The field names of crossed pairs: Shaketable's and NevIR's."""
 
 
 def read_pairs(path: Path) -> Iterator[PairRow]:
-    """Read pairs from lines with query, a and b; a grade of both texts may stand with them."""
+    """Yield pairs from lines with query, a and b, and optionally a grade of both texts."""
     for number, row in read_json_objects(path, ("query", "a", "b")):
         grade = row.get("grade")
         if grade is not None and (isinstance(grade, bool) or not isinstance(grade, int)):
@@ -143,7 +142,7 @@ def read_pairs(path: Path) -> Iterator[PairRow]:
 
 
 def read_crossed_pairs(path: Path) -> Iterator[CrossedPair]:
-    """Read crossed pairs, by our names or by NevIR's. Each has an id of its own: pairs are counted by it."""
+    """Yield crossed pairs, with Shaketable's field names or NevIR's; each pair has its own id."""
     first_lines: dict[str, int] = {}
     for number, row in read_json_objects(path, ()):
         names = next((names for names in CROSSED_FIELDS if set(names) & row.keys()), CROSSED_FIELDS[0])
@@ -155,10 +154,10 @@ def read_crossed_pairs(path: Path) -> Iterator[CrossedPair]:
 
 
 def read_bundled_pairs(name: str) -> Iterator[PairRow]:
-    """Read the pairs for a probe that come with the package."""
+    """Yield the bundled pairs of a probe."""
     return read_pairs(BUNDLED_FOLDER / f"{name}.jsonl")
 
 
 def read_bundled_crossed_pairs(name: str) -> Iterator[CrossedPair]:
-    """Read the crossed pairs for a probe that come with the package."""
+    """Yield the bundled crossed pairs of a probe."""
     return read_crossed_pairs(BUNDLED_FOLDER / f"{name}.jsonl")

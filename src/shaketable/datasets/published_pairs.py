@@ -1,7 +1,7 @@
 """Pairs of texts from data sets in the layouts of their authors.
 
-What a data set calls its two texts is settled here: `first` is the fluent, formal, short, simple, neutral or right one.
-A data set without queries has pairs whose query is "".
+`first` is the fluent, formal, short, simple, neutral or correct text of a pair. In a data set without queries, the
+query of a pair is "".
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from shaketable.files.reading import read_line_blocks, read_lines
 
 @dataclass(frozen=True, slots=True)
 class AnsweredQuestion:
-    """A question, its one answer, the type of that answer (PERSON, GPE, ...), and a passage that has it."""
+    """A question, its single answer, the type of that answer (PERSON, GPE, ...), and a passage that contains it."""
 
     qid: str
     question: str
@@ -38,7 +38,7 @@ class AnsweredQuestion:
 
 
 def read_stripped_lines(path: Path) -> list[str]:
-    """The lines of a file, blank ones too, without white space around them."""
+    """Return the lines of a file, including blank lines, stripped of white space."""
     texts: list[str] = []
     for _, rows in read_line_blocks(path):
         texts += (row.strip() for row in (rows if rows[-1] else rows[:-1]))
@@ -46,7 +46,7 @@ def read_stripped_lines(path: Path) -> list[str]:
 
 
 def read_parallel_lines(*paths: Path) -> Iterator[tuple[str, ...]]:
-    """The lines of several files side by side: the first has a text, the others what belongs to it, line by line."""
+    """Return the lines of several parallel files side by side; refuse files of different lengths."""
     columns = [read_stripped_lines(path) for path in paths]
     for path, column in zip(paths, columns, strict=True):
         if len(column) != len(columns[0]):
@@ -56,7 +56,7 @@ def read_parallel_lines(*paths: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _read_table(path: Path, separator: str = "\t") -> Iterator[tuple[int, list[str]]]:
-    """Number and columns of each line of a table; a quotation mark is a mark like any other."""
+    """Yield line number and columns of each line of a table; quotation marks have no special meaning."""
     for number, line in read_lines(path):
         yield number, line.split(separator)
 
@@ -78,7 +78,7 @@ JFLEG_REFERENCES = range(4)
 
 
 def _find_jfleg_files(path: Path) -> Sequence[Path]:
-    """Files of JSON lines, or the sources of the splits that are there, in folders of their own or in one."""
+    """Return the JSON lines files, or the source files of each split, in one folder or in one folder per split."""
     places = (folder / f"{split}.src" for split in JFLEG_SPLITS for folder in (path, path / split))
     return [place for place in places if place.is_file()] or find_json_files(path)
 
@@ -93,7 +93,7 @@ JFLEG = PairDataset(
 
 
 def read_jfleg(path: str, spellchecked: bool = False) -> Iterator[PairRow]:
-    """Fluent rewrites of learners' sentences, four for each; the sources as they are or after a spelling check."""
+    """Yield fluent rewrites of learners' sentences, four for each; `spellchecked` selects the spell-checked sources."""
     for file in JFLEG.require_files(path):
         if file.suffix != ".src":
             yield from _read_rewrites(file, "a_spellchecked" if spellchecked else "a")
@@ -106,7 +106,7 @@ def read_jfleg(path: str, spellchecked: bool = False) -> Iterator[PairRow]:
 
 
 def _read_rewrites(path: Path, source: str) -> Iterator[PairRow]:
-    """Pairs from lines with a source and a rewrite, b; lines of one source have one id."""
+    """Yield pairs from lines with a source and a rewrite, b; lines with the same source share an id."""
     for number, row in read_json_objects(path, (source, "b"), non_empty=False):
         yield PairRow(get_row_id(row, number, path), row["b"], row[source])
 
@@ -131,7 +131,7 @@ TURK = PairDataset(
 
 
 def read_turk(path: str) -> Iterator[PairRow]:
-    """Simplifications of sentences of Wikipedia, eight for each."""
+    """Yield simplifications of Wikipedia sentences, eight for each."""
     for file in TURK.require_files(path):
         if file.suffix != ".norm":
             yield from _read_rewrites(file, "a")
@@ -152,7 +152,7 @@ NO_QUESTION = "_"
 
 
 def _find_gyafc_files(path: Path) -> Sequence[Path]:
-    """The files of source sentences, domain by domain."""
+    """Return the files of source sentences, domain by domain."""
     if not path.is_dir() or not (path / QUESTIONS_FILE).is_file():
         return []
     domains = sorted(p for p in path.iterdir() if p.is_dir())
@@ -171,9 +171,9 @@ GYAFC = PairDataset(
 
 
 def read_gyafc(path: str) -> Iterator[PairRow]:
-    """Formal and informal versions of sentences, one of them a source and the other one of its four rewrites.
+    """Yield formal and informal versions of a sentence: a source and each of its four rewrites.
 
-    The query is the question that the source was an answer to, and None where it is not known.
+    The query is the question that the source answers, or None if it is unknown.
     """
     files = GYAFC.require_files(path)
     questions_path = Path(path) / QUESTIONS_FILE
@@ -214,7 +214,7 @@ SUMMARIES = PairDataset(
 
 
 def read_summaries(path: str, every: int = 10) -> Iterator[PairRow]:
-    """Summaries of articles and their bodies, with the titles as queries; one article in `every`, by its id."""
+    """Yield the summary and body of one article in `every`, sampled by id, with the title as query."""
     for file in SUMMARIES.require_files(path):
         for _, row in (
             _read_table_rows(file, SUMMARY_FIELDS)
@@ -226,20 +226,20 @@ def read_summaries(path: str, every: int = 10) -> Iterator[PairRow]:
 
 
 def is_sampled(name: str, every: int) -> bool:
-    """Is an article one of the one in `every` that ABNIRML looks at? The first byte of a hash of its id decides.
+    """Return True if ABNIRML samples the article; the first byte of a hash of its id decides.
 
     >>> is_sampled("35993938", 10), is_sampled("cnn:0001d1afc246a7964130f43ae940af6bc6c57f01", 10), is_sampled("any", 1)
     (False, False, True)
 
-    The id of an article of XSum is a number, and what is hashed is the name of its file, ID.summary; an id of CNN or
-    Daily Mail may begin with its collection and a colon, which do not count.
+    The id of an XSum article is a number, and the hash is that of its file name, ID.summary. An id of CNN or Daily Mail
+    may begin with its collection and a colon, which are not hashed.
     """
     hashed = f"{name}.summary" if name.isdecimal() else name.rpartition(":")[2]
     return sha256(hashed.encode()).digest()[0] % every == 0
 
 
 def _read_table_rows(path: Path, required: Sequence[str]) -> Iterator[tuple[int, Row]]:
-    """Number and fields of each line of a table with a header."""
+    """Yield line number and fields of each line of a table with a header."""
     header: list[str] = []
     for number, columns in _read_table(path):
         if not header:
@@ -268,7 +268,7 @@ MSRP = PairDataset(
 
 
 def read_msrp(path: str) -> Iterator[PairRow]:
-    """Pairs of sentences of the news that people take for paraphrases (Quality is 1)."""
+    """Yield pairs of news sentences that annotators judged to be paraphrases (Quality is 1)."""
     for file in MSRP.require_files(path):
         for number, columns in _read_table(file):
             if len(columns) != 5:
@@ -284,7 +284,7 @@ WNC_FILES = ("biased.full", "biased.word.train", "biased.word.dev", "biased.word
 
 
 def _find_wnc_files(path: Path) -> Sequence[Path]:
-    """The file, or in a folder the one with everything or else the splits of sentences that differ in one word."""
+    """Return the file, or the folder's complete file, or else its splits of sentences that differ in one word."""
     places = [path] if path.is_file() else [place for name in WNC_FILES if (place := path / name).is_file()]
     return places[:1] if places and places[0].name == WNC_FILES[0] else places
 
@@ -299,7 +299,7 @@ WNC = PairDataset(
 
 
 def read_wnc(path: str) -> Iterator[PairRow]:
-    """Sentences of Wikipedia before and after an editor took a bias out of them."""
+    """Yield Wikipedia sentences before and after an editor removed a bias."""
     for file in WNC.require_files(path):
         for number, columns in _read_table(file):
             if len(columns) < 5:
@@ -322,10 +322,10 @@ FACTS = PairDataset(
 
 
 def read_facts(path: str) -> Iterator[AnsweredQuestion | PairRow]:
-    """Questions with passages that answer them; or, as QAGS has them, true and false sentences about one article.
+    """Yield questions with passages that answer them, or, from QAGS, true and false sentences about one article.
 
-    Of an article, each sentence that it supports is paired with each that it does not. They say different things, so
-    they differ in more than their truth; there are no queries, and one may only be made of what both say.
+    Each sentence that an article supports is paired with each sentence that it does not support. The two differ in more
+    than their truth. There are no queries; a derived query may use only the content of both sentences.
     """
     for file in FACTS.require_files(path):
         for number, row in read_json_objects(file, ()):
@@ -351,7 +351,7 @@ def _pair_supported(row: Row, path: Path, number: int) -> Iterator[PairRow]:
 
 
 def compile_answer_pattern(answer: str) -> re.Pattern[str]:
-    """What an answer looks like in a passage: its words, with or without a space between them, in any letter case.
+    """Return a pattern for an answer in a passage: its words, with optional spaces between them, in any letter case.
 
     >>> bool(compile_answer_pattern("New York").search("in NEWYORK, in 1898"))
     True

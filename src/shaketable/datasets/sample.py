@@ -1,4 +1,4 @@
-"""The collection that comes with the package: a demonstration, not a benchmark."""
+"""The collection bundled with the package: a demonstration, not a benchmark."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ SAMPLE_FOLDER = Path(__file__).parent / "sample_files"
 
 
 def read_sample(split: str | None = None) -> Collection:
-    """The bundled collection; see `read_beir` for what a split does."""
+    """Return the bundled collection; see `read_beir` for the meaning of a split."""
     return replace(read_beir(SAMPLE_FOLDER, split), name="sample")

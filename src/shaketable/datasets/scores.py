@@ -1,4 +1,4 @@
-"""Ready scores: a table of topics x systems, as evaluation campaigns publish them."""
+"""Precomputed scores: a table of topics x systems, as evaluation campaigns publish them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ TOPIC_COLUMNS = {"topic", "qid", "query", "query_id", "query-id"}
 
 
 def read_scores(path: Path, measure: str = "score") -> ScoreTable:
-    """Read a CSV (or TSV) file: a header of system names, a row for each topic, a column `topic` if there is one.
+    """Read a CSV (or TSV) file: a header of system names, a row for each topic, an optional column `topic`.
 
-    Spaces around a cell do not count.
+    Spaces around a cell are ignored.
     """
-    with closing(_read_rows(path)) as rows:  # at once, whatever is wrong with a line
+    with closing(_read_rows(path)) as rows:  # close the file at once, even if a line is invalid
         return _parse_table(rows, path, measure)
 
 
@@ -53,7 +53,7 @@ def _parse_table(rows: Iterator[tuple[int, list[str]]], path: Path, measure: str
 
 
 def _read_rows(path: Path) -> Generator[tuple[int, list[str]]]:
-    """The cells of each line; a cell that goes on over several lines has no place among scores."""
+    """Yield the cells of each line; refuse a cell that spans several lines."""
     delimiter = ""
     for at, line in read_lines(path):
         delimiter = delimiter or ("\t" if "\t" in line else ",")

@@ -1,6 +1,6 @@
-"""Queries dealt into parts: to learn from, to choose settings by, and to measure on.
+"""Splits of queries into train, validation and test sets.
 
-Which part a query is in depends on the seed and on the ids, not on where it stands.
+The split of a query depends on the seed and on the ids, not on the order of the queries.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TRAIN, VALIDATION, TEST = "train", "validation", "test"
 
 @dataclass(frozen=True)
 class Fold:
-    """Queries to learn from, to choose settings by, and to measure on."""
+    """The train, validation and test queries of one fold."""
 
     train: tuple[str, ...]
     valid: tuple[str, ...]
@@ -25,7 +25,7 @@ class Fold:
 
 
 def make_folds(qids: Sequence[str], k: int = 5, seed: int = 0) -> list[Fold]:
-    """Queries dealt into k parts: each is tested on once, the next validates, the others train, as in LETOR.
+    """Return k folds: each part is the test set once, the next part validates, the others train, as in LETOR.
 
     >>> [len(part) for part in vars(make_folds("abcdefghij", k=5)[0]).values()]
     [6, 2, 2]
@@ -43,7 +43,7 @@ def make_folds(qids: Sequence[str], k: int = 5, seed: int = 0) -> list[Fold]:
 
 
 def split_by_query(collection: Collection, ratio: str, seed: int = 0) -> Collection:
-    """The collection with its judged queries dealt into the splits train, validation and test, as in "60/20/20"."""
+    """Return the collection with its judged queries split into train, validation and test, as in "60/20/20"."""
     numbers = [int(part) if part.isdecimal() else -1 for part in ratio.split("/")]
     if len(numbers) != 3 or min(numbers) < 0 or sum(numbers) != 100 or not numbers[2]:
         raise BadInput(
@@ -64,7 +64,7 @@ def split_by_query(collection: Collection, ratio: str, seed: int = 0) -> Collect
 
 
 def split_held_out(qids: Sequence[str], seed: int, share: float = 0.2) -> tuple[list[str], list[str]]:
-    """The queries without a share of them, and that share; at least one is held out."""
+    """Return the remaining queries and the held-out share; at least one query is held out."""
     if len(qids) < 2:
         raise BadInput(f"{len(qids)} queries are too few to learn from and to validate on")
     held = set(shuffle_queries(qids, seed, "valid")[: max(1, int(len(qids) * share))])
@@ -72,10 +72,10 @@ def split_held_out(qids: Sequence[str], seed: int, share: float = 0.2) -> tuple[
 
 
 def find_validation_split(collection: Collection) -> str | None:
-    """The split to validate on, where the collection has one that is made for it."""
+    """Return the name of the collection's validation split; None if it has none."""
     return next((name for name in (VALIDATION, "dev") if name in collection.splits), None)
 
 
 def shuffle_queries(qids: Sequence[str], seed: int, purpose: str = "fold") -> list[str]:
-    """The queries in an order that the seed and their ids decide."""
+    """Return the queries in an order that depends only on the seed and their ids."""
     return sorted(qids, key=lambda qid: (make_item_rng(seed, purpose, qid).random_bits(), qid))

@@ -1,7 +1,7 @@
-"""Tables of records: JSONL, TSV, CSV (also .gz) and Parquet; and queries and documents from them.
+"""Tables of records (JSONL, TSV, CSV, also .gz, and Parquet), and queries and documents read from them.
 
-    queries   a column of texts (query, text, question); where there are some, ids, types, and how often each was asked
-    documents a column of texts (text, body, passage); where there are some, ids, titles and addresses
+    queries   a column of texts (query, text, question); optional: ids, types, and how often each was asked
+    documents a column of texts (text, body, passage); optional: ids, titles and URLs
 
 The first line of a TSV or CSV file names the columns. Rows without an id are numbered. A query log without ids may have
 a line for each time a query was asked: equal texts are one query, and its weight is how often it was asked.
@@ -40,16 +40,16 @@ DOC_ID_COLUMNS = ("docno", "doc_id", "doc-id", "docid", "document_id", "corpus-i
 DOC_TEXT_COLUMNS = ("text", "body", "passage", "content", "contents", "document")
 TITLE_COLUMNS = ("title",)
 URL_COLUMNS = ("url", "link")
-"""What columns are called; the first name that is there counts."""
+"""Accepted column names; the first name present is used."""
 
 PARQUET_MAGIC = b"PAR1"
 
 
 def read_records(path: Path, required_columns: Iterable[Iterable[str]], expected: str) -> Iterator[tuple[int, Record]]:
-    """Yield each record as column -> cell, with its line: objects of JSON, or a table with a header.
+    """Yield each record as column -> cell, with its line number, from JSON objects or a table with a header.
 
-    A table must have a column of each set of names in `required_columns`; `expected` names them in messages. Of a
-    Parquet file, the number is that of the row. Cells that are neither texts nor numbers are left out.
+    A table must have a column from each set of names in `required_columns`; `expected` names them in messages. For a
+    Parquet file, the number is the row number. Cells that are neither strings nor numbers are omitted.
     """
     if _is_parquet(path):
         yield from _check_columns(_read_parquet(path), required_columns, expected, path)
@@ -83,7 +83,7 @@ def read_records(path: Path, required_columns: Iterable[Iterable[str]], expected
 
 
 def read_queries_table(path: Path) -> dict[str, Query]:
-    """The queries of a table, of TREC's topics, or of lines of id, tab, text.
+    """Return the queries of a table, of TREC topics, or of lines of id, tab, text.
 
     A column of counts (count, frequency, n) becomes the weight of each query.
     """
@@ -100,7 +100,7 @@ def read_queries_table(path: Path) -> dict[str, Query]:
             if not text:
                 continue
             qid = by_text.setdefault(text, f"q{len(by_text) + 1}")
-            if qid in queries:  # asked once more
+            if qid in queries:  # a repeated query
                 weight += queries[qid].weight
         else:
             qid = cells[named].strip()
@@ -116,10 +116,10 @@ def read_queries_table(path: Path) -> dict[str, Query]:
 
 
 def read_docs_table(path: Path) -> JsonlCorpus:
-    """The documents of a table, or of lines of id, tab, text.
+    """Return the documents of a table, or of lines of id, tab, text.
 
-    JSONL with "_id" and "text" stays where it is; anything else is written as such a file into the home folder once,
-    under a name that its content decides, so that documents need not fit into memory.
+    JSONL with "_id" and "text" is used in place. Any other file is converted to JSONL once, in the home folder under a
+    hash of its content, so that the documents need not fit into memory.
     """
     if _is_beir_corpus(path):
         return JsonlCorpus.read(path)
@@ -138,7 +138,7 @@ def read_docs_table(path: Path) -> JsonlCorpus:
 
 
 def _read_documents(path: Path) -> Iterator[tuple[int, str, dict[str, str]]]:
-    """Line, id and fields of each document."""
+    """Yield line number, id and fields of each document."""
     if _has_no_header(path, DOC_TEXT_COLUMNS):
         for at, line in read_lines(path):
             docno, tab, text = line.partition("\t")
@@ -157,7 +157,7 @@ def _read_documents(path: Path) -> Iterator[tuple[int, str, dict[str, str]]]:
 
 
 def _is_beir_corpus(path: Path) -> bool:
-    """Does it begin as BEIR's corpus.jsonl does?"""
+    """Return True if the file begins like BEIR's corpus.jsonl."""
     if _is_parquet(path):
         return False
     _, line = next(read_lines(path), (0, ""))
@@ -168,7 +168,7 @@ def _is_beir_corpus(path: Path) -> bool:
 
 
 def _has_no_header(path: Path, texts: Iterable[str]) -> bool:
-    """Is it a file without names of columns: topics of TREC, or two columns of which neither is called like a text?"""
+    """Return True if the file has no header: TREC topics, or two columns without a text column name."""
     if _is_parquet(path):
         return False
     _, line = next(read_lines(path), (0, ""))
@@ -190,7 +190,7 @@ def _get_cell(cells: Record, names: Iterable[str]) -> str:
 
 
 def _parse_weight(cells: Record, path: Path, at: int) -> float:
-    """Return how often the query was asked; 1 where there is no count."""
+    """Return how often the query was asked; 1 if there is no count."""
     name = next((name for name in COUNT_COLUMNS if name in cells), None)
     if name is None:
         return 1.0
@@ -209,7 +209,7 @@ def _to_record(record: Mapping[Any, Any]) -> Record:
 
 
 def _read_csv(rows: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each record and the line it ends on; a quoted text may go on over several lines."""
+    """Yield the cells of each record and its last line number; a quoted cell may span several lines."""
     at = 0
 
     def feed_lines() -> Iterator[str]:
@@ -226,9 +226,9 @@ def _read_csv(rows: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[int
 
 
 def _read_next_record(reader: Iterator[list[str]]) -> list[str] | None:
-    """The next record, whose cells may be longer than the library's 128 KiB, for documents are.
+    """Return the next record; cells may exceed the csv module's limit of 128 KiB.
 
-    The limit is that of the whole process, so it is put back: others have their own idea of it.
+    The limit is global to the process, so it is restored afterwards.
     """
     usual = csv.field_size_limit(MAX_LINE_BYTES)
     try:
@@ -243,7 +243,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _read_parquet(path: Path) -> Iterator[tuple[int, Record]]:
-    """The rows of a Parquet file, some thousand at a time."""
+    """Yield the rows of a Parquet file, read in batches of some thousand."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:

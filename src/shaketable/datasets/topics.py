@@ -1,10 +1,10 @@
-"""Topics as TREC publishes them: in SGML, whose tags often have no end, or in XML.
+"""Topics in the formats that TREC publishes: SGML, whose tags often have no end tag, or XML.
 
     <top> <num> Number: 301 <title> Organized Crime <desc> Description: Identify ... <narr> Narrative: ... </top>
     <topics> <topic number="1"> <query>...</query> <description>...</description> </topic> </topics>
 
-The title (or query) is what a user typed; the description is the need in a sentence. XML with a DTD is refused, so no
-entity is ever expanded and no other file is looked at.
+The title (or query) is the user's input; the description is the information need in a sentence. XML with a DTD is
+refused, so that no entity is expanded and no other file is read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TEXT_TAGS = ("title", "query")
 DESCRIPTION_TAGS = ("desc", "description", "question")
 OTHER_TAGS = ("narr", "narrative", "head", "dom", "smry", "con", "fac", "def", "nat", "time")
 TOPIC_TAGS = ("top", "topic")
-"""What tags are called, in whichever format and year; a tag that begins a line may be called anything."""
+"""Tag names across formats and years; a tag that begins a line may have any name."""
 
 _FIRST_TAG = re.compile(r"\s*<([?!]|\w+(?=[\s>]|$))")
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^<>]*>")
@@ -33,11 +33,11 @@ _LABEL = re.compile(r"\s*(?:Number|Topic|Description)\s*:", re.IGNORECASE)
 
 Rows = Iterator[tuple[int, str]]
 Topics = Iterator[tuple[int, dict[str, str]]]
-"""The line where each topic begins, and what stands under each of its tags."""
+"""The first line number of each topic, and the text under each of its tags."""
 
 
 def find_first_tag(line: str) -> str:
-    """The tag that a file of topics begins with; "" where it begins with none.
+    """Return the tag that a file of topics begins with; "" if there is none.
 
     >>> find_first_tag("<top>"), find_first_tag('<?xml version="1.0"?>'), find_first_tag("301\\ttidal power")
     ('top', '?', '')
@@ -47,7 +47,7 @@ def find_first_tag(line: str) -> str:
 
 
 def read_markup_topics(rows: Rows, tag: str, path: Path) -> dict[str, Query]:
-    """Queries from the lines of a file that begins with a tag: topics in SGML or XML."""
+    """Return the queries of a file of SGML or XML topics that begins with a tag."""
     rows = _limit_size(rows, path)
     topics = _parse_sgml(rows, path) if tag == "top" else _parse_xml(rows, path)
     queries: dict[str, Query] = {}
@@ -69,7 +69,7 @@ def read_markup_topics(rows: Rows, tag: str, path: Path) -> dict[str, Query]:
 
 
 def _limit_size(rows: Rows, path: Path) -> Rows:
-    """The lines, as long as they are together no longer than one may be."""
+    """Yield the lines; refuse a file with more than `MAX_LINE_BYTES` characters."""
     size = 0
     for number, line in rows:
         if (size := size + len(line)) > MAX_LINE_BYTES:
@@ -78,14 +78,14 @@ def _limit_size(rows: Rows, path: Path) -> Rows:
 
 
 def _get_field(fields: dict[str, str], names: Iterable[str]) -> str | None:
-    """The field of the first of these names that the topic has, with single spaces."""
+    """Return the first of these fields that the topic has, with single spaces."""
     return next((" ".join(fields[name].split()) for name in names if name in fields), None)
 
 
 def _parse_sgml(rows: Rows, path: Path) -> Topics:
     known = {*ID_TAGS, *TEXT_TAGS, *DESCRIPTION_TAGS, *OTHER_TAGS}
     fields: dict[str, list[str]] | None = None
-    pieces: list[str] = []  # of the field that is being read
+    pieces: list[str] = []  # of the current field
     begun, current = 0, ""
     for number, line in rows:
         at, indent = 0, len(line) - len(line.lstrip())

@@ -1,9 +1,9 @@
-"""Runs, judgements and topics: TREC files and data frames, in and out.
+"""Reading and writing of runs, judgements and topics as TREC files and data frames.
 
-A run has six columns (query, Q0, document, rank, score, tag); what follows them on a line is not read, nor are lines
-that begin with #, as in trec_eval 10. Ranks are not read: the order of a list is that of `documents.rank_docnos`.
+A run has six columns (query, Q0, document, rank, score, tag). As in trec_eval 10, the reader ignores further columns
+and lines that begin with #. It also ignores ranks: `documents.rank_docnos` defines the order of a list.
 Judgements have four columns (query, iteration, document, grade), or a header that names three, as BEIR writes them.
-Topics are lines of query id, tab, text, or what TREC publishes (`datasets.topics`). Any of them may be gzipped.
+Topics are lines of query id, tab, text, or the formats that TREC publishes (`datasets.topics`). Files may be gzipped.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 QUERY_COLUMNS = ("qid", "query_id", "query-id")
 DOCUMENT_COLUMNS = ("docno", "doc_id", "corpus-id", "corpus_id", "doc-id", "docid")
 GRADE_COLUMNS = ("label", "relevance", "score", "grade", "rel")
-"""What a column may be called, in a header or in a data frame."""
+"""Accepted names of a column, in a header or in a data frame."""
 TREC_QRELS_LAYOUT = "query iteration document grade"
 
 
 def read_run(path: str | Path) -> dict[str, dict[str, float]]:
-    """The lists of a TREC run."""
+    """Read a TREC run and return query id -> docno -> score."""
     return read_run_and_tag(path)[0]
 
 
 def read_run_and_tag(path: str | Path) -> tuple[dict[str, dict[str, float]], str]:
-    """The lists of a TREC run, and its tag: where lines differ in it, that of the last list."""
+    """Read a TREC run and return its lists and its tag; if lines differ in the tag, the tag of the last list."""
     path = Path(path)
     run: dict[str, dict[str, float]] = {}
     last, scores, tag = None, {}, ""
@@ -69,7 +69,7 @@ def read_run_and_tag(path: str | Path) -> tuple[dict[str, dict[str, float]], str
             try:
                 score = (
                     float(text) if plain and "_" not in text else parse_float(text)
-                )  # what `parse_float` does, without a call
+                )  # `parse_float` inlined for speed
             except ValueError as error:
                 raise BadInput(f"score {quote_value(text)} is not a number", path, at) from error
             if not -MAX_SCORE <= score <= MAX_SCORE:
@@ -87,7 +87,7 @@ def read_run_and_tag(path: str | Path) -> tuple[dict[str, dict[str, float]], str
 
 
 def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
-    """Judgements, from TREC's four columns or from BEIR's three with a header."""
+    """Read judgements from TREC's four columns or from BEIR's three columns with a header."""
     path = Path(path)
     qrels: dict[str, dict[str, int]] = {}
     known: dict[str, int] = {}
@@ -132,7 +132,7 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
 
 
 class _QrelsLayout(NamedTuple):
-    """How judgements are laid out: what is between columns, their names and number, and which of them matter."""
+    """The layout of a judgement file: separator, column names, number of columns, and the columns to read."""
 
     separator: str | None
     names: list[str]
@@ -143,7 +143,7 @@ class _QrelsLayout(NamedTuple):
 
     @classmethod
     def from_first_line(cls, line: str, path: Path, at: int) -> _QrelsLayout:
-        """The layout of a file that begins with this line."""
+        """Return the layout of a file that begins with this line."""
         separator = "\t" if "\t" in line else None
         names = [name.strip() for name in line.split(separator)]
         query, document, grade = (
@@ -162,7 +162,7 @@ class _QrelsLayout(NamedTuple):
 
 
 def read_topics(path: str | Path) -> dict[str, Query]:
-    """Queries from lines of id, tab, text, where a header is passed over; or from TREC's topics in SGML or XML."""
+    """Read queries from lines of id, tab, text (a header is skipped), or from TREC topics in SGML or XML."""
     path = Path(path)
     rows = read_lines(path)
     if (head := next(rows, None)) is None:
@@ -193,7 +193,7 @@ def read_topics(path: str | Path) -> dict[str, Query]:
 
 
 def write_run(run: Run, path: str | Path, tag: str = "shaketable") -> None:
-    """A TREC run, best first, ranks from 1."""
+    """Write a TREC run, best document first, ranks from 1."""
     path = Path(path)
     with atomic_write(path) as out:
         check_id(tag, "tag", path)
@@ -212,7 +212,7 @@ def write_run(run: Run, path: str | Path, tag: str = "shaketable") -> None:
 
 
 def write_qrels(qrels: Qrels, path: str | Path) -> None:
-    """Judgements in TREC's four columns."""
+    """Write judgements in TREC's four columns."""
     path = Path(path)
     with atomic_write(path) as out:
         _check_writable_ids(qrels, path)
@@ -224,7 +224,7 @@ def write_qrels(qrels: Qrels, path: str | Path) -> None:
 
 
 def run_from_frame(frame: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """A run from the columns qid, docno and score (or query_id, doc_id)."""
+    """Return a run from the columns qid, docno and score (or query_id, doc_id)."""
     run: dict[str, dict[str, float]] = {}
     for row, (qid, docno, value) in enumerate(_read_frame_rows(frame, ("score",))):
         try:
@@ -244,7 +244,7 @@ def run_from_frame(frame: pd.DataFrame) -> dict[str, dict[str, float]]:
 
 
 def run_to_frame(run: Run) -> pd.DataFrame:
-    """The columns qid, docno, score and rank (from 1), best first."""
+    """Return a frame with the columns qid, docno, score and rank (from 1), best document first."""
     import pandas as pd
 
     rows = [
@@ -256,7 +256,7 @@ def run_to_frame(run: Run) -> pd.DataFrame:
 
 
 def qrels_from_frame(frame: pd.DataFrame) -> dict[str, dict[str, int]]:
-    """Judgements from the columns qid, docno and label (or query_id, doc_id, relevance)."""
+    """Return judgements from the columns qid, docno and label (or query_id, doc_id, relevance)."""
     qrels: dict[str, dict[str, int]] = {}
     for row, (qid, docno, value) in enumerate(_read_frame_rows(frame, GRADE_COLUMNS)):
         try:
@@ -289,7 +289,7 @@ def _read_frame_rows(frame: pd.DataFrame, third: Sequence[str]) -> Iterable[tupl
 
 
 def _find_column(names: Sequence[str], aliases: Sequence[str]) -> int:
-    """Which column goes by one of these names; -1 if none does."""
+    """Return the index of the first column with one of these names; -1 if there is none."""
     return next((names.index(alias) for alias in aliases if alias in names), -1)
 
 
@@ -302,7 +302,7 @@ def _is_comment(line: str) -> bool:
 
 
 def _find_first_line(path: Path, separator: str | None, column_numbers: tuple[int, int], pair: tuple[str, str]) -> int:
-    """Where a pair of ids stands first: looked for only to say it in an error."""
+    """Return the first line with a pair of ids, for an error message."""
     left, right = column_numbers
     for at, line in read_lines(path):
         cells = line.split(separator) if separator else split_columns(line)
@@ -312,7 +312,7 @@ def _find_first_line(path: Path, separator: str | None, column_numbers: tuple[in
 
 
 def _check_writable_ids(lists: Run | Qrels, path: Path) -> None:
-    """Refuse ids that would not be read back."""
+    """Refuse ids that `read_run` and `read_qrels` would not read back."""
     check_ids(lists, "query id", path)
     for qid, docnos in lists.items():
         check_ids(docnos, "document id", path)

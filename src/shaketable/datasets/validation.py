@@ -1,4 +1,4 @@
-"""The doctor: what is wrong with a collection or a run, before numbers are made from it."""
+"""Validation of collections, runs and the installation."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Severity = Literal["error", "warning", "ok"]
 MAX_EXAMPLES = 3
 TOP_DOCUMENTS = 10
 TOLERATED_SHARE = 0.05
-"""The share of unjudged documents in the top, and of tied ones in a list, that is still nothing to worry about."""
+"""The tolerated share of unjudged documents in the top, and of tied documents in a list."""
 
 
 @dataclass(frozen=True)
 class ValidationCheck:
-    """The outcome of one check: how many of how many, some of them, and what to do.
+    """The outcome of one check: count, total, examples and advice.
 
-    An error means that the thing examined cannot be used; where everything is in order there is no advice.
+    An error means that the collection or run cannot be used. A check with severity "ok" has no advice.
     """
 
     check: str
@@ -42,9 +42,9 @@ class ValidationCheck:
 
 @dataclass(frozen=True)
 class CollectionStatistics:
-    """How large a collection is: the numbers of paper 000, Table 1.
+    """The size of a collection: the numbers of paper 000, Table 1.
 
-    Words are what white space separates. Relevant documents are counted over the judged queries; a mean over nothing is
+    Words are separated by white space. Relevant documents are counted over the judged queries. A mean over nothing is
     NaN.
     """
 
@@ -55,7 +55,7 @@ class CollectionStatistics:
     relevant_per_query: float
 
     def format_rows(self) -> dict[str, str]:
-        """Each number with its name, as a person reads it."""
+        """Return the formatted numbers by name."""
         return {
             "queries": f"{self.queries:,}",
             "judged queries": f"{self.judged_queries:,}",
@@ -66,7 +66,7 @@ class CollectionStatistics:
 
 
 def compute_statistics(collection: Collection) -> CollectionStatistics:
-    """Count a collection: one pass over the documents.
+    """Return the statistics of a collection, in one pass over the documents.
 
     >>> from shaketable.datasets.sample import read_sample
     >>> compute_statistics(read_sample()).format_rows()["documents"]
@@ -84,17 +84,17 @@ def compute_statistics(collection: Collection) -> CollectionStatistics:
 
 
 def validate_collection(collection: Collection) -> list[ValidationCheck]:
-    """Check a collection: one pass over the documents, eight bytes of memory for each."""
+    """Check a collection in one pass over the documents, with eight bytes of memory per document."""
     return list(_check_collection(collection))
 
 
 def validate_run(run: Run, qrels: Qrels) -> list[ValidationCheck]:
-    """Check a run against judgements; without any, check the run by itself."""
+    """Check a run against judgements; without judgements, check only the run."""
     return list(_check_run(run, qrels))
 
 
 def validate_installation() -> list[ValidationCheck]:
-    """Check this machine: the libraries of each extra, and the folder for caches."""
+    """Check the libraries of each extra and the cache folder."""
     return list(_check_installation())
 
 
@@ -139,7 +139,7 @@ def _check_collection(collection: Collection) -> Iterator[ValidationCheck]:
 
 
 def _check_dangling_ids(what: str, lists: Run | Qrels, collection: Collection) -> Iterator[ValidationCheck]:
-    """Ids that judgements or candidates speak of and the collection does not have."""
+    """Report ids in judgements or candidates that are not in the collection."""
     if lists:
         qids = [qid for qid in lists if qid not in collection.queries]
         advice = "they are left out; if it is all of them, the file belongs to another collection"
@@ -183,7 +183,7 @@ def _check_texts(docs: Corpus) -> Iterator[ValidationCheck]:
 
 
 def _find_repeated(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """Places of the texts that an earlier place has too, in order; zero stands for no text."""
+    """Return the sorted positions of texts that repeat an earlier text; hash 0 means an empty text."""
     order = np.argsort(hashes, kind="stable")
     ordered = hashes[order]
     again = np.flatnonzero((ordered[1:] == ordered[:-1]) & (ordered[1:] != 0)) + 1
@@ -221,7 +221,7 @@ def _check_run(run: Run, qrels: Qrels) -> Iterator[ValidationCheck]:
 
 
 def _check_judged(run: Run, qrels: Qrels) -> Iterator[ValidationCheck]:
-    """What a run and judgements have in common, and what not."""
+    """Report the overlap of a run and judgements, and the unjudged documents in the top."""
     shared = [qid for qid, scores in run.items() if scores and qid in qrels]
     advice = "the run and the judgements are of different queries; check that the ids are written alike"
     yield _report_required("queries that are both in the run and judged", len(shared), advice)
@@ -245,18 +245,18 @@ def _check_judged(run: Run, qrels: Qrels) -> Iterator[ValidationCheck]:
 
 
 def _to_float32(scores: ValuesView[float]) -> NDArray[np.float32]:
-    with np.errstate(over="ignore"):  # a score beyond 32 bits is infinite, and is found to be
+    with np.errstate(over="ignore"):  # a score beyond 32 bits becomes infinite and is reported
         return np.fromiter(scores, np.float64, len(scores)).astype(np.float32)
 
 
 def _count_tied(scores: NDArray[np.float32]) -> int:
-    """How many documents share their score with another of the same list."""
+    """Return the number of documents that share their score with another document of the list."""
     counts = np.unique(scores, return_counts=True)[1]
     return int(counts[counts > 1].sum())
 
 
 def _report_required(check: str, there: int, advice: str) -> ValidationCheck:
-    """What must be there: none of it is an error."""
+    """Return an error if the count is 0."""
     return ValidationCheck(check, "ok" if there else "error", there, there, advice="" if there else advice)
 
 
@@ -273,7 +273,7 @@ def _report_count(
     tolerated: float = 0.0,
     fatal: bool = False,
 ) -> ValidationCheck:
-    """What should not be there: from none, or a tolerated share, upwards it is a warning; if fatal, an error."""
+    """Return a warning, or an error if fatal, if the count exceeds the tolerated share."""
     severity: Severity = "ok" if count <= tolerated * total else "error" if fatal else "warning"
     return ValidationCheck(
         check, severity, count, total, tuple(examples[:MAX_EXAMPLES]), "" if severity == "ok" else advice

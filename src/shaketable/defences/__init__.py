@@ -1,1 +1,1 @@
-"""Rankers that hold out: plans of training against attacks and slips, and rankers with a guard before them."""
+"""Defences: training plans against attacks and misspellings, smoothed rankers, and guarded rankers."""

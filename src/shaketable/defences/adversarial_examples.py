@@ -1,13 +1,12 @@
-"""Adversarial training examples: documents of training queries as an attack on the ranker itself left them.
+"""Adversarial training examples: documents of training queries after an attack on the ranker itself.
 
-An attack on a deployed ranker sees ranks and keeps what moves a document up. Here the ranker is our own, and the
+An attack on a deployed ranker sees ranks and keeps changes that move a document up. Here the ranker is our own, and the
 training needs more than ranks: the neighbour of a document whose score gains most (paper 003, Eq. 10), whether or not
 it passes another document. So attacks see a finer scale, the rank of a score among all numbers of float32. A document
-whose score no change raised stays as it is.
+stays unchanged if no change raises its score.
 
-Examples are stored under $SHAKETABLE_HOME/adversaries, in a file named by everything that they depend on, with a
-checksum: a file that has changed is made again. They are made in parts of some queries, and a finished part is not made
-again.
+Examples are cached under $SHAKETABLE_HOME/adversaries, in a file named by everything that they depend on, with a
+checksum; a file with a wrong checksum is made again. Finished parts of an interrupted run are kept.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from shaketable.scoring.validation import collapse_ties
 
 SCHEMA = "adversaries/1"
 QUERIES_PER_PART = 32
-"""Queries of a part: the most that is lost when a process is killed."""
+"""Queries per part: the most work that is lost when a process is killed."""
 DEFAULT_RECIPE = "white_wsra"
 """Replaces at most 20 words by synonyms, chosen by the gradients of the net itself."""
 AdversarialDocsByQuery: TypeAlias = Mapping[str, Sequence[AdversarialDocument]]
@@ -52,7 +51,7 @@ AdversarialDocsByQuery: TypeAlias = Mapping[str, Sequence[AdversarialDocument]]
 
 @dataclass(frozen=True)
 class ExampleSpec:
-    """The adversarial examples to make: the recipe, documents per query, and number of queries (0 for all)."""
+    """The settings of adversarial examples: the recipe, documents per query, and number of queries (0 for all)."""
 
     recipe: str = DEFAULT_RECIPE
     documents: int = 10
@@ -63,7 +62,7 @@ class ExampleSpec:
 class ExampleBasedDefence:
     """Base class of defences that learn from adversarial examples.
 
-    recipe      the attack on the ranker that standard training gives
+    recipe      the attack on the ranker of standard training
     documents   attacked documents per query, drawn from its candidates that are not relevant
     queries     training queries whose documents are attacked, drawn at random; 0 for all of them
     """
@@ -83,7 +82,7 @@ class ExampleBasedDefence:
 
 
 def read_adversarial_examples(path: Path, collection: Collection, qids: Sequence[str]) -> AdversarialDocsByQuery:
-    """Read the attacked documents of these queries from a file, all rows of which must belong to the collection.
+    """Return the attacked documents of these queries from a file, all rows of which must belong to the collection.
 
     Other queries of the file are ignored, so validation and test queries stay unseen.
     """
@@ -110,7 +109,7 @@ def read_adversarial_examples(path: Path, collection: Collection, qids: Sequence
 
 
 class ScoreTarget(Target):
-    """A target that shows scores: the rank of a document is that of its score among the numbers of float32.
+    """A target that reveals scores: the rank of a document is that of its score among the numbers of float32.
 
     The order of its lists does not change.
     """
@@ -123,7 +122,7 @@ class ScoreTarget(Target):
 
 
 def rank_score(score: float) -> int:
-    """Return the rank of a score among all numbers of float32, from infinity at 1 down.
+    """Return the rank of a score among all numbers of float32, in descending order from infinity at rank 1.
 
     >>> rank_score(float("inf")), rank_score(0.0) == rank_score(-0.0), rank_score(1.0) - rank_score(float(np.nextafter(
     ...     np.float32(1), np.float32(2))))
@@ -134,7 +133,7 @@ def rank_score(score: float) -> int:
 
 
 def as_score_target(target: Target) -> Target:
-    """Return the same target with ranks that show the smallest differences in score."""
+    """Return the same target with ranks that reveal the smallest differences in score."""
     return ScoreTarget(target.score, target.pointwise, target.noise, target.target_lists)
 
 
@@ -145,9 +144,9 @@ DocnosByQuery = Mapping[str, Sequence[str]]
 def draw_documents(
     collection: Collection, candidates: Run, qids: Sequence[str], examples: ExampleSpec, seed: int
 ) -> DocnosByQuery:
-    """Draw the documents to attack: for each query some candidates that are not relevant, unjudged ones included.
+    """Return the documents to attack: for each query some candidates that are not relevant, unjudged ones included.
 
-    A query with fewer than two candidates is left out: its list has only one rank.
+    A query with fewer than two candidates is left out, because its list has only one rank.
     """
     if examples.queries and examples.queries < len(qids):
         some = set(make_item_rng(seed, "adversaries, queries").permutation(sorted(qids))[: examples.queries])
@@ -196,10 +195,10 @@ class StoredExamples:
 
 @dataclass(frozen=True, eq=False)
 class ExampleGenerator:
-    """The maker of adversarial examples; `open_attack` and `open_target` are called only when they are needed.
+    """A generator of adversarial examples; `open_attack` and `open_target` are called only when they are needed.
 
-    `open_target` gets queries and returns the ranker with their lists read. `target_fingerprint` names the ranker and
-    the candidates.
+    `open_target` takes queries and returns the ranker with their lists loaded. `target_fingerprint` identifies the
+    ranker and the candidates.
     """
 
     ranker: str
@@ -221,7 +220,7 @@ class ExampleGenerator:
         return home_folder() / "adversaries" / f"{fingerprint(*parts)}.jsonl"
 
     def run(self, notify: Callable[[str], None] = lambda message: None) -> StoredExamples:
-        """Return the examples, made now unless they are stored; `notify` receives estimates of the time."""
+        """Return the examples from the cache, or make them; `notify` receives estimates of the time."""
         if not self._is_complete():
             self._make(notify)
         rows = read_adversarial_documents(self.path)
@@ -260,7 +259,7 @@ class ExampleGenerator:
         self._remove_parts(range(0, len(qids), QUERIES_PER_PART))
 
     def _is_complete(self) -> bool:
-        """Return True if the file is there with the checksum of its manifest."""
+        """Return True if the file exists and has the checksum of its manifest."""
         return self.path.is_file() and self._read_manifest().get("checksum") == _compute_checksum(self.path)
 
     def _attack_queries(self, attack: Attack, qids: Sequence[str]) -> tuple[list[AdversarialDocument], int]:
@@ -276,7 +275,7 @@ class ExampleGenerator:
         outcomes = run_attacks(attack, cases, fine, seed=self.seed, progress=self.progress, progress_label=what)
         done = [(c, o) for c, o in zip(cases, outcomes, strict=True) if not isinstance(o, Failure)]
         before = {case.key: case.ranks for case in plain.build_cases(wanted, Promote())}
-        after = plain.rank_trials([(case, outcome.doc) for case, outcome in done])  # known by now
+        after = plain.rank_trials([(case, outcome.doc) for case, outcome in done])  # cached by now
         rows = [
             AdversarialDocument(
                 {case.lists[0].qid: case.query},
@@ -303,7 +302,7 @@ class ExampleGenerator:
         return ExampleCost(noted.get("seconds", 0.0), noted.get("pairs", 0))
 
     def _read_manifest(self) -> dict[str, Any]:
-        """Read the manifest; an unreadable one is empty."""
+        """Return the manifest, or an empty one if it is unreadable."""
         with suppress(OSError, ValueError):
             noted = json.loads(self.path.with_suffix(".json").read_text(encoding="utf-8"))
             if isinstance(noted, dict):

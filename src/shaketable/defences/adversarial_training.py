@@ -24,7 +24,7 @@ from shaketable.training.plan import (
 
 @dataclass(frozen=True, kw_only=True)
 class AdversarialTraining(ExampleBasedDefence):
-    """Adversarial training: adds for each list one whose documents that are not relevant were attacked."""
+    """Adversarial training: adds for each list one with its best text and attacked documents as negatives."""
 
     def plan(self, plan: TrainingPlan, adversaries: Callable[[], Path]) -> TrainingPlan:
         return replace(plan, lists=AdversarialSource(plan.lists, path=str(adversaries())))
@@ -35,7 +35,7 @@ class AdversarialSource(TextListSource):
     """Lists of another source, and for each a list of its best text among attacked documents.
 
     `path` is a file of attacked documents, which still count as not relevant. A query without attacked documents in the
-    file gets no such list. Attacked documents that are relevant are left out.
+    file gets no such list. Attacked documents that are relevant are excluded.
     """
 
     lists: ListSource = field(default_factory=JudgementSource)

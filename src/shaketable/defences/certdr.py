@@ -1,4 +1,4 @@
-"""CertDR: training with noise, and smoothing of the trained ranker with the same noise, which can be certified.
+"""CertDR: training with noise, and smoothing of the trained ranker with the same noise, which allows certificates.
 
 Wu, Zhang, Guo, Chen, Fan, de Rijke, Cheng. Certified robustness to word substitution ranking attack for neural ranking
 models. CIKM 2022.
@@ -36,8 +36,8 @@ class CertDR:
                            "counterfitted"
     objective              the objective of the lists with noise; "" keeps the objective of the plan
 
-    The defence is the training and the smoothing together: call `smooth` on the trained model. Without smoothing there
-    is no certificate. The authors' code learns at 3e-6 from one pass over documents of 445 pieces, in batches of 8.
+    The defence consists of training and smoothing: call `smooth` on the trained model. Without smoothing there is no
+    certificate. The authors' code learns at 3e-6 from one pass over documents of 445 pieces, in batches of 8.
     """
 
     synonyms: str = "thesaurus"
@@ -46,7 +46,7 @@ class CertDR:
     objective: str = "hinge"
 
     def __post_init__(self) -> None:
-        NoisySource(synonyms=self.synonyms, tau=self.tau, most=self.most)  # checks the settings
+        NoisySource(synonyms=self.synonyms, tau=self.tau, most=self.most)  # validates the settings
         if self.objective:
             OBJECTIVES.build(self.objective)
 
@@ -63,8 +63,8 @@ class CertDR:
 class NoisySource(TextListSource):
     """Lists of another source, each word of each text replaced by a random word of its perturbation set.
 
-    A text is perturbed once: it is the same in all lists and all passes. The judgements and texts of validation queries
-    have no noise. The sets are those of `defences.smoothing.SubstitutionSmoothed` with the same settings.
+    A text is perturbed once, so it is the same in all lists and all passes. Validation queries have no noise. The sets
+    are those of `defences.smoothing.SubstitutionSmoothed` with the same settings.
     """
 
     text_only_reason: ClassVar[str] = "learners from features see no words, so noise in texts is for nets only"

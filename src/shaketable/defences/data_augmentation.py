@@ -33,7 +33,7 @@ class DataAugmentation(ExampleBasedDefence):
     """Data augmentation: adds copies of every list whose texts have words replaced by random synonyms.
 
     copies      copies of each list
-    words       replaced words per text; 0 takes the number of words that the attack changes, and only then there is one
+    words       replaced words per text; 0 takes the number of words that an attack changes, and only 0 runs the attack
     objective   the objective of all lists, copies included; "" keeps the objective of the plan
     """
 
@@ -59,11 +59,11 @@ class DataAugmentation(ExampleBasedDefence):
 class AugmentedSource(TextListSource):
     """Lists of another source, and copies of them whose texts have random words replaced by synonyms.
 
-    words     replaced words per text, or fewer if not so many have synonyms; 0 draws the number for each text from the
+    words     replaced words per text, or fewer if fewer have synonyms; 0 draws the number for each text from the
               numbers of words that an attack changed in the documents of the file `path`
     synonyms  a source of synonyms
 
-    A copy is a list of its own with the same labels. A copy of a text is the same in every pass.
+    A copy is a separate list with the same labels. A copy of a text is the same in every pass.
     """
 
     lists: ListSource = field(default_factory=JudgementSource)

@@ -1,4 +1,4 @@
-"""Guarded rankers: a detector flags suspicious documents, and flagged documents lose the ranks they should not have."""
+"""Guarded rankers: a detector flags suspicious documents, and flagged documents are ranked lower."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from shaketable.nlp.parser import open_parser
 from shaketable.scoring.engine import ScoringEngine
 
 MAX_CALIBRATION_DOCS = 10_000
-"""The most documents of the collection that a threshold is computed on."""
+"""The maximum number of the collection's documents that a threshold is computed on."""
 MAX_CACHED_ALARMS = 100_000
-"""Texts whose suspicion is remembered."""
+"""The maximum number of cached texts."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,12 @@ class Guarded:
     base            the ranker that orders the list
     detector        the detector of suspicious documents, from `core.registries.DETECTORS`
     false_alarms    the share of clean texts that the detector flags; the collection's documents set the threshold
-    first_stage     a ranker that limits a suspicious document to the worse of its two ranks. Without a first stage,
-                    suspicious documents rank below all others
+    first_stage     a ranker: it limits a suspicious document to the worse of its ranks; "" ranks it below all others
 
     Ranks are filled from the first to the last, each with the best document by the base that may have this rank. So
-    documents without suspicion keep their order, and none of them loses a rank. Where scores tie, the suspicious
-    document comes last. The first stage reads the attacked text too: one that counts words does not help against
-    keyword stuffing.
+    documents that are not flagged keep their order, and none of them loses a rank. If scores tie, the suspicious
+    document comes last. The first stage reads the attacked text too, so a first stage that counts words does not help
+    against keyword stuffing.
     """
 
     base: str
@@ -77,11 +76,11 @@ class GuardedRanker:
     first_stage_ranker: Ranker | None
     docs: Corpus
     engine: ScoringEngine = field(default_factory=ScoringEngine, repr=False)
-    """An engine of its own: attacks score a list again and again with one changed text, and the others are cached."""
+    """A separate engine: attacks score a list repeatedly with one changed text, and the other texts are cached."""
     _alarm_cache: dict[Doc, bool] = field(default_factory=dict, repr=False)
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
-        """Return the scores of the base; those of suspicious documents are lowered to the ranks they may have."""
+        """Return the scores of the base, with those of suspicious documents lowered to the ranks that they may have."""
         slates = list(slates)
         scores = self._score_with(self.base, slates)
         alarms = [self.flag_suspicious(slate.docs) for slate in slates]
@@ -123,7 +122,7 @@ class GuardedRanker:
         return suspicion
 
     def _score_with(self, ranker: Ranker, slates: Sequence[Slate]) -> list[Any]:
-        return list(self.engine.score(ranker, slates))  # which raises where a ranker fails
+        return list(self.engine.score(ranker, slates))  # the engine raises if a ranker fails
 
     @property
     def fingerprint(self) -> str | None:
@@ -144,7 +143,7 @@ class GuardedRanker:
     def remark(self) -> str:
         """The remark of the base, and a note if no alarm is possible."""
         said = [str(getattr(self.base, "remark", "") or "")]
-        if vars(self).get("alarm_threshold") == inf:  # it is known when lists were scored
+        if vars(self).get("alarm_threshold") == inf:  # known after lists were scored
             rate = f"a rate of false alarms of {self.model.false_alarms:g}"
             said.append(f"no alarm is ever raised, for {len(self.docs)} documents are too few to tell {rate}")
         return "; ".join(filter(None, said))
@@ -162,7 +161,7 @@ class GuardedRanker:
 def lower_suspicious_scores(
     scores: Scores, alarms: NDArray[np.bool_], first_stage_scores: Scores | None = None
 ) -> Scores:
-    """Lower the scores of suspicious documents below all others, or to their ranks by the scores of a first stage.
+    """Return the scores with suspicious documents below all others, or at most at their ranks by a first stage.
 
     >>> scores, suspicious = np.array([9.0, 8.0, 7.0, 6.0]), np.array([True, False, False, False])
     >>> lower_suspicious_scores(scores, suspicious).argsort()[::-1].tolist()
@@ -172,14 +171,14 @@ def lower_suspicious_scores(
     """
     size = len(scores)
     if first_stage_scores is None:
-        limits = np.full(size, size - int(alarms.sum()))  # the first rank below all that are not suspicious
+        limits = np.full(size, size - int(alarms.sum()))  # the first rank below all others
     else:
         limits = np.empty(size, np.int64)
         limits[_sort_by_score(first_stage_scores, alarms)] = np.arange(size)
     waiting, least = _sort_by_score(scores, alarms).tolist(), np.float32(np.inf)
     changed = np.array(scores, dtype=np.float32)
     for rank in range(size):
-        # there always is one: of n documents that wait for the last n ranks, at least one may have the first of them
+        # one always exists: of n documents left for the last n ranks, at least one may have the first of them
         taken = next(i for i in waiting if not alarms[i] or limits[i] <= rank)
         waiting.remove(taken)
         if alarms[taken]:

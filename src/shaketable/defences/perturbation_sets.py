@@ -1,13 +1,13 @@
-"""Perturbation sets: the words among which a smoothed ranker draws, and how far two such sets overlap.
+"""Perturbation sets: the words from which a smoothed ranker draws, and the overlap of two such sets.
 
-    S_w   the synonyms of a word w: what an attack may write in its place
-    P_w   the perturbation set of w: what the word is drawn from, w itself among them
-    q_w   min over u in S_w of |P_w ∩ P_u| / |P_w|: the share of P_w that stays, whichever synonym is written
+    S_w   the synonyms of a word w, by which an attack may replace it
+    P_w   the perturbation set of w, from which a word is drawn; it contains w
+    q_w   min over u in S_w of |P_w ∩ P_u| / |P_w|: the share of P_w that stays for any synonym
 
-Synonyms make a graph. A component of it that has at most `most` words is the perturbation set of all its words, so that
-q_w = 1: a substitution changes nothing at all. In a larger component each word has the `most` words of the component
-that are nearest to it. A word without synonyms has P_w = {w}. So a word and its synonyms have sets of one size, and
-q_w is 1 less the total variation between the two uniform distributions that are furthest apart.
+Synonyms form a graph. A component with at most `max_set_words` words is the perturbation set of all its words, so
+q_w = 1 and a substitution changes nothing. In a larger component the set of a word has the `max_set_words` words of the
+component that are nearest to it. A word without synonyms has P_w = {w}. So a word and its synonyms have sets of the
+same size, and q_w is 1 less the total variation between the two uniform distributions that differ most.
 
 Ye, Gong, Liu. SAFER: a structure-free approach for certified robustness to adversarial word substitutions. ACL 2020.
 Wu, Zhang, Guo, Chen, Fan, de Rijke, Cheng. Certified robustness to word substitution ranking attack for neural ranking
@@ -36,10 +36,10 @@ from shaketable.nlp.synonyms import CounterfittedSynonyms, SynonymSource
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 FindNearest: TypeAlias = Callable[[Ints], Iterable[Ints]]
-"""The words of a component -> for each of them those that are nearest to it, itself first."""
+"""The words of a component -> for each word the words nearest to it, itself first."""
 
 DEFAULT_TAU, MAX_SET_WORDS, REMOVED_DIRECTIONS = 0.9, 100, 8
-"""The least similarity of synonyms, the words of a perturbation set, and the directions that vectors lose."""
+"""The least similarity of synonyms, the words of a perturbation set, and the directions removed from vectors."""
 WORDS_PER_BLOCK = 512  # words compared with all others at a time
 PAIRS_PER_BLOCK = 1 << 16  # pairs of synonyms whose sets are compared at a time
 TOKEN_PATTERN = re.compile(r"\S+")
@@ -51,10 +51,9 @@ _DROP_PUNCTUATION = str.maketrans("", "", string.punctuation)
 class PerturbationSets:
     """The words of a collection that have synonyms, each with S_w, P_w and q_w.
 
-    A word is looked up in lower case, and what is drawn is in lower case: were it written as the word that it replaces,
-    an attack could tell the two by their case, and their sets would have nothing in common. A word without synonyms is
-    kept to the letter, and so is one with other marks about it than one at its end, as in "(boat)": to write a synonym
-    there is none of the substitutions that a certificate speaks of.
+    Words are looked up and drawn in lower case. If a drawn word had the case of the word that it replaces, words of
+    different case would have disjoint sets. A word without synonyms is kept unchanged. So is a word with punctuation
+    other than one mark at its end, such as "(boat)"; certificates do not cover its substitution.
     """
 
     synonyms: Mapping[str, tuple[str, ...]]
@@ -86,10 +85,11 @@ class PerturbationSets:
         return [tuple(_join_parts(parts, row)) for row in picks.tolist()]
 
     def compute_pattern(self, text: str) -> str:
-        """Replace each word of a text by the first word of its set.
+        """Return the text with each word replaced by the first word of its set.
 
-        Texts of one pattern have the same draws from the same random numbers. A whole component has one first word, so
-        a synonym in such a component leaves the pattern as it is; other sets begin with the word itself.
+        Texts with the same pattern have the same draws from the same random numbers. All words of a whole component
+        share the first word, so a synonym in such a component does not change the pattern; other sets begin with the
+        word itself.
         """
         stays, sets = self._split_text(text)
         return "".join(_join_parts([(stays, sets)], [0] * len(sets)))
@@ -130,7 +130,7 @@ def find_core_spans(text: str) -> list[tuple[int, int]]:
 
 
 def count_vocabulary(texts: Iterable[str]) -> Counter[str]:
-    """Count the words of texts in lower case, without punctuation, split at white space.
+    """Return the counts of the words of texts in lower case, without punctuation, split at white space.
 
     >>> count_vocabulary(["The boat, a Boat!"])
     Counter({'boat': 2, 'the': 1, 'a': 1})
@@ -146,8 +146,8 @@ def build_perturbation_sets(
 ) -> PerturbationSets:
     """Build the sets of the words of texts from a source of synonyms, given as a spec such as "counterfitted".
 
-    Of counter-fitted vectors the vectors count, by `tau`, and not the threshold and number of the source. Of all other
-    sources, lists of neighbours among them, the lists count, and not `tau`.
+    Counter-fitted vectors are compared by `tau`; the source's own threshold and number are ignored. All other sources,
+    including lists of neighbours, give lists; then `tau` is ignored.
     """
     source, counts = SYNONYMS.build(synonyms), count_vocabulary(texts)
     if isinstance(source, CounterfittedSynonyms) and isinstance(near := source.neighbours, NeighbourVectors):
@@ -166,9 +166,9 @@ def build_from_vectors(
 
         S_w = {u ≠ w : v_w · v_u > tau}
 
-    where v are the vectors of the words that have one and are in `counts`, after `all_but_the_top`; both words occur
-    more than once. A word with more than `most` synonyms in a component of more than `most` words is refused, as the
-    authors' code has it: its set would leave out synonyms. Of words that are equally near the first by alphabet count.
+    where v are the vectors of the words in `counts` that have one, after `all_but_the_top`; both words occur more than
+    once. As in the authors' code, a word with more than `max_set_words` synonyms in a component of more than
+    `max_set_words` words is refused, because its set would lack synonyms. Ties are broken alphabetically.
     """
     words = sorted(word for word in counts if word in vectors.row_numbers)
     if not words:
@@ -188,7 +188,7 @@ def build_from_vectors(
         for start in range(0, len(members), WORDS_PER_BLOCK):
             products = space[start : start + WORDS_PER_BLOCK] @ space.T
             own = np.arange(len(products))
-            products[own, start + own] = np.inf  # vectors have no length 1: a word need not be the nearest to itself
+            products[own, start + own] = np.inf  # vectors are not normalised, so a word need not be nearest to itself
             yield from members[np.argsort(-products, axis=1, kind="stable")[:, :max_set_words]]
 
     return _build_from_pairs(words, pairs, find_nearest, max_set_words)
@@ -200,8 +200,8 @@ def build_from_lists(
     """Build the sets of words from lists of synonyms, without vectors.
 
     Two words that occur more than once are synonyms if one is in the list of the other. In a component of more than
-    `most` words the set of a word is the word, its own list, those that have it in theirs by alphabet, then the same
-    for each of these in their order, and so on until there are `most`.
+    `max_set_words` words, the set of a word is found breadth-first: the word, its own list, the words that list it in
+    alphabetical order, then the same for each of these in their order, up to `max_set_words` words.
     """
     words = sorted(word for word, count in counts.items() if count > 1)
     index_by_word = {word: i for i, word in enumerate(words)}
@@ -216,7 +216,7 @@ def build_from_lists(
     def find_nearest(members: Ints) -> Iterator[Ints]:
         for index in members.tolist():
             reached = [index]
-            for at in reached:  # which grows on the way
+            for at in reached:  # grows in the loop
                 fresh = [other for other in beside[at] if other not in reached]
                 reached += fresh[: max_set_words - len(reached)]
                 if len(reached) == max_set_words:
@@ -232,15 +232,15 @@ def all_but_the_top(vectors: NDArray[np.floating], directions: int = REMOVED_DIR
         v = x - μ - Σ_i (x · e_i) e_i
 
     x are the vectors with length 1, μ is their mean, and e_i are the first principal directions of x - μ. As in the
-    authors' code it is the projection of x that is taken away, not that of x - μ, and v is not given length 1 again; so
-    what is compared with `tau` is a product, and no cosine.
+    authors' code, the projection of x is subtracted, not that of x - μ, and v is not normalised again. So `tau` is a
+    threshold of a dot product, not of a cosine.
 
     Mu, Viswanath. All-but-the-top: simple and effective postprocessing for word representations. ICLR 2018.
     """
     rows = np.asarray(vectors, np.float64)
     unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), float(SMALLEST_FLOAT))
     centred = unit - unit.mean(axis=0)
-    _, axes = np.linalg.eigh(centred.T @ centred)  # the least first
+    _, axes = np.linalg.eigh(centred.T @ centred)  # in ascending order
     top = axes[:, ::-1][:, :directions]
     return np.asarray(centred - (unit @ top) @ top.T)
 
@@ -248,7 +248,7 @@ def all_but_the_top(vectors: NDArray[np.floating], directions: int = REMOVED_DIR
 def _find_synonym_pairs(rows: Floats, tau: float) -> Ints:
     """Return the pairs of words whose product is above tau, in both orders, sorted by the first word.
 
-    All pairs are compared in 32 bits, and those that may be above in 64.
+    All pairs are compared in 32 bits, and those near or above tau again in 64.
     """
     single = rows.astype(np.float32)
     found = [np.empty((0, 2), np.int64)]

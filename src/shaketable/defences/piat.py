@@ -1,15 +1,15 @@
 """Perturbation-invariant adversarial training (PIAT): a list should keep its order when some of its texts are attacked.
 
 With s the scores of a list, s' the scores of the same list after an attack, φ an increasing and strictly positive
-function, and p_j = φ(s_j) / Σ_k φ(s_k), p' alike:
+function, p_j = φ(s_j) / Σ_k φ(s_k), and p' the same for s':
 
     kl            Σ_j p_j (ln p_j - ln p'_j)                                    Eq. 12
     listnet       Σ_j p'_j (ln p'_j - ln p_j)                                   Eq. 15, the other direction
     listnet_ce    -Σ_j p_j ln p'_j                                              ListNet as Cao et al. (2007) have it
     listmle       -ln Π_j φ(s'_π(j)) / Σ_{k ≥ j} φ(s'_π(k)), π the order of s   Eq. 17
 
-Equation 15 compares the probabilities of all n! orders; as in ListNet, the first `top` ranks stand for them. All losses
-are 0 or more and are minimised: the minus sign of equation 11, taken literally, would make the difference large.
+Equation 15 compares the probabilities of all n! orders; as in ListNet, only the first `top` ranks are used. All losses
+are 0 or more and are minimised: the minus sign of equation 11, taken literally, would maximise the difference.
 
 Liu, Zhang, Zhang, Chen, de Rijke, Guo, Cheng. Perturbation-invariant adversarial training for neural ranking models:
 improving the effectiveness-robustness trade-off. AAAI 2024 (paper 003). Defaults are the settings of section 4.1.
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from shaketable.training.losses import Objective
 
 MASKED_LOGIT = -1e9
-"""A logit without probability; not -inf, whose log-sum-exp has no gradient."""
+"""The logit of probability 0; the log-sum-exp of -inf has no gradient."""
 LOG_SOFTPLUS_LINEAR_BELOW = -15.0
-"""Below it ln softplus(s) is s, to the last digit of float32; the logarithm itself would be that of 0."""
+"""Below this score ln softplus(s) equals s in float32, and softplus would round to 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class PIAT(ExampleBasedDefence):
 
     loss, phi, top, detach, per_text    see `InvarianceLoss`
     lambda_                             the share of the natural loss, which is the objective of the plan
-    size, attacked                      documents of a list without labels, and how many of them are attacked ones
+    size, attacked                      documents of a list without labels, and how many of them are attacked
     """
 
     loss: Literal["kl", "listnet", "listnet_ce", "listmle"] = "listmle"
@@ -94,10 +94,10 @@ class PairedSource(TextListSource):
 
     path      a file of attacked documents
     size      texts of a list without labels, drawn from the candidates of its query
-    attacked  at most so many of them are attacked ones
+    attacked  the maximum number of attacked texts among them
 
-    A random order pairs the lists, and every list without labels is used once before one is used again. So queries
-    without judgements are learned from as well.
+    The lists are paired in random order, and every list without labels is used once before one is used again. So the
+    net also learns from queries without judgements.
     """
 
     lists: ListSource = field(default_factory=JudgementSource)
@@ -183,13 +183,12 @@ class InvarianceLoss:
     """The difference between the order of a list and the order of its attacked counterpart.
 
     loss      one of the losses of this module
-    phi       exp; sigmoid; or linear, which is softplus(s) = ln(1 + e^s), a strictly positive line: scores may be
-              negative, and the effect of a shift to positive values would depend on the list
+    phi       exp; sigmoid; or linear, which is softplus(s) = ln(1 + e^s), because scores may be negative, and the
+              effect of a shift to positive values would depend on the list
     top       with listnet and listnet_ce: the number of first ranks whose probabilities are compared. There are
               n (n - 1) ... choices of texts for them, and a list of fewer texts adds nothing
-    detach    no gradient flows through the scores before the attack. (listmle takes only their order, which never has a
-              gradient.)
-    per_text  divide by the number of texts, so that losses of short and of long lists compare
+    detach    no gradient flows through the scores before the attack (listmle uses only their order, without gradient)
+    per_text  divide by the number of texts, so that losses of short and long lists are comparable
     """
 
     loss: Literal["kl", "listnet", "listnet_ce", "listmle"] = "listmle"
@@ -235,7 +234,7 @@ class InvarianceLoss:
 
 
 def plackett_luce_log_probs(weights: Tensor, mask: Tensor, top: int) -> tuple[Tensor, Tensor]:
-    """Return the Plackett-Luce log-probability of each choice of texts for the first ranks, and which are choices.
+    """Return the Plackett-Luce log-probability of each choice of texts for the first ranks, and the mask of choices.
 
     ln P(i, j, ...) = w_i - ln Σ_k e^{w_k} + w_j - ln Σ_{k ≠ i} e^{w_k} + ...: [lists, texts] -> [lists, i, j, ...].
     """
@@ -254,7 +253,7 @@ def plackett_luce_log_probs(weights: Tensor, mask: Tensor, top: int) -> tuple[Te
 
 @dataclass(frozen=True, kw_only=True)
 class PIATLoss(InvarianceLoss):
-    """The loss of labels and of invariance under attack together: λ L_nat + (1 - λ) L_adv (paper 003).
+    """The weighted sum of the loss of labels and of invariance under attack: λ L_nat + (1 - λ) L_adv (paper 003).
 
     `natural` is the objective of lists with labels, and `lambda_` its share. With `lambda_=1` it is the whole loss.
     """
@@ -284,7 +283,7 @@ class PIATLoss(InvarianceLoss):
 def score_clean_and_attacked(net: Net, pairs: Sequence[CleanAttackedPair]) -> tuple[Tensor, Tensor, Tensor]:
     """Return the scores of lists before and after the attack, and a mask without padding: [lists, texts] each.
 
-    A text that was not attacked is scored once, so both lists have the same score for it.
+    An unchanged text is scored once, so both lists have the same score for it.
     """
     import torch
 

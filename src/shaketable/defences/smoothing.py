@@ -2,14 +2,14 @@
 
     f̄(q, d) = mean over n draws r of σ(f(q, r) / scale)
 
-σ is the logistic function, so scores lie between 0 and 1. The random numbers depend on the text alone: a score is a
-function of query and text, and a text has the same draws for all queries, so that an encoder reads each draw once.
-Where possible, they depend only on what an attack cannot change: the perturbation sets of the words, and the number of
-words. So a substitution within a set that is a whole component changes no digit of a score, and the masked positions do
-not depend on the words.
+σ is the logistic function, so scores lie between 0 and 1. The random numbers depend on the text alone. So a score is a
+function of query and text, and a text has the same draws for all queries; an encoder reads each draw once. If possible,
+they depend only on properties that an attack cannot change: the perturbation sets of the words, and the number of
+words. So a substitution within a set that is a whole component does not change the score at all, and the masked
+positions do not depend on the words.
 
 `SmoothedRanker.bound_mean_shift` bounds the effect of a changed text on the expectation, `bound_sampled_shift` the
-effect on the mean of these very draws; `measures.certificates` decides whether that certifies a list.
+effect on the mean of the given draws; `measures.certificates` decides whether that certifies a list.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from shaketable.scoring.validation import call_ranker
 KIND = "smoothed"
 BASE_FOLDER = "base"
 """The folder of the base ranker among the files of a saved model."""
-SAMPLING_VERSION = 1  # raise it when the same settings come to other draws
-MAX_DRAWS_PER_BATCH = 8192  # draws that are scored at a time
+SAMPLING_VERSION = 1  # raise it when the same settings give other draws
+MAX_DRAWS_PER_BATCH = 8192
 SETTING_LIMITS: Mapping[str, tuple[float, float]] = {"samples": (1, 100_000), "scale": (1e-6, 1e6)}
 
 
@@ -61,17 +61,17 @@ class NoiseModel(Protocol):
 
 @dataclass(frozen=True)
 class SubstitutionSmoothed:
-    """CertDR: the mean score of a text each of whose words is replaced by a random one of its perturbation set.
+    """CertDR: the mean score of a text each of whose words is replaced by a random word of its perturbation set.
 
     base        the ranker, as a spec or a folder; it must be pointwise
     samples     draws of each text, n
     synonyms    the source of synonyms; the paper's is "counterfitted"
     tau, most   the least similarity of synonyms, and the most words of a set: see `defences.perturbation_sets`
-    scale       divides scores before σ: those of BM25 are so high that all would be 1
-    seed        another one gives other draws
+    scale       divides scores before σ; without it, σ of the high scores of BM25 would always be 1
+    seed        the seed of the draws
 
-    Sets are of the words of the collection that the ranker is opened on. No substitution of words by synonyms of these
-    sets, up to `changed` of them, moves the expectation by more than `bound_mean_shift`.
+    The sets consist of words of the collection that the ranker is opened on. No substitution of up to `changed` words
+    by synonyms of these sets moves the expectation by more than `bound_mean_shift`.
 
     Wu, Zhang, Guo, Chen, Fan, de Rijke, Cheng. Certified robustness to word substitution ranking attack for neural
     ranking models. CIKM 2022.
@@ -100,17 +100,16 @@ class SubstitutionSmoothed:
 
 @dataclass(frozen=True)
 class MaskSmoothed:
-    """RobustMask: the mean score of a text a share of whose words is masked at random, all such choices alike.
+    """RobustMask: the mean score of a text with a share of its words masked, chosen uniformly at random.
 
     base       the ranker, as a spec or a folder; it must be pointwise
     share      of T words round(share · T) are masked
     samples    draws of each text, n
-    scale      divides scores before σ: those of BM25 are so high that all would be 1
-    seed       another one gives other draws
+    scale      divides scores before σ; without it, σ of the high scores of BM25 would always be 1
+    seed       the seed of the draws
 
-    A masked word becomes the mask token of the ranker's own tokenizer, and is left out where there is none. No
-    replacement of words by any others, up to `changed` of them, moves the expectation by more than
-    `bound_mean_shift`.
+    A masked word becomes the mask token of the ranker's own tokenizer, or is removed if there is none. No replacement
+    of up to `changed` words by any others moves the expectation by more than `bound_mean_shift`.
 
     Liu, Chen, Zhu, Chen, Gong, Lu, Wang. RobustMask: certified robustness against adversarial neural ranking attack via
     randomized masking. 2025. Zeng, Xu, Zheng, Huang. Certified robustness to text adversarial attacks by randomized
@@ -152,7 +151,7 @@ def _build_smoothed_ranker(
 
 @dataclass(frozen=True, eq=False)
 class SubstitutionNoise:
-    """Words that are drawn from perturbation sets."""
+    """Substitution noise: words are drawn from perturbation sets."""
 
     sets: PerturbationSets
     seed: int = 0
@@ -172,13 +171,13 @@ class SubstitutionNoise:
         return substitution_shift(self.sets.find_overlaps(doc.title, doc.body), changed)
 
     def bound_sampled_shift(self, doc: Doc, changed: int | None, count: int) -> float:
-        """Return 0 if no synonym changes the draws, and 1 otherwise, as all draws change then."""
+        """Return 0 if no synonym changes the draws; otherwise 1, because all draws change."""
         return 0.0 if changed == 0 or self.sets.has_fixed_pattern(doc.title, doc.body) else 1.0
 
 
 @dataclass(frozen=True)
 class MaskNoise:
-    """Masking noise: a masked word becomes `token`, or is removed with the space before it if that is empty."""
+    """Masking noise: a masked word becomes `token`; if that is empty, the word and the space before it are removed."""
 
     share: float
     token: str = ""
@@ -189,7 +188,7 @@ class MaskNoise:
         return fingerprint("masks", self.share, self.token, self.seed)
 
     def count_unmasked(self, words: int) -> int:
-        """Return how many words of a text are not masked."""
+        """Return the number of words of a text that are not masked."""
         return words - round(self.share * words)
 
     def sample_docs(self, doc: Doc, count: int) -> list[Doc]:
@@ -239,7 +238,7 @@ def _replace_texts(doc: Doc, title: str, body: str) -> Doc:
 
 @dataclass(frozen=True, eq=False)
 class SmoothedRanker:
-    """A ranker that averages the scores of another one over draws of each text."""
+    """A ranker that averages the scores of another ranker over draws of each text."""
 
     name: str
     base: Ranker = field(repr=False)
@@ -256,7 +255,7 @@ class SmoothedRanker:
 
     @property
     def chunk(self) -> int:
-        """Pairs per request: each pair is many pairs of the base."""
+        """The pairs per request: each pair is many pairs of the base."""
         return max(1, MAX_DRAWS_PER_BATCH // self.samples)
 
     @property

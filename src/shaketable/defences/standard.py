@@ -11,7 +11,7 @@ from shaketable.training.plan import TrainingPlan
 
 @dataclass(frozen=True)
 class Standard:
-    """Standard training: no defence, the plan stays as it is."""
+    """Standard training: no defence, the plan is unchanged."""
 
     def plan(self, plan: TrainingPlan, adversaries: Callable[[], Path]) -> TrainingPlan:
         return plan

@@ -20,7 +20,7 @@ from shaketable.training.neural import NeuralLearner
 from shaketable.training.plan import TrainingPlan, split_train_valid
 
 STANDARD_MODEL_NAME = "the model of standard training"
-"""The name of the ranker that is attacked for examples."""
+"""The name of the attacked ranker."""
 
 
 def plan_defended_training(
@@ -34,7 +34,7 @@ def plan_defended_training(
     folds: int,
     notify: Callable[[str], None],
 ) -> TrainingPlan | None:
-    """Return the plan of a training with a defence, or the given plan (perhaps None) if the defence changes nothing."""
+    """Return the plan of a training with a defence, or the given plan (or None) if the defence changes nothing."""
     defence = DEFENCES.build(defence) if isinstance(defence, str) else defence
     if not isinstance(defence, Defence):
         raise BadInput(f"{type(defence).__name__} is no defence: it has no method plan")
@@ -96,7 +96,7 @@ def _make_examples(
 def build_example_generator(
     experiment: Experiment, model: SavedModel, examples: ExampleSpec, train: str, valid: str | None = None
 ) -> ExampleGenerator:
-    """Return the generator of examples: the attack on a model for the queries that it learned from."""
+    """Return the generator of examples: the attack on a model for its training queries."""
     collection = experiment.collection
     qids, _ = split_train_valid(collection, *experiment.resolve_query_ids(train, valid), experiment.seed)
     found = experiment.get_training_candidates(qids) or {}

@@ -1,4 +1,4 @@
-"""Typo training: some queries are misspelled, and the ranker learns to rank as for the query without the misspelling.
+"""Typo training: some queries are misspelled, and the ranker learns the ranking of the correctly spelled query.
 
 Zhuang, Zuccon. CharacterBERT and self-teaching for improving the robustness of dense retrievers on queries with typos.
 SIGIR 2022 (self-teaching). The same. Dealing with typos for BERT-based passage retrieval and ranking. EMNLP 2021 (data
@@ -36,12 +36,12 @@ TYPO_TRANSFORMS = ("neighb_char_swap", "random_char_sub", "qwerty_char_sub", "dr
 class TypoTraining:
     """Typo training: varies the query of a share of the lists, for instance with a misspelling.
 
-    edits         the transforms that vary queries, from `registries.TRANSFORMS`: any variation, not misspellings alone
+    edits         the transforms that vary queries, from `registries.TRANSFORMS`; not only misspellings
     share         the share of lists whose query varies
     teach         the order of a list under the query teaches its order under the variant (self_teaching, at `weight`
                   and `temperature`); without it, the variant replaces the query (data augmentation)
 
-    The loss of the queries themselves is the objective of the plan, or softmax if the plan names none: start from the
+    The loss of the original queries is the objective of the plan, or softmax if the plan names none. Start from the
     plan of a learner, which has its own objective.
     """
 
@@ -52,7 +52,7 @@ class TypoTraining:
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        VariedQuerySource(edits=self.edits, share=self.share)  # checks both
+        VariedQuerySource(edits=self.edits, share=self.share)  # validates both
         _check_positive("typos", weight=self.weight, temperature=self.temperature)
 
     def plan(self, plan: TrainingPlan, adversaries: Callable[[], Path]) -> TrainingPlan:
@@ -133,13 +133,13 @@ class VariedLists:
 
 @dataclass(frozen=True)
 class SelfTeachingLoss:
-    """Self-teaching: a list under a variant of its query has the score distribution of the list under the query.
+    """Self-teaching: a list under a variant of its query learns the score distribution of the list under the query.
 
         natural(lists) + weight · mean over lists of KL(p ‖ p'),   p = softmax(s / temperature) over the texts of a list
 
     s are the scores under the query, s' the scores under its variant, and p' is the distribution of s'. p is a
-    constant: the query teaches the variant, never the other way round. A list without a variant adds 0. Scores that are
-    cosines need a low temperature.
+    constant: the query teaches the variant, never the reverse. A list without a variant adds 0. Scores that are cosines
+    need a low temperature.
     """
 
     natural: str = "softmax"
@@ -148,7 +148,7 @@ class SelfTeachingLoss:
 
     def __post_init__(self) -> None:
         _check_positive("self_teaching", weight=self.weight, temperature=self.temperature)
-        _ = self._natural_objective  # refuses a text that names no objective
+        _ = self._natural_objective  # raises an error if the text names no objective
 
     @cached_property
     def _natural_objective(self) -> Objective:

@@ -1,8 +1,8 @@
-"""Executors run jobs: jobs go in, and come back in any order.
+"""Executors run jobs and return their results in any order.
 
-A job names what it is about twice: as the object at hand, to run it in this process, and as the texts from which
-another process can open an equal one. `SerialExecutor` and `ThreadExecutor` run jobs in this process;
-`executors.processes` has other processes of this machine, `executors.ray` those of a Ray cluster.
+A job has its subject as an object, to run in this process, and as a spec, from which another process opens an equal
+object. `SerialExecutor` and `ThreadExecutor` run jobs in this process; `executors.processes` uses worker processes on
+this machine, `executors.ray` uses a Ray cluster.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from shaketable.core.errors import BadInput
 
 Item = TypeVar("Item")
 JobQueue: TypeAlias = "SimpleQueue[tuple[Future[Any], Job] | None]"
-"""Jobs that wait for a thread; None sends one home."""
+"""Jobs that wait for a thread; None stops one thread."""
 
 
 @dataclass(frozen=True)
 class RemoteSpec:
-    """The texts from which a ranker (or, without a model, the documents alone) can be opened anywhere.
+    """The specs from which another process opens a ranker or, without a model, the documents alone.
 
-    The fingerprints are those of what is at hand: a process that opens something else under these texts must not
-    answer. "" where there is none.
+    The fingerprints are those of the objects in this process; "" if there is none. A worker that opens different
+    documents or a different ranker refuses the job.
     """
 
     collection: str
@@ -39,30 +39,30 @@ class RemoteSpec:
 
 @dataclass(frozen=True)
 class Job:
-    """A function of the module level, what it is about, and its other arguments."""
+    """A module-level function, its subject and its other arguments."""
 
     function: Callable[..., Any]
     subject: Any
     arguments: tuple[Any, ...] = ()
     remote_spec: RemoteSpec | None = None
-    """None for what was made in memory: such a job stays in this process."""
+    """None for a subject made in memory; such a job stays in this process."""
     local_arguments: Mapping[str, Any] = field(default_factory=dict)
-    """Further arguments that mean something in this process alone, such as a progress display."""
+    """Arguments that exist in this process only, such as a progress bar."""
     resources: Mapping[str, float] = field(default_factory=dict)
-    """The resources that it takes where these are counted, by Ray's names: num_cpus and num_gpus."""
+    """The required resources under Ray's names: num_cpus and num_gpus."""
     output_folder: Path | None = None
-    """A folder that it writes: the worker must share the disk with the process that reads it."""
+    """A folder that the job writes; the worker must share it with this process."""
     uses_all_cores: bool = False
-    """It uses the cores of a machine by itself: another process beside it would gain nothing."""
+    """True if the job uses all cores of a machine, so that a second process would not help."""
 
     def __call__(self) -> Any:
         return self.function(self.subject, *self.arguments, **self.local_arguments)
 
 
 class Executor(Protocol):
-    """A runner of jobs, `max_concurrency` of them at a time at most.
+    """A runner of at most `max_concurrency` jobs at a time.
 
-    One that hands jobs to other processes has the attribute `cli_option`, its flag on the command line.
+    An executor that sends jobs to other processes has an attribute `cli_option`, its command-line option.
     """
 
     @property
@@ -71,7 +71,7 @@ class Executor(Protocol):
 
 
 class SerialExecutor:
-    """Runs each job at once, in this thread."""
+    """An executor that runs each job immediately in the calling thread."""
 
     max_concurrency = 1
 
@@ -86,9 +86,9 @@ class SerialExecutor:
 
 @dataclass
 class ThreadExecutor:
-    """Runs jobs in threads of this process: for rankers that wait for others, or that release the lock.
+    """An executor with threads, for rankers that wait for a server or release the GIL.
 
-    The program does not wait for these threads when it ends: late answers of a server are of no use.
+    The program does not wait for these threads at exit.
     """
 
     max_concurrency: int = 4
@@ -102,7 +102,7 @@ class ThreadExecutor:
 
     @property
     def max_queued(self) -> int:
-        """Jobs to hand in beyond those in flight: a thread that is done need not wait until its answer is put away."""
+        """Jobs to submit beyond the running ones, so that a free thread has its next job immediately."""
         return self.max_concurrency
 
     def submit(self, job: Job) -> Future[Any]:
@@ -122,7 +122,7 @@ def _run_jobs(jobs: JobQueue) -> None:
                 future.set_result(job())
             except BaseException as error:
                 future.set_exception(error)
-        del entry, future, job  # what a job holds must not live until the next one comes
+        del entry, future, job  # free the job's objects before waiting for the next job
 
 
 def _stop_threads(jobs: JobQueue, workers: list[Thread]) -> None:
@@ -131,10 +131,10 @@ def _stop_threads(jobs: JobQueue, workers: list[Thread]) -> None:
 
 
 def as_completed(executor: Executor, jobs: Iterable[tuple[Item, Job]]) -> Iterator[tuple[Item, Any]]:
-    """Each item with what its job returned, as they come; a job is submitted when there is room for it.
+    """Yield each item with the result of its job as jobs complete; submit jobs as slots become free.
 
-    If one fails, those under way are waited for and handed out, and no more are begun; then its error is raised. After
-    a KeyboardInterrupt what has come back is handed out, and nothing is waited for.
+    If a job fails, no more jobs are submitted, the results of running jobs are yielded, and then its error is raised.
+    After a KeyboardInterrupt, finished results are yielded without waiting for running jobs.
     """
     room = executor.max_concurrency + getattr(executor, "max_queued", 0)
     waiting: dict[Future[Any], Item] = {}
@@ -171,6 +171,6 @@ def as_completed(executor: Executor, jobs: Iterable[tuple[Item, Job]]) -> Iterat
 
 
 def _cancel(waiting: dict[Future[Any], Any]) -> None:
-    """Take back what was handed in and has not begun."""
+    """Cancel submitted jobs that have not started."""
     for future in [future for future in waiting if future.cancel()]:
         del waiting[future]

@@ -1,7 +1,7 @@
-"""Where nets compute, how exactly, and how much at once: one setting for all of them, in this process and its workers.
+"""Device, precision and batch size of networks, set once for this process and its workers.
 
-Rankers of nets read it (`rankers.neural.scoring`), as does the training loop. Only `dtype`
-changes scores, so only `dtype` is part of a ranker's fingerprint.
+Neural rankers (`rankers.neural.scoring`) and the training loop read these settings. Only `dtype` changes scores, so
+only `dtype` is part of a ranker's fingerprint.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ DTYPES = ("float32", "bfloat16", "float16")
 
 @dataclass(frozen=True)
 class DeviceSettings:
-    """`device` auto is a GPU where torch sees one; `dtype` "" is what each model says; 0 `batch_tokens` fit the device.
+    """Device settings: "auto" uses a GPU if torch finds one; `dtype` "" and `batch_tokens` 0 mean the defaults.
+
+    The default `dtype` is that of each model; the default `batch_tokens` fits the device.
 
     >>> DeviceSettings(device="tpu")
     Traceback (most recent call last):
@@ -37,15 +39,15 @@ class DeviceSettings:
 
 
 _current_settings = DeviceSettings()
-"""Of this process: rankers are opened deep inside others, and in workers, where no argument reaches."""
+"""The settings of this process; global, because nested rankers and workers receive no arguments."""
 
 
 def set_device_settings(settings: DeviceSettings) -> None:
-    """From now on, for whatever is opened."""
+    """Set the device settings for all models opened from now on."""
     global _current_settings  # one process, one set of devices
     _current_settings = settings
 
 
 def get_device_settings() -> DeviceSettings:
-    """What was chosen last."""
+    """Return the current device settings."""
     return _current_settings

@@ -1,4 +1,4 @@
-"""A collection on its way to machines that do not share our disk: its files in pieces, written there once."""
+"""Transfer of a collection's files to machines without a shared disk; each machine stores one copy."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from shaketable.executors.base import RemoteSpec
 from shaketable.files.atomic import atomic_write_binary
 
 PIECE_BYTES = 64 << 20
-"""Bytes of a file that travel together; a worker holds one piece at a time."""
+"""Bytes of a file per piece; a worker holds one piece at a time."""
 BUNDLED_SUFFIXES = (".jsonl", ".tsv", ".csv", ".txt", ".gz", ".json", ".parquet", ".run", ".safetensors", ".trees")
-"""What belongs to a collection or a model: a folder may hold other things too, and those stay here."""
+"""File types of collections and models; other files in a folder are not sent."""
 
 Fetch = Callable[[Any], bytes]
 
 
 @dataclass(frozen=True)
 class FileBundle:
-    """The files of a path: for each its name below the path ("" for the path itself) and its pieces."""
+    """The files of a path: relative name ("" for the path itself) -> pieces."""
 
     path: str
     fingerprint: str
     files: Mapping[str, Sequence[Any]]
 
     def write_local(self, fetch: Fetch) -> str:
-        """The path on this machine: itself where it is seen, otherwise a copy below the home folder, made once."""
+        """Return the path on this machine: the original if it exists, or one copy in the home folder."""
         if Path(self.path).exists():
             return self.path
         copy = home_folder() / "shipped" / self.fingerprint / Path(self.path).name
@@ -42,7 +42,7 @@ class FileBundle:
 
 
 def bundle_files(path: str, fingerprint: str, put: Callable[[bytes], Any]) -> FileBundle:
-    """The files of a path, each piece handed to `put`."""
+    """Return the files of a path; `put` stores each piece."""
     root = Path(path)
     names = [""] if root.is_file() else sorted(str(file.relative_to(root)) for file in _find_files(root))
     return FileBundle(path, fingerprint, {name: [put(piece) for piece in _read_pieces(root / name)] for name in names})
@@ -59,11 +59,11 @@ def _read_pieces(file: Path) -> Iterator[bytes]:
 
 
 def localize(remote_spec: RemoteSpec, bundles: Sequence[FileBundle], fetch: Fetch) -> RemoteSpec:
-    """The origin as this machine can open it."""
+    """Return the spec with paths of this machine."""
     collection, model = remote_spec.collection, remote_spec.model
     for one in bundles:
         place = one.write_local(fetch)
         model = model.replace(one.path, place)
-        for told in (one.path, quote_plus(one.path, safe="/")):  # as it stands before and after the question mark
+        for told in (one.path, quote_plus(one.path, safe="/")):  # options after the question mark are URL-encoded
             collection = collection.replace(told, place)
     return replace(remote_spec, collection=collection, model=model)

@@ -1,4 +1,4 @@
-"""Other processes of this machine: each opens what a job is about from its texts, and keeps it."""
+"""Worker processes on this machine; each opens the subjects of jobs from their specs and keeps them open."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from shaketable.executors.base import Job, SerialExecutor, ThreadExecutor
 from shaketable.executors.worker import MAX_JOB_RETRIES, JobMessage, JobResult, make_crash_error, pack_job
 
 THREAD_COUNT_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-"""What libraries read to know how many threads to take."""
+"""Environment variables that set the number of threads of libraries."""
 
 
 @dataclass
 class ProcessExecutor:
-    """Runs jobs in so many processes, which are started when they are needed and end with this one.
+    """An executor with worker processes, which start on demand and end with this process.
 
-    A process that dies is replaced, and its job given to another. What has no origin, or cannot travel, is done here;
-    so is what uses the cores by itself. Each process takes its share of the cores for torch and the like.
+    If a worker dies, a new worker retries its job. A job runs in this process if it has no remote spec, cannot be
+    pickled or uses all cores. Each worker uses its share of the cores for libraries such as torch.
     """
 
     max_concurrency: int = 2
@@ -46,7 +46,7 @@ class ProcessExecutor:
 
     @property
     def max_queued(self) -> int:
-        """Jobs to hand in beyond those in flight: see `ThreadExecutor`."""
+        """Jobs to submit beyond the running ones: see `ThreadExecutor`."""
         return self.max_concurrency
 
     def submit(self, job: Job) -> Future[Any]:
@@ -56,7 +56,7 @@ class ProcessExecutor:
         return self._threads.submit(Job(self._run_in_worker, job, (parcel,)))
 
     def _run_in_worker(self, job: Job, message: JobMessage) -> Any:
-        """In a thread that waits for a process."""
+        """Run a job in an idle worker and return its result; called in a thread."""
         worker = self._idle_workers.get()
         try:
             reply = worker.run_job(message)
@@ -68,11 +68,11 @@ class ProcessExecutor:
 
 @dataclass(eq=False)
 class _Worker:
-    """A process at the other end of a line, started when it is first asked, and again when it has died."""
+    """A worker process with its connection, started on first use and restarted if it died."""
 
     threads: int
     shutdown_event: Event = field(default_factory=Event)
-    """Set when the program ends: no worker is started again."""
+    """Set at exit, so that no worker is restarted."""
     process: subprocess.Popen[bytes] | None = None
     connection: Connection[Any, Any] | None = None
 
@@ -99,7 +99,7 @@ class _Worker:
                 [sys.executable, "-m", "shaketable.executors.worker", str(theirs.fileno())],
                 env={"TOKENIZERS_PARALLELISM": "false"} | os.environ | settings | {"PYTHONPATH": path},
                 stdin=subprocess.DEVNULL,
-                stdout=2,  # what goes to stdout is ours to say
+                stdout=2,  # keep stdout for the output of this process
                 pass_fds=[theirs.fileno()],
             )
         self.connection = mine
@@ -117,12 +117,12 @@ def _shut_down(shutdown_event: Event, connection: Connection[Any, Any], process:
 
 
 def _stop_process(connection: Connection[Any, Any], process: subprocess.Popen[bytes]) -> None:
-    """End a worker that no executor can ask any more."""
+    """Stop a worker process and close its connection."""
     connection.close()
     process.terminate()
     process.wait()
 
 
 def count_cores() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

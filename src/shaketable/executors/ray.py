@@ -1,8 +1,8 @@
-"""A Ray cluster: jobs go to whatever machines it has.
+"""An executor that sends jobs to a Ray cluster.
 
-Workers open rankers and collections from their texts, as `score_pairs.worker` does, and keep them. A path that some
-machine of the cluster does not see is shipped: put into Ray's object store once, and written below that machine's home
-folder. Ray runs a job again whose worker died. Replies come to this process, which alone writes to the store of scores.
+Workers open rankers and collections from their specs, as `executors.worker` does, and keep them open. A path that some
+machine of the cluster does not see is put into Ray's object store once and written to that machine's home folder. Ray
+retries a job whose worker died. Only this process writes to the score cache.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ from shaketable.executors.worker import MAX_JOB_RETRIES, JobMessage, JobResult, 
 from shaketable.files.atomic import DRAFT_MARK
 
 LOCAL, AUTO = "local", "auto"
-"""A cluster that is started on this machine for as long as this process lives; and the one that this machine is in."""
-CONNECT_TIMEOUT_S = 5.0  # seconds for an address to answer
+"""A new cluster on this machine that lives as long as this process; and the cluster that this machine belongs to."""
+CONNECT_TIMEOUT_S = 5.0
 DEFAULT_PORT = 6379
 QUIET_ENV = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_USAGE_STATS_ENABLED": "0"}
-"""What Ray reads when it is imported: it warns of no later version, and sends no reports."""
+"""Settings that Ray reads on import: no warning about later versions, no usage reports."""
 FEW_RETRIES_ENV = {"RAY_NUM_REDIS_GET_RETRIES": "3"}
-"""Seconds that it asks an address again that answers, and is no Ray cluster."""
+"""Seconds of retries at an address that responds but is not a Ray cluster."""
 
 
 @dataclass
 class RayExecutor:
-    """Runs jobs on a Ray cluster: at `address`, or "auto" for the one around, or "local" for one of this machine alone.
+    """An executor on a Ray cluster: at `address`, "auto" for the surrounding cluster, "local" for a new one.
 
-    `cpus` and `gpus` are what a job takes, whatever the ranker says; a local cluster has room for `workers` jobs.
+    `cpus` and `gpus` override the resources that a ranker requests per job; a local cluster runs `workers` jobs at a
+    time.
     """
 
     address: str = AUTO
@@ -50,7 +51,7 @@ class RayExecutor:
     workers: int | None = None
     _lock: Lock = field(init=False, repr=False, default_factory=Lock)
     _shared_by_folder: dict[Path, bool] = field(init=False, repr=False, default_factory=dict)
-    """Folders: do all machines see what we write there?"""
+    """Folders -> whether all machines of the cluster share them."""
     _bundles: dict[RemoteSpec, list[FileBundle]] = field(init=False, repr=False, default_factory=dict)
     cli_option = "--ray"
 
@@ -60,7 +61,7 @@ class RayExecutor:
 
     @cached_property
     def max_concurrency(self) -> int:
-        """The jobs for which the cluster has room."""
+        """The number of jobs that the cluster can run at a time."""
         return self._count_slots({"num_cpus": 1.0} | self._resource_overrides)
 
     @property
@@ -69,7 +70,7 @@ class RayExecutor:
         return {name: value for name, value in given.items() if value is not None}
 
     def _count_slots(self, resources: Mapping[str, float]) -> int:
-        """How many jobs with these needs there is room for; where there is none, Ray would wait for ever."""
+        """Return how many jobs with these resources fit; raise `BadInput` if none does, as Ray would wait for ever."""
         has: Mapping[str, float] = self._ray.cluster_resources()
         rooms = [has.get(name[4:-1].upper(), 0.0) / value for name, value in resources.items() if value]
         if min(rooms, default=1) < 1:
@@ -81,7 +82,7 @@ class RayExecutor:
 
     @property
     def max_queued(self) -> int:
-        """Jobs that wait in the cluster, so that no worker waits for us."""
+        """Jobs that wait in the cluster, so that no worker is idle."""
         return self.max_concurrency
 
     def submit(self, job: Job) -> Future[Any]:
@@ -95,7 +96,7 @@ class RayExecutor:
         return self._make_future(job, task.remote(parcel, self._bundle_missing_files(parcel.remote_spec)))
 
     def _make_future(self, job: Job, reference: Any) -> Future[Any]:
-        """What will come of a job, its counts and errors included."""
+        """Return the future of a job, with its counts and errors."""
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
 
@@ -104,7 +105,7 @@ class RayExecutor:
                 with self._lock:
                     future.set_result(done.result().unwrap(job))
             except self._ray.exceptions.RayTaskError as error:
-                future.set_exception(RuntimeError(str(error)))  # a mistake of ours
+                future.set_exception(RuntimeError(str(error)))  # a bug in Shaketable
             except self._ray.exceptions.RayError:
                 future.set_exception(
                     make_crash_error(
@@ -118,7 +119,7 @@ class RayExecutor:
         return future
 
     def _bundle_missing_files(self, remote_spec: RemoteSpec) -> list[FileBundle]:
-        """What must be shipped for an origin: its paths that some machine does not see."""
+        """Return bundles of the spec's paths that some machine does not see."""
         if remote_spec not in self._bundles:
             paths = [
                 path
@@ -134,7 +135,7 @@ class RayExecutor:
         return self._bundles[remote_spec]
 
     def _is_shared(self, folder: Path) -> bool:
-        """Would all machines write where we read? A file that we leave there tells."""
+        """Return True if all machines see this folder; a temporary file in it serves as the test."""
         place = next(parent for parent in folder.absolute().parents if parent.is_dir())
         if place not in self._shared_by_folder:
             with NamedTemporaryFile(prefix=DRAFT_MARK, dir=place) as token:
@@ -142,7 +143,7 @@ class RayExecutor:
         return self._shared_by_folder[place]
 
     def _find_missing_paths(self, paths: Sequence[str]) -> list[str]:
-        """Those of the paths that some other machine of the cluster does not see; each machine is asked."""
+        """Return the paths that some machine of the cluster does not see; each machine checks them."""
         nodes = [node for node in self._ray.nodes() if node["Alive"]]
         if len(nodes) == 1:
             return []
@@ -156,22 +157,22 @@ class RayExecutor:
 
 
 def run_on_cluster(message: JobMessage, bundles: Sequence[FileBundle]) -> JobResult:
-    """A job, in a worker of the cluster."""
+    """Run a job in a worker of the cluster."""
     import ray
 
-    os.environ.setdefault("NUMBA_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "1"))  # what Ray gives to the job
+    os.environ.setdefault("NUMBA_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "1"))  # Ray sets OMP_NUM_THREADS
     if bundles:
         message = replace(message, remote_spec=localize(message.remote_spec, bundles, ray.get))
     return run_job(message)
 
 
 def list_missing_paths(paths: Sequence[str]) -> list[str]:
-    """Those of the paths that are not on this machine."""
+    """Return the paths that do not exist on this machine."""
     return [path for path in paths if not Path(path).exists()]
 
 
 def connect_to_ray(address: str, workers: int | None = None) -> Any:
-    """Ray, speaking to a cluster; its own words go nowhere."""
+    """Return the ray module, connected to a cluster and with its logging off."""
     for name, value in {**QUIET_ENV, **({} if address == LOCAL else FEW_RETRIES_ENV)}.items():
         os.environ.setdefault(name, value)
     try:
@@ -201,7 +202,7 @@ def connect_to_ray(address: str, workers: int | None = None) -> Any:
 
 
 def _refuse_unreachable(address: str) -> None:
-    """Check the address by a plain connection: Ray waits long where no server is."""
+    """Raise an error if a plain connection to the address fails, because Ray waits long for a missing server."""
     host, _, port = address.rpartition("://")[2].partition(":")
     try:
         number = int(port or DEFAULT_PORT)
@@ -214,7 +215,7 @@ def _refuse_unreachable(address: str) -> None:
 
 @contextmanager
 def _silence_stderr() -> Iterator[None]:
-    """What libraries in C++ write to stderr by themselves goes nowhere: the sentence that follows says it."""
+    """Discard the stderr output of C++ libraries inside the block; the caller raises an error message instead."""
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, 2)

@@ -1,12 +1,11 @@
-"""The work of a process that is given jobs: it opens what they are about from texts, and keeps it for the next job.
+"""Worker processes: they open the subjects of jobs from specs and keep them open for the next jobs.
 
-A job travels as a parcel: bytes that Python's own serialisation makes of a function's name and its arguments, texts and
-numbers for the most part, from one process of a user to another one of the same user. No such bytes are ever put into
-a file of ours.
+A job is sent as a message: a pickle of the function's name and its arguments, mostly texts and numbers, between two
+processes of the same user. Pickles are never written to files.
 
     python -m shaketable.executors.worker FD
 
-is a worker of `executors.processes`, which hands it parcels through that file descriptor and waits for replies.
+starts a worker of `executors.processes`, which receives messages and sends results through that file descriptor.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ from shaketable.executors import device
 from shaketable.executors.base import Job, RemoteSpec
 
 MAX_OPEN_COLLECTIONS, MAX_OPEN_RANKERS = 2, 4
-"""What a worker keeps open; the longest unused goes first."""
+"""The number of objects that a worker keeps open; the least recently used is closed first."""
 MAX_JOB_RETRIES = 3
-"""How often a job is given to another worker after the one that had it died."""
+"""The number of retries of a job whose worker died."""
 
 
 @dataclass(frozen=True)
 class WorkerEnvironment:
-    """The place of the process that hands out jobs: what relative paths, imports and caches mean to it."""
+    """The environment of the submitting process: home folder, working folder, import path and device settings."""
 
     home: str
     working_folder: str
@@ -51,7 +50,7 @@ class WorkerEnvironment:
         return cls(str(home_folder().absolute()), os.getcwd(), tuple(sys.path), device.get_device_settings())
 
     def apply(self) -> None:
-        """Stand there too, as far as this machine has it: without a shared home, a worker has its own."""
+        """Apply the environment as far as its folders exist here; without a shared home, a worker uses its own."""
         if Path(self.home).is_dir():
             os.environ["SHAKETABLE_HOME"] = self.home
         if Path(self.working_folder).is_dir():
@@ -62,7 +61,7 @@ class WorkerEnvironment:
 
 @dataclass(frozen=True)
 class JobMessage:
-    """A job on its way: `work` are the bytes of function and arguments."""
+    """A job to send to a worker; `payload` is the pickled function and arguments."""
 
     payload: bytes
     remote_spec: RemoteSpec
@@ -71,14 +70,14 @@ class JobMessage:
 
 @dataclass(frozen=True)
 class JobResult:
-    """What became of a job: a value, or an error in words; and what the ranker counted meanwhile."""
+    """The result of a job: a value or an error message, and the ranker's new counts."""
 
     value: Any = None
     error: tuple[str, str] | None = None
     counters: Mapping[str, int] = field(default_factory=dict)
 
     def unwrap(self, job: Job) -> Any:
-        """The value, here; errors are raised as what they were, and counts added to those of the ranker at hand."""
+        """Return the value, or raise the error with its original class; add the counts to the local ranker's."""
         counts = getattr(job.subject, "counters", None)
         if counts is not None:
             counts.update(self.counters)
@@ -94,18 +93,18 @@ class JobResult:
 
 
 def pack_job(job: Job) -> JobMessage | None:
-    """The job as a parcel; None if it stays here, for what it is about, or is given, is nowhere else."""
+    """Return the job as a message; None if its subject or arguments exist in this process only."""
     if job.remote_spec is None:
         return None
     try:
         work = bytes(ForkingPickler.dumps((job.function, job.arguments)))
-    except Exception:  # whatever a user's object raises there: it cannot travel
+    except Exception:  # user objects may raise anything when pickled
         return None
     return JobMessage(work, job.remote_spec, WorkerEnvironment.capture())
 
 
 def run_job(message: JobMessage) -> JobResult:
-    """Do the job of a parcel. Whatever goes wrong is part of the reply: only a worker that dies gives none."""
+    """Run the job of a message and return its result; errors are part of the result."""
     try:
         message.environment.apply()
         function, arguments = ForkingPickler.loads(message.payload)
@@ -120,7 +119,7 @@ def run_job(message: JobMessage) -> JobResult:
 
 
 def make_crash_error(what: str) -> RankerFailed:
-    """The error of a job that killed its workers."""
+    """Return the error of a job whose workers all died."""
     return RankerFailed(
         f"{what} was given up: {MAX_JOB_RETRIES + 1} workers in a row died of it, for want of memory perhaps; "
         "hand out less at a time, or to fewer workers"
@@ -128,7 +127,7 @@ def make_crash_error(what: str) -> RankerFailed:
 
 
 def open_subject(remote_spec: RemoteSpec) -> Any:
-    """The ranker, or without a model the collection, that an origin names."""
+    """Return the ranker that a spec names or, without a model, the collection."""
     collection = _open_collection(remote_spec.collection, remote_spec.documents_fingerprint)
     return _open_ranker(remote_spec) if remote_spec.model else collection
 
@@ -159,7 +158,7 @@ def _open_ranker(remote_spec: RemoteSpec) -> Any:
 
 
 def serve(connection: Connection[Any, Any]) -> None:
-    """Do jobs until no more are handed out."""
+    """Run jobs until the connection is closed."""
     while True:
         try:
             parcel = connection.recv()
@@ -168,14 +167,14 @@ def serve(connection: Connection[Any, Any]) -> None:
         reply = run_job(parcel)
         try:
             connection.send(reply)
-        except OSError:  # no process waits for it any more
+        except OSError:  # the submitting process is gone
             return
-        except Exception:  # a value that cannot travel
+        except Exception:  # the value cannot be pickled
             connection.send(JobResult(error=("", traceback.format_exc())))
 
 
 if __name__ == "__main__":
     from shaketable.executors import worker
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that hands out the work
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the submitting process handles interrupts
     worker.serve(Connection(int(sys.argv[1])))

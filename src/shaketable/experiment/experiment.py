@@ -49,7 +49,7 @@ from shaketable.transforms.vary import HUMAN, Variation, build_human_variations,
 LOG = logging.getLogger(__name__)
 
 MAX_QUERIES_PER_BATCH = 2_000
-"""Queries whose candidates are scored at a time: with 100 documents each, their texts take about 100 MB."""
+"""Queries scored at a time; the texts of 100 candidates each take about 100 MB."""
 
 
 @dataclass
@@ -65,7 +65,7 @@ class _ExperimentCache:
 
 @dataclass
 class Experiment:
-    """The data, rankers and settings of tasks: see the module. `split` names the queries to measure on; None is all."""
+    """The data, rankers and settings of tasks. `split` names the queries to measure on; None means all."""
 
     collection: Collection
     models: Mapping[str, Model]
@@ -107,13 +107,13 @@ class Experiment:
 
     @cached_property
     def weights(self) -> Mapping[str, float]:
-        """The weight of each query in a mean, which is its frequency; empty if all queries count the same."""
+        """The weight of each query in a mean, which is its frequency; empty if all queries weigh the same."""
         weights = {qid: query.weight for qid, query in self.queries.items()}
         return weights if len(set(weights.values())) > 1 else {}
 
     @property
     def weighting_description(self) -> str:
-        """A sentence on the weights of queries; "" if all queries count the same."""
+        """A sentence on the weights of queries; "" if all queries weigh the same."""
         return describe_weights(self.weights)
 
     @property
@@ -128,13 +128,13 @@ class Experiment:
 
     @cached_property
     def vocabulary(self) -> tuple[str, ...]:
-        """Words of the first documents of the collection, which transforms that add words draw from."""
+        """Words of the first documents of the collection; transforms that add words draw from them."""
         texts = (doc.text.lower() for _, doc in islice(self.collection.docs.items(), 2000))
         return tuple(sorted({word for text in texts for word in text.split() if word.isalpha()}))
 
     @cached_property
     def candidates(self) -> Run:
-        """The documents that re-rankers rank: the collection's candidates, or those that the first stage finds."""
+        """The documents that re-rankers rank: the collection's candidates or the results of the first stage."""
         if self.collection.candidates:
             given = self.collection.candidates
             return {qid: _take_top(given[qid], self.depth) for qid in self.queries if qid in given}
@@ -142,7 +142,7 @@ class Experiment:
 
     @property
     def candidate_description(self) -> str:
-        """A phrase that says which documents the rankers rank."""
+        """A phrase that describes the ranked documents."""
         if self.collection.candidates:
             return f"the candidates that came with the collection, at most {self.depth} for each query"
         return (
@@ -152,11 +152,11 @@ class Experiment:
 
     @cached_property
     def slices(self) -> Slices:
-        """The queries by length, by query type, and by how common their rarest word is."""
+        """The queries by length, by query type, and by the frequency of their rarest word."""
         return slice_queries(self.collection, self.queries)
 
     def make_variations(self, transforms: Sequence[str] = (), n: int = 1) -> tuple[list[Variation], dict[str, str]]:
-        """Return variations of the queries, made once, and the transforms left out, each with what it lacks.
+        """Return variations of the queries, made once, and the omitted transforms with their missing resources.
 
         Without names, these are all transforms that vary a query and whose resources are installed, and the variants
         that people wrote.
@@ -186,7 +186,7 @@ class Experiment:
         """Return the ranker of that name, opened once."""
         if name not in self._cache.rankers:
             model = self._get_model(name)
-            ours = type(model).__module__.startswith("shaketable.")  # then an error is ours too
+            ours = type(model).__module__.startswith("shaketable.")  # our models explain their own errors
             started = time.perf_counter()
             with nullcontext() if ours else explain_user_errors(f"ranker {name} cannot be opened"):
                 self._cache.rankers[name] = model.open(self.collection)
@@ -223,27 +223,27 @@ class Experiment:
 
     @cached_property
     def baseline(self) -> str:
-        """The name of the ranker that is the first stage; "" if none of them is."""
+        """The name of the ranker that is the first stage; "" if none is."""
         if self._first_stage_name in self.models:
             return self._first_stage_name
         try:
             spec = RANKERS.spec(RANKERS.build(self.first_stage))
-        except ShaketableError:  # the task that needs the first stage raises it
+        except ShaketableError:  # the task that needs the first stage raises this error
             return ""
         return next((name for name, model in self.models.items() if RANKERS.spec(model) == spec), "")
 
     def search_first_stage(self, texts: Mapping[str, str]) -> Run:
-        """Return the documents that the first stage finds for query texts of any origin."""
+        """Return the documents that the first stage finds for the given query texts."""
         return self._search(self._first_stage_name, texts)
 
     def run_pipeline(self, name: str, texts: Mapping[str, str]) -> Run:
-        """Run the whole pipeline on query texts of any origin: a retriever searches, others re-rank the first stage."""
+        """Run the whole pipeline on the given query texts: a retriever searches, others re-rank the first stage."""
         if isinstance(self.get_ranker(name), Retriever):
             return self._search(name, texts)
         return self.rerank(name, texts, self.search_first_stage(texts))
 
     def rerank(self, name: str, queries: Mapping[str, str], candidates: Run) -> Run:
-        """Score candidate documents for these query texts; a query that the ranker failed on is absent.
+        """Return the scores of candidate documents for these query texts; queries that the ranker failed on are absent.
 
         Queries are scored in batches, to limit the texts in memory.
         """
@@ -301,7 +301,7 @@ class Experiment:
     ) -> SavedModel | Job:
         """Return the stored model of a training, or the job that trains it, for `run_jobs`.
 
-        A job brings its own queries, judgements and candidates. An error of the training names `training_name`.
+        A job contains its queries, judgements and candidates. Errors of the training name `training_name`.
         """
         how: Learner = LEARNERS.build(learner) if isinstance(learner, str) else learner
         qids, judges = self.resolve_query_ids(train, valid)
@@ -327,11 +327,11 @@ class Experiment:
     def run_jobs(
         self, wanted: Sequence[SavedModel | Job], on_done: Callable[[int], None] = lambda done: None
     ) -> list[SavedModel]:
-        """Return the wanted models, after the engine's executor has run the jobs among them."""
+        """Run the jobs with the engine's executor and return all wanted models."""
         return run_training_jobs(self.engine.executor, wanted, on_done)
 
     def is_fitted(self, learner: str) -> bool:
-        """Return True if the learner's model for the split train is already stored."""
+        """Return True if the learner's model for the train split is already stored."""
         how: Learner = LEARNERS.build(learner)
         folder = self._get_model_folder(how, *self.resolve_query_ids(TRAIN, None), None)
         return is_stored(folder, self._cache.repair_notes)
@@ -345,10 +345,10 @@ class Experiment:
         plan: TrainingPlan | None = None,
         overwrite: bool = False,
     ) -> SavedModel:
-        """Train k times, each time without one fold of the judged queries, and join the runs of the folds to one run.
+        """Train k models, each without one fold of the judged queries, and save the joined run of the test folds.
 
-        The folder gets that run, as a ranker with recorded lists; the k models are stored as by `fit`. (Paper 000,
-        section 3.4.1, measures like this.)
+        The folder stores that run as a ranker with recorded lists; the k models are stored as by `fit`. (Paper 000,
+        section 3.4.1, evaluates like this.)
         """
         refuse_taken(folder, overwrite=overwrite)
         judged = [qid for qid in self.collection.queries if self.collection.qrels.get(qid)]
@@ -375,9 +375,9 @@ class Experiment:
         plan: TrainingPlan | None = None,
         grid: Mapping[str, Sequence[Any]] | None = None,
     ) -> TunedLearner:
-        """Return the learner with the settings of its grid that do best on the validation queries.
+        """Return the learner with the grid settings that do best on the validation queries.
 
-        Each point is trained and stored as by `fit`, so an interrupted search continues.
+        Each setting is trained and stored as by `fit`, so an interrupted search continues.
         """
         how: Learner = LEARNERS.build(learner) if isinstance(learner, str) else learner
         qids, judges = self.resolve_query_ids(train, valid)
@@ -405,7 +405,7 @@ class Experiment:
     def resolve_query_ids(
         self, train: str | Sequence[str], valid: str | Sequence[str] | None
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the ids of the queries to learn from and to validate on."""
+        """Return the ids of the training queries and of the validation queries."""
         return resolve_query_ids(self.collection, train, valid)
 
     def get_remote_spec(self, name: str) -> RemoteSpec | None:
@@ -425,7 +425,7 @@ class Experiment:
         return RemoteSpec(source, documents_fingerprint=docs.fingerprint) if source else None
 
     def summarize(self) -> dict[str, str]:
-        """Return the facts that a reader needs before any number."""
+        """Return the main facts about the experiment, to show before the results."""
         return summarize(self)
 
     def collect_remarks(self) -> dict[str, str]:
@@ -466,7 +466,7 @@ class Experiment:
         return {qid: found for qid, found in zip(texts, lists, strict=True) if found is not None}
 
     def get_training_candidates(self, qids: Sequence[str]) -> Run | None:
-        """Return the candidates to learn from: those of the collection if it has any for the queries, or a search."""
+        """Return the candidates to train on: the collection's if it has any for the queries, or those of a search."""
         given = self.collection.candidates
         if any(qid in given for qid in qids):
             return given

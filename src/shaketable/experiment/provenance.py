@@ -1,4 +1,4 @@
-"""The facts that the numbers of an experiment depend on, and the cost of the numbers."""
+"""The facts that the results of an experiment depend on, and their cost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def describe_weights(weights: Mapping[str, float]) -> str:
-    """Return a sentence on the weights of queries in means; "" if all queries count the same."""
+    """Return a sentence on the weights of queries in means; "" if all queries weigh the same."""
     if not weights:
         return ""
     values = np.array(list(weights.values()))
@@ -31,7 +31,7 @@ def describe_weights(weights: Mapping[str, float]) -> str:
 
 
 def summarize(experiment: Experiment) -> dict[str, str]:
-    """Return the facts that a reader needs before any number."""
+    """Return the main facts about the experiment, to show before the results."""
     return {
         "collection": experiment.collection.name,
         "documents": f"{len(experiment.collection.docs):,}",

@@ -1,9 +1,9 @@
-"""Folders of arrays: written whole, each array with its checksum, mapped into memory when they are opened.
+"""Folders of arrays with checksums; they are written atomically and memory-mapped when opened.
 
-    about.json      what its owner says of the folder; type, shape and checksum of each array
-    NAME.bin        the numbers of an array, one after the other
+    about.json      metadata of the folder's owner; type, shape and checksum of each array
+    NAME.bin        the numbers of an array, in order
 
-Such folders hold what can be made again, so a damaged one is told (`Damaged`), not repaired.
+Such folders can be created again, so damage raises `Damaged` and is not repaired.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from shaketable.files.checksums import read_sealed_json, seal_json
 from shaketable.files.staging import remove_abandoned_folders, staging_folder, sync_folder
 
 ABOUT_FILE = "about.json"
-CHECKSUM_BLOCK_BYTES = 1 << 20  # bytes read at a time
-READ_THREADS = 4  # files read at a time
+CHECKSUM_BLOCK_BYTES = 1 << 20
+READ_THREADS = 4
 
 Array = NDArray[Any]
 
 
 class ArrayWriter:
-    """Takes arrays, whole or a few rows at a time, and writes them as they come."""
+    """A writer of arrays, whole or a few rows at a time."""
 
     def __init__(self, folder: Path):
         self._folder = folder
         self._arrays: dict[str, dict[str, Any]] = {}
 
     def append(self, name: str, rows: Array) -> None:
-        """Add rows to an array; the first ones say what type and shape the others have."""
+        """Append rows to an array; the first rows set its type and shape."""
         rows = np.ascontiguousarray(rows)
         header = self._arrays.setdefault(
             name, {"dtype": rows.dtype.str, "shape": [0, *rows.shape[1:]], "size": 0, "crc32": 0}
         )
         assert (header["dtype"], header["shape"][1:]) == (rows.dtype.str, list(rows.shape[1:])), name
-        # Not through a mapping: there a full disk ends the process instead of raising an error.
+        # no memory map: on a full disk it kills the process instead of raising an error
         with _array_path(self._folder, name).open("ab") as out:
             out.write(rows.data)
         header["shape"][0] += len(rows)
@@ -55,16 +55,16 @@ class ArrayWriter:
         header["crc32"] = crc32(rows.data, header["crc32"])
 
     def finish(self, about: Mapping[str, Any]) -> None:
-        """Write down what the folder holds."""
+        """Write the metadata of the folder."""
         (self._folder / ABOUT_FILE).write_text(seal_json({**about, "arrays": self._arrays}), encoding="utf-8")
         sync_folder(self._folder)
 
 
 @contextmanager
 def atomic_array_folder(folder: Path, about: Mapping[str, Any]) -> Iterator[ArrayWriter]:
-    """A folder that appears when the block ends well, with all arrays that it wrote; the first one stays.
+    """Create a folder that appears, with all its arrays, when the block succeeds; an existing folder stays.
 
-    What the disk has to say against it is raised as it comes (OSError), and nothing is left behind.
+    Disk errors are raised as OSError, and no partial folder remains.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with staging_folder(folder.parent, in_home=True) as new:
@@ -79,10 +79,10 @@ def atomic_array_folder(folder: Path, about: Mapping[str, Any]) -> Iterator[Arra
 
 
 def read_arrays(folder: Path, *, just_written: bool = False) -> tuple[dict[str, Any], dict[str, Array]]:
-    """What the owner said of a folder, and its arrays, mapped. Every byte is checked, unless it was just written."""
+    """Return the metadata and the memory-mapped arrays; every byte is checked unless the folder is `just_written`."""
     remove_abandoned_folders(
         folder.parent, in_home=True
-    )  # a process that was killed after this folder was in its place left another one
+    )  # folders of processes that were killed after this folder appeared
     about = read_sealed_json(folder / ABOUT_FILE)
     arrays: dict[str, Any] = about.pop("arrays")
     with ThreadPoolExecutor(READ_THREADS) as pool:
@@ -91,12 +91,12 @@ def read_arrays(folder: Path, *, just_written: bool = False) -> tuple[dict[str, 
 
 
 def discard_array_folder(folder: Path) -> None:
-    """Remove a damaged folder, if that is possible."""
+    """Remove a damaged folder, ignoring errors."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def _map_array(path: Path, header: Mapping[str, Any], just_written: bool) -> Array:
-    """The file is asked for its size first: to read beyond the end of a mapping ends the process."""
+    """Return a memory-mapped array; check the size first, because reading past the end of a map kills the process."""
     dtype, shape = np.dtype(header["dtype"]), tuple(header["shape"])
     try:
         with path.open("rb", buffering=0) as raw:
@@ -114,7 +114,7 @@ def _map_array(path: Path, header: Mapping[str, Any], just_written: bool) -> Arr
 
 
 def _compute_crc32(raw: IO[bytes]) -> int:
-    """CRC-32: four times as fast as a cryptographic hash, and it misses no flipped bit."""
+    """Return the CRC-32, which is four times as fast as a cryptographic hash and detects every flipped bit."""
     value, block = 0, memoryview(bytearray(CHECKSUM_BLOCK_BYTES))
     while size := raw.readinto(block):  # type: ignore[attr-defined]
         value = crc32(block[:size], value)

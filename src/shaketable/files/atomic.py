@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 DRAFT_MARK = ".shaketable-"
-"""What stands in the names of files that are being written."""
+"""The mark in the names of files that are being written."""
 
 
 @contextmanager
 def explain_write_errors(path: Path) -> Iterator[None]:
-    """A block that writes a file or a folder; a full disk is said in one sentence as well."""
+    """Convert write errors in the block, such as a full disk, to `BadInput`."""
     _refuse_nul(path)
     try:
         yield
@@ -35,7 +35,7 @@ def explain_write_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[TextIO]:
-    """A text file that appears under its name only when the block ends well; gzipped if the name says so."""
+    """Open a text file that appears under its name only when the block succeeds; gzipped if the name ends in .gz."""
     with atomic_write_binary(path) as raw:
         stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw, mode="wb", mtime=0)) if path.suffix == ".gz" else raw
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
@@ -53,9 +53,9 @@ def atomic_write(path: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def atomic_write_binary(path: Path) -> Iterator[IO[bytes]]:
-    """A binary file that appears under its name only when the block ends well, and is on the disk by then.
+    """Open a binary file that appears under its name, synced to disk, only when the block succeeds.
 
-    Until then it is a draft beside it, locked; drafts of this file whose processes were killed are removed.
+    Until then it is a locked draft in the same folder; drafts of killed processes are removed.
     """
     with explain_write_errors(path):
         _refuse_folder(path)
@@ -67,7 +67,7 @@ def atomic_write_binary(path: Path) -> Iterator[IO[bytes]]:
             yield raw
             raw.flush()
             with explain_write_errors(path):
-                os.fsync(handle)  # a rename alone may leave an empty file after a power cut
+                os.fsync(handle)  # a rename alone may leave an empty file after a power failure
         with explain_write_errors(path):
             os.chmod(temporary, 0o644)
             os.replace(temporary, path)
@@ -79,7 +79,7 @@ def atomic_write_binary(path: Path) -> Iterator[IO[bytes]]:
 
 
 def check_file_writable(path: Path) -> None:
-    """Refuse a file that cannot be written, before hours of work are done. Nothing is left there."""
+    """Raise an error if a file cannot be written, before long work starts; no file is created."""
     with explain_write_errors(path):
         _refuse_folder(path)
         there = next(parent for parent in path.absolute().parents if parent.exists())
@@ -93,7 +93,7 @@ def _refuse_folder(path: Path) -> None:
 
 
 def _create_locked_draft(path: Path) -> tuple[int, Path]:
-    """A new file beside the one that is to be written, with a lock that is held; should it be swept, another one."""
+    """Create a draft file and lock it; retry if another process removes it before it is locked."""
     while True:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=_draft_prefix(path))
         if try_lock(handle) is not False and is_open_at(handle, Path(name)):
@@ -102,7 +102,7 @@ def _create_locked_draft(path: Path) -> tuple[int, Path]:
 
 
 def _remove_abandoned_drafts(path: Path) -> None:
-    """Remove the drafts of a file that no process is writing: a lock ends with its process."""
+    """Remove drafts that no process is writing; a lock ends with its process."""
     begin = _draft_prefix(path)
     with suppress(OSError):
         for entry in os.scandir(path.parent):
@@ -113,12 +113,12 @@ def _remove_abandoned_drafts(path: Path) -> None:
 
 
 def _draft_prefix(path: Path) -> str:
-    """How the names of the drafts of a file begin."""
+    """Return the prefix of the names of a file's drafts."""
     return f".{path.name[:50]}{DRAFT_MARK}"
 
 
 class _Target(io.FileIO):
-    """A file that says in one sentence that the disk is full."""
+    """A file that raises `BadInput` if the disk is full."""
 
     def __init__(self, handle: int, path: Path):
         super().__init__(handle, "wb")
@@ -131,7 +131,7 @@ class _Target(io.FileIO):
 
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
-    """A new folder that appears under its name, with what the block wrote into it, only when the block ends well."""
+    """Create a folder that appears under its name, with all its files, only when the block succeeds."""
     with ExitStack() as stack:
         with explain_write_errors(folder):
             if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

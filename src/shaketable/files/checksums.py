@@ -1,4 +1,4 @@
-"""Checksums of files, and JSON files that carry their own."""
+"""Checksums of files, and JSON files that contain their own checksum."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ CHECKSUM_KEY = "checksum"
 
 
 def digest_file(path: Path) -> str:
-    """Names the content of a file."""
+    """Return a digest of a file's content."""
     with path.open("rb") as raw:
         return file_digest(raw, lambda: blake2b(digest_size=16)).hexdigest()
 
 
 def digest_files(paths: Iterable[Path]) -> list[str]:
-    """Names the content of files, in the order of their paths; one that cannot be read is refused in a sentence."""
+    """Return digests of files in the order of their paths; an unreadable file raises `BadInput`."""
     found = []
     for path in sorted(set(paths)):
         with explain_read_errors(path):
@@ -34,12 +34,12 @@ def digest_files(paths: Iterable[Path]) -> list[str]:
 
 
 def seal_json(about: Mapping[str, Any]) -> str:
-    """An object as JSON, with a checksum of all that it says."""
+    """Return an object as JSON with a checksum of its content."""
     return json.dumps({**about, CHECKSUM_KEY: _compute_checksum(about)}, indent=1) + "\n"
 
 
 def read_sealed_json(path: Path) -> dict[str, Any]:
-    """The object that `seal_json` made the text of; `Damaged` if the file says anything else by now."""
+    """Return the object that `seal_json` wrote; raise `Damaged` if the file has changed."""
     try:
         about = json.loads(path.read_bytes())
     except FileNotFoundError as error:
@@ -54,5 +54,5 @@ def read_sealed_json(path: Path) -> dict[str, Any]:
 
 
 def _compute_checksum(about: Mapping[str, Any]) -> str:
-    plain = json.loads(json.dumps(about))  # tuples become lists and keys become strings, as they do on the disk
+    plain = json.loads(json.dumps(about))  # tuples become lists and keys become strings, as in the file
     return blake2b(json.dumps(plain, sort_keys=True).encode(), digest_size=16).hexdigest()

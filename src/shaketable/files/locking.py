@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 try:
     import fcntl
-except ImportError:  # Windows: no folder is locked there, so none is swept
+except ImportError:  # Windows: folders are not locked, so none is removed as abandoned
     fcntl = None  # type: ignore[assignment]
 
 LOCK_FILE = "lock"
@@ -21,7 +21,7 @@ LOCK_FILE = "lock"
 
 @contextmanager
 def exclusive_lock(folder: Path) -> Iterator[None]:
-    """A block that one process at a time is in: others wait. Where there are no locks, none does."""
+    """Run the block in one process at a time; where locks are not supported, processes do not wait."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         if fcntl is not None:
@@ -33,7 +33,7 @@ def exclusive_lock(folder: Path) -> Iterator[None]:
 
 
 def try_lock(lock: IO[bytes] | int) -> bool | None:
-    """Take a lock: False if another process has it, None if there are no locks here, as on some network disks."""
+    """Take a lock and return True; False if another process has it, None if the disk does not support locks."""
     if fcntl is None:
         return None
     try:

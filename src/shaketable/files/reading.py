@@ -1,4 +1,4 @@
-"""Read text files, plain or gzipped, within limits on line length and unpacked size."""
+"""Reading of text files, plain or gzipped, with limits on line length and unpacked size."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MAX_LINE_BYTES = 64 << 20
 MAX_UNPACKED_BYTES = 256 << 30
 MAX_UNPACK_RATIO = 100
 UNCHECKED_UNPACKED_BYTES = 64 << 20
-READ_BLOCK_BYTES = 1 << 20  # bytes read at a time
+READ_BLOCK_BYTES = 1 << 20
 BOM = b"\xef\xbb\xbf"
 NUL = b"\0"
 
 
 @contextmanager
 def explain_read_errors(path: Path) -> Iterator[None]:
-    """A block that reads a file or a folder: what the system has against it is said in one sentence."""
+    """Convert read errors in the block to `BadInput`."""
     _refuse_nul(path)
     try:
         yield
@@ -50,13 +50,13 @@ def _refuse_nul(path: Path) -> None:
 
 
 def open_binary(path: Path) -> IO[bytes]:
-    """Open for reading, through gzip where the name ends in .gz; a missing file is the user's error."""
+    """Open a file for reading, gunzipped if its name ends in .gz; a missing file raises `BadInput`."""
     with explain_read_errors(path):
         return io.BufferedReader(_Source(path), 1 << 17)
 
 
 class _Source(io.RawIOBase):
-    """The bytes of a file, unpacked if need be, as long as they keep the bounds."""
+    """The bytes of a file, unpacked if gzipped, up to the size limits."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -89,7 +89,7 @@ class _Source(io.RawIOBase):
 
 
 def read_lines(path: Path, forbidden_bytes: bytes = NUL) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each line that is not blank, without its end; refuse `forbidden_bytes`."""
+    """Yield the number and text of each non-blank line, without its end; refuse `forbidden_bytes`."""
     for first, rows in read_line_blocks(path, forbidden_bytes):
         for at, row in enumerate(rows, first):
             if row and not row.isspace():
@@ -97,9 +97,9 @@ def read_lines(path: Path, forbidden_bytes: bytes = NUL) -> Iterator[tuple[int, 
 
 
 def read_line_blocks(path: Path, forbidden_bytes: bytes = NUL) -> Iterator[tuple[int, list[str]]]:
-    """The same lines, blank ones too, many at a time: the number of the first, and their texts.
+    """Yield blocks of lines, including blank ones: the number of the first line, and the texts.
 
-    What is done once for many lines costs little.
+    Processing many lines at once is faster.
     """
     number = 1
     with open_binary(path) as raw:
@@ -128,7 +128,7 @@ def read_line_blocks(path: Path, forbidden_bytes: bytes = NUL) -> Iterator[tuple
 
 
 def _read_whole_lines(raw: IO[bytes], path: Path) -> Iterator[bytes]:
-    """Bytes up to the end of a line, about a million at a time."""
+    """Yield whole lines as bytes, about 1 MB at a time."""
     begun: list[bytes] = []
     size = 0
     while chunk := raw.read(READ_BLOCK_BYTES):
@@ -145,12 +145,12 @@ def _read_whole_lines(raw: IO[bytes], path: Path) -> Iterator[bytes]:
 
 
 def split_columns(line: str, max_splits: int = -1) -> list[str]:
-    """Split a line into columns at white space of ASCII, as C does, `max_splits` times at most.
+    """Split a line at ASCII white space, as C does, at most `max_splits` times, and return the columns.
 
     >>> split_columns("q1  Q0\\td\\xa01"), split_columns("q1 Q0 d1", 1)
     (['q1', 'Q0', 'd\\xa01'], ['q1', 'Q0 d1'])
 
-    `str.split` parts at any space there is, and would cut an id that has one of the others in it.
+    `str.split` would also split at Unicode spaces, which may be part of an id.
     """
     return (
         line.split(None, max_splits)
@@ -160,12 +160,12 @@ def split_columns(line: str, max_splits: int = -1) -> list[str]:
 
 
 def parse_int(text: str) -> int:
-    """The whole number that a text is in our files: Python's `int` without its liberties.
+    """Parse a whole number, more strictly than `int`.
 
     >>> parse_int("-12")
     -12
 
-    Underscores, white space around it and the digits of other scripts are a ValueError.
+    Underscores, surrounding white space and non-ASCII digits raise a ValueError.
     """
     if "_" in text or not text.isascii() or text.strip() is not text:
         raise ValueError(f"{quote_value(text)} is not a whole number")
@@ -176,7 +176,7 @@ def parse_int(text: str) -> int:
 
 
 def parse_float(text: str) -> float:
-    """The number that a text is in our files; as strict as `parse_int`.
+    """Parse a number, as strictly as `parse_int`.
 
     >>> parse_float("-1e-3")
     -0.001
@@ -190,7 +190,7 @@ def parse_float(text: str) -> float:
 
 
 def parse_floats(texts: Sequence[str]) -> list[float]:
-    """`parse_float` of each text; the ValueError names the first that is none."""
+    """Parse each text with `parse_float`; the ValueError names the first invalid text."""
     together = "".join(texts)
     if together.isascii() and not together.encode().translate(None, b"+-.0123456789Ee"):
         with suppress(ValueError):
@@ -199,9 +199,9 @@ def parse_floats(texts: Sequence[str]) -> list[float]:
 
 
 def parse_json(text: str, path: Path, line: int | None = None) -> Any:
-    """The value that a text in JSON is.
+    """Parse JSON.
 
-    Escapes may spell half a character (text cut in an emoji does); no UTF-8 can hold that, so it becomes U+FFFD.
+    Escaped lone surrogates, as in text cut inside an emoji, cannot be encoded in UTF-8 and become U+FFFD.
     """
     try:
         value = json.loads(text)
@@ -218,7 +218,7 @@ def parse_json(text: str, path: Path, line: int | None = None) -> Any:
 
 
 def read_json(path: Path) -> Any:
-    """The value that a whole file in JSON is."""
+    """Parse a JSON file."""
     with open_binary(path) as raw:
         try:
             return parse_json(raw.read().decode("utf-8-sig"), path)

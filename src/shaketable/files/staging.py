@@ -1,4 +1,4 @@
-"""Staging folders: build a folder under a temporary name, and remove those that killed processes left."""
+"""Staging folders, in which other folders are built, and removal of those that killed processes left."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     pass
 
 STAGE_PREFIX = ".building-"
-"""How the names of folders begin in which others are built."""
-ABANDONED_AFTER_S = 3600.0  # seconds before a folder without a lock counts as left behind
+"""The prefix of the names of staging folders."""
+ABANDONED_AFTER_S = 3600.0  # age at which a folder without a lock counts as abandoned
 
 
 @contextmanager
 def staging_folder(parent: Path, *, in_home: bool = False) -> Iterator[Path]:
-    """A new folder to write into, inside `parent` and under a name of its own, that goes when the block ends.
+    """Create a temporary folder inside `parent` and remove it when the block ends.
 
-    Whoever has filled it renames it, or what is in it, to where it belongs. It is locked meanwhile, and what processes
-    that were killed left there is removed first (see `remove_abandoned_folders`).
+    The caller fills the folder and renames it, or its files, to the final path. It is locked in the block, and folders
+    of killed processes are removed first (see `remove_abandoned_folders`).
     """
     remove_abandoned_folders(parent, in_home=in_home)
     stage, lock = _create_locked_stage(parent)
@@ -41,7 +41,7 @@ def staging_folder(parent: Path, *, in_home: bool = False) -> Iterator[Path]:
 
 
 def _create_locked_stage(parent: Path) -> tuple[Path, IO[bytes]]:
-    """A folder with a lock that is held; another one if it is swept before that."""
+    """Create a staging folder and lock it; retry if another process removes it before it is locked."""
     while True:
         stage = Path(tempfile.mkdtemp(dir=parent, prefix=STAGE_PREFIX))
         with suppress(FileNotFoundError):
@@ -57,20 +57,19 @@ def _create_locked_stage(parent: Path) -> tuple[Path, IO[bytes]]:
 
 
 def remove_abandoned_folders(parent: Path, *, in_home: bool = False) -> bool:
-    """Remove what `staging_folder` left behind in processes that were killed; False if one that lives is building
-    there.
+    """Remove staging folders of killed processes; return False if a running process is building there.
 
-    A lock ends with its process, so a folder whose lock can be had has no owner. In a home, where all is ours, folders
-    that have no lock go too, when they are old.
+    A lock ends with its process, so a folder whose lock is free has no owner. In a home folder, old folders without a
+    lock are removed too.
     """
     swept = [_remove_if_abandoned(stage, in_home) for stage in parent.glob(f"{STAGE_PREFIX}*")]
     return all(swept)
 
 
 def _remove_if_abandoned(stage: Path, in_home: bool) -> bool:
-    """Remove a folder without an owner; False if a process owns it, or may."""
+    """Remove a folder without an owner; return False if a process owns it or may own it."""
     with suppress(OSError):
-        stage.rmdir()  # if it is empty: killed before it had a lock
+        stage.rmdir()  # an empty folder: its process was killed before it created a lock
         return True
     with suppress(OSError):
         if not (stage / LOCK_FILE).exists():
@@ -80,13 +79,13 @@ def _remove_if_abandoned(stage: Path, in_home: bool) -> bool:
             return old
         with (stage / LOCK_FILE).open("rb+") as lock:
             if try_lock(lock):
-                _remove_stage(stage)  # while the lock is held, so that no process claims it
+                _remove_stage(stage)  # while holding the lock, so that no process claims it
                 return True
     return False
 
 
 def _remove_stage(stage: Path) -> None:
-    """Remove the lock last: a process that is killed on the way leaves something that can be swept."""
+    """Remove a staging folder, its lock last, so that an interrupted removal can be resumed."""
     with suppress(OSError):
         for path in stage.iterdir():
             if path.is_dir():
@@ -97,22 +96,22 @@ def _remove_stage(stage: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until all that a folder holds is on the disk: renamed afterwards, it is whole even if the power fails."""
+    """Wait until a folder's files are on disk, so that a later rename is safe against power failure."""
 
-    with ThreadPoolExecutor(8) as pool:  # those who wait together are written together
+    with ThreadPoolExecutor(8) as pool:  # the disk combines concurrent syncs
         list(pool.map(sync_path, (*folder.rglob("*"), folder)))
 
 
 def sync_path(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Wait until a file, or a folder's list of names, is on disk."""
     try:
         handle = os.open(path, os.O_RDONLY)
-    except PermissionError:  # a folder that may be written and not read
+    except PermissionError:  # a folder that is writable but not readable
         return
     try:
         os.fsync(handle)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # some disks do not know this of folders
+        if error.errno != errno.EINVAL:  # some file systems cannot sync folders
             raise
     finally:
         os.close(handle)

@@ -1,4 +1,4 @@
-"""Measures and significance tests, per query first and mean last: the last axis of an array is topics."""
+"""Measures and significance tests. They return values per query; the last axis of an array is topics."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from shaketable.core.errors import BadInput
 
 ROUNDING_TOLERANCE = 1e-12
-"""Relative to the scores: smaller differences come from rounding."""
+"""Relative to the scores; smaller differences are rounding errors."""
 
 
 def validate_topic_scores(values: ArrayLike, minimum: float = -np.inf) -> NDArray[np.float64]:
-    """Return scores as finite floats [..., topics], none below `minimum`; refuse all others.
+    """Return scores as finite floats [..., topics]; refuse other values and values below `minimum`.
 
     >>> validate_topic_scores([[0.5, 1], [0, 0.25]], minimum=0).mean(axis=-1)
     array([0.75 , 0.125])

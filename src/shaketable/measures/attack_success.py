@@ -1,10 +1,10 @@
-"""What attacks on documents came to: how many succeeded, how far documents moved, and what it cost.
+"""Outcomes of attacks on documents: success rates, rank changes and costs.
 
-Rates and means are over targets, a document in a list each; intervals are over queries, because the targets of one
-query stand in the same list.
+Rates and means are over targets, where a target is a document in a list. Intervals are over queries, because the
+targets of one query share a list.
 
 Wu, Zhang, Guo, de Rijke, Fan, Cheng. PRADA: Practical black-box adversarial attacks against neural ranking models. TOIS
-2023. The share that reaches the top and the mean rise are of the papers after it.
+2023. The share that reaches the top and the mean rank gain are from later papers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Column: TypeAlias = NDArray[Any]
 """Whole numbers or floats, one for each target."""
 
 TOP_CUTOFFS = (10, 5)
-"""Tops that papers count arrivals in."""
+"""The top-k cutoffs that papers report."""
 RANK_RANGES = tuple((first, first + 9) for first in range(11, 100, 10))
 """Ranges of ranks; PIAT draws one target from each."""
 
@@ -66,9 +66,10 @@ class AttackOutcomes:
 
     @classmethod
     def from_outcomes(cls, attacked: Iterable[tuple[AttackCase, AttackOutcome]]) -> AttackOutcomes:
-        """Cases and what became of them. A case of several lists is a target in each, and all are of its first query.
+        """Return the outcomes of cases.
 
-        So a text that moves in the lists of many queries counts in each, and is drawn again as one.
+        A case with several lists is one target per list. All are grouped under its first query, so that the bootstrap
+        resamples them together.
         """
         rows = [
             (
@@ -121,7 +122,7 @@ class TargetEstimate:
 
 
 def estimate(values: Column, queries: Sequence[str], seed: int = 0) -> TargetEstimate:
-    """The mean of a number of each target; the interval draws queries again, each with all its targets.
+    """Return the mean of a number over targets; the interval resamples queries, each with all its targets.
 
     >>> estimate(np.array([1.0, 0.0, 0.0, 1.0]), ["a", "a", "a", "b"]).value
     0.5
@@ -134,7 +135,7 @@ def estimate(values: Column, queries: Sequence[str], seed: int = 0) -> TargetEst
 
 
 def success_rate(attempts: AttackOutcomes, seed: int = 0) -> TargetEstimate:
-    """The share of targets whose move serves the goal, in per cent; where nothing moved the attack has failed.
+    """Return the percentage of targets whose move serves the goal; an unchanged rank is a failure.
 
     100 · mean 1[gain > 0]; for promotion that is 1[after < before].
     """
@@ -147,40 +148,40 @@ def boost(attempts: AttackOutcomes, seed: int = 0) -> TargetEstimate:
 
 
 def top_rate(attempts: AttackOutcomes, k: int = 10, seed: int = 0) -> TargetEstimate:
-    """The share of targets that end among the first k, in per cent: 100 · mean 1[after ≤ k]."""
+    """Return the percentage of targets that end among the first k: 100 · mean 1[after ≤ k]."""
     return estimate(100.0 * (attempts.after <= k), attempts.queries, seed)
 
 
 def intrusion_rate(attempts: AttackOutcomes, k: int = 10, seed: int = 0) -> TargetEstimate:
-    """Of the targets that stood outside the first k, the share that end among them, in per cent.
+    """Return the percentage of targets from outside the first k that end among them.
 
-    Other than `top_rate` it does not count those that were there before; queries without a target outside do not count.
+    Unlike `top_rate`, it excludes targets that start among the first k, and queries without other targets.
     """
     outside = attempts.select(attempts.before > k)
     return top_rate(outside, k, seed)
 
 
 def perturbation_percentage(attempts: AttackOutcomes, seed: int = 0) -> TargetEstimate:
-    """The mean share of a text's words that were changed, in per cent; a failed attack has changed none.
+    """Return the mean percentage of changed words in a text; a failed attack has changed none.
 
-    Words that are added count as changed, so it may exceed 100. A text without words has no share, and is left out.
+    Added words count as changed, so the value may exceed 100. Texts without words are excluded.
     """
     worded = attempts.select(attempts.words > 0)
     return estimate(100.0 * worded.changed_words / worded.words, worded.queries, seed)
 
 
 def mean_trials(attempts: AttackOutcomes, seed: int = 0) -> TargetEstimate:
-    """The mean number of texts that the ranker was asked about for a target."""
+    """Return the mean number of texts that the ranker scored for a target."""
     return estimate(attempts.trials, attempts.queries, seed)
 
 
 def mean_pairs(attempts: AttackOutcomes, seed: int = 0) -> TargetEstimate:
-    """The mean number of pairs of query and text that the ranker scored for a target."""
+    """Return the mean number of (query, text) pairs that the ranker scored for a target."""
     return estimate(attempts.pairs, attempts.queries, seed)
 
 
 def build_promotion_row(attempts: AttackOutcomes, tops: Sequence[int] = TOP_CUTOFFS, seed: int = 0) -> dict[str, float]:
-    """A row of a table: each number by its heading, and the ends of its interval as "HEADING low", "HEADING high"."""
+    """Return a table row: each number by its heading, and its interval as "HEADING low" and "HEADING high"."""
     numbers = {"success %": success_rate(attempts, seed), "boost": boost(attempts, seed)}
     numbers |= {f"top {k} %": top_rate(attempts, k, seed) for k in tops}
     numbers |= {f"into top {k} %": intrusion_rate(attempts, k, seed) for k in tops}
@@ -210,7 +211,7 @@ def success_by_rank_range(
 def success_by_trials(
     attempts: AttackOutcomes, trial_counts: Sequence[int], seed: int = 0
 ) -> list[dict[str, str | float]]:
-    """What success costs: the share of all targets whose first success came within so many trials, a row for each."""
+    """Return a row for each trial count: the percentage of targets with a success within that many trials."""
     won = attempts.first_success_trial > 0
     return [
         {
@@ -224,7 +225,7 @@ def success_by_trials(
 
 
 def _format_rate_columns(number: TargetEstimate) -> dict[str, float]:
-    """A success rate as columns, under the names by which figures find the ends of an interval."""
+    """Return a success rate as columns, under the names that figures expect for an interval."""
     return {
         "success %": number.value,
         "low": number.low,

@@ -1,18 +1,18 @@
-"""Certificates: which lists no admissible attack on documents can break, and what attacks came to there.
+"""Certificates: the lists that no admissible attack on documents can break, and attack success on those lists.
 
-A smoothed ranker has the score f̄(q, d) = E σ(f(q, r)), where r is d with random words. Its certificate rests on one
-number for each document, the shift o_d: no admissible change of d moves f̄(q, d) by more than that. A list, sorted by
-f̄, is certified at K if no document from below can be brought among the first K:
+A smoothed ranker has the score f̄(q, d) = E σ(f(q, r)), where r is d with random words. Its certificate uses one number
+for each document, the shift o_d: no admissible change of d moves f̄(q, d) by more than o_d. A list, sorted by f̄, is
+certified at K if no document from below can enter the first K:
 
     Δ_K = f̄(q, d_K) - f̄(q, d_K+1) - max o_d > 0           the paper's condition, the maximum over d below K
     f̄(q, d_K) - max (f̄(q, d) + o_d) > 0                   the tight condition, which holds wherever the first does
 
-Where f̄ is a mean of n draws, which lies further than t = sqrt(ln(2 / δ) / 2n) from its expectation with probability δ
-at most (Hoeffding), what is left must be more than 2 t. That is said of two texts, as in the paper; it is said of all
-N texts of a list at once with δ / N instead of δ.
+If f̄ is a mean of n draws, it differs from its expectation by more than t = sqrt(ln(2 / δ) / 2n) with probability at
+most δ (Hoeffding), so the margin must exceed 2 t. As in the paper, this holds for two texts; with δ / N instead of δ it
+holds for all N texts of a list at once.
 
-Nothing need be allowed for where the shift is not of the expectation but of the mean itself, whose draws are fixed by
-the seed (`rankers.smooth.SmoothedRanker.bound_sampled_shift`): such a certificate is of the ranker as it scores.
+No such allowance is needed if the shift bounds the mean itself, whose draws are fixed by the seed
+(`rankers.smooth.SmoothedRanker.bound_sampled_shift`): such a certificate holds for the ranker as it scores.
 
 Wu, Zhang, Guo, Chen, Fan, de Rijke, Cheng. Certified robustness to word substitution ranking attack for neural ranking
 models. CIKM 2022.
@@ -36,16 +36,17 @@ Floats = NDArray[np.float64]
 CERTIFICATE_CUTOFFS = (*range(1, 11), *range(20, 100, 10))
 FAILURE_PROBABILITY = 0.05
 MIN_SCORE_GAP = 2.0**-23
-"""Scores are ranked in 32 bits, so two between 0 and 1 must be further apart than this to be ranked as they are."""
+"""Two scores between 0 and 1 must differ by more than this to keep their order in 32 bits."""
 
 CertificateCondition: TypeAlias = Literal["paper", "paper, sampled", "tight", "tight, sampled", "tight, whole list"]
-"""Which condition a certificate is of. The first and the third take f̄ as exact; "sampled" allows for the draws of two
-texts, "whole list" for those of all texts of the list."""
+"""The condition of a certificate. "paper" and "tight" take f̄ as exact; "sampled" allows for the draws of two texts,
+"whole list" for those of all texts of the list.
+"""
 CERTIFICATE_CONDITIONS: tuple[CertificateCondition, ...] = get_args(CertificateCondition)
 
 
 def substitution_shift(shares: NDArray[np.floating], max_changed: int | None = None) -> float:
-    """o_d of words that are drawn from perturbation sets, q_w of each of its words given.
+    """Return o_d for words drawn from perturbation sets, given q_w of each word.
 
         o_d = 1 - Π q_w over the `max_changed` smallest; all of them if that is None
 
@@ -57,16 +58,16 @@ def substitution_shift(shares: NDArray[np.floating], max_changed: int | None = N
 
 
 def mask_shift(words: int, kept: int, max_changed: int | None = None) -> float:
-    """o_d of a text of so many words, of which so many are kept at random and all others masked.
+    """Return o_d of a text with T = `words`, of which k = `kept` random ones are kept and all others masked.
 
         o_d = 1 - C(T - R, k) / C(T, k)
 
-    is the probability that one of R changed words is seen; if none is, the masked text is what it was. R = T if
-    `max_changed` is None. Any word may become any other, but none may come or go.
+    is the probability that one of R changed words is visible; otherwise the masked text is unchanged. R = T if
+    `max_changed` is None. Any word may be replaced by any other, but no word may be added or removed.
 
     Levine, Feizi. Robustness certificates for sparse adversarial attacks by randomized ablation. AAAI 2020. RobustMask
     (Liu et al. 2025, theorem 1) multiplies this by the mean score of the masked texts of the changed document, which
-    is unknown before the attack, and by 1 / C(T, k), which its proof counts twice: that product is no bound.
+    is unknown before the attack, and by 1 / C(T, k), which its proof counts twice: that product is not a bound.
 
     >>> mask_shift(words=4, kept=1, max_changed=1), mask_shift(4, 2, 2), mask_shift(4, 2, 3), mask_shift(0, 0)
     (0.25, 0.8333333333333334, 1.0, 0.0)
@@ -79,11 +80,11 @@ def mask_shift(words: int, kept: int, max_changed: int | None = None) -> float:
 
 
 def sampled_mask_shift(kept: NDArray[np.bool_], max_changed: int | None = None) -> float:
-    """How far the mean over given masks can move: [masks, words], True where a mask keeps a word.
+    """Return the largest shift of the mean over given masks: [masks, words], True where a mask keeps a word.
 
-    Only masks that keep a changed word change, so it is at most the share of masks that keep one of R words, and that
-    at most the sum of the R largest shares of masks that keep a word, and 1. The words that count are the worst ones,
-    so it holds even if the attacker knows the masks.
+    Only masks that keep a changed word change, so the shift is at most the share of masks that keep one of R words.
+    That share is at most 1 and at most the sum of the R largest shares of masks that keep a word. The bound
+    uses the worst words, so it holds even if the attacker knows the masks.
 
     >>> sampled_mask_shift(np.array([[True, False], [True, False], [False, True], [False, True]]), max_changed=1)
     0.5
@@ -95,7 +96,7 @@ def sampled_mask_shift(kept: NDArray[np.bool_], max_changed: int | None = None) 
 
 
 def sampling_margin(samples: int, delta: float = FAILURE_PROBABILITY, texts: int = 1) -> float:
-    """What must be left of a margin between two means of draws, 2 sqrt(ln(2 texts / δ) / 2n).
+    """Return the required margin between two means of draws, 2 sqrt(ln(2 texts / δ) / 2n).
 
     >>> round(sampling_margin(1000), 4)
     0.0859
@@ -116,18 +117,18 @@ class CertifiableList:
 
     @classmethod
     def from_scores(cls, scores: Mapping[str, float], shifts: Mapping[str, float]) -> Self:
-        """A list by its documents, in the order that `documents.rank_docnos` has."""
+        """Return the list in the order of `documents.rank_docnos`."""
         order = rank_docnos(scores)
         return cls(np.array([scores[d] for d in order], float), np.array([shifts[d] for d in order], float))
 
     def margin(self, k: int) -> float:
-        """Δ_K, the paper's margin; infinite where there is no document below K."""
+        """Return Δ_K, the paper's margin; infinite if there is no document below K."""
         if len(self.scores) <= k:
             return inf
         return float(self.scores[k - 1] - self.scores[k] - self.shifts[k:].max())
 
     def tight_margin(self, k: int) -> float:
-        """f̄(q, d_K) less the most that any document below K can come to."""
+        """Return f̄(q, d_K) minus the largest score that a document below K can reach."""
         if len(self.scores) <= k:
             return inf
         return float(self.scores[k - 1] - (self.scores[k:] + self.shifts[k:]).max())
@@ -140,7 +141,7 @@ class CertifiableList:
         delta: float = FAILURE_PROBABILITY,
         min_margin: float = MIN_SCORE_GAP,
     ) -> bool:
-        """Is the list certified at K, with more than `min_margin` left, which is at least the ranker's noise?"""
+        """Return True if the margin at K exceeds `min_margin`, which must be at least the ranker's noise."""
         margin = self.margin(k) if condition.startswith("paper") else self.tight_margin(k)
         if condition.endswith("sampled"):
             margin -= sampling_margin(samples, delta)
@@ -156,7 +157,7 @@ def find_certified_queries(
     samples: int,
     delta: float = FAILURE_PROBABILITY,
 ) -> list[str]:
-    """The queries whose lists are certified at K."""
+    """Return the queries whose lists are certified at K."""
     return [qid for qid, one in lists.items() if one.is_certified(k, condition, samples, delta)]
 
 
@@ -166,9 +167,9 @@ def build_certified_rows(
     ks: Sequence[int] = CERTIFICATE_CUTOFFS,
     delta: float = FAILURE_PROBABILITY,
 ) -> list[dict[str, float]]:
-    """CRQ@K, the share of queries whose lists are certified, in per cent: a row for each K, a column for each reading.
+    """Return CRQ@K, the percentage of queries with certified lists: a row for each K, a column for each condition.
 
-    A list that is no longer than K is certified, because no document is left to bring in; `short` counts these.
+    A list with at most K documents is certified, because no document can enter; `short` counts these lists.
     """
     if not lists:
         raise BadInput("there is no list to certify")
@@ -189,13 +190,13 @@ def build_certified_rows(
 def conditional_success_rates(
     queries: Sequence[str], before: Floats, after: Floats, certified: Collection[str], k: int, seed: int = 0
 ) -> dict[str, TargetEstimate]:
-    """What is called conditional success rate, in per cent, in each way that it can be read.
+    """Return the conditional success rate in per cent, under each possible definition.
 
-    Of each target there is the query, and its ranks before and after. The papers do not print a definition, so each
-    reading is named by what it counts:
+    The arguments hold the query of each target, and its ranks before and after. The papers print no definition, so each
+    name says what is counted:
       CSR              of targets from below K, those that end among the first K, P(r' ≤ K | r > K)
-      ASR, certified   of targets in lists that are certified at K, those that stand higher than before
-      CSR, certified   both: if all attacks were admissible, a certificate says that this is 0
+      ASR, certified   of targets in lists that are certified at K, those that rank higher than before
+      CSR, certified   both: if all attacks are admissible, the certificate guarantees 0
     """
     sure = np.isin(np.asarray(queries, dtype=str), list(certified))
     below = before > k

@@ -1,4 +1,4 @@
-"""How well labels are guessed: which are taken for which."""
+"""The confusion matrix of predicted labels, with accuracy and F1."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """How often a label (row) was guessed to be another (column)."""
+    """Counts of each true label (row) by predicted label (column)."""
 
     labels: tuple[str, ...]
     counts: NDArray[np.int64]
 
     @property
     def accuracy(self) -> float:
-        """The share of guesses that are right."""
+        """The share of correct predictions."""
         return float(np.trace(self.counts) / self.counts.sum())
 
     @property
     def f1(self) -> NDArray[np.float64]:
-        """2·right / (is + guessed) for each label: the harmonic mean of precision and recall; 0 where none is right."""
+        """2·correct / (true + predicted) per label, the harmonic mean of precision and recall; 0 if none is correct."""
         both = self.counts.sum(axis=0) + self.counts.sum(axis=1)
         return np.asarray(2 * np.diag(self.counts) / np.maximum(both, 1))
 
     @property
     def macro_f1(self) -> float:
-        """The mean of F1 over the labels, each of which weighs the same."""
+        """The unweighted mean of F1 over the labels."""
         return float(self.f1.mean())
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each label: how often it was guessed to be which, and precision, recall and F1."""
+        """Return a row for each label: its predictions by label, and precision, recall and F1."""
         import pandas as pd
 
         right, is_, guessed = np.diag(self.counts), self.counts.sum(axis=1), self.counts.sum(axis=0)
@@ -56,7 +56,7 @@ class Confusion:
 
 
 def compute_confusion(truth: Sequence[str], guesses: Sequence[str]) -> Confusion:
-    """The confusion of guesses with the truth, over all labels that either has.
+    """Return the confusion of predictions with the truth, over all labels of both.
 
     >>> found = compute_confusion(["who", "who", "where"], ["who", "where", "where"])
     >>> found.counts.tolist(), round(found.accuracy, 3), round(found.macro_f1, 3)

@@ -1,4 +1,4 @@
-"""How far apart two collections of texts are: shared words, known words, and the distance of their vectors."""
+"""Distances between two collections of texts: shared words, known words, and the distance of their vectors."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from shaketable.core.errors import BadInput
 
 Values = NDArray[np.float64]
 Counts = Mapping[str, int]
-"""Word -> how often it occurs."""
+"""Word -> number of occurrences."""
 
 
 def vocabulary_jaccard(one: Counts, other: Counts) -> float:
-    """The share of all distinct words that both have (Jaccard).
+    """Return the share of all distinct words that both collections contain (Jaccard).
 
     >>> vocabulary_jaccard({"a": 9, "b": 1}, {"b": 5, "c": 5})
     0.3333333333333333
@@ -24,7 +24,7 @@ def vocabulary_jaccard(one: Counts, other: Counts) -> float:
 
 
 def known_word_share(known: Counts, text: Counts) -> float:
-    """The share of the running words of a text that are known: not symmetric, and a frequent word counts as often.
+    """Return the share of word occurrences in a text that are known; the measure is not symmetric.
 
     >>> known_word_share({"a": 1}, {"a": 3, "b": 1})
     0.75
@@ -33,11 +33,11 @@ def known_word_share(known: Counts, text: Counts) -> float:
 
 
 def mmd(one: ArrayLike, other: ArrayLike) -> float:
-    """The maximum mean discrepancy of two samples of vectors [n, d] and [m, d]; about 0 if they are alike.
+    """Return the maximum mean discrepancy of two samples of vectors [n, d] and [m, d]; about 0 if they are alike.
 
-    MMD² = mean k(x, x') + mean k(y, y') - 2 mean k(x, y) over pairs of different vectors (the unbiased estimate, which
-    may be below zero: then this is 0), with k(x, y) = exp(-|x - y|² / (2 s²)) and s the median distance of two vectors
-    of both samples together.
+    MMD² = mean k(x, x') + mean k(y, y') - 2 mean k(x, y) over pairs of different vectors (the unbiased estimate; 0 is
+    returned if it is negative), with k(x, y) = exp(-|x - y|² / (2 s²)) and s the median distance of two vectors of both
+    samples together.
 
     >>> mmd([[0.0], [0.1]], [[5.0], [5.1]]) > 0.8 and mmd([[0.0], [1.0], [2.0]], [[0.0], [1.0], [2.0]]) == 0
     True
@@ -51,7 +51,7 @@ def mmd(one: ArrayLike, other: ArrayLike) -> float:
     squares = (both**2).sum(axis=1)
     far = np.maximum(squares[:, None] + squares[None, :] - 2 * both @ both.T, 0.0)
     width = float(np.median(far[np.triu_indices(len(both), 1)]))
-    if width == 0:  # more than half of all vectors are one: any width tells whether the others differ
+    if width == 0:  # more than half of all vectors are equal; any width detects a difference of the others
         width = float(far.max()) or 1.0
     kernel = np.exp(-far / (2 * width))
     np.fill_diagonal(kernel, 0.0)

@@ -1,7 +1,7 @@
-"""What a ranker loses where it was trained on something else than it is tested on: DR_OOD, as a matrix.
+"""The loss of a ranker under domain shift between training and test: DR_OOD, as a matrix.
 
-P[i, j] is the effectiveness of a ranker that was trained on domain i, on the test queries of domain j. The reference of
-a cell is the same ranker trained on the test side's own domain, on the same queries:
+P[i, j] is the effectiveness of a ranker trained on domain i, on the test queries of domain j. The reference of a cell
+is the same ranker trained on the test domain, on the same queries:
 
     DR[i, j] = (P[i, j] - P[j, j]) / P[j, j]
 
@@ -35,9 +35,9 @@ BOOTSTRAP_DRAWS = 2000
 
 
 def drop_matrix(means: ArrayLike, reference_rows: Sequence[int] | None = None) -> Values:
-    """DR_OOD of every cell of a matrix [..., training domains, test domains], as a share; NaN for the reference itself.
+    """Return DR_OOD of every cell of a matrix [..., training domains, test domains], as a share; NaN for references.
 
-    `own` has the row of each column's reference; without it, it is the row of the same number.
+    `reference_rows` holds the row of each column's reference; the default is the row of the same number.
 
     >>> drop_matrix([[0.432, 0.227], [0.330, 0.325]]).round(3).tolist()
     [[nan, -0.302], [-0.236, nan]]
@@ -58,7 +58,7 @@ def drop_matrix(means: ArrayLike, reference_rows: Sequence[int] | None = None) -
 
 
 def mean_drop(drops: ArrayLike) -> float:
-    """The mean of all drops that are known; NaN if there is none.
+    """Return the mean of all drops that are not NaN; NaN if there is none.
 
     >>> mean_drop(drop_matrix([[0.5, 0.2], [0.4, 0.4]]))
     -0.35
@@ -70,10 +70,10 @@ def mean_drop(drops: ArrayLike) -> float:
 
 @dataclass(frozen=True)
 class ShiftDrop:
-    """One cell against its reference: `drop` is DR_OOD in per cent, `low` and `high` are the ends of its 95 % interval.
+    """A cell and its reference: `drop` is DR_OOD in per cent, `low` and `high` are its 95 % interval.
 
-    The interval is a bootstrap over queries, both values of a query drawn together. `compared` has the means, the
-    number of queries and the p-value of the paired t-test, which is not corrected.
+    The interval is a paired bootstrap over queries. `compared` holds the means, the number of queries and the
+    uncorrected p-value of the paired t-test.
     """
 
     train: str
@@ -88,7 +88,7 @@ class ShiftDrop:
 
 
 def compute_drops(cells: Cells, seed: int = 0) -> list[ShiftDrop]:
-    """Every cell that is no reference, against that of its test domain; a cell whose domain has none is refused."""
+    """Return the drop of every non-reference cell; refuse a cell whose test domain has no reference."""
     found = []
     for (train, test), values in cells.items():
         if train == test:
@@ -100,7 +100,7 @@ def compute_drops(cells: Cells, seed: int = 0) -> list[ShiftDrop]:
 
 
 def mean_drop_of_cells(cells: Cells) -> float:
-    """The mean DR_OOD of all cells that are no reference, as a share.
+    """Return the mean DR_OOD of all non-reference cells, as a share.
 
     >>> mean_drop_of_cells({("a", "a"): {"q": 0.5}, ("b", "a"): {"q": 0.4}, ("c", "a"): {"q": 0.3}})
     -0.3
@@ -116,11 +116,11 @@ def mean_drop_of_cells(cells: Cells) -> float:
 def mean_drop_interval(
     cells: Cells, seed: int = 0, level: float = 0.95, draws: int = BOOTSTRAP_DRAWS
 ) -> tuple[float, float]:
-    """The ends of a bootstrap interval of the mean DR_OOD of all cells that are no reference, as shares.
+    """Return a bootstrap interval of the mean DR_OOD of all non-reference cells, as shares.
 
-    The queries of each test domain are drawn anew, for all its cells and its reference alike, so that they stay paired.
-    The tails are those of `significance.bootstrap_interval`, by the test domain with the fewest queries. A draw in
-    which a reference is zero has no drop there. NaN where nothing can be said.
+    The queries of each test domain are resampled together for all its cells and its reference, to keep them paired.
+    The tails are those of `significance.bootstrap_interval` for the test domain with the fewest queries. A draw has no
+    drop where a reference is zero. The interval is NaN if it is undefined.
     """
     total, counted, fewest = np.zeros(draws), np.zeros(draws), 0
     for test in dict.fromkeys(test for train, test in cells if train != test):

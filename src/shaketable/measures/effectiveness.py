@@ -1,8 +1,8 @@
 """The effectiveness of a run per query, as trec_eval computes it.
 
-Every query of the judgements has a value: one that is missing from the run counts 0 (trec_eval's -c), and so does one
-without relevant documents, average precision and nDCG included. Lists are ordered by `rank_docnos`: float32 score
-descending, then docno descending, for every library.
+Every query of the judgements has a value. A query that is missing from the run has the value 0 (trec_eval's -c), and so
+does a query without relevant documents, for average precision and nDCG too. `rank_docnos` orders the lists for every
+library: float32 score descending, then docno descending.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 PerQuery: TypeAlias = dict[str, float]
 RunEvaluator: TypeAlias = "Callable[[Run], dict[Measure, PerQuery]]"
-"""Evaluates some of the measures: one call of a library, or one function of this module."""
+"""A function that evaluates some of the measures, with one library call or one function of this module."""
 GradeListMeasure: TypeAlias = "Callable[[Measure, list[list[int | None]]], NDArray[np.float64]]"
-"""Measures lists of grades, best rank first, None without a judgement: a number for each list."""
+"""A function from lists of grades, best rank first and None if unjudged, to a number for each list."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluator:
-    """An evaluator of many runs against the same judgements, which are read once.
+    """An evaluator of many runs against the same judgements, which it prepares once.
 
     `max_grade` is the highest grade of ERR: 4, as in TREC's gdeval.
     """
@@ -129,14 +129,14 @@ def score_table(measure: str, qrels: Qrels, runs: Mapping[str, Run]) -> ScoreTab
 
 @dataclass(frozen=True)
 class TieRate:
-    """The shares of tied neighbours, and of lists with one score only."""
+    """The shares of tied neighbours, and of lists with a single score."""
 
     neighbours: float
     constant_lists: float
 
 
 def tie_rate(run: Run) -> TieRate:
-    """Return the shares of neighbouring documents that tie in float32, and of lists (of two or more) that are one tie.
+    """Return the shares of neighbouring documents that tie in float32, and of lists (of two or more) with one score.
 
     >>> tie_rate({"q1": {"a": 1.0, "b": 1.0, "c": 0.0}, "q2": {"a": 2.0, "b": 2.0}})
     TieRate(neighbours=0.6666666666666666, constant_lists=0.5)
@@ -159,7 +159,7 @@ def judged_share(qrels: Qrels, run: Run, k: int | None = 10) -> PerQuery:
 
 
 def select_top(scores: Mapping[str, float], k: int | None) -> list[str]:
-    """Return the first k of `rank_docnos`, without ordering the others.
+    """Return the first k of `rank_docnos`, without sorting the others.
 
     >>> select_top({"a": 1.0, "b": 1.0, "c": 2.0, "d": 0.5}, 2)
     ['c', 'b']
@@ -190,7 +190,7 @@ def expected_reciprocal_rank(grades: ArrayLike, max_grade: int = 4) -> NDArray[n
 
 
 def rank_biased_precision(relevant: ArrayLike, p: float = 0.8) -> NDArray[np.float64]:
-    """RBP of lists of relevant (1) and other (0) documents [..., ranks], best rank first: (1 - p) Σ rel_r p^(r-1).
+    """Return RBP of lists of relevant (1) and other (0) documents [..., ranks], best first: (1 - p) Σ rel_r p^(r-1).
 
     >>> rank_biased_precision([1, 0, 1], p=0.5).item()
     0.625
@@ -206,11 +206,11 @@ def rank_biased_precision(relevant: ArrayLike, p: float = 0.8) -> NDArray[np.flo
 def alpha_ndcg(
     subtopics: Mapping[str, Mapping[str, int]], docnos: Sequence[str], cutoff: int = 20, alpha: float = 0.5
 ) -> float:
-    """α-nDCG of one ranked list: what a document says of a subtopic is worth 1 - α of what the one before it was.
+    """Return α-nDCG of one ranked list: each further document on a subtopic is worth 1 - α of the previous one.
 
-    DCG = Σ_r log2(1 + r)^-1 Σ_subtopics rel (1 - α)^(relevant documents above), divided by that of the list that takes
-    the best next document each time, as ndeval does. `subtopics` has the judgements of each subtopic of one query;
-    judgements without subtopics cannot say what is new, so `parse_measure` has no such measure of them.
+    DCG = Σ_r log2(1 + r)^-1 Σ_subtopics rel (1 - α)^(relevant documents above), divided by the DCG of the greedy ideal
+    list, as in ndeval. `subtopics` holds the judgements of each subtopic of one query. `parse_measure` does not support
+    this measure, because plain judgements have no subtopics.
 
     >>> round(alpha_ndcg({"1": {"a": 1, "b": 1}, "2": {"c": 1}}, ["a", "b", "c"], cutoff=2), 4)
     0.8066
@@ -248,7 +248,7 @@ def alpha_ndcg(
 
 def _refuse_nan(run: Run) -> None:
     for qid, scores in run.items():
-        # a sum meets every score far faster than a loop does; infinities may make NaN of their own
+        # a sum checks all scores much faster than a loop; a sum of infinities may also be NaN
         if math.isnan(sum(scores.values())) and (bad := [d for d, s in scores.items() if math.isnan(s)]):
             raise BadInput(f"the score of document {bad[0]!r} for query {qid!r} is NaN; a run needs numbers")
 
@@ -300,7 +300,7 @@ def _build_trec_evaluator(names: Mapping[Measure, str], qrels: Qrels, settings: 
             f"a document of grade {most} gains {worth[most]:,}, more than the {MAX_GAIN:,} that can be summed up"
         )
     judged = {qid: {d: worth[g] for d, g in grades.items()} for qid, grades in qrels.items()}
-    # pytrec_eval crashes on a query that has no grade from 0 up, and on an empty list; both are worth 0 anyway
+    # pytrec_eval crashes on a query without a grade of 0 or more, and on an empty list; the value of both is 0
     judged = {qid: grades for qid, grades in judged.items() if max(grades.values(), default=-1) >= 0}
     evaluator = pytrec_eval.RelevanceEvaluator(judged, set(names.values()), settings.rel, settings.judged_only)
 
@@ -315,7 +315,7 @@ def _build_trec_evaluator(names: Mapping[Measure, str], qrels: Qrels, settings: 
         lists = {qid: scores for qid, scores in run.items() if scores}
         try:
             rows = evaluator.evaluate(lists)
-        except TypeError:  # it takes dicts of Python numbers only
+        except TypeError:  # pytrec_eval accepts only dicts of Python numbers
             rows = evaluator.evaluate({qid: {d: float(s) for d, s in scores.items()} for qid, scores in lists.items()})
         return {measure: values(rows, measure, key) for measure, key in names.items()}
 
@@ -386,7 +386,7 @@ def _build_ir_measures_evaluator(measures: list[Measure], qrels: Qrels) -> RunEv
         ) from error
 
     def evaluate(run: Run) -> dict[Measure, PerQuery]:
-        # its libraries break ties each in its own way: scores that are ranks leave them none to break
+        # the libraries break ties differently; scores derived from ranks have no ties
         ranks = {qid: {d: -float(i) for i, d in enumerate(rank_docnos(run[qid]))} for qid in qrels if run.get(qid)}
         values: dict[Measure, PerQuery] = {measure: dict.fromkeys(qrels, 0.0) for measure in measures}
         for metric in evaluator.iter_calc(ranks):

@@ -1,9 +1,9 @@
 """The facets of robustness: the number that decides the status of each, and its thresholds.
 
-Tasks mark their findings with the name of a facet; the verdict of an audit turns a marked number into a status by this
-table. The thresholds come from this project, not from a paper: docs/verdict.md has the reason for each. A status other
-than `INCONCLUSIVE` needs evidence: an interval that excludes the opposite, a p below `SIGNIFICANCE_LEVEL` if there is
-a p, and `MIN_QUERIES` queries.
+Tasks tag their findings with a facet; the verdict of an audit uses this table to turn a tagged number into a status.
+The thresholds come from this project, not from a paper: docs/verdict.md has the reason for each. A status other than
+`INCONCLUSIVE` needs evidence: an interval that excludes the opposite, a p below `SIGNIFICANCE_LEVEL` if there is a p,
+and `MIN_QUERIES` queries.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ OWN_ORDER_SHARE = "order of its own %"
 """The finding that gives the share of lists whose order is neither the first stage's nor constant."""
 GAIN_OVER_FIRST_STAGE, UNSERVED_INCREASE = "gain over the first stage %", "more queries without an answer %"
 GAIN_AT_DOUBLE_LOSSES = "gain at double losses %"
-"""Names of the findings that compare a ranker with the first stage: its first measure, the queries that are left
-without a relevant document in the first ten, and the gain where a loss counts twice."""
+"""Names of the findings that compare a ranker with the first stage: its first measure, the queries without a relevant
+document in the first ten, and the gain if a loss counts twice.
+"""
 INTO_TOP_TEN = "into the first ten %"
-"""The name of the finding on attacked documents from below that came among the first ten."""
+"""The name of the finding on attacked documents that entered the first ten from below."""
 SIGNIFICANCE_LEVEL = 0.05
 Status: TypeAlias = Literal["pass", "warn", "fail", "inconclusive", "not tested"]
 """The status of a facet or of a gate."""
@@ -73,11 +74,11 @@ class FacetScale:
 
 @dataclass(frozen=True)
 class Facet:
-    """A side of robustness: its question, its scales, and the advice for a ranker that fails.
+    """A facet of robustness: its question, its scales, and the advice for a ranker that fails.
 
     `legend` names the number in a few words. `relative_to_first_stage` is True if the number is compared with the
-    first stage's, and False if a ranker is compared with itself, before and after a change: then an ineffective ranker
-    has little to lose.
+    first stage, and False if a ranker is compared with itself before and after a change. In the second case an
+    ineffective ranker has little to lose.
     """
 
     name: str
@@ -215,7 +216,7 @@ FACETS = (
         "Train it on data like those that it will meet, or keep the first stage there.",
     ),
 )
-"""In the order of the scorecard: effectiveness comes first."""
+"""The facets in the order of the scorecard."""
 
 PERTURBATION_DESCRIPTIONS = {
     "1-char": "One slip of the keyboard in a query",
@@ -229,7 +230,7 @@ PERTURBATION_DESCRIPTIONS = {
 
 
 def get_facet(name: str) -> Facet:
-    """Return the facet of a name; a facet that a plug-in task defines has no scale."""
+    """Return the facet of a name; the facet of a plug-in task has no scale."""
     return next((facet for facet in FACETS if facet.name == name), Facet(name, "", "", (), ""))
 
 

@@ -1,7 +1,7 @@
-"""Rankers that see the order of their input: how much of it comes through, and what several orders agree on.
+"""Sensitivity of rankers to the order of their input, and the consensus of several rankings.
 
-A query's documents are ranked several times, each time shown in another order. `inputs` and `outputs` hold such orders
-of the same documents, each from the first rank to the last.
+A query's documents are ranked several times, each time from another input order. `inputs` and `outputs` hold these
+orders of the same documents, each from the first rank to the last.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Numbers = NDArray[np.float64]
 
 
 def compute_ranks(orders: Orders) -> Numbers:
-    """[orders, documents], from 1; documents as the first order has them.
+    """Return ranks [orders, documents], from 1; documents are in the order of the first list.
 
     >>> compute_ranks([["a", "b", "c"], ["c", "a", "b"]]).tolist()
     [[1.0, 2.0, 3.0], [2.0, 3.0, 1.0]]
@@ -36,7 +36,7 @@ def compute_ranks(orders: Orders) -> Numbers:
 
 
 def mean_kendall_distance(outputs: Orders) -> float:
-    """The mean Kendall distance of two of the rankings: 0 if the order of the input does not matter.
+    """Return the mean Kendall distance of two of the rankings: 0 if the input order has no effect.
 
     >>> mean_kendall_distance([["a", "b"], ["b", "a"], ["a", "b"]])
     0.6666666666666666
@@ -46,10 +46,10 @@ def mean_kendall_distance(outputs: Orders) -> float:
 
 
 def position_sums(inputs: Orders, outputs: Orders) -> tuple[float, float]:
-    """The sums whose ratio is the weight of the position: Σ (p - p̄)(r - r̄) and Σ (p - p̄)².
+    """Return the sums whose ratio is the position weight: Σ (p - p̄)(r - r̄) and Σ (p - p̄)².
 
-    p is the position at which a document is shown and r the rank that it gets; p̄ and r̄ are its means over the orders,
-    so that what the document is worth by itself drops out.
+    p is the input position of a document and r its output rank; p̄ and r̄ are its means over the orders, which removes
+    the document's own quality.
     """
     shown, given = compute_ranks(inputs), compute_ranks([inputs[0], *outputs])[1:]
     p, r = shown - shown.mean(axis=0), given - given.mean(axis=0)
@@ -57,10 +57,10 @@ def position_sums(inputs: Orders, outputs: Orders) -> tuple[float, float]:
 
 
 def position_weight(sums: Iterable[tuple[float, float]], seed: int = 0) -> TargetEstimate:
-    """Return how many ranks a document gains for each position that it is shown earlier; the interval is over queries.
+    """Return how many ranks a document gains for each earlier input position; the interval is over queries.
 
-    0: the ranker is blind to the order; 1: it returns its input; below 0: what is shown late comes out early. The slope
-    of the rank that a document gets on the position at which it is shown, within documents.
+    The value is the slope of the output rank on the input position, within documents. 0 means that the input order has
+    no effect, 1 that the ranker returns its input; below 0, later documents rank higher.
 
     >>> position_weight([position_sums([["a", "b"], ["b", "a"]], [["a", "b"], ["b", "a"]])]).value
     1.0
@@ -74,19 +74,20 @@ def position_weight(sums: Iterable[tuple[float, float]], seed: int = 0) -> Targe
 
 
 def position_curve(inputs: Orders, outputs: Orders) -> list[tuple[int, float, float]]:
-    """For each document and order: where it was shown, the rank that it got, and by how much that is lower in the list
-    than the mean rank that the same document got."""
+    """Return the input position, the output rank, and the output rank minus the document's mean output rank, for each
+    document and order.
+    """
     shown, given = compute_ranks(inputs), compute_ranks([inputs[0], *outputs])[1:]
     shift = given - given.mean(axis=0)
     return list(zip(shown.ravel().astype(int).tolist(), given.ravel().tolist(), shift.ravel().tolist(), strict=True))
 
 
 def central_ranking(outputs: Orders) -> list[str]:
-    """The ranking that several rankings of the same documents agree on best: permutation self-consistency.
+    """Return the consensus of several rankings of the same documents (permutation self-consistency).
 
-    By mean rank (Borda); then neighbours are swapped for as long as most rankings want them the other way round, so
-    the sum of Kendall distances to the rankings never grows and no swap of neighbours makes it smaller (local
-    Kemenisation). Where rankings are evenly divided, the first of them decides.
+    The start is the order by mean rank (Borda). Then neighbours are swapped while most rankings have the opposite
+    order, so that the sum of Kendall distances never grows and no swap of neighbours reduces it (local Kemenisation).
+    If the rankings are evenly divided, the first ranking decides.
 
     >>> central_ranking([["a", "b", "c"], ["b", "a", "c"], ["a", "c", "b"]])
     ['a', 'b', 'c']
@@ -97,8 +98,8 @@ def central_ranking(outputs: Orders) -> list[str]:
     table = compute_ranks(outputs)
     names = list(outputs[0])
     order: list[int] = np.lexsort((table[0], table.sum(axis=0))).tolist()
-    before = (table[:, :, None] < table[:, None, :]).sum(axis=0)  # [i, j]: rankings that have i before j
-    for end in range(1, len(order)):  # insertion: each document passes those that most rankings have below it
+    before = (table[:, :, None] < table[:, None, :]).sum(axis=0)  # [i, j]: rankings with i before j
+    for end in range(1, len(order)):  # insertion sort by majority
         at = end
         while at and before[order[at], order[at - 1]] > before[order[at - 1], order[at]]:
             order[at - 1], order[at] = order[at], order[at - 1]

@@ -1,4 +1,4 @@
-"""Parse and format the names of measures, as ir_measures, trec_eval and papers write them."""
+"""Parsing and formatting of measure names, as ir_measures, trec_eval and papers write them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RANKER_LEVEL_MEASURES = {
     "vnap": "the variance of a ranker has it, and AP is what it is made of",
     "vap": "the variance of a ranker has it, and AP is what it is made of",
 }
-"""Measures without values per query, and where to find them instead."""
+"""Measures without values per query, and their alternatives."""
 EXAMPLE_MEASURES = {
     "nDCG@10": "gain of the first 10, discounted by rank; linear in the grade, nDCG(dcg='exp-log2')@10 for 2^g - 1",
     "AP": "precision averaged over the relevant documents, retrieved or not (MAP is its mean); AP@100 stops there",
@@ -109,7 +109,7 @@ def _find_measure(text: str) -> Measure:
 
 
 def _parse_parameters(text: str, whole: str) -> dict[str, Any]:
-    # ir_measures reads these with node classes that Python 3.14 no longer has
+    # ir_measures parses these with node classes that Python 3.14 removed
     try:
         call = ast.parse(f"f({text})", mode="eval").body
         if isinstance(call, ast.Call) and not call.args and all(k.arg for k in call.keywords):

@@ -1,4 +1,4 @@
-"""Before and after, query by query: what changed, and whether chance could have done it."""
+"""Paired comparison of values and rankings before and after a change, query by query."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Means over the queries that have both values, with a 95 % interval of their difference; p is not corrected."""
+    """Means over the queries with both values, with a 95 % interval of their difference; p is not corrected."""
 
     n: int
     before: float
@@ -40,7 +40,7 @@ class Comparison:
 
     @property
     def drop(self) -> float:
-        """The change in per cent of what was there; NaN where there was nothing."""
+        """The change in per cent of the value before; NaN if that is 0."""
         return 100 * drop_rate(self.before, self.after)
 
 
@@ -48,13 +48,13 @@ EMPTY_COMPARISON = Comparison(0, *(float("nan"),) * 7)
 
 
 Weights = Mapping[str, float]
-"""qid -> how much the query counts in a mean; an empty one lets all count alike."""
+"""qid -> weight of the query in a mean; if empty, all queries have equal weight."""
 
 
 def compare_paired(
     before: Mapping[str, float], after: Mapping[str, float], seed: int = 0, weights: Weights | None = None
 ) -> Comparison:
-    """Compare two values of each query that has both.
+    """Compare the two values of each query that has both.
 
     >>> compare_paired({"a": 0.5, "b": 0.25, "c": 1.0}, {"a": 0.25, "b": 0.25}).change
     -0.125
@@ -76,7 +76,7 @@ def compare_paired(
 
 
 def query_means(qids: Sequence[str], values: Sequence[float] | Values) -> dict[str, float]:
-    """The mean of each query's values, in the order in which queries first come.
+    """Return the mean of each query's values, in the order of first occurrence.
 
     >>> query_means(["a", "b", "a"], [0.25, 1.0, 0.75])
     {'a': 0.5, 'b': 1.0}
@@ -90,9 +90,9 @@ def query_means(qids: Sequence[str], values: Sequence[float] | Values) -> dict[s
 def add_significance_stars(
     frame: pd.DataFrame, p_column: str = "p", queries_column: str = "queries", method: str = "holm"
 ) -> pd.DataFrame:
-    """The frame with a column of p-values corrected for their number, and a star beside it where chance is unlikely.
+    """Return the frame with a column of p-values corrected for their number, and a star where they are significant.
 
-    NaN is no test: it takes no part in the correction. A frame without the column has nothing to correct.
+    NaN does not count as a test. A frame without the column is returned unchanged.
     """
     if p_column not in frame:
         return frame
@@ -107,7 +107,7 @@ def add_significance_stars(
 
 
 def _find_unused_heading(frame: pd.DataFrame) -> str:
-    """A heading of blanks that no column has yet: a star needs no name."""
+    """Return a heading of blanks that no column has, for the stars."""
     name = ""
     while name in frame:
         name += " "
@@ -130,7 +130,7 @@ class Movement:
 
 
 def measure_movement(before: Sequence[str], after: Sequence[str]) -> Movement:
-    """How far one list moved.
+    """Return the distance between two rankings of one query.
 
     >>> measure_movement(["a", "b", "c"], ["b", "a", "c"]).fall
     1.0
@@ -166,12 +166,12 @@ MOVEMENT_BETTER_DIRECTION: Mapping[str, Literal["higher", "lower"]] = {
     "Kendall distance": "lower",
     "fall of first": "lower",
 }
-"""Of each column: what a ranking that stays has."""
+"""Whether a stable ranking has a high or a low value, for each column."""
 
 
 @dataclass(frozen=True)
 class MeanInterval:
-    """A mean over queries, with its 95 % interval; NaN where there is no query."""
+    """A mean over queries, with its 95 % interval; NaN if there is no query."""
 
     value: float
     low: float
@@ -180,7 +180,7 @@ class MeanInterval:
 
 
 def weighted_mean(values: Mapping[str, float], seed: int = 0, weights: Weights | None = None) -> MeanInterval:
-    """The mean of the queries' values, as much as each weighs; those that are NaN take no part.
+    """Return the weighted mean of the queries' values; NaN values are excluded.
 
     >>> weighted_mean({"a": 1.0, "b": 0.0, "c": float("nan")}, weights={"a": 3, "b": 1, "c": 9}).value
     0.75
@@ -197,7 +197,7 @@ def weighted_mean(values: Mapping[str, float], seed: int = 0, weights: Weights |
 def mean_movement(
     qids: Sequence[str], movements: Sequence[Movement], weights: Weights | None = None
 ) -> dict[str, float]:
-    """Means over queries, of each the mean over its cases, by the headings of `MOVEMENT_HEADINGS`."""
+    """Return means over queries, each averaged over its cases first, by the headings of `MOVEMENT_HEADINGS`."""
     row = {}
     for heading, means in _group_by_heading(qids, movements).items():
         heavy = [weights[qid] for qid in means] if weights else None
@@ -208,12 +208,12 @@ def mean_movement(
 def mean_movement_intervals(
     qids: Sequence[str], movements: Sequence[Movement], seed: int = 0, weights: Weights | None = None
 ) -> dict[str, MeanInterval]:
-    """The same means, with intervals over queries."""
+    """Return the means of `mean_movement` with intervals over queries."""
     return {h: weighted_mean(means, seed, weights) for h, means in _group_by_heading(qids, movements).items()}
 
 
 def _group_by_heading(qids: Sequence[str], movements: Sequence[Movement]) -> dict[str, dict[str, float]]:
-    """heading -> query -> the mean over its cases, of those that have a value."""
+    """Return heading -> query -> mean over its cases that have a value."""
     found = {}
     for name, heading in MOVEMENT_HEADINGS.items():
         values = np.array([getattr(one, name) for one in movements]) * (100 if name == "top" else 1)

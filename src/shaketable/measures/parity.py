@@ -10,19 +10,19 @@ import numpy as np
 from shaketable.core.documents import Run, rank_docnos
 
 ROUNDING_SHARE = 1e-6
-"""Differences of this share of a score (which is 1 at least) are rounding: float32 has seven digits."""
+"""Differences up to this share of a score (of at least 1) are rounding: float32 has seven digits."""
 PARITY_OUTCOMES = (
     "equal within noise",
     "scores differ, but no list changes",
     "lists change, but not among the first ten",
     "lists change among the first ten",
 )
-"""From the mildest to the hardest; the number of an outcome is its index here."""
+"""From the smallest change to the largest; the number of an outcome is its index here."""
 
 
 @dataclass(frozen=True)
 class ScoreDifference:
-    """Where two rankers differ: a query, a document, and both scores."""
+    """A query, a document, and the scores of two rankers."""
 
     query: str
     document: str
@@ -35,7 +35,7 @@ class ScoreDifference:
 
 
 def find_score_differences(first: Run, second: Run) -> list[ScoreDifference]:
-    """All documents that both rankers scored, the largest difference first.
+    """Return all documents that both rankers scored, largest difference first.
 
     >>> find_score_differences({"q": {"a": 1.0, "b": 0.5}}, {"q": {"a": 1.0, "b": 0.75, "c": 9.0}})[0]
     ScoreDifference(query='q', document='b', first=0.5, second=0.75)
@@ -50,7 +50,7 @@ def find_score_differences(first: Run, second: Run) -> list[ScoreDifference]:
 
 
 def largest_difference(first: Run, second: Run) -> float:
-    """The largest difference of a score; 0 where nothing was scored by both.
+    """Return the largest score difference; 0 if the rankers scored no common documents.
 
     >>> largest_difference({"q": {"a": 1.0}}, {"q": {"a": 0.25}})
     0.75
@@ -59,10 +59,10 @@ def largest_difference(first: Run, second: Run) -> float:
 
 
 def count_beyond_noise(differences: Sequence[ScoreDifference], noise: float) -> int:
-    """How many of the differences are more than noise and rounding: |a - b| > 2 noise + 1e-6 max(1, |a|, |b|).
+    """Return the number of differences beyond noise and rounding: |a - b| > 2 noise + 1e-6 max(1, |a|, |b|).
 
-    `noise` is how far answers of one ranker to one question differ. The largest of many differences of two noisy
-    answers is larger than the largest of a few, so twice the noise is allowed, as where kept scores are checked.
+    `noise` is the difference between repeated scores of one ranker. The largest of many differences exceeds the largest
+    of a few, so twice the noise is allowed, as in the check of cached scores.
 
     >>> count_beyond_noise([ScoreDifference("q", "a", 1.0, 1.25), ScoreDifference("q", "b", 1.0, 1.0)], noise=0.1)
     1
@@ -71,9 +71,9 @@ def count_beyond_noise(differences: Sequence[ScoreDifference], noise: float) -> 
 
 
 def saturated_share(run: Run) -> float:
-    """The share of scores that are at an end of the range: equal (in float32) to the highest or lowest of all.
+    """Return the share of scores at an end of the range: equal (in float32) to the highest or lowest of all.
 
-    An end that only one document has is no wall, and does not count. Sigmoids in few bits have walls at 0 and 1.
+    An end with a single document does not count as saturated. Low-precision sigmoids saturate at 0 and 1.
 
     >>> saturated_share({"q1": {"a": 1.0, "b": 1.0, "c": 0.5}, "q2": {"a": 0.75}})
     0.5
@@ -86,7 +86,7 @@ def saturated_share(run: Run) -> float:
 
 
 def tied_share(run: Run) -> float:
-    """The share of documents whose score (in float32) another document of their list has too.
+    """Return the share of documents that share their score (in float32) with another document of their list.
 
     >>> tied_share({"q": {"a": 1.0, "b": 1.0, "c": 0.5, "d": 0.25}})
     0.5
@@ -101,8 +101,7 @@ def tied_share(run: Run) -> float:
 
 
 def classify_parity(beyond_noise: int, rankings: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> int:
-    """What it comes to, as an index of `PARITY_OUTCOMES`: from differences that are no noise, and the lists before and
-    after.
+    """Return the index in `PARITY_OUTCOMES`, from the differences beyond noise and the two lists of each query.
 
     >>> classify_parity(0, {"q": ("ab", "ba")}), classify_parity(3, {"q": ("ab", "ab")})
     (0, 1)
@@ -117,5 +116,5 @@ def classify_parity(beyond_noise: int, rankings: Mapping[str, tuple[Sequence[str
 
 
 def pair_rankings(first: Run, second: Run) -> dict[str, tuple[list[str], list[str]]]:
-    """The two lists of each query that both ranked."""
+    """Return the two lists of each query that both rankers ranked."""
     return {qid: (rank_docnos(first[qid]), rank_docnos(second[qid])) for qid in first if qid in second}

@@ -1,4 +1,4 @@
-"""Measures by name, of the kind that is wanted: of one query's list, of a ranker's queries, or of two rankings."""
+"""Parsing of measures by name and type: of one query's list, of a ranker's queries, or of two rankings."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MEASURE_TYPES: dict[type[Any], tuple[str, str]] = {
     SpreadMeasure: ("a measure of a ranker's queries", "vnap"),
     ChangeMeasure: ("a measure of two rankings", "rbo"),
 }
-"""What each kind is called, and an example."""
+"""The description of each measure type, and an example."""
 
 
 def parse_change_measure(text: str) -> ChangeMeasure:
-    """The measure of two rankings that a text names.
+    """Return the measure of two rankings that a text names.
 
     >>> parse_change_measure("overlap(k=3)")
     Overlap(k=3)
@@ -28,7 +28,7 @@ def parse_change_measure(text: str) -> ChangeMeasure:
 
 
 def parse_spread_measure(text: str) -> SpreadMeasure:
-    """The measure of a ranker's queries that a text names."""
+    """Return the measure of a ranker's queries that a text names."""
     measure: SpreadMeasure = _parse_measure_of_type(text, SpreadMeasure)
     return measure
 

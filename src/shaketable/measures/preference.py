@@ -1,4 +1,4 @@
-"""Which of two texts does a ranker prefer? Counts, the score s, and how far it can be trusted.
+"""The preference of a ranker between two texts: counts, the score s, and its significance.
 
 MacAvaney, Feldman, Goharian, Downey, Cohan. ABNIRML: Analyzing the behavior of neural IR models. TACL 2022, 3.1 to 3.4.
 """
@@ -17,19 +17,19 @@ from shaketable.core.seeding import make_numpy_rng
 from shaketable.measures.significance import interval_tail_share, t_test
 
 MIN_SAMPLES = 200
-"""With fewer, a cell makes no claim."""
+"""The minimum number of samples for a claim."""
 PROBE_SIGNIFICANCE_LEVEL = 0.001
-"""Below which a p, corrected for the table, counts (3.4)."""
+"""The threshold of p, corrected for the table (3.4)."""
 GAP_TOP_K = 10
 
 
 @dataclass(frozen=True)
 class Preference:
-    """What a ranker prefers, over the samples of a probe.
+    """The preference of a ranker over the samples of a probe.
 
     `s` is (positive - negative) / n, from -1 to 1, and `low` and `high` its 95 % interval over queries; `mean` and
-    `median` are of the differences in score. `p` is of the two-sided paired t-test of the scores. Of a symmetric probe
-    the differences are sizes, so there is no direction: `s` is the share that is not neutral, and there is no p.
+    `median` are those of the score differences. `p` is that of the two-sided paired t-test of the scores. A symmetric
+    probe has absolute differences without a direction: `s` is the share that is not neutral, and there is no p.
     """
 
     positive: int
@@ -45,21 +45,21 @@ class Preference:
 
     @property
     def n(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return self.positive + self.negative + self.neutral
 
     @property
     def has_enough_samples(self) -> bool:
-        """Are there enough samples to say something?"""
+        """True if there are enough samples for a claim."""
         return self.n >= MIN_SAMPLES
 
 
 def measure_preference(
     differences: ArrayLike, qids: Sequence[str], delta: float = 0.0, *, symmetric: bool = False, seed: int = 0
 ) -> Preference:
-    """What differences in score come to: score of the first text minus that of the second, one for each sample.
+    """Return the preference from score differences: first text minus second text, one for each sample.
 
-    A difference counts where it is larger than delta (Eq. 1); the median is the upper one of the two in the middle.
+    A difference counts if it is larger than delta (Eq. 1); the median is the upper one of the two in the middle.
 
     >>> found = measure_preference([0.5, 0.2, -0.3, 0.05], ["a", "a", "b", "b"], delta=0.1)
     >>> found.positive, found.negative, found.neutral, found.s, found.median
@@ -90,10 +90,10 @@ def measure_preference(
 def bootstrap_ratio_interval(
     sums: ArrayLike, counts: ArrayLike, seed: int = 0, level: float = 0.95, draws: int = 2000
 ) -> tuple[float, float]:
-    """The bootstrap interval of Σ sums / Σ counts: queries are drawn again with all their samples.
+    """Return the bootstrap interval of Σ sums / Σ counts; queries are resampled with all their samples.
 
-    Samples of one query are not independent of each other, so they are not what is drawn. The ends lie as far out as
-    those of `significance.bootstrap_interval`; one query has no interval.
+    Samples of one query are not independent, so they are not resampled singly. The tails are those of
+    `significance.bootstrap_interval`; one query has no interval.
     """
     top, bottom = np.asarray(sums, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     if top.size < 2:
@@ -107,15 +107,15 @@ def bootstrap_ratio_interval(
 
 @lru_cache(maxsize=8)
 def _draw_resample_counts(queries: int, seed: int, draws: int) -> NDArray[np.float64]:
-    """How often each query is in each of the samples that are drawn again; the same for all tests of a table."""
+    """Return how often each query is in each resample; the counts are the same for all tests of a table."""
     rng = make_numpy_rng(seed, "queries again")
     return rng.multinomial(queries, np.full(queries, 1 / queries), size=draws).astype(np.float64)
 
 
 def typical_gap(lists: Iterable[ArrayLike]) -> float:
-    """Delta: the median difference between neighbours in the first ten of a ranker's own lists (3.3).
+    """Return delta: the median difference between neighbours in the first ten of a ranker's own lists (3.3).
 
-    Scores that are ranks lie equally far apart everywhere; of these every difference counts, so delta is 0.
+    Delta is 0 for scores that are ranks, because these are equally spaced and every difference counts.
 
     >>> typical_gap([[3.0, 2.5, 2.25], [1.0, 0.5]]), typical_gap([[3, 2, 1], [2, 1]])
     (0.5, 0.0)
@@ -128,14 +128,14 @@ def typical_gap(lists: Iterable[ArrayLike]) -> float:
 
 
 def both_right_share(preferences: Iterable[tuple[str, float]]) -> float:
-    """The share of pairs that are right in both directions; chance alone has a quarter of them.
+    """Return the share of pairs that are right in both directions; a random ranker has a quarter.
 
-    `preferences` has, for each contrast, the id of its pair and the difference in score, positive where it is right.
+    `preferences` holds, for each contrast, the id of its pair and the score difference, positive if it is right.
 
     >>> both_right_share([("p1", 0.5), ("p1", 0.1), ("p2", 0.3), ("p2", -0.3), ("p3", 0.0), ("p3", 1.0)])
     0.3333333333333333
 
-    Equal scores are not right: nothing was preferred.
+    Equal scores are not right, because they express no preference.
 
     Weller, Lawrie, Van Durme. NevIR: Negation in neural information retrieval. EACL 2024.
     """

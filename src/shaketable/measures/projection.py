@@ -1,4 +1,4 @@
-"""Points of many dimensions in the plane, near ones near each other: exact t-SNE, for a handful of rankers.
+"""Projection of a few high-dimensional points to the plane by exact t-SNE.
 
 van der Maaten, Hinton. Visualizing data using t-SNE. JMLR 2008.
 """
@@ -12,14 +12,14 @@ Points = NDArray[np.float64]
 
 GRADIENT_STEPS = 1000
 EXAGGERATION_STEPS = 250
-"""Steps in which likenesses count fourfold, so that groups form before they settle."""
+"""Steps in which similarities are multiplied by four (early exaggeration)."""
 
 
 def tsne(points: Points, perplexity: float = 5.0) -> Points:
-    """A position in the plane for each point: [n, d] -> [n, 2].
+    """Return a position in the plane for each point: [n, d] -> [n, 2].
 
-    It starts from the two principal components, so nothing is left to chance. Equal points have one position, and the
-    order of the points does not matter: rounding alone would drive them apart, so each is placed once, in sorted order.
+    The start is the first two principal components, so the result is deterministic. Equal points share a position, and
+    the order of the points has no effect, because distinct points are projected once, in sorted order.
     """
     distinct, which = np.unique(points, axis=0, return_inverse=True)
     return np.asarray(_embed_distinct_points(distinct, perplexity)[which.reshape(-1)])
@@ -46,7 +46,7 @@ def _embed_distinct_points(points: Points, perplexity: float) -> Points:
 
 
 def principal_components(points: Points) -> Points:
-    """The principal components, largest first; the sign of each is such that its largest entry is positive."""
+    """Return the principal components, largest first; the largest entry of each is positive."""
     u, s, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
     positions = u * s
     if positions.shape[1] < 2:
@@ -56,7 +56,7 @@ def principal_components(points: Points) -> Points:
 
 
 def _joint_probabilities(points: Points, perplexity: float) -> Points:
-    """Symmetric likenesses that sum to 1; each point's neighbourhood has the given perplexity."""
+    """Return symmetric similarities that sum to 1; each point's neighbourhood has the given perplexity."""
     squares = ((points[:, None, :] - points[None, :, :]) ** 2).sum(axis=2)
     squares = squares / (squares.max() or 1.0)
     n = len(points)
@@ -65,7 +65,7 @@ def _joint_probabilities(points: Points, perplexity: float) -> Points:
     for i in range(n):
         distances = squares[i, others[i]] - squares[i, others[i]].min()
         low, high, beta = 0.0, np.inf, 1.0
-        for _ in range(60):  # halve until the entropy is that of the perplexity
+        for _ in range(60):  # bisect until the entropy matches the perplexity
             weights = np.exp(-beta * distances)
             shares = weights / weights.sum()
             entropy = -float((shares * np.log(np.maximum(shares, 1e-300))).sum())

@@ -1,4 +1,4 @@
-"""How far a ranking moved: one query's list before and after, best document first."""
+"""Distances between two rankings of one query, before and after, best document first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shaketable.core.errors import BadInput
 
 
 def drop_rate(before: float, after: float) -> float:
-    """(after - before) / before: negative is a drop, higher is more robust; NaN where there was nothing to lose.
+    """Return (after - before) / before: negative is a drop, higher is more robust; NaN if `before` is 0.
 
     >>> round(drop_rate(0.325, 0.227), 3)
     -0.302
@@ -22,7 +22,7 @@ def drop_rate(before: float, after: float) -> float:
 
 
 def count_ranks_lost(before: Sequence[str], after: Sequence[str]) -> int:
-    """How many ranks the first document lost; one that is no longer in the list falls behind its end.
+    """Return how many ranks the first document lost; a missing document ranks after the last one.
 
     >>> count_ranks_lost(["a", "b", "c"], ["c", "b", "a"]), count_ranks_lost(["a", "b"], ["b", "c", "d"])
     (2, 3)
@@ -36,7 +36,7 @@ def count_ranks_lost(before: Sequence[str], after: Sequence[str]) -> int:
 
 @dataclass(frozen=True)
 class TopChange:
-    """1 if the first document is another one, else 0; the mean is the share of new winners.
+    """1 if the first document differs, else 0; the mean is the share of changed first documents.
 
     >>> TopChange().between(["a", "b"], ["b", "a"]), TopChange().between(["a", "b", "c"], ["a", "c", "b"])
     (1.0, 0.0)
@@ -50,8 +50,8 @@ class TopChange:
 class Kendall:
     """Share of document pairs that changed order: 0 for the same ranking, 1 for its reverse.
 
-    Discordant pairs / (n(n-1)/2) = (1 - τ)/2 over the documents of both lists. Scores may be given instead of lists:
-    documents with one score share a rank, and a pair that shares a rank on either side is not discordant. NaN where
+    Discordant pairs / (n(n-1)/2) = (1 - τ)/2 over the documents of both lists. Scores are accepted instead of lists:
+    documents with equal scores share a rank, and a pair that shares a rank on either side is not discordant. NaN if
     the lists differ and have fewer than two documents in common.
 
     >>> Kendall().between(["a", "b", "c"], ["a", "c", "b"])
@@ -65,7 +65,7 @@ class Kendall:
         moves = sorted((rank, right[docno]) for docno, rank in left.items() if docno in right)
         if len(moves) < 2:
             return 0.0 if left.keys() == right.keys() else float("nan")
-        passed: list[float] = []  # ranks in `after` of the documents that stood higher before, in order
+        passed: list[float] = []  # ranks in `after` of the documents above in `before`, sorted
         discordant = 0
         for _, rank in moves:
             discordant += len(passed) - bisect_right(passed, rank)
@@ -97,18 +97,18 @@ class RBO:
             return 1.0
         if short == 0:
             return 0.0
-        # a document is in both tops of depth d once d has reached the lower of its two ranks
+        # a document is in both tops of depth d if d is at least the larger of its two ranks
         met = [int(max(rank, right[docno])) for docno, rank in left.items() if docno in right]
         shared = np.bincount(met, minlength=long)[:long].cumsum()
         depth = np.arange(1, long + 1)
-        missing = np.maximum(depth - short, 0)  # documents the shorter list would have had by then
+        missing = np.maximum(depth - short, 0)  # documents missing from the shorter list at this depth
         agreement = (shared + missing * shared[short - 1] / short) / depth
         return float((1 - self.p) * agreement @ self.p ** (depth - 1.0) + agreement[-1] * self.p**long)
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """Share of the first k documents that both lists have, in whatever order.
+    """Share of the first k documents that both lists have, in any order.
 
     Lists shorter than k are compared at the length of the longer one.
 
@@ -131,9 +131,9 @@ class Overlap:
 class LSD:
     """Location square deviation: the mean square of the number of ranks that a document moved; 0 for the same ranking.
 
-    (1/n) Σ (rank before - rank after)², over the documents of both lists. A document that only one list has is left
-    out, as `Kendall` does, and ranks are counted among the others. NaN where the lists differ and have fewer than two
-    documents in common.
+    (1/n) Σ (rank before - rank after)², over the documents of both lists. As in `Kendall`, documents of only one list
+    are excluded, and ranks are counted among the others. NaN if the lists differ and have fewer than two documents in
+    common.
 
     >>> LSD().between(["a", "b", "c"], ["c", "b", "a"])
     2.6666666666666665
@@ -176,7 +176,7 @@ class LMD:
 
 
 def _rank_moves(before: Sequence[str], after: Sequence[str]) -> NDArray[np.float64]:
-    """By how many ranks each document of both lists moved, ranks counted among these documents alone."""
+    """Return how many ranks each common document moved, with ranks counted among the common documents."""
     left, right = _build_ranks(before), _build_ranks(after)
     arrived = {docno: rank for rank, docno in enumerate(docno for docno in right if docno in left)}
     stayed = [docno for docno in left if docno in arrived]
@@ -184,14 +184,14 @@ def _rank_moves(before: Sequence[str], after: Sequence[str]) -> NDArray[np.float
 
 
 def _mean_or_nan(values: NDArray[np.float64], before: Sequence[str], after: Sequence[str]) -> float:
-    """The mean over two documents or more; of fewer 0 where the lists are of the same documents, otherwise NaN."""
+    """Return the mean of two or more values; for fewer, 0 if the lists have the same documents, otherwise NaN."""
     if len(values) < 2:
         return 0.0 if set(before) == set(after) else float("nan")
     return float(values.mean())
 
 
 def _build_ranks(ranked: Sequence[str] | Mapping[str, float]) -> dict[str, float]:
-    """docno -> rank, lower is better; equal float32 scores make equal ranks."""
+    """Return docno -> rank, lower is better; equal float32 scores share a rank."""
     if isinstance(ranked, Mapping):
         scores = -np.fromiter(ranked.values(), np.float32, len(ranked))
         return dict(zip(ranked, scores.tolist(), strict=True))

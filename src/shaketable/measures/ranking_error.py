@@ -1,4 +1,4 @@
-"""Natural, boundary and robust ranking error of one query's list: what is wrong, and what an attack could make wrong.
+"""Natural, boundary and robust ranking error of one query's list.
 
 Liu, Zhang, Zhang, Chen, de Rijke, Guo, Cheng. Perturbation-invariant adversarial training for neural ranking models:
 Improving the effectiveness-robustness trade-off. AAAI 2024, definitions of the errors and Theorem 1.
@@ -15,13 +15,13 @@ from shaketable.core.errors import BadInput
 
 @dataclass(frozen=True)
 class RankingError:
-    """The errors of one list as shares of its documents; the last two also as shares of those that were attacked.
+    """The errors of one list as shares of its documents; the last two also as shares of the attacked documents.
 
     `natural` is the share of documents out of their true rank, `boundary` the share that are right but whose attacked
-    text leaves the true rank, and `robust` their sum. `bound` is the share whose attacked text stands at another rank
-    at all, which `boundary` never exceeds (Theorem 1). An attack shows that a text exists and never that none does, so
-    `boundary`, `robust` and `bound` are lower bounds of what the paper defines unless every text was tried: a document
-    that was not attacked counts as one that cannot be moved. Shares of nothing are NaN.
+    text leaves the true rank, and `robust` their sum. `bound` is the share whose attacked text changes its rank at all;
+    `boundary` never exceeds it (Theorem 1). An attack can show that a harmful text exists but not that none does, so
+    `boundary`, `robust` and `bound` are lower bounds of the paper's definitions unless every text was tried. A document
+    that was not attacked counts as unmoved. Shares of nothing are NaN.
     """
 
     natural: float
@@ -35,10 +35,10 @@ class RankingError:
 
 
 def find_true_rank_ranges(ranking: Sequence[str], grades: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """For each document of a list the first and the last of its true ranks: those of the block of its grade.
+    """Return the first and the last true rank of each document: those of the block of its grade.
 
-    The documents of the list are ordered by grade, and those of one grade may stand in any order. Without a judgement,
-    or with a grade below 0, a document has grade 0.
+    The documents are ordered by grade, and documents of one grade may have any order. Without a judgement, or with a
+    grade below 0, a document has grade 0.
 
     >>> find_true_rank_ranges(["a", "b", "c", "d"], {"b": 1, "c": 2, "d": 1})
     {'a': (4, 4), 'b': (2, 3), 'c': (1, 1), 'd': (2, 3)}
@@ -56,11 +56,11 @@ def find_true_rank_ranges(ranking: Sequence[str], grades: Mapping[str, int]) -> 
 def ranking_error(
     ranking: Sequence[str], grades: Mapping[str, int], attacked_ranks: Mapping[str, Sequence[int]]
 ) -> RankingError:
-    """The errors of a list, best document first, from the ranks that attacked texts reached in it.
+    """Return the errors of a list, best document first, from the ranks of attacked texts in it.
 
-    `reached` has, for each document that was attacked, the ranks, from 1, of the texts that were put in its stead, one
-    at a time. A document that is right crosses the boundary when such a text stands above its block; one of the best
-    grade, with nothing above it, when it stands below.
+    `attacked_ranks` holds, for each attacked document, the ranks, from 1, of the texts that replaced it, one at a time.
+    A document that is right crosses the boundary if such a text ranks above its block. A document of the best grade
+    crosses the boundary if such a text ranks below its block.
 
     >>> found = ranking_error(["a", "b", "c"], {"a": 2, "b": 1}, {"a": [1], "c": [1, 3]})
     >>> found.natural, round(found.boundary, 3), found.boundary_attacked
@@ -92,7 +92,7 @@ def ranking_error(
 
 
 def _crosses_boundary(rank: int, first: int, last: int) -> bool:
-    """Has a document with these true ranks passed its neighbour: the one above, or below where there is none above?
+    """Return True if a document with these true ranks passed its neighbour above, or below for the best block.
 
     The neighbour's rank is first - 1, and last + 1 for the best block; the paper's product of differences from it is
     0 or less exactly there.

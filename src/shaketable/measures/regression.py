@@ -1,10 +1,10 @@
-"""Is the new version worse? The findings of two audits, paired query by query.
+"""Regression tests between two audits: their findings, paired query by query.
 
-A finding that both audits have is a pair of numbers, and of what each query adds to them. Fisher's randomisation test
-asks how often as large a mean difference comes of exchanging old and new at random, and Holm's correction is over all
-findings that are compared. Findings in which so few queries differ that the test could never call it significant, six
-of them being the least, do not count in the correction, since they cannot raise a false alarm (Tarone, A modified
-Bonferroni method for discrete data, Biometrics 1990). docs/choices.md has how often it is wrong, and what it finds.
+A finding of both audits is a pair of numbers with paired values per query. Fisher's randomisation test computes how
+often a random exchange of old and new gives as large a mean difference. Holm's correction is over all compared findings
+except those in which too few queries differ (fewer than six) for the test to be significant, since they cannot raise a
+false alarm (Tarone, A modified Bonferroni method for discrete data, Biometrics 1990). docs/choices.md reports the error
+rate and the power.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Status: TypeAlias = Literal["worse", "better", "no difference", "not tested"]
 
 @dataclass(frozen=True)
 class FindingDelta:
-    """One finding, earlier and later.
+    """One finding in the old and the new audit.
 
-    `loss` is how much worse the number became, whichever way is better, and below 0 where it became better; `losses`
-    has the same for each query that both audits have a value for. `low` and `high` are the 95 % interval of the loss,
-    NaN where the number is no mean over queries; `effect` is Cohen's d_z of the losses. `p` is of one test, and
-    `corrected_p` of all that were made together.
+    `loss` is how much worse the number became, whichever direction is better; it is negative for an improvement.
+    `losses` holds the loss of each query with a value in both audits. `low` and `high` are the 95 % interval of the
+    loss, NaN if the number is not a mean over queries; `effect` is Cohen's d_z of the losses. `p` is that of a
+    single test, `corrected_p` is corrected for all tests.
     """
 
     old: Finding
@@ -66,17 +66,17 @@ class FindingDelta:
 
     @property
     def n(self) -> int:
-        """The queries that are paired."""
+        """The number of paired queries."""
         return len(self.losses)
 
     @property
     def has_enough_queries(self) -> bool:
-        """Are there queries enough to call a difference significant?"""
+        """True if there are enough queries to call a difference significant."""
         return self.n >= MIN_QUERIES
 
     @property
     def status(self) -> Status:
-        """What became of the finding; only what chance could hardly have made is worse or better."""
+        """The status of the finding; only a significant change is worse or better."""
         if math.isnan(self.corrected_p) or not self.has_enough_queries:
             return "not tested"
         if self.corrected_p >= SIGNIFICANCE_LEVEL:
@@ -84,13 +84,13 @@ class FindingDelta:
         return "worse" if sum(self.losses.values()) > 0 else "better"
 
     def find_worst_queries(self, limit: int) -> list[str]:
-        """The queries that lost most, the worst first."""
+        """Return the queries with the largest losses, worst first."""
         order = sorted(self.losses, key=lambda qid: -self.losses[qid])
         return [qid for qid in order[:limit] if self.losses[qid] > 0]
 
 
 def compare_finding(old: Finding, new: Finding, seed: int = 0) -> FindingDelta:
-    """One finding earlier and later, tested alone.
+    """Return the change of one finding, tested alone.
 
     >>> old = Finding("mine", "AP", 0.5, values={str(i): 0.5 for i in range(30)})
     >>> new = Finding("mine", "AP", 0.4, values={str(i): 0.3 + i / 150 for i in range(30)})
@@ -102,7 +102,7 @@ def compare_finding(old: Finding, new: Finding, seed: int = 0) -> FindingDelta:
 
 
 def compare_findings(pairs: Iterable[tuple[Finding, Finding]], seed: int = 0) -> list[FindingDelta]:
-    """Findings earlier and later, tested together, in the order given."""
+    """Return the changes of findings, tested together, in the given order."""
     found = [FindingDelta(old, new, _compute_query_losses(old, new)) for old, new in pairs]
     groups: dict[tuple[str, ...], list[int]] = {}
     for index, delta in enumerate(found):
@@ -130,7 +130,7 @@ def compare_findings(pairs: Iterable[tuple[Finding, Finding]], seed: int = 0) ->
 
 
 def randomisation_p_values(losses: Values, seed: int = 0, draws: int = MIN_RANDOMISATION_DRAWS) -> Values:
-    """Two-sided p of each row of losses; 1 where no query differs."""
+    """Return the two-sided p of each row of losses; 1 if no query differs."""
     p = np.ones(len(losses))
     differ = np.flatnonzero((losses != 0).any(axis=1))
     if differ.size:
@@ -139,7 +139,7 @@ def randomisation_p_values(losses: Values, seed: int = 0, draws: int = MIN_RANDO
 
 
 def can_be_significant(losses: Values) -> NDArray[np.bool_]:
-    """Whether so many queries of a row differ that some assignment of signs is significant: p is 2^(1-k) at least.
+    """Return True for rows in which enough queries differ that some signs are significant: p is at least 2^(1-k).
 
     >>> can_be_significant(np.array([[1.0] * 5 + [0.0] * 40, [1.0] * 6 + [0.0] * 39])).tolist()
     [False, True]
@@ -148,14 +148,14 @@ def can_be_significant(losses: Values) -> NDArray[np.bool_]:
 
 
 def correct_p_values(p_values: Values, counts: NDArray[np.bool_]) -> Values:
-    """Holm's correction over the tests that count; of the others p is 1, and NaN stays."""
+    """Return p-values with Holm's correction over the tests that count; the others are 1, and NaN stays NaN."""
     corrected = np.where(np.isnan(p_values), np.nan, 1.0)
     corrected[counts] = adjust_p_values(p_values[counts], "holm")
     return corrected
 
 
 def count_required_draws(tests: int) -> int:
-    """So many draws that the smallest p survives the correction."""
+    """Return the number of draws with which the smallest p survives the correction."""
     return max(MIN_RANDOMISATION_DRAWS, math.ceil(2 * tests / SIGNIFICANCE_LEVEL))
 
 
@@ -164,14 +164,14 @@ def _loss_sign(finding: Finding) -> int:
 
 
 def _compute_query_losses(old: Finding, new: Finding) -> dict[str, float]:
-    """What each query lost, of those that have both values."""
+    """Return the loss of each query with both values."""
     common = sorted(old.values.keys() & new.values.keys())
     losses = {qid: _loss_sign(new) * (new.values[qid] - old.values[qid]) for qid in common}
     return {qid: loss for qid, loss in losses.items() if math.isfinite(loss)}
 
 
 def _is_mean(delta: FindingDelta) -> bool:
-    """Are both numbers the means of what their queries add?"""
+    """Return True if both numbers are the means of their values per query."""
 
     def plain(finding: Finding) -> bool:
         known: Sequence[float] = [value for value in finding.values.values() if math.isfinite(value)]

@@ -1,11 +1,11 @@
-"""What a system risks on the topics where it falls below its baselines: U, T, Z and GeoRisk.
+"""Risk of a system on the topics where it falls below its baselines: U, T, Z and GeoRisk.
 
 A matrix x[systems, topics] holds effectiveness scores, none below 0; α ≥ 0 is how much more a loss counts than a gain.
 
-Could it be chance? At α = 0 TRisk is Student's t, and |TRisk| above 2 is significant. At a larger α what is tested has
-a mean below 0 even if the two systems are equal: with normal differences on 50 topics equal systems pass 2 in 5 % of
-all cases at α = 0, in 44 % at α = 1, in 99 % at α = 5. `t_risk_p` and `t_star_risk_p` compare TRisk with what chance
-makes of it at the same α.
+At α = 0 TRisk is Student's t, and |TRisk| above 2 is significant. At a larger α the tested quantity has a mean below 0
+even if the two systems are equal: with normal differences on 50 topics equal systems pass 2 in 5 % of all cases at
+α = 0, in 44 % at α = 1, in 99 % at α = 5. `t_risk_p` and `t_star_risk_p` compare TRisk with its null distribution at
+the same α.
 
 Dinçer, Macdonald, Ounis. Risk-sensitive evaluation and learning to rank using multiple baselines. SIGIR 2016.
 """
@@ -26,14 +26,14 @@ from shaketable.measures.significance import enumerates_all_signs, iter_sign_ass
 Values = NDArray[np.float64]
 
 RANDOMISATION_DRAWS = 10_000
-"""Random assignments that TRisk is compared with: p is then known to about 0.004 near 0.05."""
+"""The number of random assignments; p is then accurate to about 0.004 near 0.05."""
 
 
-# The mathematics: elementwise, unchecked, for objectives that call it millions of times.
+# Elementwise formulas without checks, for objectives that call them millions of times.
 
 
 def penalise_losses(delta: Values, alpha: float | Values) -> Values:
-    """Gains as they are, losses 1 + α fold.
+    """Return gains unchanged and losses multiplied by 1 + α.
 
     >>> penalise_losses(np.array([0.2, -0.1]), 1.0)
     array([ 0.2, -0.2])
@@ -42,13 +42,13 @@ def penalise_losses(delta: Values, alpha: float | Values) -> Values:
 
 
 def expected_scores(system_total: Values, topic_total: Values, total: float | Values) -> Values:
-    """e = S T / N: what a system of this total would score on this topic if it had the shape of all systems."""
+    """Return e = S T / N: the score expected from the totals of the system and the topic."""
     share = np.divide(topic_total, total, out=np.zeros_like(topic_total), where=np.asarray(total) > 0)
     return np.asarray(system_total * share)
 
 
 def standardise_scores(x: Values, e: Values) -> Values:
-    """z = (x - e) / √e, and 0 where nothing was expected: there x is 0 as well.
+    """Return z = (x - e) / √e, and 0 where e is 0, because x is then 0 as well.
 
     >>> standardise_scores(np.array([0.5, 0.0]), np.array([0.25, 0.0]))
     array([0.5, 0. ])
@@ -57,7 +57,7 @@ def standardise_scores(x: Values, e: Values) -> Values:
 
 
 def geo_risk_from_means(mean: Values, z_mean: Values) -> Values:
-    """GeoRisk = √(mean effectiveness · Φ(ZRisk / c)).
+    """Return GeoRisk = √(mean effectiveness · Φ(ZRisk / c)).
 
     >>> geo_risk_from_means(np.array(0.5), np.array(0.0)).item()
     0.5
@@ -67,11 +67,11 @@ def geo_risk_from_means(mean: Values, z_mean: Values) -> Values:
     return np.asarray(np.sqrt(mean * ndtr(z_mean)))
 
 
-# The measures, of checked matrices.
+# Measures with checks of their matrices.
 
 
 def u_risk(scores: ArrayLike, baseline: ArrayLike, alpha: float = 0.0) -> Values:
-    """URisk: the mean difference from a baseline, losses counted 1 + α fold. scores [..., topics] -> [...].
+    """Return URisk: the mean difference from a baseline, with losses times 1 + α. scores [..., topics] -> [...].
 
     >>> u_risk([0.5, 0.25], [0.25, 0.5], alpha=1.0).item()
     -0.125
@@ -81,7 +81,7 @@ def u_risk(scores: ArrayLike, baseline: ArrayLike, alpha: float = 0.0) -> Values
 
 
 def t_risk(scores: ArrayLike, baseline: ArrayLike, alpha: float = 0.0) -> Values:
-    """TRisk: URisk / its standard error, Student's t with c - 1 degrees of freedom; 0 where nothing varies."""
+    """Return TRisk: URisk / its standard error, Student's t with c - 1 degrees of freedom; 0 if nothing varies."""
     scores, baseline = _validate_with_baseline(scores, baseline)
     alpha = _validate_alpha(alpha)
     noise = ROUNDING_TOLERANCE * (1 + alpha) * max(scores.max(), baseline.max())
@@ -89,35 +89,35 @@ def t_risk(scores: ArrayLike, baseline: ArrayLike, alpha: float = 0.0) -> Values
 
 
 def t_star_risk(matrix: ArrayLike, alpha: float = 0.0) -> Values:
-    """T*Risk: TRisk against each topic's mean over all systems of the matrix."""
+    """Return T*Risk: TRisk against each topic's mean over all systems of the matrix."""
     matrix = _validate_matrix(matrix)
     return t_risk(matrix, matrix.mean(axis=0), alpha)
 
 
 def z_scores(matrix: ArrayLike) -> Values:
-    """z[systems, topics]: how far each score lies from what the marginals lead one to expect.
+    """Return z[systems, topics]: the standardised difference of each score from its expectation by the marginals.
 
-    A system takes part in its own marginals. Topics on which all fail, and systems that fail everywhere, have z = 0.
+    The marginals include the system itself. Topics and systems with a total of 0 have z = 0.
     """
     x = _validate_matrix(matrix)
-    if len(x) == 1:  # a system alone is all that is expected; rounding must not say otherwise
+    if len(x) == 1:  # a single system equals its expectation; avoid rounding errors
         return np.zeros_like(x)
     return standardise_scores(x, expected_scores(x.sum(axis=1, keepdims=True), x.sum(axis=0), x.sum()))
 
 
 def z_risk(matrix: ArrayLike, alpha: float = 0.0) -> Values:
-    """ZRisk of each system: the sum of its z scores, losses counted 1 + α fold."""
+    """Return ZRisk of each system: the sum of its z scores, with losses times 1 + α."""
     return np.asarray(penalise_losses(z_scores(matrix), _validate_alpha(alpha)).sum(axis=1))
 
 
 def geo_risk(matrix: ArrayLike, alpha: float = 0.0) -> Values:
-    """GeoRisk of each system: √(mean effectiveness · Φ(ZRisk / topics))."""
+    """Return GeoRisk of each system: √(mean effectiveness · Φ(ZRisk / topics))."""
     x = _validate_matrix(matrix)
     return geo_risk_from_means(x.mean(axis=1), z_risk(x, alpha) / x.shape[1])
 
 
 def u_risk_slope(scores: ArrayLike, baseline: ArrayLike, alpha: float = 0.0) -> Values:
-    """∂URisk / ∂score of each topic: 1 / topics, 1 + α fold where the score is below the baseline.
+    """Return ∂URisk / ∂score of each topic: 1 / topics, times 1 + α where the score is below the baseline.
 
     >>> u_risk_slope([0.5, 0.25], [0.25, 0.5], alpha=1.0)
     array([0.5, 1. ])
@@ -127,12 +127,12 @@ def u_risk_slope(scores: ArrayLike, baseline: ArrayLike, alpha: float = 0.0) -> 
 
 
 def geo_risk_slope(matrix: ArrayLike, alpha: float = 0.0) -> Values:
-    """∂GeoRisk / ∂score on each topic, of the last system of a matrix; the others are constants.
+    """Return ∂GeoRisk / ∂score on each topic, of the last system of a matrix; the others are constants.
 
         GeoRisk / 2 · [1/S + φ(ZRisk/c) / (c Φ(ZRisk/c)) · ∂ZRisk/∂x_k]
         ∂ZRisk/∂x_k = w_k/√e_k - w_k h_k/(2 T_k) - (1/S - 1/N) Σ_j w_j h_j/2
 
-    with w = 1, or 1 + α where z < 0, and h = x/√e + √e. Where nothing is expected, or GeoRisk is 0, it is 0.
+    with w = 1, or 1 + α where z < 0, and h = x/√e + √e. The slope is 0 where e or GeoRisk is 0.
     """
     from scipy.special import log_ndtr
 
@@ -154,14 +154,14 @@ def geo_risk_slope(matrix: ArrayLike, alpha: float = 0.0) -> Values:
 
 
 def _loss_weights(delta: Values, alpha: float) -> Values:
-    """The slope of `penalise_losses`: 1, and 1 + α below 0."""
+    """Return the slope of `penalise_losses`: 1, and 1 + α below 0."""
     return np.where(delta < 0, 1 + alpha, 1.0)
 
 
 def g_squared(matrix: ArrayLike) -> float:
-    """G²: how far all systems together lie from the shape that their totals lead one to expect; Σ z², equation 4.
+    """Return G²: the distance of all systems from the scores expected by their totals; Σ z², equation 4.
 
-    It grows with the unit of the scores, which are no counts, so no p of the χ² distribution belongs to it.
+    G² grows with the unit of the scores, which are not counts, so the χ² distribution gives no p for it.
 
     >>> round(g_squared([[0.5, 0.0], [0.0, 0.5]]), 9)
     1.0
@@ -170,11 +170,10 @@ def g_squared(matrix: ArrayLike) -> float:
 
 
 def g_squared_of_two(scores: ArrayLike, baseline: ArrayLike) -> Values:
-    """G² of a system and its baseline, as far as their means are equal: Σ (s - b)² / (s + b), equation 8.
+    """Return G² of a system and its baseline, assuming equal means: Σ (s - b)² / (s + b), equation 8.
 
-    It is symmetric in the two. Where their totals differ, G² of the two rows (`g_squared`) is
-    another number; the paper's derivation needs S_s = S_b. scores [..., topics] -> [...]. A topic where both have 0
-    adds nothing.
+    It is symmetric in the two. Where their totals differ, G² of the two rows (`g_squared`) is another number; the
+    paper's derivation needs S_s = S_b. scores [..., topics] -> [...]. A topic where both have 0 adds nothing.
 
     >>> g_squared_of_two([0.5, 0.0], [0.0, 0.5]).item()
     1.0
@@ -186,7 +185,9 @@ def g_squared_of_two(scores: ArrayLike, baseline: ArrayLike) -> Values:
 
 
 def student_p_value(t: ArrayLike, topics: int) -> Values:
-    """Two-sided p of Student's t with topics - 1 degrees of freedom; 1 for a single topic. For TRisk at α = 0 only.
+    """Return the two-sided p of Student's t with topics - 1 degrees of freedom; 1 for one topic.
+
+    It is valid for TRisk at α = 0 only.
 
     >>> round(student_p_value(2.0095752, 50).item(), 4)
     0.05
@@ -204,12 +205,12 @@ def t_risk_p(
     seed: int = 0,
     draws: int = RANDOMISATION_DRAWS,
 ) -> Values:
-    """Two-sided p of TRisk at each α, by randomisation: scores [..., topics] -> [..., alphas].
+    """Return the two-sided p of TRisk at each α, by randomisation: scores [..., topics] -> [..., alphas].
 
-    If system and baseline are exchangeable, topic by topic, each difference might as well have the other sign. TRisk at
-    the same α is taken of all ways to assign signs, or of `draws` of them; p is twice the share of those on the side
-    where the observed TRisk is, itself among them. So p holds at every α; at α = 0 it is that of Fisher's
-    randomisation test of the mean. A small p with a large TRisk says "safer than chance", with a small one "riskier".
+    If system and baseline are exchangeable on each topic, each difference has a random sign. The test computes TRisk at
+    the same α for all assignments of signs, or for `draws` of them; p is twice the share on the side of the observed
+    TRisk, including itself. So p is valid at every α; at α = 0 it is that of Fisher's randomisation test of the mean.
+    A small p with a large TRisk means "safer than chance", with a small TRisk "riskier".
 
     >>> t_risk_p([0.2, 0.3, 0.5], [0.1, 0.2, 0.3], alphas=(0.0, 5.0)).tolist()
     [0.25, 0.25]
@@ -223,21 +224,21 @@ def t_risk_p(
 def t_star_risk_p(
     matrix: ArrayLike, alphas: Sequence[float] = (0.0,), seed: int = 0, draws: int = RANDOMISATION_DRAWS
 ) -> Values:
-    """Two-sided p of T*Risk at each α, by randomisation: [systems, topics] -> [systems, alphas].
+    """Return the two-sided p of T*Risk at each α, by randomisation: [systems, topics] -> [systems, alphas].
 
-    The mean of all systems is no system, and differences from it are skewed where scores are: signs may not be flipped.
-    If a system is exchangeable with the others, topic by topic, it might as well have had the score of any of them; its
-    T*Risk is compared with that of `draws` systems made so.
+    Differences from the mean of all systems are skewed if the scores are, so the test cannot flip signs. If a system is
+    exchangeable with the others on each topic, it could have the score of any of them. The test compares its T*Risk
+    with that of `draws` such random systems.
     """
     return _exchange_p_values(_validate_matrix(matrix), _validate_alphas(alphas), seed, draws)
 
 
 @dataclass(frozen=True)
 class RiskTable:
-    """Every risk measure [systems, alphas]; `p` and `p_star` belong to `t` and `t_star` and hold at every α.
+    """All risk measures [systems, alphas]; `p` and `p_star` belong to `t` and `t_star` and are valid at every α.
 
-    `rank_systems` of any of them are ranks [systems, alphas]. Those by `t_star` are not those by the mean, whatever
-    section 2 of the paper says: on public matrices of TREC runs τ is .90 to .96 at α = 0 and falls with α.
+    `rank_systems` of a measure gives ranks [systems, alphas]. The ranks by `t_star` differ from those by the mean, in
+    contrast to section 2 of the paper: on public matrices of TREC runs τ is .90 to .96 at α = 0 and falls with α.
     """
 
     alphas: tuple[float, ...]
@@ -258,7 +259,7 @@ def risk_table(
     seed: int = 0,
     draws: int = RANDOMISATION_DRAWS,
 ) -> RiskTable:
-    """All measures for all systems and alphas: U and T against the baseline, Z and Geo against all systems."""
+    """Return all measures for all systems and alphas: U and T against the baseline, Z and Geo against all systems."""
     x = _validate_matrix(matrix)
     x, baseline = _validate_with_baseline(x, baseline)
     levels = _validate_alphas(alphas)
@@ -279,22 +280,22 @@ class RewardRisk:
     """Gains and losses against a baseline, one value for each system; with several baselines, means over them."""
 
     reward: Values
-    """Mean over topics of the gains."""
+    """The mean gain over topics."""
     risk: Values
-    """Mean over topics of the losses, as a positive number."""
+    """The mean loss over topics, as a positive number."""
     ratio: Values
     """reward / risk: infinite without a loss, NaN without either."""
     wins: Values
     losses: Values
     ties: Values
     win_loss: Values
-    """wins / losses, as `ratio`."""
+    """wins / losses, with the same special cases as `ratio`."""
     heavy_losses: Values
-    """Topics that lose more than 20 % of the baseline's score."""
+    """The number of topics that lose more than 20 % of the baseline's score."""
 
 
 def reward_risk(scores: ArrayLike, baselines: ArrayLike) -> RewardRisk:
-    """Reward, risk, wins and losses of systems [systems, topics] against one baseline [topics] or several.
+    """Return reward, risk, wins and losses of systems [systems, topics] against one baseline [topics] or several.
 
     With several baselines each number is computed against each of them and then averaged (macro average).
 
@@ -310,7 +311,7 @@ def reward_risk(scores: ArrayLike, baselines: ArrayLike) -> RewardRisk:
 
 
 def baseline_scores(matrix: ArrayLike, systems: Sequence[str], name: str) -> Values:
-    """The per-topic scores a baseline's name stands for: a system, or the mean, median or max of all systems.
+    """Return the per-topic scores of a baseline: a system, or the mean, median or max of all systems.
 
     >>> baseline_scores([[0.2, 0.4], [0.6, 0.0]], ["bm25", "ql"], "max")
     array([0.6, 0.4])
@@ -327,9 +328,9 @@ _SUMMARIES: dict[str, Callable[..., Values]] = {"mean": np.mean, "median": np.me
 
 
 def rank_systems(values: ArrayLike) -> NDArray[np.int64]:
-    """The rank of each system (first axis), 1 for the highest value; systems that tie share the better rank.
+    """Return the rank of each system (first axis), 1 for the highest value; tied systems share the better rank.
 
-    Values that only rounding tells apart tie.
+    Values that differ only by rounding are tied.
 
     >>> rank_systems([0.3, 0.5, 0.5, 0.1])
     array([3, 1, 1, 4])
@@ -353,13 +354,13 @@ def _rank_values(values: Values) -> NDArray[np.int64]:
 
 
 def _sum_penalised(delta: Values, alphas: Values) -> Values:
-    """Σ penalised(delta, α) over topics, for all alphas at once."""
+    """Return Σ penalise_losses(delta, α) over topics, for all alphas at once."""
     gains, losses = np.maximum(delta, 0).sum(axis=1), np.minimum(delta, 0).sum(axis=1)
     return np.asarray(gains[:, None] + (1 + alphas) * losses[:, None])
 
 
 def _sign_flip_p_values(delta: Values, alphas: Values, seed: int, draws: int) -> Values:
-    """p [rows, alphas] of TRisk among those of differences [rows, topics] with other signs."""
+    """Return p [rows, alphas] of TRisk under random signs of the differences [rows, topics]."""
     rows, topics = delta.shape
     size, square = np.abs(delta), delta**2
     sizes, squares = size.sum(axis=1), square.sum(axis=1)
@@ -376,7 +377,7 @@ def _sign_flip_p_values(delta: Values, alphas: Values, seed: int, draws: int) ->
 
 
 def _exchange_p_values(x: Values, alphas: Values, seed: int, draws: int) -> Values:
-    """p [systems, alphas] of T*Risk among those of rows that have the score of any system on each topic."""
+    """Return p [systems, alphas] of T*Risk among rows with the score of a random system on each topic."""
     systems, topics = x.shape
     delta = subtract_scores(np.broadcast_to(x.mean(axis=0), x.shape), x)
     low, high = _rounding_bounds(_t_risk_from_sums(*_gain_and_loss_sums(delta), topics, alphas))
@@ -392,7 +393,7 @@ def _exchange_p_values(x: Values, alphas: Values, seed: int, draws: int) -> Valu
 
 
 def _gain_and_loss_sums(delta: Values) -> tuple[Values, Values, Values, Values]:
-    """The sums over topics of gains, of losses, and of the squares of each."""
+    """Return the sums over topics of gains, of losses, and of the squares of each."""
     gain, loss = np.maximum(delta, 0), np.minimum(delta, 0)
     return gain.sum(axis=-1), loss.sum(axis=-1), (gain**2).sum(axis=-1), (loss**2).sum(axis=-1)
 
@@ -400,9 +401,9 @@ def _gain_and_loss_sums(delta: Values) -> tuple[Values, Values, Values, Values]:
 def _t_risk_from_sums(
     gain: Values, loss: Values, gain_2: Values, loss_2: Values, topics: int, alphas: Values
 ) -> Values:
-    """TRisk [..., alphas] from the sums of gains and of losses (negative), and of their squares [...].
+    """Return TRisk [..., alphas] from the sums of gains and of losses (negative), and of their squares [...].
 
-    Infinite where nothing varies but all is won, or lost: for a comparison that is the utmost.
+    TRisk is infinite if all differences are equal and not 0, so that comparisons treat it as the extreme.
     """
     total = gain[..., None] + (1 + alphas) * loss[..., None]
     square = gain_2[..., None] + (1 + alphas) ** 2 * loss_2[..., None]
@@ -414,7 +415,7 @@ def _t_risk_from_sums(
 
 
 def _rounding_bounds(t: Values) -> tuple[Values, Values]:
-    """Just below and just above: one TRisk summed in two orders differs by rounding."""
+    """Return values just below and above t, because the same TRisk summed in two orders differs by rounding."""
     finite = np.where(np.isfinite(t), t, 0)
     return t - 1e-9 * (1 + np.abs(finite)), t + 1e-9 * (1 + np.abs(finite))
 

@@ -1,7 +1,7 @@
-"""Could it be chance? Tests of paired differences, corrections for many of them, intervals and effect sizes.
+"""Tests of paired differences, corrections for multiple tests, intervals and effect sizes.
 
-Arrays end in topics; what comes before is vectorised over. Where there is nothing to test (a single topic, no
-difference anywhere) p is 1.
+The last axis of an array is topics; functions are vectorised over the other axes. p is 1 if there is nothing to test (a
+single topic, or no difference).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from shaketable.measures import ROUNDING_TOLERANCE, subtract_scores, validate_to
 Values = NDArray[np.float64]
 
 MIN_QUERIES = 20
-"""With fewer a star would promise more than the test can keep."""
+"""The minimum number of queries for a significance star."""
 
 _MAX_NUMBERS_PER_BLOCK = 4_000_000
-"""Random numbers held at once."""
+"""The number of random numbers held at once."""
 
 
 def t_test(first: ArrayLike, second: ArrayLike) -> Values:
-    """Two-sided p of the paired t-test.
+    """Return the two-sided p of the paired t-test.
 
     >>> round(t_test([0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.5, 0.5]).item(), 4)
     0.0154
@@ -40,27 +40,27 @@ def t_test(first: ArrayLike, second: ArrayLike) -> Values:
     mean, deviation, count = d.mean(axis=-1), _standard_deviation(d), d.shape[-1]
     if count == 1:
         return np.ones_like(mean)
-    endless = np.where(mean == 0, 0.0, np.inf)  # a difference that never varies
+    endless = np.where(mean == 0, 0.0, np.inf)  # for a constant difference
     t = np.divide(np.abs(mean) * np.sqrt(count), deviation, out=endless, where=deviation > 0)
     return np.asarray(2 * stdtr(count - 1, -t))
 
 
 def wilcoxon(first: ArrayLike, second: ArrayLike) -> Values:
-    """Two-sided p of Wilcoxon's signed-rank test; topics without a difference are left out, as he did."""
+    """Return the two-sided p of Wilcoxon's signed-rank test; as in his paper, zero differences are excluded."""
     from scipy.stats import wilcoxon as test
 
     d = _paired_differences(first, second)
     rows = [row[row != 0] for row in d.reshape(-1, d.shape[-1])]
-    # rounding must not rank differences that tie: 0.3 - 0.1 and 0.4 - 0.2
+    # keep ties despite rounding: 0.3 - 0.1 and 0.4 - 0.2
     alike = [np.round(row / np.abs(row).max(initial=0), 12) for row in rows]
     return np.array([test(row).pvalue if row.size else 1.0 for row in alike]).reshape(d.shape[:-1])
 
 
 def randomisation_test(first: ArrayLike, second: ArrayLike, seed: int = 0, draws: int = 10_000) -> Values:
-    """Two-sided p of Fisher's randomisation test of the mean: how often do random signs do as much?
+    """Return the two-sided p of Fisher's randomisation test of the mean.
 
-    Every assignment of signs is tried where there are no more than `draws`; otherwise that many are drawn, and the one
-    observed counts among them.
+    The test tries all assignments of signs if there are at most `draws`; otherwise it draws that many and adds the
+    observed one.
 
     >>> randomisation_test([0.1, 0.2, 0.3], [0.2, 0.3, 0.5]).item()
     0.25
@@ -68,7 +68,7 @@ def randomisation_test(first: ArrayLike, second: ArrayLike, seed: int = 0, draws
     d = _paired_differences(first, second)
     rows = d.reshape(-1, d.shape[-1])
     count = d.shape[-1]
-    # sums of one set of numbers in two orders differ by rounding
+    # sums of the same numbers in two orders differ by rounding
     least = np.abs(rows.sum(axis=1)) - ROUNDING_TOLERANCE * np.abs(rows).sum(axis=1)
     as_much, total = np.zeros(len(rows)), 0
     for coins in iter_sign_assignments(count, seed, draws, len(rows)):
@@ -79,16 +79,16 @@ def randomisation_test(first: ArrayLike, second: ArrayLike, seed: int = 0, draws
 
 
 def enumerates_all_signs(topics: int, draws: int) -> bool:
-    """Whether `iter_sign_assignments` has every way to assign signs, and not only a sample of them."""
+    """Return True if `iter_sign_assignments` yields all assignments of signs, not a sample."""
     return topics < 60 and 2**topics <= draws
 
 
 def iter_sign_assignments(
     topics: int, seed: int, draws: int, values_per_draw: int = 1
 ) -> Iterator[NDArray[np.integer[Any]]]:
-    """Signs for each topic, 0 or 1, [some draws, topics] at a time: all assignments, or a sample of `draws` of them.
+    """Yield blocks of signs, 0 or 1, [some draws, topics]: all assignments, or a sample of `draws` of them.
 
-    `width` is how many numbers the caller holds for each draw.
+    `values_per_draw` is how many numbers the caller holds for each draw.
 
     >>> [block.tolist() for block in iter_sign_assignments(2, seed=0, draws=4)]
     [[[0, 0], [1, 0], [0, 1], [1, 1]]]
@@ -102,9 +102,9 @@ def iter_sign_assignments(
 
 
 def adjust_p_values(p_values: ArrayLike, method: str = "holm") -> Values:
-    """p-values corrected for their number by bonferroni, holm or bh (Benjamini-Hochberg).
+    """Return p-values corrected for their number by bonferroni, holm or bh (Benjamini-Hochberg).
 
-    NaN is no test: it does not count and stays NaN.
+    NaN does not count as a test and stays NaN.
 
     >>> adjust_p_values([0.01, 0.04, float("nan"), 0.03], "holm")
     array([0.03, 0.06,  nan, 0.06])
@@ -137,17 +137,17 @@ _CORRECTIONS: dict[str, Callable[[Values], Values]] = {
     "holm": _holm,
     "bh": _benjamini_hochberg,
 }
-"""Of p-values in ascending order."""
+"""Functions of p-values in ascending order."""
 
 
 TESTS: dict[str, Callable[..., Values]] = {"t_test": t_test, "wilcoxon": wilcoxon, "randomisation": randomisation_test}
-"""Tests of paired differences by name; of these only the last draws, and takes a seed."""
+"""Tests of paired differences by name; only the randomisation test is random and takes a seed."""
 CORRECTIONS = tuple(_CORRECTIONS)
-"""The corrections of `adjust_p_values`."""
+"""The methods of `adjust_p_values`."""
 
 
 def get_test(name: str, seed: int = 0) -> Callable[[ArrayLike, ArrayLike], Values]:
-    """The test of that name; "t-test" will do for "t_test".
+    """Return the test of that name; "t-test" is accepted for "t_test".
 
     >>> round(get_test("t-test")([0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.5, 0.5]).item(), 4)
     0.0154
@@ -164,30 +164,30 @@ def _normalise_test_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class PairwiseComparisons:
-    """Every pair of systems compared: a row for each pair, the better system first (by mean; then by position)."""
+    """Comparisons of all pairs of systems: a row for each pair, the better system first (by mean; then by position)."""
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]
-    """Numbers of the two systems."""
+    """The numbers of the two systems."""
     difference: Values
     """Mean of the first minus mean of the second: 0 or more."""
     raw_p: Values
     p: Values
-    """Corrected for the number of pairs."""
+    """p-values corrected for the number of pairs."""
     effect: Values
     """Cohen's d_z of the difference."""
     letters: tuple[str, ...]
-    """For each system: two systems have a letter in common if, and only if, they do not differ significantly."""
+    """The letters of each system: two systems share a letter if, and only if, they do not differ significantly."""
 
 
 def compare_all_pairs(
     values: ArrayLike, test: str = "t_test", correction: str = "holm", level: float = 0.05, seed: int = 0
 ) -> PairwiseComparisons:
-    """Compare every pair of systems of a matrix [systems, topics], such as `ScoreTable.values`.
+    """Compare all pairs of systems of a matrix [systems, topics], such as `ScoreTable.values`.
 
-    With fewer than 20 topics nothing is called different, as with `format_star`, so that all systems share a letter.
-    The randomisation test draws as often as the number of pairs needs: a p of 1 / 10,001 would survive no correction
-    for thousands of them.
+    With fewer than 20 topics no difference is significant, as in `format_star`, so all systems share a letter. The
+    number of draws of the randomisation test grows with the number of pairs: a p of 1 / 10,001 would survive no
+    correction for thousands of pairs.
 
     >>> found = compare_all_pairs(np.array([0.5, 0.1, 0.6])[:, None] + np.arange(40) / 100 * [[1], [1.01], [0.99]])
     >>> found.letters, found.difference.round(2).tolist()
@@ -212,7 +212,7 @@ def compare_all_pairs(
     differ = np.zeros((len(x), len(x)), dtype=np.bool_)
     if x.shape[1] >= MIN_QUERIES:
         differ[above, below] = differ[below, above] = p < level
-    ranked = compute_letter_display(differ)  # of the systems from best to worst
+    ranked = compute_letter_display(differ)  # systems from best to worst
     by_system = [""] * len(x)
     for position, system in enumerate(order.tolist()):
         by_system[system] = ranked[position]
@@ -222,7 +222,7 @@ def compare_all_pairs(
 def _randomisation_test_of_pairs(
     x: Values, first: NDArray[np.int64], second: NDArray[np.int64], seed: int, draws: int
 ) -> Values:
-    """`randomisation_test` of pairs of rows: the sums of all rows under each assignment are enough for all pairs."""
+    """Return `randomisation_test` of pairs of rows; all pairs share the row sums under each assignment."""
     size = np.abs(x).sum(axis=1)
     least = np.abs(subtract_scores(x[second], x[first]).sum(axis=1)) - ROUNDING_TOLERANCE * (size[first] + size[second])
     as_much, total = np.zeros(len(first)), 0
@@ -234,11 +234,11 @@ def _randomisation_test_of_pairs(
 
 
 def compute_letter_display(differ: ArrayLike) -> list[str]:
-    """A compact letter display: letters for each system, from a matrix that says which pairs differ.
+    """Return a compact letter display: the letters of each system, from a matrix of the pairs that differ.
 
-    Two systems share a letter if, and only if, they do not differ. Each letter stands for as many systems as can be
-    together, and none can be spared; the least possible number of letters is not sought, which is a hard problem. "a"
-    comes first from the top; after "z" come capitals, then letters with a number.
+    Two systems share a letter if, and only if, they do not differ. Each letter covers a maximal group of systems, and
+    no letter is redundant. The number of letters need not be minimal, since minimising it is a hard problem. "a" comes
+    first from the top; after "z" come capitals, then letters with a number.
 
     >>> compute_letter_display([[False, False, True], [False, False, False], [True, False, False]])
     ['a', 'ab', 'b']
@@ -251,7 +251,7 @@ def compute_letter_display(differ: ArrayLike) -> list[str]:
         raise BadInput("letters need a symmetric matrix of which pairs of systems differ; none differs from itself")
     count = len(alike)
     groups: list[NDArray[np.int64]] = []
-    open_pairs = alike.copy()  # that no group holds yet, a system with itself among them
+    open_pairs = alike.copy()  # pairs not yet covered by a group, including each system with itself
     for system in range(count):
         while open_pairs[system].any():
             partner = int(np.flatnonzero(open_pairs[system])[0])
@@ -268,7 +268,7 @@ def compute_letter_display(differ: ArrayLike) -> list[str]:
 
 
 def _grow_group(members: list[int], alike: NDArray[np.bool_], open_pairs: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """As many systems as can be together with these; the one that closes most open pairs is taken next."""
+    """Return a maximal group with these members; the system that covers most open pairs is added next."""
     while True:
         fit = np.asarray(alike[members].all(axis=0))
         fit[members] = False
@@ -280,7 +280,7 @@ def _grow_group(members: list[int], alike: NDArray[np.bool_], open_pairs: NDArra
 
 
 def _drop_redundant_groups(groups: list[NDArray[np.int64]], count: int) -> list[NDArray[np.int64]]:
-    """The groups without those whose every pair another one holds; the smallest are tried first."""
+    """Return the groups without those whose pairs are all in other groups; the smallest are tried first."""
     times = np.zeros((count, count), dtype=np.int64)
     for group in groups:
         times[np.ix_(group, group)] += 1
@@ -302,13 +302,13 @@ def _format_letter(number: int) -> str:
 def bootstrap_interval(
     values: ArrayLike, seed: int = 0, level: float = 0.95, draws: int = 2000, weights: ArrayLike | None = None
 ) -> tuple[Values, Values]:
-    """Lower and upper end of a bootstrap interval of the mean, as wide with few topics as it should be.
+    """Return the lower and upper end of a bootstrap interval of the mean, widened for few topics.
 
-    All rows are resampled alike, so systems stay paired. The ends are percentiles of the resampled means, further out
-    than the level says: the tail is Φ(-√(n/(n-1)) t), with t the quantile of Student's distribution with n - 1 degrees
-    of freedom. Plain percentiles take the topics at hand for all there are, and with 10 topics catch the mean in 89 %
-    of all cases instead of 95 %. What this and others catch is in docs/choices.md. With weights, means are weighted:
-    topics are drawn alike, and each counts in the mean of a draw by its weight.
+    All rows are resampled alike, so systems stay paired. The ends are percentiles of the resampled means with the tail
+    Φ(-√(n/(n-1)) t), where t is the quantile of Student's distribution with n - 1 degrees of freedom. Plain percentiles
+    are too narrow: with 10 topics they cover the mean in 89 % of all cases instead of 95 %. docs/choices.md reports the
+    coverage of this and other intervals. With weights, topics are drawn with equal probability, and the mean of each
+    draw is weighted.
 
     Hesterberg. What teachers should know about the bootstrap. The American Statistician 2015 (expanded percentile).
     """
@@ -333,18 +333,19 @@ def bootstrap_interval(
 
 
 def interval_tail_share(count: int, level: float) -> float:
-    """The share of resampled means to leave out on each side."""
+    """Return the share of resampled means to exclude on each side."""
     from scipy.special import ndtr, stdtrit
 
-    if count == 1:  # all resampled means are one
+    if count == 1:  # all resampled means are equal
         return (1 - level) / 2
     return float(ndtr(-((count / (count - 1)) ** 0.5) * stdtrit(count - 1, (1 + level) / 2)))
 
 
 def weighted_t_test(first: ArrayLike, second: ArrayLike, weights: ArrayLike) -> tuple[Values, Values]:
-    """Two-sided p of the paired t-test of a weighted mean, and the effect size; with equal weights, those of `t_test`.
+    """Return the two-sided p of the paired t-test of a weighted mean, and the effect size.
 
     The mean is m = Σ w d / Σ w, a ratio, and its variance n/(n-1) Σ (w / Σ w)² (d - m)², with n - 1 degrees of freedom.
+    With equal weights, the results are those of `t_test` and `effect_size`.
 
     >>> p, d = weighted_t_test([0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.5, 0.5], [3, 3, 3, 3])
     >>> round(p.item(), 4)
@@ -362,7 +363,7 @@ def weighted_t_test(first: ArrayLike, second: ArrayLike, weights: ArrayLike) -> 
         return np.ones_like(mean), np.zeros_like(mean)
     error = np.sqrt(count / (count - 1) * (apart @ shares**2))
     deviation = np.sqrt(count / (count - 1) * (apart @ shares))
-    endless = np.where(mean == 0, 0.0, np.inf)  # a difference that never varies
+    endless = np.where(mean == 0, 0.0, np.inf)  # for a constant difference
     t = np.divide(np.abs(mean), error, out=endless.copy(), where=error > ROUNDING_TOLERANCE * np.abs(mean))
     signed = np.asarray(np.copysign(endless, mean))
     effect = np.divide(mean, deviation, out=signed, where=deviation > ROUNDING_TOLERANCE * np.abs(mean))
@@ -370,7 +371,7 @@ def weighted_t_test(first: ArrayLike, second: ArrayLike, weights: ArrayLike) -> 
 
 
 def effect_size(first: ArrayLike, second: ArrayLike) -> Values:
-    """Cohen's d_z: the mean difference in standard deviations of the differences; 0 if there is none, or one topic.
+    """Return Cohen's d_z, the mean difference in standard deviations; 0 if there is no difference, or one topic.
 
     >>> effect_size([0.0, 0.0], [0.25, 0.75]).item()
     1.414213562373095
@@ -382,7 +383,7 @@ def effect_size(first: ArrayLike, second: ArrayLike) -> Values:
 
 
 def format_star(p: float, queries: int, level: float = 0.05) -> str:
-    """A star for a p below the level, if there were queries enough to say so.
+    """Return a star for a p below the level if there are enough queries.
 
     >>> format_star(0.01, 50), format_star(0.01, 19), format_star(0.2, 50)
     ('*', '', '')
@@ -398,7 +399,7 @@ def _paired_differences(first: ArrayLike, second: ArrayLike) -> Values:
 
 
 def _standard_deviation(d: Values) -> Values:
-    """Standard deviation, 0 for a single topic and where only rounding varies."""
+    """Return the standard deviation; 0 for a single topic and for variation by rounding only."""
     if d.shape[-1] == 1:
         return np.zeros(d.shape[:-1])
     deviation = np.asarray(d.std(axis=-1, ddof=1))

@@ -1,7 +1,7 @@
-"""Queries by what they are like, and how a ranker serves each part of them.
+"""Slices of queries, and the effectiveness of a ranker on each part.
 
-A slice is a way to divide queries (by length, say), a part one class of it (1 to 2 words). The mean over all queries
-may hide a part that is served badly.
+A slice divides the queries (by length, say); a part is one class of it (1 to 2 words). The mean over all queries may
+hide a part with low effectiveness.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ LENGTH_BINS_WORDS = (
     (8, 10**9, "8 or more words"),
 )
 MIN_QUERIES_PER_PART = 10
-"""Queries that a part needs before it is called the worst."""
+"""The minimum number of queries for the worst part."""
 
 
 def group_by_length(texts: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Queries by the number of their words.
+    """Return the queries grouped by their number of words.
 
     >>> group_by_length({"q1": "tea", "q2": "how to brew green tea"})
     {'1 to 2 words': ('q1',), '5 to 7 words': ('q2',)}
@@ -40,13 +40,13 @@ def group_by_length(texts: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 def group_by_label(labels: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Queries by a label that they carry, such as the kind of answer asked for."""
+    """Return the queries grouped by a label, such as the query type."""
     known = sorted(set(labels.values()) - {""})
     return {label: tuple(qid for qid, own in labels.items() if own == label) for label in known}
 
 
 def group_by_quarter(values: Mapping[str, float], names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Queries in four parts of equal size by a number, the lowest first; equal numbers stay in one part.
+    """Return the queries in four parts of equal size by a number, lowest first; equal numbers stay in one part.
 
     >>> group_by_quarter({"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.9}, ("hardest", "hard", "easy", "easiest"))["hardest"]
     ('a',)
@@ -60,7 +60,7 @@ def group_by_quarter(values: Mapping[str, float], names: Sequence[str]) -> dict[
 
 @dataclass(frozen=True)
 class SlicePart:
-    """How the queries of one part of a slice are served, beside all the others."""
+    """The effectiveness on one part of a slice, compared with all other queries."""
 
     slice: str
     part: str
@@ -71,11 +71,11 @@ class SlicePart:
     """The mean over all other queries."""
     n: int
     p: float
-    """Of the difference from the others (Welch's t-test), corrected for the number of parts by Holm."""
+    """The p of the difference from the others (Welch's t-test), corrected for the number of parts by Holm."""
 
 
 def compare_parts(values: Mapping[str, float], slices: Slices, seed: int = 0) -> list[SlicePart]:
-    """A row for each part that has queries among these values, and queries beside it."""
+    """Return a row for each part, if both the part and its complement have queries with values."""
     rows = []
     for name, classes in slices.items():
         for part, qids in classes.items():
@@ -96,7 +96,7 @@ def compare_parts(values: Mapping[str, float], slices: Slices, seed: int = 0) ->
 
 
 def welch_t_test(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
-    """Two-sided p of Welch's t-test of two means over different queries; 1 where there is nothing to test.
+    """Return the two-sided p of Welch's t-test of two means over different queries; 1 if there is nothing to test.
 
     >>> round(welch_t_test(np.array([0.1, 0.2, 0.3]), np.array([0.5, 0.6, 0.9, 0.4])), 4)
     0.0267
@@ -113,7 +113,7 @@ def welch_t_test(left: NDArray[np.float64], right: NDArray[np.float64]) -> float
 
 
 def find_worst_part(rows: Sequence[SlicePart], better: str = "higher") -> SlicePart | None:
-    """The part that falls furthest behind the other queries, of those with queries enough; None if none does."""
+    """Return the part furthest behind the other queries, of those with enough queries; None if there is none."""
     sign = 1 if better == "higher" else -1
     behind = [row for row in rows if row.n >= MIN_QUERIES_PER_PART and sign * (row.mean - row.rest_mean) < 0]
     return min(behind, key=lambda row: sign * (row.mean - row.rest_mean), default=None)

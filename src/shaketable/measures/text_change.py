@@ -1,4 +1,4 @@
-"""How far a document was changed: its words before and after, and what an encoder makes of the two texts."""
+"""The size of a document change: changed words, and the similarity of the two texts by an encoder."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from shaketable.core.errors import BadInput
 from shaketable.nlp.sentences import split_sentences
 
 Encode: TypeAlias = Callable[[Sequence[str]], NDArray[Any]]
-"""Texts to vectors [texts, dimensions], of any length."""
+"""A function from texts to vectors [texts, dimensions], of any length."""
 
 
 def count_changed_words(before: Doc, after: Doc) -> int:
-    """The number of words that differ, title and body apart; words are what stands between white space.
+    """Return the number of words that differ, with title and body compared separately; white space separates words.
 
-    Where a text has as many words as before it is the Hamming distance. Otherwise it is what a word-by-word comparison
-    replaces, adds and takes away.
+    For texts with equal numbers of words, it is the Hamming distance. Otherwise it counts the words that a diff
+    replaces, adds and removes.
 
     >>> count_changed_words(Doc("a red boat"), Doc("a blue ship"))
     2
@@ -42,7 +42,7 @@ def _count_changed(before: str, after: str) -> int:
 
 
 def align_sentences(before: Doc, after: Doc) -> list[tuple[str, str]] | None:
-    """The sentences of two texts in pairs, title and body apart; None where one has more of them than the other.
+    """Return the aligned sentences of two texts, with title and body separate; None if the numbers of sentences differ.
 
     >>> align_sentences(Doc("It rains. We stay."), Doc("It pours. We stay."))
     [('It rains.', 'It pours.'), ('We stay.', 'We stay.')]
@@ -60,11 +60,11 @@ def align_sentences(before: Doc, after: Doc) -> list[tuple[str, str]] | None:
 
 @dataclass(frozen=True, eq=False)
 class TextSimilarities:
-    """How much alike texts before and after are, a number for each pair of documents.
+    """The similarities of texts before and after, a number for each pair of documents.
 
-    `doc` is the cosine of their vectors and `sentence` its mean over aligned sentences; where the numbers of sentences
+    `doc` is the cosine of their vectors and `sentence` its mean over aligned sentences; if the numbers of sentences
     differ, or there are none, it is that of the documents. The angular ones are 1 - arccos(cosine), in radians and not
-    divided by π, so they go from 1 down to 1 - π: the similarity that attacks in the line of TextFooler print.
+    divided by π, so they range from 1 - π to 1, as in TextFooler and later attacks.
     """
 
     doc: NDArray[np.float64]
@@ -74,9 +74,9 @@ class TextSimilarities:
 
 
 def compute_similarities(encode: Encode, befores: Sequence[Doc], afters: Sequence[Doc]) -> TextSimilarities:
-    """How much alike each document is to itself before, by an encoder that is asked once for all distinct texts.
+    """Return the similarity of each document to its former text; the encoder is called once for all distinct texts.
 
-    A text that did not change is like itself, whatever rounding says. A vector of length 0 is like nothing else.
+    The similarity of an unchanged text is exactly 1. The cosine with a zero vector is 0.
     """
     documents = [(left.text, right.text) for left, right in zip(befores, afters, strict=True)]
     parts = [align_sentences(left, right) for left, right in zip(befores, afters, strict=True)]
@@ -92,7 +92,7 @@ def compute_similarities(encode: Encode, befores: Sequence[Doc], afters: Sequenc
 
 
 def _compute_cosines(encode: Encode, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-    """The cosine of the vectors of each pair of texts, 1 for a text and itself."""
+    """Return the cosine of the vectors of each pair of texts, 1 for equal texts."""
     changed = [pair for pair in pairs if pair[0] != pair[1]]
     cosines = np.ones(len(pairs))
     if not changed:

@@ -1,4 +1,4 @@
-"""A function of the user's as a measure."""
+"""Measures defined by a user's function."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FunctionMeasure:
         return self.target
 
     def value(self, grades: Mapping[str, int], ranking: Sequence[str]) -> float:
-        """What the function says, known to be a number."""
+        """Return the value of the function; raise `BadInput` if it is not a finite number."""
         try:
             value = float(import_object(self.target)(dict(grades), list(ranking)))
         except BadInput:

@@ -1,4 +1,4 @@
-"""How even a ranker is over queries: what the mean hides."""
+"""Measures of how much effectiveness varies over a ranker's queries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Values = NDArray[np.float64]
 class VNAP:
     """Variance of AP normalised by its mean: how uneven a ranker is over queries (lower is better).
 
-    Var(AP / MAP) = Var(AP) / MAP², with the population variance; NaN where MAP is 0.
+    Var(AP / MAP) = Var(AP) / MAP², with the population variance; NaN if MAP is 0.
 
     >>> VNAP().over([0.2, 0.4]).item()
     0.1111111111111111
@@ -35,10 +35,10 @@ class VNAP:
 
 @dataclass(frozen=True)
 class VAP:
-    """Variance of AP as it is: how far a ranker's queries lie apart (lower is better).
+    """Variance of AP over queries, not normalised (lower is better).
 
-    The population variance. It falls with the mean, for a ranker that finds nothing is even; VNAP is for rankers of
-    different means.
+    The population variance. It falls with the mean, since a ranker that finds nothing has variance 0; use VNAP to
+    compare rankers with different means.
 
     >>> round(VAP().over([0.2, 0.4]).item(), 12)
     0.01
@@ -52,7 +52,7 @@ class VAP:
 
 @dataclass(frozen=True)
 class GMAP:
-    """Geometric mean of AP: a query that fails weighs as much as many that shine (higher is better).
+    """Geometric mean of AP, which gives failing queries more weight than the mean does (higher is better).
 
     exp(mean ln(AP + ε)) - ε; with `floor`, trec_eval's gm_map: exp(mean ln max(AP, ε)).
 
@@ -72,13 +72,13 @@ class GMAP:
         ap = validate_topic_scores(ap, minimum=0)
         if self.floor:
             return np.asarray(np.exp(np.log(np.maximum(ap, self.epsilon)).mean(axis=-1)))
-        # rounding may end a hair below 0 when every query failed
+        # rounding may give a tiny negative value if every query failed
         return np.asarray(np.maximum(np.exp(np.log(ap + self.epsilon).mean(axis=-1)) - self.epsilon, 0))
 
 
 @dataclass(frozen=True)
 class GMMap:
-    """Geometric mean of AP as trec_eval has it: AP counts 0.00001 at least; it is `gmap(floor=True)`.
+    """Geometric mean of AP as in trec_eval, with AP of at least 0.00001; equal to `gmap(floor=True)`.
 
     >>> round(GMMap().over([0.0, 0.4]).item(), 6)
     0.002
@@ -92,7 +92,7 @@ class GMMap:
 class WorstArea:
     """Area under MAP(X), the mean AP of the X worst queries, up to a quarter (higher is better).
 
-    Σ MAP(X) for X = 1..⌊share · |Q|⌋, divided by the number of X if `normalise`; NaN where there is no such X.
+    Σ MAP(X) for X = 1..⌊share · |Q|⌋, divided by the number of X if `normalise`; NaN if there is no such X.
 
     >>> WorstArea(share=0.5).over([0.75, 0.25, 0.5, 1.0]).item()
     0.3125
@@ -108,7 +108,7 @@ class WorstArea:
 
     def over(self, ap: ArrayLike) -> Values:
         ap = validate_topic_scores(ap, minimum=0)
-        count = int(ap.shape[-1] * self.share + 1e-9)  # 0.29 of 100 is 29, whatever binary fractions say
+        count = int(ap.shape[-1] * self.share + 1e-9)  # 0.29 of 100 must be 29 despite binary fractions
         if count == 0:
             return np.full(ap.shape[:-1], np.nan)
         worst = np.sort(ap, axis=-1)[..., :count].cumsum(axis=-1) / np.arange(1, count + 1)
@@ -116,18 +116,18 @@ class WorstArea:
 
 
 def flag_no_relevant(qrels: Qrels, run: Run, k: int = 10) -> dict[str, float]:
-    """1 for each query without a relevant document in its first k, else 0; 100 times the mean is "%no".
+    """Return 1 for each query without a relevant document in its first k, else 0; 100 times the mean is "%no".
 
-    A list shorter than k is filled up with documents that are not relevant.
+    Missing documents of a list shorter than k count as not relevant.
     """
     success = parse_measure(f"Success@{k}")
     return {qid: 1.0 - value for qid, value in evaluate_run([success], qrels, run)[success].items()}
 
 
 def r_loss(qrels: Qrels, base: Run, new: Run, k: int = 10) -> dict[str, float]:
-    """How many relevant documents each query lost from its first k: max(0, before - after).
+    """Return how many relevant documents each query lost from its first k: max(0, before - after).
 
-    After Collins-Thompson, Reducing the risk of query expansion via robust constrained optimization (CIKM 2009), who
+    After Collins-Thompson, Reducing the risk of query expansion via robust constrained optimization (CIKM 2009), which
     averages over the hurt queries only; here every query has its value.
     """
     precision = parse_measure(f"P@{k}")
@@ -136,7 +136,7 @@ def r_loss(qrels: Qrels, base: Run, new: Run, k: int = 10) -> dict[str, float]:
 
 
 def count_relevant_lost(before: ArrayLike, after: ArrayLike, k: int = 10) -> Values:
-    """R-Loss from P@k of each query before and after: relevant documents that left the first k.
+    """Return R-Loss from P@k of each query before and after: the number of relevant documents that left the first k.
 
     >>> count_relevant_lost([0.3, 0.1], [0.1, 0.2], k=10)
     array([2., 0.])
@@ -146,7 +146,7 @@ def count_relevant_lost(before: ArrayLike, after: ArrayLike, k: int = 10) -> Val
 
 
 def robustness_index(base: ArrayLike, new: ArrayLike) -> float:
-    """(improved - hurt) / all queries: from -1, all hurt, to 1, all improved.
+    """Return (improved - hurt) / all queries: from -1, all hurt, to 1, all improved.
 
     >>> robustness_index([0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.2, 0.4])
     0.25
@@ -155,7 +155,7 @@ def robustness_index(base: ArrayLike, new: ArrayLike) -> float:
 
 
 def below_initial_percentage(initial: ArrayLike, new: ArrayLike) -> float:
-    """ "<Init": the percentage of queries that do worse than they did at first.
+    """Return "<Init", the percentage of queries with a value below the initial one.
 
     >>> below_initial_percentage([0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.2, 0.4])
     25.0
@@ -165,10 +165,10 @@ def below_initial_percentage(initial: ArrayLike, new: ArrayLike) -> float:
 
 
 def mean_variance_correlation(means: ArrayLike, variances: ArrayLike) -> float:
-    """Pearson's correlation of rankers' means and variances; NaN under three rankers, or if either is constant.
+    """Return Pearson's correlation of rankers' means and variances; NaN for under three rankers or a constant input.
 
-    A ranker whose variance is NaN, as VNAP is where MAP is 0, is left out: any other number would be invented,
-    and one such ranker can turn the sign.
+    A ranker whose variance is NaN, such as VNAP if MAP is 0, is excluded: any substitute would be arbitrary, and one
+    such ranker can change the sign.
 
     >>> mean_variance_correlation([0.1, 0.2, 0.3, 0.0], [3.0, 2.0, 1.0, float("nan")])
     -1.0

@@ -1,1 +1,1 @@
-"""Tokens, stems, sentences, synonyms, keyboards: what is known of words without looking at a collection."""
+"""Text processing that needs no collection: tokens, stems, sentences, synonyms, keyboards."""

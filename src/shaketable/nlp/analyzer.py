@@ -1,4 +1,4 @@
-"""From a text to its terms: cut into words, fold case, drop stop-words, stem."""
+"""The analyzer: splits a text into words, folds case, removes stop-words, and stems."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from shaketable.nlp.stopwords import ENGLISH_STOPWORDS
 STOPWORD_LISTS: dict[str, frozenset[str]] = {"english": ENGLISH_STOPWORDS, "none": frozenset()}
 KROVETZ = "krovetz"
 STEMMERS = {"porter": "porter", "snowball": "english", KROVETZ: KROVETZ, "none": ""}
-"""Our names for stemmers -> those of the Snowball library, whose "english" is also known as Porter2; but for Krovetz's,
-which is ours and needs WordNet (`nlp.krovetz`)."""
-MEMO_SIZE = 1_000_000  # words whose term is remembered
+"""Stemmer name -> its name in the Snowball library, whose "english" is Porter2. Krovetz is our own and needs WordNet
+(`nlp.krovetz`)."""
+MEMO_SIZE = 1_000_000  # words whose term is cached
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
 class Analyzer:
-    """Cuts a text into terms.
+    """An analyzer that splits a text into terms.
 
     >>> Analyzer()("The shake-table's motors WERE tested, twice.")
     ['shake', 'tabl', 'motor', 'test', 'twice']
 
-    With `split="words"` a word is a letter or digit and the letters, digits and combining marks that follow. All else
-    separates, apostrophes, hyphens and underscores included: "don't" is "don" and "t", both of them stop-words. A
-    script written without spaces therefore gives long words; cut such texts before and use `split="space"`.
+    With `split="words"` a word is a letter or digit and the letters, digits and combining marks that follow. All other
+    characters separate words, including apostrophes, hyphens and underscores: "don't" is "don" and "t", both of them
+    stop-words. A script without spaces therefore gives long words; segment such texts first and use `split="space"`.
     Canonically equivalent texts (é in one code point or in two) have the same terms.
     """
 
@@ -46,7 +46,7 @@ class Analyzer:
 
     @property
     def fingerprint(self) -> str:
-        """Names all that the terms depend on: the settings, and the dictionary of a stemmer that has one."""
+        """The identity of the analyzer: its settings, and the dictionary of its stemmer if there is one."""
         if self.stemmer != KROVETZ:
             return repr(self)
         from shaketable.nlp.krovetz import open_krovetz
@@ -58,10 +58,10 @@ class Analyzer:
         return [term for word in self.split_words(text) if (term := terms[word])]
 
     def split_words(self, text: str) -> list[str]:
-        """The words of a text, stop-words among them, not stemmed."""
+        """Return the words of a text, including stop-words, not stemmed."""
         if self.split == "words":
             plain = text if text.isascii() else _compile_sign_pattern().sub(" ", text)
-            if plain.isascii():  # much faster than a pattern
+            if plain.isascii():  # much faster than a regular expression
                 return plain.encode().translate(_build_ascii_table(self.lower)).decode().split()
         text = unicodedata.normalize("NFC", text)
         if self.lower:
@@ -69,7 +69,7 @@ class Analyzer:
         return text.split() if self.split == "space" else _compile_word_pattern().findall(text)
 
     def join_words(self, texts: Iterable[str]) -> tuple[bytes, list[int]]:
-        """The words of many texts in UTF-8 with at least one space after each, and how many bytes each text takes."""
+        """Return the words of all texts as UTF-8, separated by spaces, and the number of bytes of each text."""
         quick = self.split == "words"
         parts = [
             text.encode()
@@ -81,12 +81,12 @@ class Analyzer:
         return joined.translate(_build_ascii_table(self.lower)) if quick else joined, [len(part) + 1 for part in parts]
 
     def to_term(self, word: str) -> str:
-        """What a word is counted as: its stem, or nothing if it is a stop-word."""
+        """Return the stem of a word, or "" if it is a stop-word."""
         if word.lower() in STOPWORD_LISTS[self.stopwords]:
             return ""
         try:
             return self._stem(word)
-        except UnicodeEncodeError:  # half a surrogate pair, which no stemmer knows
+        except UnicodeEncodeError:  # a lone surrogate
             return word
 
     @cached_property
@@ -99,7 +99,7 @@ class Analyzer:
 
 
 class Memo(dict[str, Value]):
-    """A function of a word that remembers its answers; when it is full it forgets all of them."""
+    """A cache of a function of a word; it is cleared when it is full."""
 
     def __init__(self, function: Callable[[str], Value], max_size: int = MEMO_SIZE):
         self._function, self._limit = function, max_size
@@ -120,30 +120,30 @@ def _open_stemmer(algorithm: str) -> Callable[[str], str]:
         return open_krovetz()
     from Stemmer import Stemmer
 
-    stem: Callable[[str], str] = Stemmer(algorithm, 0).stemWord  # 0: no memo of its own
+    stem: Callable[[str], str] = Stemmer(algorithm, 0).stemWord  # 0: no cache of its own
     return stem
 
 
 @cache
 def _build_ascii_table(lower: bool) -> bytes:
-    """Letters and digits stay (in lower case), as do bytes that are not ASCII; any other becomes a space."""
+    """Return a byte table that keeps letters, digits and non-ASCII bytes, and maps all others to a space."""
     ascii = "".join(c if c.isalnum() else " " for c in map(chr, range(128)))
     return (ascii.lower() if lower else ascii).encode() + bytes(range(128, 256))
 
 
 @cache
 def _compile_word_pattern() -> re.Pattern[str]:
-    """A letter or digit, then letters, digits and marks, which Python's \\w leaves out."""
+    """Return the pattern of a word, with combining marks, which Python's \\w leaves out."""
     return re.compile(f"[^\\W_]+(?:[{_list_combining_marks()}]+[^\\W_]*)*")
 
 
 @cache
 def _compile_sign_pattern() -> re.Pattern[str]:
-    """What is neither ASCII nor of a word, such as a curly quote or a long dash."""
+    """Return the pattern of non-ASCII characters outside words, such as a curly quote or a long dash."""
     return re.compile(f"[^\\w\\x00-\\x7f{_list_combining_marks()}]")
 
 
 @cache
 def _list_combining_marks() -> str:
-    codes = [*range(0x300, 0x1F000), *range(0xE0100, 0xE01F0)]  # the planes that have marks
+    codes = [*range(0x300, 0x1F000), *range(0xE0100, 0xE01F0)]  # the ranges with combining marks
     return "".join(c for c in map(chr, codes) if unicodedata.category(c).startswith("M"))

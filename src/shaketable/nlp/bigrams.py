@@ -1,4 +1,4 @@
-"""How often words, and pairs of neighbouring words, occur in texts: what a collection knows of phrases."""
+"""Counts of words and of pairs of neighbouring words in texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _split_words = Analyzer().split_words
 
 @dataclass(frozen=True)
 class Bigrams:
-    """Counts of the words and of the pairs of neighbouring words of texts, which are read at the first question.
+    """Counts of words and of pairs of neighbouring words; the texts are read on first use.
 
     >>> counts = Bigrams(lambda: ["The red boat.", "A red boat, a red tea"])
     >>> counts.count_word("red"), counts.count_pair("red", "boat")
@@ -25,17 +25,17 @@ class Bigrams:
     >>> counts.count_pair("boat", "red"), counts.count_pair("tea", "the")
     (0, 0)
 
-    Words are those of `Analyzer.split_words`, in lower case; no pair reaches from one text into the next.
+    Words are those of `Analyzer.split_words`, in lower case. Pairs do not cross texts.
     """
 
     texts: Callable[[], Iterable[str]]
 
     def count_word(self, word: str) -> int:
-        """How often a word occurs."""
+        """Return the number of occurrences of a word."""
         return int(self._counts.words[self._counts.ids.get(word, 0)])
 
     def count_pair(self, left: str, right: str) -> int:
-        """How often the one word stands directly before the other."""
+        """Return how often `left` occurs directly before `right`."""
         ids = self._counts.ids
         code = ids.get(left, 0) * len(self._counts.words) + ids.get(right, 0)
         place = int(np.searchsorted(self._counts.codes, code))
@@ -60,7 +60,7 @@ class Bigrams:
 
 @dataclass(frozen=True)
 class _Counts:
-    """word -> its number, from 1; the count of each number; the codes of pairs in order, and the count of each."""
+    """word -> its number, from 1; the count of each number; the sorted codes of pairs, and the count of each."""
 
     ids: Mapping[str, int]
     words: NDArray[np.int64]

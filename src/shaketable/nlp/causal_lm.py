@@ -1,6 +1,6 @@
-"""Probabilities of texts by a causal language model that transformers opens: GPT-2, Llama and their kin.
+"""Probabilities of texts by a causal language model of transformers, such as GPT-2 and Llama.
 
-A long text is read in windows, each of which begins anew behind the model's mark of a beginning.
+A long text is read in windows. Each window follows the model's beginning-of-text token.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from shaketable.nlp.resources import find_hub_cache, find_model_folder
 Floats = NDArray[np.float64]
 MAX_WINDOW_PIECES = 512
 MAX_BATCH_PIECES = 1024
-"""Pieces of a batch, padding included: the model makes a number for each of them and each piece of its vocabulary."""
+"""The tokens of a batch, with padding: the model computes a logit for each of them and each vocabulary entry."""
 MAX_CACHED_PIECES = 4_000_000
 CAUSALITY_TOLERANCE = 1e-3
-"""How far log10 p may move by rounding alone."""
+"""The rounding error of log10 p."""
 
 
 @dataclass(eq=False)
 class CausalLM:
-    """A causal language model with its tokenizer; it counts pieces of words where `NGramModel` counts words."""
+    """A causal language model with its tokenizer; its units are subwords, those of `NGramModel` are words."""
 
     tokenizer: Any
     model: Any
     begin: int
-    """The piece that stands before each window."""
+    """The token before each window."""
     window: int
     _cache: dict[tuple[int, ...], Floats] = field(default_factory=dict, repr=False)
     _cached_pieces: int = 0
 
     def log_probs(self, texts: Sequence[str]) -> list[Floats]:
-        """Return log10 p of each piece of a text, given those before it; of an empty text 0."""
+        """Return log10 p of each token of a text, given the tokens before it; 0 for an empty text."""
         windows = [list(self._split(text)) for text in texts]
         self._fill_cache([one for some in windows for one in some])
         return [np.concatenate([self._cache[one] for one in some]) if some else np.zeros(1) for some in windows]
 
     def perplexity(self, texts: Sequence[str]) -> Floats:
-        """Return 10^(-log10 p per piece) of each text."""
+        """Return 10^(-log10 p per token) of each text."""
         return np.array([10.0 ** -logs.mean() for logs in self.log_probs(texts)])
 
     def _split(self, text: str) -> Iterator[tuple[int, ...]]:
@@ -66,7 +66,7 @@ class CausalLM:
             self._cached_pieces += sum(map(len, batch))
 
     def _score_batch(self, batch: Sequence[tuple[int, ...]]) -> list[Floats]:
-        """Return log10 p of the pieces of each window. Padding follows a window, where no piece of it looks."""
+        """Return log10 p of the tokens of each window. Padding follows a window, so no token attends to it."""
         import torch
 
         longest = max(map(len, batch))
@@ -84,7 +84,7 @@ class CausalLM:
 
 @lru_cache(maxsize=1)
 def open_causal_lm(name: str) -> CausalLM:
-    """Open a model by its folder, or by a name in our resources or in the hub's cache; nothing is downloaded."""
+    """Open a model by its folder, or by its name in our resources or in the hub's cache, without a download."""
     try:
         from transformers import AutoModelForCausalLM
     except ImportError as error:
@@ -104,7 +104,7 @@ def open_causal_lm(name: str) -> CausalLM:
         raise BadInput("has a tokenizer without a token for the beginning or the end of a text", folder)
     window = min(MAX_WINDOW_PIECES, getattr(config, "max_position_embeddings", None) or MAX_WINDOW_PIECES)
     opened = CausalLM(tokenizer, model.eval(), begin, window)
-    # An encoder such as BERT is opened by the same class of transformers, and looks at what follows.
+    # The same transformers class opens encoders such as BERT, which attend to later tokens.
     pieces = next(opened._split("A tree of the forest"), (begin, begin))
     (whole,), (first,) = opened._score_batch([pieces]), opened._score_batch([pieces[:1]])
     if not abs(whole[0] - first[0]) <= CAUSALITY_TOLERANCE:

@@ -1,4 +1,4 @@
-"""Characters that are not what they seem: letters of other scripts that look Latin, and invisible characters."""
+"""Letters of other scripts that look Latin, and invisible characters."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _HOMOGLYPH_PAIRS = (
 HOMOGLYPHS: dict[str, str] = {
     letter: stranger for latin, others in _HOMOGLYPH_PAIRS for letter, stranger in zip(latin, others, strict=True)
 }
-"""Latin letter -> a letter of the Cyrillic (N and Z: of the Greek) alphabet that most typefaces draw the same way."""
+"""Latin letter -> a Cyrillic (for N and Z: Greek) letter that looks the same in most typefaces."""
 
 ZERO_WIDTH = ("\u200b", "\u200c", "\u200d", "\u2060")
-"""Zero width space, non-joiner, joiner, and the word joiner: they take no room, and white space is none of them."""
+"""Zero width space, non-joiner, joiner, and the word joiner: they have no width, and are not white space."""
 
 INVISIBLE_CHARACTERS = frozenset(
     chr(code)
     for first, last in (
-        (0x0000, 0x0008),  # controls that are no white space
+        (0x0000, 0x0008),  # controls that are not white space
         (0x000E, 0x001B),
         (0x007F, 0x0084),
         (0x0086, 0x009F),
@@ -44,7 +44,7 @@ INVISIBLE_CHARACTERS = frozenset(
     )
     for code in range(first, last + 1)
 )
-"""Characters that are drawn as nothing, or change how others are drawn."""
+"""Characters that are invisible, or change how others are drawn."""
 
 _INVISIBLE_CLASS = f"[{re.escape(''.join(sorted(INVISIBLE_CHARACTERS)))}]"
 _INVISIBLE_RUN = re.compile(f"{_INVISIBLE_CLASS}+")
@@ -53,14 +53,14 @@ _JOINERS = "\u200c\u200d"
 
 
 def count_suspicious_characters(text: str) -> int:
-    """The number of invisible characters, and of letters of other scripts in words that have a Latin letter.
+    """Count the invisible characters, and the letters of other scripts in words with a Latin letter.
 
     >>> count_suspicious_characters("a naïve β-test of 5 μmol"), count_suspicious_characters("p\\u0430ss\\u200bword")
     (0, 2)
 
-    The two joiners count beside a Latin letter only: emoji, and scripts such as Persian, are written with them. A Greek
-    letter at either end of a word is usual in science (kΩ, TNFα), and does not count. A word wholly in another script
-    may be an honest one, and is not ours to judge. Controls count as invisible, white space does not.
+    The two joiners count beside a Latin letter only, because emoji and scripts such as Persian use them. A Greek letter
+    at either end of a word is usual in science (kΩ, TNFα), and does not count. A word wholly in another script does
+    not count. Controls count as invisible, white space does not.
     """
     if text.isascii() and text.isprintable():
         return 0
@@ -70,7 +70,7 @@ def count_suspicious_characters(text: str) -> int:
 
 
 def _count_foreign_letters(word: str) -> int:
-    """The letters of other scripts, in a word that has a Latin letter."""
+    """Count the letters of other scripts in a word with a Latin letter."""
     strange = [_IS_FOREIGN[letter] for letter in word]
     if not any(strange) or not any(_IS_LATIN[letter] for letter in word):
         return 0
@@ -86,7 +86,7 @@ def _count_invisible_characters(text: str, run: re.Match[str]) -> int:
 
 
 def _is_foreign_letter(letter: str) -> bool:
-    """A letter of another script that has a case, as look-alikes have; the μ of units is at home here."""
+    """Return True for a cased letter of another script, except the μ of units."""
     return unicodedata.category(letter) in ("Lu", "Ll", "Lt") and not (_IS_LATIN[letter] or letter in "µμ")
 
 

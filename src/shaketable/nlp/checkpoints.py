@@ -1,11 +1,10 @@
-"""Reading pretrained models: configurations, tokenizers and weights are opened by this module and by no other.
+"""The reader of pretrained models: only this module opens configurations, tokenizers and weights.
 
-A checkpoint is a folder that is not trusted. Its settings, the files of its vocabulary and its weights (safetensors)
-are opened here and handed to transformers as values, so that transformers itself looks for nothing: no code of a
-checkpoint is run, no pickle is read, nothing is fetched, nothing outside of the folder is opened. The options of
-transformers (trust_remote_code=False, local_files_only=True) do not give all of this: a config.json may still name
-kernels of the hub, older versions open the files that tokenizer_config.json names, and adapter_config.json may name
-other weights.
+A checkpoint is an untrusted folder. This module opens its settings, vocabulary files and weights (safetensors), and
+passes them to transformers as values. It runs no code of a checkpoint, reads no pickle, downloads nothing, and opens no
+file outside of the folder. The options of transformers (trust_remote_code=False, local_files_only=True) do not
+guarantee this: a config.json may still name kernels of the hub, older versions open the files that
+tokenizer_config.json names, and adapter_config.json may name other weights.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ CONFIG_FILE, GENERATION_CONFIG_FILE, TOKENIZER_CONFIG_FILE = (
 )
 WEIGHTS_FILE, WEIGHT_INDEX_FILE = "model.safetensors", "model.safetensors.index.json"
 VOCABULARY_PATTERNS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
-"""One of these every tokenizer has."""
+"""Vocabulary files; every tokenizer has one of them."""
 TOKENIZER_PATTERNS = (
     *VOCABULARY_PATTERNS,
     TOKENIZER_CONFIG_FILE,
@@ -47,24 +46,24 @@ TOKENIZER_PATTERNS = (
 )
 """All files that a tokenizer may read."""
 HUB_PATTERNS = ("*.safetensors", "*.json", "*.txt", "*.model", "*.codes")
-"""What is fetched of a checkpoint on the hub. Pickled weights are not: they could run code."""
+"""The files to download from the hub. Pickled weights are excluded, because they can run code."""
 CUSTOM_CODE_KEYS = ("auto_map", "custom_pipelines")
 LOADING_KEYS = (
     "attn_implementation", "experts_implementation", "fusion_config", "distributed_config", "per_layer_config",
     "transformers_weights", "transformers_version", "use_kernels", "kernel_config", "dtype", "torch_dtype",
     "name_or_path", "attribute_map", "sub_configs", "sub_configs_defaults",
 )  # fmt: skip
-"""Settings that say how and from where a model is loaded, which is decided here; some would fetch code."""
+"""Ignored settings that control how and from where a model is loaded; some would download code."""
 IGNORED_TOKENIZER_KEYS = re.compile(
     r".*_(files?|object|path)|auto_map|init_inputs|chat_template|is_local|local_files_only"
 )
-"""Settings of a tokenizer that name files, or that are for conversations."""
+"""Ignored tokenizer settings, which name files or are for conversations."""
 COUNT_KEYS, MAX_COUNT = re.compile(r".*(layers?|blocks?|groups?|heads|experts|labels|depth)"), 1000
-"""Settings that say how often a part of the model is made: not as often as this."""
+"""Settings that count parts of the model, and their largest value."""
 MAX_INTEGER, MAX_SETTINGS_BYTES = 1 << 24, 1 << 24
-"""Of a whole number among the settings, and of the bytes that hold them."""
+"""The largest integer setting, and the largest size of a settings file."""
 MAX_EXTRA_PARAMETERS = 1 << 24
-"""Numbers that a model may have beside those of its checkpoint: a head that is to be trained."""
+"""Parameters that a model may have beyond those of its checkpoint, such as an untrained head."""
 
 
 def fetch_from_hub(name: str, *, local_only: bool = False) -> Path:
@@ -76,7 +75,7 @@ def fetch_from_hub(name: str, *, local_only: bool = False) -> Path:
     offline = local_only or os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
     try:
         cached = Path(snapshot_download(name, allow_patterns=list(HUB_PATTERNS), local_files_only=True))
-        if any(cached.glob("*.safetensors")):  # a snapshot may hold no more than a configuration
+        if any(cached.glob("*.safetensors")):  # a snapshot may hold only a configuration
             return cached
     except HFValidationError as error:
         raise BadInput(f"there is no checkpoint {name!r}: no such folder, and the hub has no such names") from error
@@ -84,7 +83,7 @@ def fetch_from_hub(name: str, *, local_only: bool = False) -> Path:
         pass
     try:
         return Path(snapshot_download(name, allow_patterns=list(HUB_PATTERNS), local_files_only=offline))
-    except Exception as error:  # the network has many ways to fail
+    except Exception as error:  # network errors have many types
         raise BadInput(
             f"there is no checkpoint {name!r}: no folder of that name, here or in {home_folder() / 'resources'}, not "
             f"in the cache at {constants.HF_HUB_CACHE}, and not to be had from {constants.ENDPOINT} "
@@ -93,7 +92,7 @@ def fetch_from_hub(name: str, *, local_only: bool = False) -> Path:
 
 
 def resolve_inside(folder: Path, name: str) -> Path:
-    """A file of a checkpoint. One that lies or leads elsewhere is refused; the hub's cache has a place for its own."""
+    """Return the path of a checkpoint's file; refuse paths that lead outside, except to blobs of the hub's cache."""
     path, root = folder / name, folder.resolve()
     roots = [root]
     if root.parent.name == "snapshots":
@@ -104,7 +103,7 @@ def resolve_inside(folder: Path, name: str) -> Path:
 
 
 def fingerprint_checkpoint(folder: Path) -> str:
-    """Names what is opened of a checkpoint: equal settings, vocabulary and weights, equal name."""
+    """Return a hash of the settings, vocabulary and weights of a checkpoint."""
     weights = list_weight_files(folder)
     index = [folder / WEIGHT_INDEX_FILE] if weights != [folder / WEIGHTS_FILE] else []
     settings = [
@@ -115,12 +114,12 @@ def fingerprint_checkpoint(folder: Path) -> str:
 
 
 def read_config(folder: Path) -> Any:
-    """The configuration of a checkpoint."""
+    """Return the configuration of a checkpoint."""
     return make_config(_read_settings(folder, CONFIG_FILE), folder / CONFIG_FILE)
 
 
 def make_config(settings: Mapping[str, Any], path: Path | None = None) -> Any:
-    """A configuration of transformers out of settings that are plain values; `path` is the file that has them."""
+    """Return a transformers configuration made from plain values; `path` is the file that holds them."""
     from transformers import CONFIG_MAPPING
 
     kind = settings.get("model_type")
@@ -135,12 +134,12 @@ def make_config(settings: Mapping[str, Any], path: Path | None = None) -> Any:
         with silence_transformers():
             made = CONFIG_MAPPING[kind]
             return made.from_dict(_drop_unsafe_settings(settings, made))
-    except Exception as error:  # transformers checks little, and fails as it comes
+    except Exception as error:  # transformers raises errors of any type for bad settings
         raise BadInput(f"is no checkpoint that transformers can read ({summarise_error(error)})", path) from error
 
 
 def read_tokenizer(folder: Path, *, needs_padding: bool = True) -> Any:
-    """Read the tokenizer. Transformers makes up an empty one where there is none, so its files are looked for first."""
+    """Read the tokenizer; check its files first, because transformers creates an empty tokenizer without them."""
     from transformers import AutoTokenizer, PretrainedConfig
 
     if not any(file for pattern in VOCABULARY_PATTERNS for file in folder.glob(pattern)):
@@ -156,7 +155,7 @@ def read_tokenizer(folder: Path, *, needs_padding: bool = True) -> Any:
     files = _list_tokenizer_files(folder)
     kept = {key: value for key, value in settings.items() if not IGNORED_TOKENIZER_KEYS.fullmatch(key)}
     try:
-        with silence_transformers(), tempfile.TemporaryDirectory() as room:  # with nothing in it but what may be read
+        with silence_transformers(), tempfile.TemporaryDirectory() as room:  # holds only the permitted files
             for path in files:
                 shutil.copyfile(path, Path(room, path.name))
             if settings:
@@ -166,7 +165,7 @@ def read_tokenizer(folder: Path, *, needs_padding: bool = True) -> Any:
             )
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # a panic of the library below is no Exception
+    except BaseException as error:  # a panic of the tokenizers library is not an Exception
         raise BadInput(f"has a tokenizer that cannot be read ({summarise_error(error)})", folder) from error
     tokenizer.name_or_path = ""
     if needs_padding and tokenizer.pad_token_id is None:
@@ -175,7 +174,7 @@ def read_tokenizer(folder: Path, *, needs_padding: bool = True) -> Any:
 
 
 def read_model(auto_class: Any, folder: Path, config: Any) -> tuple[Transformer, set[str]]:
-    """The model of a checkpoint in float32, by an auto class of transformers; and what weights the checkpoint lacks."""
+    """Return the model of a checkpoint in float32, opened by an auto class, and the names of missing weights."""
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -200,7 +199,7 @@ def read_model(auto_class: Any, folder: Path, config: Any) -> tuple[Transformer,
         raise BadInput(f"has weights that cannot be read ({summarise_error(error)})", folder) from error
     if mismatched := {name for name, *_ in info["mismatched_keys"]}:
         raise BadInput(f"has weights of other sizes than its config.json says: {format_few_names(mismatched)}", folder)
-    # Copied out of the mapped file: there they may lie at any byte, and sums come out a little differently.
+    # Copied because the alignment of memory-mapped weights changes sums slightly.
     for tensor in [*model.parameters(), *model.buffers()]:
         tensor.data = tensor.data.clone()
     return model, set(info["missing_keys"])
@@ -214,7 +213,7 @@ def check_vocabulary(folder: Path, tokenizer: Any, model: Transformer) -> None:
 
 
 def read_generator(folder: Path) -> Transformer:
-    """A model that writes a text for a text, with what its files say of how it writes."""
+    """Return a text-to-text model with the generation settings of its files."""
     from transformers import AutoModelForSeq2SeqLM, GenerationConfig
 
     made: Any = GenerationConfig
@@ -230,7 +229,7 @@ def read_generator(folder: Path) -> Transformer:
 
 
 def build_untrained(auto_class: Any, settings: Mapping[str, Any]) -> Transformer:
-    """A model by its settings, with weights that mean nothing yet."""
+    """Return an untrained model with these settings."""
     import torch
 
     config = make_config(settings)
@@ -239,7 +238,7 @@ def build_untrained(auto_class: Any, settings: Mapping[str, Any]) -> Transformer
 
 
 def build_without_weights(auto_class: Any, config: Any, files: list[Path], path: Path) -> Transformer:
-    """The model without memory for its weights. One that is far larger than the weights in the files is refused."""
+    """Return the model without memory for its weights; refuse one that is far larger than the weights in the files."""
     import torch
     from safetensors import SafetensorError, safe_open
 
@@ -253,7 +252,7 @@ def build_without_weights(auto_class: Any, config: Any, files: list[Path], path:
     try:
         with silence_transformers(), torch.device("meta"):
             model = auto_class.from_config(config, dtype=torch.float32, trust_remote_code=False)
-    except Exception as error:  # as above: settings that make no sense fail as they come
+    except Exception as error:  # as above: bad settings raise errors of any type
         raise BadInput(f"describes no model that can be made ({summarise_error(error)})", path) from error
     size = sum(tensor.numel() for tensor in (*model.parameters(), *model.buffers()))
     if size > 2 * there + MAX_EXTRA_PARAMETERS:
@@ -262,7 +261,7 @@ def build_without_weights(auto_class: Any, config: Any, files: list[Path], path:
 
 
 def list_weight_files(folder: Path) -> list[Path]:
-    """The files that hold the weights: one, or those that an index names."""
+    """Return the weight files: a single one, or those that an index names."""
     if (path := resolve_inside(folder, WEIGHTS_FILE)).is_file():
         return [path]
     if not resolve_inside(folder, WEIGHT_INDEX_FILE).is_file():
@@ -282,14 +281,14 @@ def list_weight_files(folder: Path) -> list[Path]:
 
 
 def _list_tokenizer_files(folder: Path) -> list[Path]:
-    """The files that a tokenizer may read, of those that are there."""
+    """Return the existing files that a tokenizer may read."""
     return sorted(
         {resolve_inside(folder, path.name) for pattern in TOKENIZER_PATTERNS for path in folder.glob(pattern)}
     )
 
 
 def _read_settings(folder: Path, name: str) -> dict[str, Any]:
-    """What a JSON file of a checkpoint says."""
+    """Return the settings in a JSON file of a checkpoint."""
     path = resolve_inside(folder, name)
     try:
         if path.stat().st_size > MAX_SETTINGS_BYTES:
@@ -305,14 +304,14 @@ def _read_settings(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _find_requested_key(settings: Any, names: tuple[str, ...]) -> str:
-    """The first of these names that some part of the settings has; "" if none has any."""
+    """Return the first of these names with a value anywhere in the settings; "" if there is none."""
     parts = list(settings.values()) if isinstance(settings, dict) else settings if isinstance(settings, list) else []
     own = [name for name in names if isinstance(settings, dict) and settings.get(name)]
     return next(filter(None, (*own, *(_find_requested_key(part, names) for part in parts))), "")
 
 
 def _drop_unsafe_settings(settings: Mapping[str, Any], made: type) -> dict[str, Any]:
-    """Settings without those that are about loading, or that would stand in the place of a method."""
+    """Return the settings without those that control loading or would replace a method."""
     return {
         key: _drop_unsafe_settings(value, type(None)) if isinstance(value, dict) else value
         for key, value in settings.items()
@@ -321,7 +320,7 @@ def _drop_unsafe_settings(settings: Mapping[str, Any], made: type) -> dict[str, 
 
 
 def _refuse_nonsense(settings: Any, path: Path | None) -> None:
-    """Look for numbers that would ask for all the memory there is before anything can be compared with the weights."""
+    """Refuse numbers that would exhaust the memory before the model is compared with the weights."""
     for key, value in settings.items() if isinstance(settings, dict) else enumerate(settings):
         if isinstance(value, dict | list):
             _refuse_nonsense(value, path)
@@ -332,13 +331,13 @@ def _refuse_nonsense(settings: Any, path: Path | None) -> None:
 
 
 def _is_number(value: object) -> bool:
-    """A number or None, or a list of such."""
+    """Return True for a number, None, or a list of these."""
     return all(map(_is_number, value)) if isinstance(value, list) else value is None or isinstance(value, int | float)
 
 
 @contextmanager
 def silence_transformers() -> Iterator[None]:
-    """No progress bars and reports of transformers on the way: what matters is checked and raised."""
+    """Disable the progress bars and reports of transformers in a context."""
     logging: Any = import_module("transformers.utils.logging")
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -352,11 +351,11 @@ def silence_transformers() -> Iterator[None]:
 
 
 def summarise_error(error: BaseException) -> str:
-    """What an error says, without the rest; a line that ends in a colon needs the next one."""
+    """Return the first line of an error message, and the second if the first ends in a colon."""
     first, _, rest = (str(error).strip() or type(error).__name__).partition("\n")
     return f"{first} {rest.strip().partition(chr(10))[0]}" if first.endswith(":") else first
 
 
 def format_few_names(names: set[str]) -> str:
-    """A few of many names."""
+    """Return the first three names as text."""
     return ", ".join(sorted(names)[:3]) + (" and others" if len(names) > 3 else "")

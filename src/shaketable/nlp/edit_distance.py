@@ -1,13 +1,13 @@
-"""How far two strings are apart."""
+"""The edit distance of two strings."""
 
 from __future__ import annotations
 
 
 def damerau_levenshtein(left: str, right: str, limit: int | None = None) -> int:
-    """Fewest insertions, deletions, substitutions and swaps of neighbours that turn one string into the other.
+    """Return the least number of insertions, deletions, substitutions and swaps that turn one string into the other.
 
-    No part of the string is changed twice ("optimal string alignment"). With a limit, any distance above it is given
-    as limit + 1, and only cells that near the diagonal are looked at.
+    Swaps exchange neighbours. No substring is changed twice ("optimal string alignment"). With a limit, any distance
+    above it is returned as limit + 1, and only cells within the limit of the diagonal are computed.
 
     >>> damerau_levenshtein("medical", "mdeical"), damerau_levenshtein("ca", "abc"), damerau_levenshtein("a", "xyz", 1)
     (1, 3, 2)
@@ -35,6 +35,6 @@ def damerau_levenshtein(left: str, right: str, limit: int | None = None) -> int:
 
 
 def _strip_prefix_and_reverse(left: str, right: str) -> tuple[str, str]:
-    """Both strings without what they begin with alike, reversed."""
+    """Return both strings reversed, without their common prefix."""
     same = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
     return left[same:][::-1], right[same:][::-1]

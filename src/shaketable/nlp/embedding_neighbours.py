@@ -1,4 +1,4 @@
-"""Near words in an embedding space: published lists, or vectors from which they are found.
+"""Nearest words in an embedding space, from published lists or from vectors.
 
 Counter-fitted vectors (Mrkšić et al. 2016) pull synonyms together and push antonyms apart. They come either as a JSON
 object word -> list of words, nearest first, or as lines of a word and its numbers, plain or gzipped.
@@ -32,7 +32,7 @@ class NeighbourSource(Protocol):
 
 @dataclass(frozen=True)
 class NeighbourLists:
-    """Published lists. They carry no similarities, so a threshold does not apply to them."""
+    """Published lists of neighbours. They have no similarities, so the threshold does not apply."""
 
     words: Mapping[str, Sequence[str]]
 
@@ -42,14 +42,14 @@ class NeighbourLists:
 
 @dataclass(frozen=True)
 class NeighbourVectors:
-    """Unit vectors, one row a word."""
+    """Unit vectors, one row per word."""
 
     words: Sequence[str]
     row_numbers: Mapping[str, int]
     rows: NDArray[np.float32]
 
     def find_nearest(self, word: str, count: int, threshold: float) -> Sequence[str]:
-        """The nearest words whose cosine is at least the threshold."""
+        """Return the nearest words whose cosine is at least the threshold."""
         if word not in self.row_numbers:
             return []
         cosine = self.rows @ self.rows[self.row_numbers[word]]
@@ -59,17 +59,17 @@ class NeighbourVectors:
 
 
 def list_neighbour_paths() -> list[Path]:
-    """Where neighbours are looked for."""
+    """Return the paths that may hold neighbours."""
     return [home_folder() / "resources" / name for name in FILE_NAMES]
 
 
 def find_neighbours_path() -> Path | None:
-    """The first place that has some."""
+    """Return the first existing path of neighbours."""
     return next((path for path in list_neighbour_paths() if path.is_file()), None)
 
 
 def open_neighbours(path: str = "") -> NeighbourSource:
-    """Neighbours from a file, or from the first place that has some."""
+    """Open neighbours from a file, or from the first existing path."""
     found = Path(path) if path else find_neighbours_path()
     if found is None:
         raise BadInput(
@@ -96,8 +96,6 @@ def _read_lists(path: Path) -> NeighbourLists:
 
 def _read_vectors(path: Path) -> NeighbourVectors:
     words, rows = read_vectors(path, max_words=None)
-    rows /= np.maximum(
-        np.abs(rows).max(axis=1, keepdims=True), SMALLEST_FLOAT
-    )  # the square of a large number is infinite
+    rows /= np.maximum(np.abs(rows).max(axis=1, keepdims=True), SMALLEST_FLOAT)  # squares may overflow
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), SMALLEST_FLOAT)
     return NeighbourVectors(words, {word: i for i, word in enumerate(words)}, rows)

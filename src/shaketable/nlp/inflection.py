@@ -1,4 +1,4 @@
-"""Regular English endings: take them off a word, put them on another, and know when not to."""
+"""Regular English endings: functions that remove and add them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IRREGULAR_VERBS = word_set(
     rebuild redo remake repay retell rewrite undo uphold withhold withstand partake behold cling strive
     """
 )
-"""Verbs whose past is not made with -ed."""
+"""Verbs whose past does not end in -ed."""
 
 IRREGULAR_NOUNS = word_set(
     """
@@ -36,11 +36,11 @@ IRREGULAR_NOUNS = word_set(
     vertex physics mathematics economics politics athletics gymnastics
     """
 )
-"""Nouns whose plural is not made with -s, or that have none."""
+"""Nouns whose plural does not end in -s, or that have no plural."""
 IRREGULAR_NOUN_ENDINGS = ("child", "man", "foot", "tooth", "wife", "knife", "shelf", "wolf", "folk")
-"""What such nouns end in, as compounds: "schoolchild", "postman"."""
+"""Endings of compounds of irregular nouns: "schoolchild", "postman"."""
 REGULAR_NOUNS = word_set("human german roman shaman talisman ottoman caiman walkman")
-"""Nouns that end so and have a plural on -s all the same."""
+"""Nouns with such an ending and a regular plural."""
 
 DOUBLING_VERBS = word_set(
     """
@@ -49,11 +49,11 @@ DOUBLING_VERBS = word_set(
     refer regret remit repel submit transfer transmit unplug unwrap upset
     """
 )
-"""Longer verbs whose last consonant doubles, for the stress is on the end."""
+"""Longer verbs whose last consonant doubles, because the last syllable is stressed."""
 
 
 def find_lemmas(word: str) -> Iterator[tuple[str, str]]:
-    """Words that with a regular ending give this one: (lemma, ending), likely ones first.
+    """Yield the lemmas that give this word with a regular ending: (lemma, ending), likely ones first.
 
     >>> list(find_lemmas("cities")), list(find_lemmas("stopped"))
     ([('city', 's'), ('citie', 's')], [('stop', 'ed'), ('stopp', 'ed'), ('stoppe', 'ed')])
@@ -89,7 +89,7 @@ def _strip_ending(word: str, ending: str) -> tuple[str, ...]:
 
 
 def add_ending(lemma: str, ending: str) -> str | None:
-    """The lemma with a regular ending, or None where that would be no English.
+    """Return the lemma with a regular ending, or None if that is not English.
 
     >>> [add_ending("stop", "ing"), add_ending("carry", "ed"), add_ending("box", "s"), add_ending("begin", "ed")]
     ['stopping', 'carried', 'boxes', None]
@@ -119,7 +119,7 @@ def add_ending(lemma: str, ending: str) -> str | None:
 
 
 def _double_consonant(verb: str) -> str:
-    """stop -> stopp, open -> open: one short stressed vowel between consonants."""
+    """Double the last consonant after one short stressed vowel: stop -> stopp, open -> open."""
     closed = len(verb) > 2 and verb[-1] not in "aeiouwxy" and verb[-2] in VOWELS and verb[-3] not in VOWELS
     syllables = sum(a in "aeiouy" and b not in "aeiouy" for a, b in pairwise(verb))
     return verb + verb[-1] if closed and (syllables == 1 or verb in DOUBLING_VERBS) else verb

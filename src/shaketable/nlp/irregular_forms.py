@@ -1,4 +1,4 @@
-"""Forms of English words that follow no rule, and which part of speech common words have that no ending tells."""
+"""Irregular forms of English words, and parts of speech of common words that no ending shows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ uphold upheld upheld | upset upset upset | wake woke woken | wear wore worn | we
 win won won | wind wound wound | withdraw withdrew withdrawn | withhold withheld withheld
 withstand withstood withstood | wring wrung wrung | write wrote written
 """
-"""Base, past, participle. Where an ending is as good as the odd form ("burned"), rules know it."""
+"""Base, past, participle. Rules cover verbs that also have a regular form ("burned")."""
 
 IRREGULAR_PLURALS = """
 men man | women woman | children child | people people | feet foot | teeth tooth | geese goose | mice mouse | lice louse
@@ -71,7 +71,7 @@ clothes clothes | species species | series series | means means | news news | he
     christmas texas kansas
     """.split()
 )
-"""Plural and singular, of nouns whose plural no rule gives, or that only look like one."""
+"""Plural and singular of nouns with an irregular plural, or that only look like a plural."""
 
 IRREGULAR_ADJECTIVE_DEGREES = """
 better good | best good | worse bad | worst bad | furthest far | farther far | farthest far | elder old | eldest old
@@ -89,7 +89,7 @@ def _parse_pairs(text: str) -> dict[str, str]:
 
 @cache
 def build_irregular_plurals() -> Mapping[str, str]:
-    """Odd plural -> singular.
+    """Return irregular plural -> singular.
 
     >>> build_irregular_plurals()["mice"], build_irregular_plurals()["series"]
     ('mouse', 'series')
@@ -99,13 +99,13 @@ def build_irregular_plurals() -> Mapping[str, str]:
 
 @cache
 def build_irregular_degrees() -> Mapping[str, Mapping[str, str]]:
-    """Part of speech -> comparative or superlative that no rule gives -> the word itself."""
+    """Return part of speech -> irregular comparative or superlative -> base form."""
     return {"adj": _parse_pairs(IRREGULAR_ADJECTIVE_DEGREES), "adv": _parse_pairs(IRREGULAR_ADVERB_DEGREES)}
 
 
 @cache
 def build_irregular_verb_forms() -> Mapping[str, tuple[str, str]]:
-    """Odd past or participle -> its base and which of the two it is: "past", "participle", or "both".
+    """Return irregular past or participle -> its base and its form: "past", "participle", or "both".
 
     >>> forms = build_irregular_verb_forms()
     >>> forms["took"], forms["taken"], forms["bought"]
@@ -125,7 +125,7 @@ def build_irregular_verb_forms() -> Mapping[str, tuple[str, str]]:
 
 @cache
 def list_irregular_verbs() -> frozenset[str]:
-    """The bases of verbs with odd forms."""
+    """Return the bases of irregular verbs."""
     return frozenset(IRREGULAR_VERB_FORMS.replace("|", " ").split()[::3]) - {"do", "have"}
 
 
@@ -183,7 +183,7 @@ REGULAR_VERBS = word_set(
     trigger trim tug twist undergo unite unlock vanish view violate volunteer weaken weld widen withdraw wreck
     """
 )
-"""Verbs with regular forms that the thesaurus lacks, or has as another part of speech."""
+"""Regular verbs that the thesaurus lacks, or has as another part of speech."""
 
 MOSTLY_NOUNS = word_set(
     """
@@ -219,7 +219,7 @@ MOSTLY_NOUNS = word_set(
     wine wing winter wire woman wonder wood youth labour labor coach
     """
 )
-"""Nouns that can be verbs, and are nouns far more often."""
+"""Nouns that can be verbs, but are nouns far more often."""
 
 ADJECTIVES = word_set(
     """
@@ -271,4 +271,4 @@ LIKELY_ADVERBS = word_set(
     somehow anyhow anymore anywhere now even once later least please
     """
 )
-"""Adverbs that are hardly ever anything else, whatever the thesaurus thinks."""
+"""Words that are almost always adverbs; this list overrides the thesaurus."""

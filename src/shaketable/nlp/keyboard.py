@@ -1,13 +1,13 @@
-"""Which keys lie beside which."""
+"""Adjacent keys of a keyboard."""
 
 from __future__ import annotations
 
 QWERTY = (("qwertyuiop", 0.0), ("asdfghjkl", 0.25), ("zxcvbnm", 0.75))
-"""The rows of letters, each with how far it stands to the right, in keys."""
+"""The rows of letters, each with its offset to the right, in keys."""
 
 
 def find_adjacent_keys(rows: tuple[tuple[str, float], ...] = QWERTY) -> dict[str, str]:
-    """key -> the keys that touch it, left to right and top to bottom.
+    """Return key -> its adjacent keys, left to right and top to bottom.
 
     >>> find_adjacent_keys()["s"], find_adjacent_keys()["p"]
     ('weadzx', 'ol')

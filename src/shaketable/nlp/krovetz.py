@@ -1,15 +1,14 @@
-"""Krovetz stemming: endings are taken off a word until a dictionary has it, so that stems are words.
+"""Krovetz stemming: removes endings of a word until a dictionary has it, so that stems are words.
 
-A word that the dictionary has stays as it is. Of any other, first what inflects it goes (plural, past, -ing), then what
-derives it from another word (-ity, -ness, -ion, -er, -ly, -al, -ive, -ize, -ment, -able, -ism, -ic, -ncy, -nce); each
-time the spellings that the ending may have hidden are looked up, and the first one that the dictionary has is taken.
-Where it has none of them, some endings go all the same, and others stay.
+A word in the dictionary is not changed. For any other word, the stemmer first removes inflections (plural, past, -ing),
+then derivations (-ity, -ness, -ion, -er, -ly, -al, -ive, -ize, -ment, -able, -ism, -ic, -ncy, -nce). Each time it looks
+up the spellings that the ending may have changed, and takes the first one in the dictionary. If there is none, some
+endings are removed and others stay.
 
-The dictionary decides. The original has the headwords of the Longman dictionary, and the programs of others have lists
-that grew out of it. Ours is WordNet, which has more words, and forms of words among them that no printed dictionary has
-an entry for ("used", "quickly"); those are left out (`select_headwords`). So this is the algorithm of the paper, and
-not the stems of Lemur or Lucene to the letter: docs/choices.md says how often they agree. WordNet does not come with
-Shaketable; without it, a message says where to put it.
+The stems depend on the dictionary. The original has the headwords of the Longman dictionary, and other programs have
+lists derived from it. Ours is WordNet, without forms that no printed dictionary lists ("used", "quickly"; see
+`select_headwords`). The algorithm is that of the paper, but the stems differ from those of Lemur or Lucene:
+docs/choices.md says how often they agree. WordNet does not come with Shaketable; an error message says where to put it.
 
 Krovetz. Viewing morphology as an inference process. SIGIR 1993; Artificial Intelligence 118, 2000.
 """
@@ -26,8 +25,8 @@ from shaketable.nlp.pos_lexicon import CLOSED_CLASS_WORDS
 from shaketable.nlp.wordnet import WordNet, open_wordnet, read_wordnet
 
 MIN_LETTERS, MAX_LETTERS = 4, 25
-"""Letters of a word that may be stemmed."""
-ALGORITHM_VERSION = 1  # raise it when words come out differently
+"""The shortest and longest words that are stemmed."""
+ALGORITHM_VERSION = 1  # raise it when stems change
 VOWELS = frozenset("aeiouy")
 CLOSED_CLASS_WORD_SET = frozenset(word for words in CLOSED_CLASS_WORDS.values() for word in words.split())
 
@@ -69,13 +68,13 @@ DERIVATION_STEPS: tuple[tuple[tuple[str, tuple[str, ...], str | None], ...], ...
     (("ency", ("ent",), "ence"), ("ancy", ("ant",), "ance")),
     (("ence", ("", "e", "ent"), KEEP), ("ance", ("", "e", "ant"), KEEP)),
 )
-"""Steps, one after the other. In each the first ending that a word has counts: what may stand in its place if the
-dictionary has the word then, and what is done if it has none of these."""
+"""The derivation steps, in order. In each step the first matching ending applies: (ending, replacements that the
+dictionary must confirm, replacement if it confirms none)."""
 
 
 @dataclass(frozen=True)
 class Krovetz:
-    """The stemmer, with a dictionary.
+    """A Krovetz stemmer with a dictionary.
 
     >>> stem = Krovetz(frozenset(("boat", "hope", "hop", "stimulate", "compute", "pony")))
     >>> [stem(word) for word in ("boats", "hoping", "hopped", "stimulations", "computability", "ponies", "xyzzy")]
@@ -86,7 +85,7 @@ class Krovetz:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Names the dictionary."""
+        """The hash of the algorithm version and the dictionary."""
         return fingerprint(ALGORITHM_VERSION, *sorted(self.words))
 
     def __call__(self, word: str) -> str:
@@ -104,7 +103,7 @@ class Krovetz:
         return word
 
     def is_regular_form(self, word: str) -> bool:
-        """Is a word a regular form of one that the dictionary has?"""
+        """Return True if a word is a regular form of a word in the dictionary."""
         steps = (self._strip_plural, self._strip_past, self._strip_ing)
         forms = {step(word) for step in steps} | {self._strip_derivation(word, endings) for endings in DERIVATION_STEPS}
         return any(form != word and form in self.words for form in forms)
@@ -127,7 +126,7 @@ class Krovetz:
         return self._find_verb(word[:-2]) or word[:-1]
 
     def _strip_ing(self, word: str) -> str:
-        """The verb of a form on -ing."""
+        """Return the verb of an -ing form."""
         stem = word[:-3]
         if not word.endswith("ing") or not _is_pronounceable(stem):
             return word
@@ -135,7 +134,7 @@ class Krovetz:
         return found or (stem if stem[-2] not in VOWELS else stem + "e")
 
     def _find_verb(self, stem: str) -> str | None:
-        """The verb that has this stem before -ed and -ing: an e may have gone, and a consonant may have doubled."""
+        """Return the verb with this stem before -ed and -ing: an e may be dropped, or a consonant doubled."""
         single = _undouble_consonant(stem)
         return self._find_first_known(stem, single, stem + "e") if single else self._find_first_known(stem + "e", stem)
 
@@ -150,12 +149,12 @@ class Krovetz:
 
 
 def _is_pronounceable(stem: str) -> bool:
-    """Is a stem long enough to be a word, with a vowel?"""
+    """Return True if a stem has two or more letters and a vowel."""
     return len(stem) > 1 and not VOWELS.isdisjoint(stem)
 
 
 def _undouble_consonant(stem: str) -> str:
-    """The stem without the second of two equal consonants; nothing where there are none."""
+    """Return the stem without the second of two equal final consonants; "" if it has none."""
     return stem[:-1] if len(stem) > 2 and stem[-1] == stem[-2] and stem[-1] not in VOWELS else ""
 
 
@@ -167,15 +166,15 @@ REGULAR_FORM_ENDINGS = {
     "ly": ("adv", "adj"),
     "ness": ("noun", "adj"),
 }
-"""Endings of regular forms: the part of speech of the form, and that of the word that it is a form of."""
+"""Ending of a regular form -> the part of speech of the form, and that of its base."""
 MAX_FORM_SENSES = 3
-"""A form that WordNet has more senses of is a word in its own right, such as "building"."""
+"""A form with more senses in WordNet is a headword, such as "building"."""
 
 
 def select_headwords(words: WordNet) -> frozenset[str]:
-    """The words of WordNet that a dictionary has entries for, and function words, which WordNet lacks.
+    """Return the words of WordNet that a dictionary would list, and function words, which WordNet lacks.
 
-    Left out are regular forms of other words, adverbs on -ly and nouns on -ness, as far as they have few senses.
+    Regular forms, adverbs in -ly and nouns in -ness are left out if they have few senses.
     """
     senses: dict[str, dict[str, int]] = {}
     for pos in words.index:
@@ -202,7 +201,7 @@ def select_headwords(words: WordNet) -> frozenset[str]:
 
 
 def open_krovetz() -> Krovetz:
-    """The stemmer with the WordNet of this machine."""
+    """Open the stemmer with the installed WordNet."""
     return _build_krovetz(open_wordnet().path)
 
 

@@ -1,4 +1,4 @@
-"""The base form of an English word whose part of speech is known."""
+"""A lemmatizer of English words with known parts of speech."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CLOSED_CLASS_TAGS = frozenset(
 
 
 def lemmatize(word: str, part: str) -> str:
-    """The base form of a word, given its part of speech.
+    """Return the base form of a word, given its part of speech.
 
     >>> lemmatize("Running", "VG"), lemmatize("mice", "NS"), lemmatize("better", "RB"), lemmatize("'s", "BE")
     ('run', 'mouse', 'well', 'be')
@@ -84,14 +84,14 @@ def _to_base_verb(word: str, part: str) -> str:
 
 
 def _find_irregular_base(word: str) -> str:
-    """The verb with odd forms that an -ing form belongs to."""
+    """Return the irregular verb of an -ing form, or ""."""
     stem = word[:-3]
     found = [base for base in (stem, stem + "e", stem[:-1], stem[:-1] + "ie") if base in list_irregular_verbs()]
     return found[0] if found else ""
 
 
 def _find_best_lemma(word: str, ending: str, part: str, otherwise: str) -> str:
-    """The known lemma that with the ending gives the word, or else the likeliest unknown one."""
+    """Return the known lemma that gives the word with this ending, or the likeliest unknown one."""
     found = [lemma for lemma, with_ending in find_lemmas(word) if with_ending == ending]
     known = [lemma for lemma in found if part in build_vocabulary_costs().get(lemma, ())] or [
         lemma for lemma in found if lemma in build_vocabulary_costs()
@@ -104,7 +104,7 @@ def _find_best_lemma(word: str, ending: str, part: str, otherwise: str) -> str:
 
 
 def _guess_singular(word: str) -> str:
-    """boxes -> box, but axes and houses keep their e."""
+    """Return the singular: boxes -> box, but axes and houses keep their e."""
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
     if word.endswith(("sses", "shes", "ches", "xes", "zzes", "oes")):
@@ -113,7 +113,7 @@ def _guess_singular(word: str) -> str:
 
 
 def _guess_verb_base(word: str, found: Sequence[str]) -> str:
-    """Return the base of an unknown verb: with a silent e where English would have to write one."""
+    """Return the base of an unknown verb, with a silent e if English spelling requires it."""
     stem = word.removesuffix("ing").removesuffix("ed")
     if len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "aeiouylsfz":
         return stem[:-1]

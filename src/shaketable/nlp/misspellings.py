@@ -1,4 +1,4 @@
-"""How people really misspell words: a table that comes with the package."""
+"""Observed misspellings: the table of the package, and a reader of such tables."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from shaketable.files.reading import parse_json, read_lines
 BUNDLED_PATH = Path(__file__).with_name("misspellings.txt")
 
 Misspellings = Mapping[str, tuple[str, ...]]
-"""word -> how it is written by mistake."""
+"""word -> its misspellings."""
 
 
 def read_misspellings(path: Path) -> Misspellings:
-    """Read a table of "right>wrong,wrong" items, any number a line; lines that start with # are remarks.
+    """Read a table of "right>wrong,wrong" items, any number per line; lines that start with # are comments.
 
     >>> read_misspellings(BUNDLED_PATH)["receive"]
     ('recieve', 'receve')
 
-    A file whose name ends in .jsonl has one misspelling a line, as {"a": "wrong", "b": "right"}; "choices" may list
-    several right words in place of "b", and a right word may come again.
+    A .jsonl file has one misspelling per line, as {"a": "wrong", "b": "right"}; "choices" may list several right words
+    in place of "b", and a right word may repeat.
     """
     return _read_jsonl_items(path) if path.suffix == ".jsonl" else _read_items(path)
 
@@ -56,5 +56,5 @@ def _read_jsonl_items(path: Path) -> Misspellings:
 
 @lru_cache(maxsize=1)
 def read_bundled_misspellings() -> Misspellings:
-    """The table of the package."""
+    """Return the table of the package."""
     return read_misspellings(BUNDLED_PATH)

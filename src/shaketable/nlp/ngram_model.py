@@ -1,11 +1,11 @@
-"""A language model of n-grams of words: how probable a text is in the language of a collection.
+"""A language model of word n-grams: the probability of a text under the language of a collection.
 
     p(w | h) = max(0, a(h w) - D(a(h w))) / Σ_v a(h v)  +  γ(h) · p(w | h')
 
 Interpolated Kneser-Ney with modified discounts: h' is the context h without its first word; a(·) is a count for the
 longest n-grams and for those that begin a text, and for all others the number of different words before them; D has one
-value for a = 1, one for 2 and one for 3 and more; γ(h) is what the discounts took away, so that p sums to 1. The last
-resort is the uniform distribution over all words, the end of a text, and one word that stands for every unknown one.
+value for a = 1, one for 2 and one for 3 and more; γ(h) is the discounted mass, so that p sums to 1. The lowest order
+is the uniform distribution over all words, the end of a text, and one token for all unknown words.
 
 Chen, Goodman. An empirical study of smoothing techniques for language modeling. Computer Speech and Language 1999.
 Heafield, Pouzyrevsky, Clark, Koehn. Scalable modified Kneser-Ney language model estimation. ACL 2013.
@@ -35,34 +35,34 @@ from shaketable.nlp.analyzer import Analyzer, Memo
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FORMAT_VERSION = 1  # raise it when the same texts come to other numbers
+FORMAT_VERSION = 1  # raise it when the model of the same texts changes
 UNKNOWN, START, END, FIRST_WORD = range(4)
-"""The numbers of any unknown word, of where a text begins and ends, and of the first word that is known."""
+"""The numbers of unknown words, of the start and the end of a text, and of the first known word."""
 MAX_TRAINING_WORDS = 20_000_000
-"""Words of a collection that a model learns from, at most: building takes some 100 bytes for each of them."""
+"""The most words that a model learns from: building takes some 100 bytes for each of them."""
 BLOCK_TEXTS = 4096  # texts scored at a time
 PREFIX_SHIFT_BITS = 32
 DEFAULT_DISCOUNTS = 0.5, 1.0, 1.5
-"""The discounts where there are too few n-grams to estimate them."""
+"""The discounts if there are too few n-grams to estimate them."""
 
 
 class NGramTable(NamedTuple):
-    """The n-grams of one length. A key is the row of the first n - 1 words in the table before, and the last word."""
+    """The n-grams of one length. A key is the row of the first n - 1 words in the previous table, and the last word."""
 
     keys: NDArray[np.uint64]
-    """In rising order; of single words there are none, for their row is their number."""
+    """Sorted keys; empty for single words, whose row is their number."""
     logs: NDArray[np.float32]
     """log10 p(last word | the words before it)"""
     weights: NDArray[np.float32]
-    """log10 γ of the n-gram as a context; empty for the longest ones, which are none."""
+    """log10 γ of the n-gram as a context; empty for the longest n-grams."""
 
     def find(self, prefixes: Ints, words: Ints) -> Ints:
-        """Rows of n-grams, -1 where there is none; so is a prefix that is none."""
+        """Return the rows of n-grams, -1 if there is none; a missing prefix is also -1."""
         rows = np.full(len(words), -1, np.int64)
         there = np.flatnonzero(prefixes >= 0)
         if len(self.keys) and len(there):
             keys = _pack_keys(prefixes[there], words[there])
-            order = np.argsort(keys)  # in rising order they are found several times as fast
+            order = np.argsort(keys)  # sorted keys are found several times as fast
             keys, there = keys[order], there[order]
             places = np.searchsorted(self.keys, keys).clip(max=len(self.keys) - 1)
             same = self.keys[places] == keys
@@ -72,7 +72,7 @@ class NGramTable(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NGramModel:
-    """A language model; `known` are the hashes of its words in rising order, a word's number is its place and FIRST.
+    """An n-gram model; `word_hashes` is sorted, and a word's number is its index plus `FIRST_WORD`.
 
     >>> model = learn_ngrams(["the boat", "the red boat", "the tea"], order=2)
     >>> likely, odd = model.perplexity(["the red boat", "boat red the"])
@@ -85,42 +85,42 @@ class NGramModel:
     word_hashes: NDArray[np.uint64]
     tables: tuple[NGramTable, ...]
     remark: str = ""
-    """What became of one on disk that could not be used."""
+    """A note on a cached model that could not be used."""
 
     @property
     def order(self) -> int:
-        """Words of the longest n-grams."""
+        """The length of the longest n-grams, in words."""
         return len(self.tables)
 
     def log_probs(self, texts: Sequence[str]) -> list[Floats]:
-        """log10 p of each word of a text and, last, of its end, given what stands before."""
+        """Return log10 p of each word of a text and of its end, given the words before."""
         found: list[Floats] = []
         for start in range(0, len(texts), BLOCK_TEXTS):
             found += self._score_block(texts[start : start + BLOCK_TEXTS])
         return found
 
     def score(self, texts: Sequence[str]) -> Floats:
-        """log10 p per word of each text, its end being one more word; the higher, the likelier."""
+        """Return log10 p per word of each text, with its end as one more word; higher is more probable."""
         return np.array([logs.mean() for logs in self.log_probs(texts)])
 
     def perplexity(self, texts: Sequence[str]) -> Floats:
-        """10^(-log10 p per word) of each text: among how many words the model wavers."""
+        """Return the perplexity of each text: 10^(-log10 p per word)."""
         return 10.0 ** -self.score(texts)
 
     def find_word_number(self, word: str) -> int:
-        """The number of a word."""
+        """Return the number of a word."""
         return self._word_number_memo[word]
 
     def compute_conditional_logs(self, words: NDArray[np.integer[Any]], positions: NDArray[np.integer[Any]]) -> Floats:
-        """log10 p of each of the words, by their numbers, given the words before it back to the last one at place 0.
+        """Return log10 p of each word number, given the words before it, back to the last one at position 0.
 
-        This is p of the longest n-gram that ends at the word and is there, times γ of each longer context that is.
+        This is p of the longest known n-gram that ends at the word, times γ of each longer known context.
         """
         last: Ints = words.astype(np.int64)
         logs: Floats = self.tables[0].logs[last].astype(np.float64)
         context = last
         for before, table in zip(self.tables, self.tables[1:], strict=False):
-            context = np.where(positions > 0, np.roll(context, 1), -1)  # the n-gram that ends at the word before
+            context = np.where(positions > 0, np.roll(context, 1), -1)  # the n-gram that ends at the previous word
             found = table.find(context, last)
             logs = np.where(found >= 0, _take_rows(table.logs, found), logs + _take_rows(before.weights, context))
             context = found
@@ -152,7 +152,7 @@ def learn_ngrams(
     max_words: int = MAX_TRAINING_WORDS,
     name: str = "",
 ) -> NGramModel:
-    """Read texts once, up to so many words, and estimate a model. Each text begins and ends on its own."""
+    """Read texts once, up to `max_words` words, and return a model. No n-gram crosses texts."""
     if not 1 <= order <= 9:
         raise BadInput(f"a language model has n-grams of 1 to 9 words, not {order}")
     analyzer = analyzer or Analyzer(stopwords="none", stemmer="none")
@@ -184,15 +184,15 @@ class _NGramCounts(NamedTuple):
     prefixes: NDArray[np.int32]
     suffixes: NDArray[np.int32]
     begins_text: NDArray[np.bool_]
-    """Does it begin a text?"""
+    """True for n-grams at the start of a text."""
     counts: Ints
 
 
 def _build_tables(tokens: NDArray[np.int32], size: int, order: int) -> tuple[NGramTable, ...]:
-    """The model of a text of numbers below `size`."""
+    """Return the tables of a model of tokens, which are numbers below `size`."""
     counted = _count_ngrams(tokens, size, order)
     tables: list[NGramTable] = []
-    shorter = np.full(size, 1 / (size - 1))  # the uniform distribution; where a text begins is never predicted
+    shorter = np.full(size, 1 / (size - 1))  # the uniform distribution; the start of a text is never predicted
     shorter[START] = 0
     for n, grams in enumerate(counted):
         last = n == len(counted) - 1
@@ -211,9 +211,9 @@ def _build_tables(tokens: NDArray[np.int32], size: int, order: int) -> tuple[NGr
 
 
 def _count_ngrams(tokens: NDArray[np.int32], size: int, order: int) -> list[_NGramCounts]:
-    """The n-grams of each length, each of them numbered in the order of its key."""
+    """Return the n-grams of each length, numbered in the order of their keys."""
     numbers = np.arange(len(tokens), dtype=np.int32)
-    place = numbers - np.maximum.accumulate(np.where(tokens == START, numbers, 0))  # of a token in its text
+    place = numbers - np.maximum.accumulate(np.where(tokens == START, numbers, 0))  # position in the text
     everything = np.arange(size, dtype=np.int32)
     counted = [
         _NGramCounts(
@@ -224,7 +224,7 @@ def _count_ngrams(tokens: NDArray[np.int32], size: int, order: int) -> list[_NGr
             np.bincount(tokens, minlength=size),
         )
     ]
-    rows = tokens  # of the n-gram that ends at each token
+    rows = tokens  # the row of the n-gram that ends at each token
     for n in range(2, order + 1):
         at = np.flatnonzero(place >= n - 1).astype(np.int32)
         keys = _pack_keys(rows[at - 1], tokens[at])
@@ -232,7 +232,7 @@ def _count_ngrams(tokens: NDArray[np.int32], size: int, order: int) -> list[_NGr
         at, keys = at[rising], keys[rising]
         del rising
         new = np.concatenate((keys[:1] == keys[:1], keys[1:] != keys[:-1]))
-        where, keys = at[new], keys[new]  # an occurrence of each
+        where, keys = at[new], keys[new]  # one occurrence of each n-gram
         counts = np.diff(np.append(np.flatnonzero(new), len(new)))
         prefixes = (keys >> np.uint64(PREFIX_SHIFT_BITS)).astype(np.int32)
         counted.append(_NGramCounts(keys, prefixes, rows[where], place[where] == n - 1, counts))
@@ -242,7 +242,7 @@ def _count_ngrams(tokens: NDArray[np.int32], size: int, order: int) -> list[_NGr
 
 
 def _interpolate(adjusted: Ints, prefixes: NDArray[np.int32], contexts: int) -> tuple[Floats, Floats]:
-    """Of each n-gram what is left of its share after the discount, and of each context γ, what all discounts took."""
+    """Return the discounted share of each n-gram, and γ of each context, the discounted mass."""
     discounts = np.array((0.0, *estimate_discounts(adjusted)))[np.minimum(adjusted, 3)]
     totals = np.bincount(prefixes, adjusted, contexts)
     there = totals > 0
@@ -252,7 +252,7 @@ def _interpolate(adjusted: Ints, prefixes: NDArray[np.int32], contexts: int) -> 
 
 
 def estimate_discounts(adjusted: Ints) -> tuple[float, float, float]:
-    """D_1, D_2 and D_3+ from how many n-grams have the counts 1 to 4 (Chen, Goodman, eq. 26).
+    """Return D_1, D_2 and D_3+, from the numbers of n-grams with counts 1 to 4 (Chen, Goodman, eq. 26).
 
     >>> estimate_discounts(np.array([1] * 8 + [2] * 4 + [3] * 2 + [4]))
     (0.5, 1.25, 2.0)
@@ -270,7 +270,7 @@ def _pack_keys(prefixes: NDArray[np.integer[Any]], words: NDArray[np.integer[Any
 
 
 def _take_rows(values: NDArray[np.float32], rows: Ints) -> Floats:
-    """The values of rows, 0 for those that are none."""
+    """Return the values of rows, 0 for row -1."""
     taken = np.zeros(len(rows))
     there = rows >= 0
     taken[there] = values[rows[there]]

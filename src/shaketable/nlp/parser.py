@@ -1,4 +1,4 @@
-"""What a linguistic tool says of a text: its tokens with lemmas and tags, its sentences, its noun chunks."""
+"""The parser interface: tokens with lemmas and tags, sentences and noun chunks of a text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shaketable.core.errors import BadInput, quote_value
 
 
 class Token(NamedTuple):
-    """A word or a mark, with its universal part of speech (NOUN, VERB, ADP, PUNCT, ...)."""
+    """A word or punctuation mark, with its universal part of speech (NOUN, VERB, ADP, PUNCT, ...)."""
 
     text: str
     lemma: str
@@ -26,19 +26,19 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A text as a linguistic tool reads it. Sentences cover all tokens; noun chunks do not overlap."""
+    """A parsed text. Sentences cover all tokens; noun chunks do not overlap."""
 
     tokens: tuple[Token, ...]
     sentences: tuple[Span, ...]
     chunks: tuple[Span, ...]
 
     def list_words(self, span: Span | None = None) -> list[str]:
-        """The tokens' texts, all or those of a span."""
+        """Return the texts of all tokens, or of those in a span."""
         return [token.text for token in (self.tokens[span.start : span.end] if span else self.tokens)]
 
 
 class Parser(Protocol):
-    """A linguistic tool. `name` says which one it is, with its version: results depend on it."""
+    """A parser. `name` includes the version, because results depend on it."""
 
     @property
     def name(self) -> str: ...
@@ -46,7 +46,7 @@ class Parser(Protocol):
 
 
 def open_parser(name: str) -> Parser:
-    """The linguistic tool of a name: "light", "spacy", or "spacy:MODEL".
+    """Open a parser by its name: "light", "spacy", or "spacy:MODEL".
 
     >>> open_parser("light").name
     'light 1'
@@ -64,7 +64,7 @@ def open_parser(name: str) -> Parser:
 
 
 def find_offsets(text: str, tokens: Sequence[Token]) -> list[Span]:
-    """Where in a text each of its tokens stands, in characters.
+    """Return the span of each token in the text, in characters.
 
     >>> find_offsets("So, so.", [Token("So", "so", "ADV"), Token(",", ",", "PUNCT"), Token("so", "so", "ADV")])
     [Span(start=0, end=2), Span(start=2, end=3), Span(start=4, end=6)]

@@ -1,7 +1,6 @@
-"""Which part of speech a word has where it stands: what the function words around it tell, and no more.
+"""Parts of speech of a word in a query, from the function words around it.
 
-Queries are short and many are no sentences, so this narrows what a lexicon allows; where the neighbours say nothing,
-all of it stays possible.
+Queries are short and often not sentences, so the neighbours only narrow the parts of speech that a lexicon allows.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ SUBJECT_PRONOUNS = word_set("i you we they he she it who")
 OBJECT_PRONOUNS = word_set("me us him them")
 FUNCTION_WORDS = ENGLISH_STOPWORDS | NLTK_STOPWORDS | MODALS | OBJECT_PRONOUNS
 EXTRA_VERBS = word_set("mean cost cause cook drink eat live die work weigh sound taste look come go")
-"""Verbs of which the thesaurus knows another part of speech only, or nothing."""
+"""Verbs that the thesaurus lacks, or has only as another part of speech."""
 
 
 def find_pos_in_context(words: Sequence[str], position: int) -> frozenset[str]:
-    """The parts of speech that a lower-case word can have at its place, as far as its neighbours tell.
+    """Return the parts of speech that a lower-case word can have, given its neighbours.
 
     >>> sorted(find_pos_in_context("how to find a job".split(), 2))
     ['adv', 'verb']
@@ -46,7 +45,7 @@ def find_pos_in_context(words: Sequence[str], position: int) -> frozenset[str]:
     """
     left = words[position - 1] if position else ""
     right = words[position + 1] if position + 1 < len(words) else ""
-    plain = not words[position].endswith(("ing", "ed"))  # such forms of a verb stand where nouns and adjectives do
+    plain = not words[position].endswith(("ing", "ed"))  # these verb forms also occur as nouns and adjectives
     nominal = ANY_PART - {VERB} if plain else ANY_PART
     if left in DETERMINERS:
         return nominal if right and right not in FUNCTION_WORDS else nominal - {ADJECTIVE, ADVERB}
@@ -64,7 +63,7 @@ def find_pos_in_context(words: Sequence[str], position: int) -> frozenset[str]:
 
 
 def find_asked_verb(words: Sequence[str]) -> int | None:
-    """Where the verb is that "do", "can" and their like ask for: "how do spiders [change] at night"; None if not known.
+    """Return the index of the main verb after "do", "can", ...: "how do spiders [change] at night"; None if unknown.
 
     >>> find_asked_verb("how do young spiders change at night".split()), find_asked_verb("spiders at night".split())
     (4, None)
@@ -85,7 +84,7 @@ def find_asked_verb(words: Sequence[str]) -> int | None:
 
 @lru_cache(maxsize=1)
 def build_pos_lexicon() -> Mapping[str, frozenset[str]]:
-    """word -> the parts of speech under which the bundled thesaurus has it, on either side of a group."""
+    """Return word -> its parts of speech in the bundled thesaurus, on either side of a group."""
     found: dict[str, set[str]] = {}
     for word, by_part in read_bundled_thesaurus().items():
         for part, others in by_part.items():
@@ -97,7 +96,7 @@ def build_pos_lexicon() -> Mapping[str, frozenset[str]]:
 
 
 def lookup_pos(word: str) -> frozenset[str]:
-    """The parts of speech of a word as the lexicon has it, or of its lemma by its ending; empty where unknown.
+    """Return the parts of speech of a word in the lexicon, or those of its lemma; empty if unknown.
 
     >>> sorted(lookup_pos("find")), sorted(lookup_pos("begins")), sorted(lookup_pos("xyzzy"))
     (['noun', 'verb'], ['verb'], [])

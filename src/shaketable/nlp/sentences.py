@@ -1,4 +1,4 @@
-"""Where sentences of an English text end: by a plain rule for texts, and by tokens for the parser."""
+"""Sentence splitting of English texts: a plain rule for texts, and a token-based rule for the parser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SENTENCE_STARTERS = word_set(
     it's that's he's she's there's i'm
     """
 )
-"""Words that start a sentence and hardly ever a name."""
+"""Words that often start a sentence and rarely a name."""
 SENTENCE_STOPS = frozenset((".", "!", "?", "…"))
 CLOSING_MARKS = frozenset(('"', "”", "’", "'", "''", ")", "]", "}", "»"))
 OPENING_MARKS = frozenset(('"', "“", "‘", "``", "(", "[", "{", "«", "'"))
@@ -24,7 +24,7 @@ _BLANK_LINE = re.compile(r"\n\s*\n")
 
 
 def split_sentences(text: str) -> list[str]:
-    """Split a text after . ! ? where a space and no small letter follows.
+    """Split a text after . ! ? followed by a space and no lower-case letter.
 
     >>> split_sentences("It shook, e.g. twice. Was it safe? Yes.")
     ['It shook, e.g. twice.', 'Was it safe?', 'Yes.']
@@ -51,7 +51,7 @@ def tokenize_sentences(text: str) -> list[list[str]]:
 
 
 def _find_sentence_ends(tokens: Sequence[str]) -> list[int]:
-    """Find where sentences end: after a stop and what closes with it, where the next token can start a sentence."""
+    """Return the ends of sentences: after a stop and closing marks, if the next token can start a sentence."""
     ends: list[int] = []
     last = len(tokens)
     i = 0
@@ -80,7 +80,7 @@ def _find_sentence_ends(tokens: Sequence[str]) -> list[int]:
 
 
 def _continues_sentence(word: str, following: str) -> bool:
-    """Was the stop that of an abbreviation that is a word too, as in "fig. 3" and "et al. in"?"""
+    """Return True if the stop belongs to an abbreviation that is also a word, as in "fig. 3" and "et al. in"."""
     short = word.lower() + "."
     return short in AMBIGUOUS_ABBREVIATIONS and (
         following[0].islower() or (short in NON_FINAL_ABBREVIATIONS and following[0].isdigit())
@@ -88,7 +88,7 @@ def _continues_sentence(word: str, following: str) -> bool:
 
 
 def _opens_quotation(tokens: Sequence[str], i: int) -> bool:
-    """Does a straight quotation mark open what follows? It does where as many came before as make it odd."""
+    """Return True if a straight quotation mark opens a quotation: an even number of such marks precedes it."""
     mark = tokens[i]
     if mark not in ('"', "'"):
         return False

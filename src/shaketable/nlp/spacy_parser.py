@@ -1,4 +1,4 @@
-"""spaCy as a linguistic tool: any of its English models that is installed."""
+"""A parser that uses an installed English model of spaCy."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ EXCLUDED_COMPONENTS = (
     "textcat_multilabel",
     "senter",
 )
-"""Parts of a pipeline that are of no use here: the parser cuts sentences."""
+"""Unused pipeline components; the dependency parser splits sentences."""
 BATCH_TEXTS = 64  # texts
 
 
 @dataclass(frozen=True)
 class SpacyParser:
-    """Reads English with an installed model of spaCy's: the one that is named, or the first in the order of names."""
+    """A parser with an installed English spaCy model: the named one, or the first in alphabetical order."""
 
     model: str = ""
 
@@ -38,7 +38,7 @@ class SpacyParser:
 
     @property
     def pipeline(self) -> Any:
-        """The model, loaded; an error in one sentence where it, or spaCy, is not installed."""
+        """The loaded model; raises an error if it, or spaCy, is not installed."""
         return _load_pipeline(self.model or _find_default_model())
 
     def parse(self, texts: Sequence[str]) -> list[Parsed]:
@@ -48,15 +48,15 @@ class SpacyParser:
                 f"a text of {len(long):,} characters is longer than spaCy reads ({pipeline.max_length:,}); "
                 "cut it, or take the linguistic tool 'light'"
             )
-        clean = (text.encode("utf-8", "replace").decode() for text in texts)  # half a surrogate pair is one "?"
+        clean = (text.encode("utf-8", "replace").decode() for text in texts)  # a lone surrogate becomes "?"
         read = pipeline.pipe(clean, batch_size=BATCH_TEXTS)
         return [_convert_doc(text, doc) for text, doc in zip(texts, read, strict=True)]
 
 
 def list_english_models() -> list[str]:
-    """The names of installed models whose language is English.
+    """Return the names of installed English models.
 
-    Only names are looked at that a package was installed under; no model is loaded.
+    Only package names are checked; no model is loaded.
     """
     try:
         from spacy.util import get_installed_models, get_model_meta, get_package_path
@@ -91,7 +91,7 @@ def _load_pipeline(name: str) -> Any:
 
 
 def _convert_doc(text: str, doc: Any) -> Parsed:
-    """What spaCy says, without the tokens that are nothing but space."""
+    """Convert a spaCy document, without white-space tokens."""
     place = [0]
     tokens: list[Token] = []
     for token in doc:

@@ -1,6 +1,6 @@
-"""English function words: articles, pronouns, prepositions, conjunctions, auxiliaries, and the tails of contractions.
+"""English function words: articles, pronouns, prepositions, conjunctions, auxiliaries, and the ends of contractions.
 
-Left out on purpose, for what else they mean: may, mine, us, won, and the letters d and m ("vitamin d").
+Left out because of their other meanings: may, mine, us, won, and the letters d and m ("vitamin d").
 """
 
 from __future__ import annotations

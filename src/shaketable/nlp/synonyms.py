@@ -1,9 +1,8 @@
-"""Which words may stand in for a word: the sources, each behind one method.
+"""Sources of synonyms.
 
-A word is looked up in lower case; what comes back are single words in lower case, nearest first, never the word itself.
-A source of base forms is asked for the word as it stands; failing that, for the base form of which it is an inflection,
-and the synonyms then get that inflection: "boats" gives "ships", "bought" gives "purchased". Where English has no such
-form, or where it cannot be told which of two is meant, the synonym is passed over.
+Words are looked up in lower case. A source returns single words in lower case, nearest first, without the word itself.
+A source of base forms first looks up the word, then its base form, and inflects the synonyms alike: "boats" gives
+"ships", "bought" gives "purchased". A synonym without such a form, or with an ambiguous one, is skipped.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ SynonymLookup: TypeAlias = Callable[[str, Sequence[str] | None], Iterable[tuple[
 
 
 class SynonymSource(Protocol):
-    """A source of synonyms: a word -> single words that may stand in for it, nearest first.
+    """A source of synonyms: word -> single words that may replace it, nearest first.
 
-    It may also have a `note`: what a reader of results should know of the source on this machine, or nothing.
+    It may also have a `note` on the source for the results, or "".
     """
 
     def lookup(self, word: str) -> tuple[str, ...]: ...
@@ -62,7 +61,7 @@ class ThesaurusSynonyms:
 
 @dataclass(frozen=True)
 class WordNetSynonyms:
-    """The words that share a sense with a word in WordNet, frequent senses first; a folder or a zip, or one found."""
+    """The words that share a sense with a word in WordNet (a folder, a zip, or the installed one)."""
 
     path: str = ""
 
@@ -84,9 +83,9 @@ class WordNetSynonyms:
 class CounterfittedSynonyms:
     """The nearest words in counter-fitted vectors, up to `count` whose cosine is at least `threshold`.
 
-    `path` is a file of such vectors, or of lists of neighbours in JSON. Without it, vectors in the folder for resources
-    count, else lists there, else the bundled thesaurus; `note` says which. Lists and the thesaurus carry no
-    similarities, so the threshold does not apply to them.
+    `path` is a file of such vectors, or of lists of neighbours in JSON. The default is vectors in the resources folder,
+    else lists there, else the bundled thesaurus; `note` says which. Lists and the thesaurus have no similarities, so
+    the threshold does not apply to them.
 
     The defaults are those of paper 003's attack; PRADA's are 0.7 and 50.
     """
@@ -103,7 +102,7 @@ class CounterfittedSynonyms:
 
     @property
     def note(self) -> str:
-        """The source that was found, and that the threshold does not apply; "" of vectors that `path` names."""
+        """The source in use, and whether the threshold applies; "" for vectors that `path` names."""
         if not self.files:
             places = ", ".join(map(str, list_neighbour_paths()))
             return f"there are no counter-fitted neighbours ({places}), so the synonyms are those of the thesaurus"
@@ -120,7 +119,7 @@ class CounterfittedSynonyms:
 
     @cached_property
     def neighbours(self) -> NeighbourSource | None:
-        """The vectors themselves, or the lists; None if the thesaurus stands in for them."""
+        """The vectors or the lists; None if the thesaurus replaces them."""
         return next(map(read_neighbours, self.files), None)
 
     @cached_property
@@ -136,9 +135,9 @@ class CounterfittedSynonyms:
 
 @dataclass(frozen=True)
 class ListedSynonyms:
-    """A file of your own: a word and its synonyms a line, parted by tabs, or groups in the thesaurus' format.
+    """Your own file: a word and its synonyms per line, separated by tabs, or groups in the thesaurus' format.
 
-    Words of the first form stand for themselves alone; groups are inflected as the bundled ones are.
+    Words of the first format are not inflected; groups are inflected like the bundled ones.
     """
 
     path: str
@@ -168,7 +167,7 @@ def _holds_lists(path: Path) -> bool:
 
 
 def _read_table(path: Path) -> Mapping[str, list[str]]:
-    """word -> the others on its lines, in lower case."""
+    """Return word -> the other words on its lines, in lower case."""
     table: dict[str, list[str]] = {}
     for number, line in read_lines(path):
         if line.startswith("#"):
@@ -184,7 +183,7 @@ def _read_table(path: Path) -> Mapping[str, list[str]]:
 
 
 def _select_single_words(word: str, others: Iterable[str]) -> tuple[str, ...]:
-    """The single words among others, each once, that are not the word in another case."""
+    """Return the distinct single words among others, without the word itself in any case."""
     lower = dict.fromkeys(other.lower() for other in others)
     return tuple(other for other in lower if other != word.lower() and SINGLE_WORD.fullmatch(other))
 
@@ -207,9 +206,9 @@ def _make_inflecting_memo(lookup: SynonymLookup) -> Memo[tuple[str, ...]]:
 
 
 def find_inflected_synonyms(word: str, lookup: SynonymLookup, *, irregular: bool = True) -> tuple[tuple[str, str], ...]:
-    """The synonyms of a word, with their parts of speech; where it has none, those of its base form, inflected so.
+    """Return (part of speech, synonym) of a word or, if it has none, of its base form, inflected alike.
 
-    If not `irregular`, only regular endings are known: "bought" is no form of "buy".
+    If not `irregular`, only regular endings are known: "bought" is not a form of "buy".
     """
     if found := dict.fromkeys(lookup(word, None)):
         return tuple(found)
@@ -239,7 +238,7 @@ def _iterate_readings(word: str, irregular: bool) -> Iterator[_Reading]:
 
 
 def _inflect(base: str, part: str, form: str, irregular: bool) -> str | None:
-    """A form of a base form, or None where there is none, or where -ed may be either of two."""
+    """Return a form of a base form, or None if there is none or -ed is ambiguous."""
     if irregular and part == "noun" and base in _map_nouns_to_plurals():
         return _map_nouns_to_plurals()[base]
     if irregular and part == "verb" and form in ("ed", "past", "participle") and base in _map_verbs_to_pasts():
@@ -252,7 +251,7 @@ def _inflect(base: str, part: str, form: str, irregular: bool) -> str | None:
 
 @cache
 def _map_nouns_to_plurals() -> Mapping[str, str]:
-    """noun -> its plural, where no rule gives it."""
+    """Return noun -> its irregular plural."""
     found: dict[str, str] = {}
     for plural, single in build_irregular_plurals().items():
         found.setdefault(single, plural)
@@ -261,7 +260,7 @@ def _map_nouns_to_plurals() -> Mapping[str, str]:
 
 @cache
 def _map_verbs_to_pasts() -> Mapping[str, tuple[str, str]]:
-    """verb -> its past and its participle, where no rule gives them."""
+    """Return verb -> its irregular past and participle."""
     kinds: dict[str, dict[str, str]] = {}
     for form, (base, kind) in build_irregular_verb_forms().items():
         kinds.setdefault(base, {}).setdefault(kind, form)

@@ -1,7 +1,7 @@
-"""Parts of speech where words stand: which part follows which, and what neighbours of neighbours decide.
+"""A part-of-speech tagger.
 
-Each word has a few parts of speech that it may have, each at a cost (`parts`); so has each step from one part to the
-next. The cheapest way through a sentence wins (Viterbi's algorithm). The costs of steps are ours too, set by hand.
+Each possible part of speech of a word has a cost (`pos_lexicon`), and so has each transition from one part to the next.
+The Viterbi algorithm finds the cheapest sequence. The transition costs are set by hand.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ SY CD.2 NN2 NS2 PC2 PE2 IN1.5 SY2 CC2 VB3 BE2 JJ2.5
 UH PC.5 PE.5 PP1.5 DT2 VB2 NP1.5 UH1.5 RB2 NN3
 XX XX1 PC1 PE1 NN2 NP2 IN1.5 CD2 BE2 VZ2.5
 """  # noqa: E501
-"""What a step from one part of speech to another costs; ^^ is the start of a sentence; what is not there costs 4."""
+"""The costs of transitions between parts of speech; ^^ is the start of a sentence; the default is 4."""
 
 
 @cache
 def build_transition_costs() -> Mapping[str, Mapping[str, float]]:
-    """Part of speech -> the next one -> what the step costs."""
+    """Return part of speech -> next part of speech -> cost."""
     rows = {line[:2]: dict(parse_costs(line[2:])) for line in TRANSITION_COSTS.strip().splitlines()}
     return {part: {to: rows[part].get(to, DEFAULT_TRANSITION_COST) for to in UNIVERSAL_TAGS} for part in rows}
 
@@ -75,7 +75,7 @@ _COSTS_SENTENCE_START: Memo[Costs] = Memo(find_sentence_start_costs, 200_000)
 
 
 def tag_words(words: Sequence[str]) -> list[str]:
-    """Our parts of speech of a sentence's tokens, by the cheapest way through.
+    """Return our parts of speech of a sentence's tokens: the cheapest sequence.
 
     >>> [UNIVERSAL_TAGS[part] for part in tag_words("The old man the boats .".split())]
     ['DET', 'ADJ', 'NOUN', 'DET', 'NOUN', 'PUNCT']
@@ -120,7 +120,7 @@ def tag_words(words: Sequence[str]) -> list[str]:
 
 
 APPROXIMATION_WORDS = word_set("about around nearly almost approximately roughly over under")
-"""What may stand before a number and is then an adverb."""
+"""Words that are adverbs before a number."""
 
 
 VERB_TAGS = frozenset(("VB", "VZ", "VD", "VN", "VG"))
@@ -130,7 +130,7 @@ DO_FORMS = word_set("do does did doing")
 
 
 def to_universal_tags(words: Sequence[str], parts: Sequence[str]) -> list[str]:
-    """Universal tags: also tells auxiliaries from full verbs, and prepositions from conjunctions."""
+    """Return universal tags; separates auxiliaries from full verbs, and prepositions from conjunctions."""
     tags = [UNIVERSAL_TAGS[part] for part in parts]
     for i, part in enumerate(parts):
         if part == "HV":
@@ -164,7 +164,7 @@ def _has_pair_partner(words: Sequence[str], i: int, pair: str) -> bool:
 
 
 def _is_auxiliary(parts: Sequence[str], i: int, wanted: tuple[str, ...]) -> bool:
-    """Does a form follow that an auxiliary stands with, with nothing but adverbs and a pronoun between?"""
+    """Return True if a wanted form follows, with only adverbs and pronouns between."""
     for j in range(i + 1, min(i + 5, len(parts))):
         if parts[j] in wanted:
             return True
@@ -174,7 +174,7 @@ def _is_auxiliary(parts: Sequence[str], i: int, wanted: tuple[str, ...]) -> bool
 
 
 def _starts_question(parts: Sequence[str], i: int) -> bool:
-    """Does a question begin here, with its verb further on: "do young spiders [change]"?"""
+    """Return True if a question with a later main verb begins here: "do young spiders [change]"."""
     if i and parts[i - 1] not in ("WR", "WP", "PC", "NN", "NS", "CC"):
         return False
     for j in range(i + 1, min(i + 8, len(parts))):
@@ -186,7 +186,7 @@ def _starts_question(parts: Sequence[str], i: int) -> bool:
 
 
 def _clause_follows(parts: Sequence[str], i: int) -> bool:
-    """Does a subject with its finite verb come after this word?"""
+    """Return True if a subject with its finite verb follows."""
     subject = False
     for j in range(i + 1, min(i + 7, len(parts))):
         part = parts[j]
@@ -200,5 +200,5 @@ def _clause_follows(parts: Sequence[str], i: int) -> bool:
 
 
 def _is_subordinate(words: Sequence[str], parts: Sequence[str], i: int) -> bool:
-    """Is this no question, but a clause that says when?"""
+    """Return True for a subordinate clause, False for a question."""
     return "?" not in words[i : i + 60] and not (i + 1 < len(parts) and parts[i + 1] in ("DO", "BE", "MD", "TO"))

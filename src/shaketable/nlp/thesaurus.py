@@ -1,7 +1,7 @@
-"""Synonyms that come with the package: the offline default wherever a word is to be replaced by another.
+"""The bundled thesaurus: the default source of synonyms.
 
-The file lists groups, one a line: "verb: begin, start, commence" may replace each other; in "adj: chilly > cool, cold"
-the left word may give way to those on the right, not the reverse.
+The file has one group per line. The words of "verb: begin, start, commence" may replace each other. In
+"adj: chilly > cool, cold" the words on the right may replace the left word, not the reverse.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from shaketable.files.reading import read_lines
 
 PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
 MAX_GROUP_WORDS = 100
-"""Words of a group, on either side: each of them is kept with all the others."""
+"""The most words of a group, on either side."""
 BUNDLED_PATH = Path(__file__).with_name("thesaurus.txt")
 
 Thesaurus = Mapping[str, Mapping[str, tuple[str, ...]]]
@@ -48,5 +48,5 @@ def read_thesaurus(path: Path) -> Thesaurus:
 
 @lru_cache(maxsize=1)
 def read_bundled_thesaurus() -> Thesaurus:
-    """The thesaurus of the package."""
+    """Return the thesaurus of the package."""
     return read_thesaurus(BUNDLED_PATH)

@@ -1,7 +1,7 @@
-"""Where words and marks of an English text begin and end.
+"""A tokenizer of English text.
 
-Words are cut as spaCy's English tokeniser cuts ordinary text: marks stand alone, contractions fall in two ("do n't",
-"it 's"), hyphens are marks, an abbreviation keeps its stop, and numbers, times and addresses stay whole.
+It splits ordinary text like spaCy's English tokeniser: punctuation marks and hyphens are tokens, contractions are split
+("do n't", "it 's"), abbreviations keep their stop, and numbers, times and addresses stay whole.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NON_FINAL_ABBREVIATIONS = word_set(
     ie.
     """
 )
-"""Abbreviations after which a sentence goes on, whatever follows."""
+"""Abbreviations that never end a sentence."""
 FINAL_ABBREVIATIONS = word_set(
     """
     etc. inc. ltd. co. corp. bros. jr. sr. dept. est. ave. blvd. rd. jan. feb. mar. apr. jun. jul. aug. sep. sept. oct.
@@ -28,11 +28,11 @@ FINAL_ABBREVIATIONS = word_set(
     ed. eds. esq. lb. lbs. oz. ft. hr. hrs. min. max. mph. temp.
     """
 )
-"""Abbreviations with which a sentence may end, if what follows looks like the start of one."""
+"""Abbreviations that may end a sentence, if the next token looks like the start of one."""
 AMBIGUOUS_ABBREVIATIONS = word_set(
     "no. co. sat. sun. mar. dec. am. pm. min. max. ed. temp. sec. fr. ch. st. al. mon. wed. fig. p. v. col. ca."
 )
-"""Such as are words too: these keep their stop only where a number or a capital calls for it."""
+"""Abbreviations that are also words: they keep their stop only with a number or a capital."""
 _UNITS = "km|kg|mg|ml|cm|mm|ft|lbs?|oz|mph|[kmgt]b|[kmg]hz|hrs?|mins?|secs?|am|pm|[aApP]\\.[mM]\\.|m|g|s|k|x"
 _WORD_CHARACTERS = r"[\w\u0300-\u036f]*"
 _ADDRESS_ALTERNATIVES = r"""
@@ -58,7 +58,7 @@ _TOKEN_ALTERNATIVES = rf"""
 _TOKEN_PATTERN = re.compile(_ADDRESS_ALTERNATIVES + _TOKEN_ALTERNATIVES, re.VERBOSE | re.DOTALL)
 _TOKEN_PATTERN_NO_ADDRESSES = re.compile(_TOKEN_ALTERNATIVES, re.VERBOSE | re.DOTALL)
 MAX_ADDRESS_CHARACTERS = 1000
-"""Characters without a space that may be an address: in what is longer none is looked for, for it would take ages."""
+"""The longest run of characters without a space in which addresses are searched; longer runs take too long."""
 _NEGATION_PATTERN = re.compile(r"(\w+?)(n['’]t)", re.IGNORECASE)
 _CONTRACTION_SPLITS = {"cannot": 3, "gonna": 3, "gotta": 3, "wanna": 3, "dunno": 2}
 
@@ -83,7 +83,7 @@ def _split_chunk(chunk: str) -> tuple[str, ...]:
 
 
 def _keeps_stop(word: str, chunk: str, end: int) -> bool:
-    """Is the stop after a word part of it? An initial's and an abbreviation's are."""
+    """Return True if the stop after a word is part of it, as in initials and abbreviations."""
     if len(word) == 1:
         return word.isupper() and word != "I"
     short = word.lower() + "."
@@ -98,7 +98,7 @@ _CHUNK_TOKENS: Memo[tuple[str, ...]] = Memo(_split_chunk, 200_000)
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the words and marks of a text.
+    """Return the words and punctuation marks of a text.
 
     >>> tokenize("He didn't pay $3.50.")
     ['He', 'did', "n't", 'pay', '$', '3.50', '.']

@@ -1,4 +1,4 @@
-"""Vectors of words from text files, as GloVe, word2vec and counter-fitting write them."""
+"""A reader of word vectors in the text formats of GloVe, word2vec and counter-fitting."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from shaketable.files.reading import parse_floats, read_lines
 Floats = NDArray[np.float32]
 
 MAX_FREQUENT_WORDS = 100_000
-"""Words of a file that are kept wherever they occur: files begin with the most frequent words."""
+"""The number of first words of a file that are kept: files begin with the most frequent words."""
 
 
 def read_vectors(
     path: Path, extra_words: Collection[str] = (), max_words: int | None = MAX_FREQUENT_WORDS
 ) -> tuple[tuple[str, ...], Floats]:
-    """Words and their vectors [words, d] from a text file as GloVe and word2vec write it, plain or gzipped.
+    """Return words and their vectors [words, d] from a text file of GloVe or word2vec, plain or gzipped.
 
-    A line is a word and its numbers; word2vec's first line, how many words of how many dimensions, is passed over. Kept
-    are the first words (all of them, if that is None) and, of the others, those that are wanted.
+    A line is a word and its numbers; the header line of word2vec is skipped. The first `max_words` words (None: all)
+    and `extra_words` are kept.
     """
     rows: dict[str, Floats] = {}
     dim = 0
-    with np.errstate(over="ignore"):  # a number beyond 32 bits is infinite, and is found to be
+    with np.errstate(over="ignore"):  # overflow gives infinity, which is checked below
         for at, line in read_lines(path):
             word, _, rest = line.rstrip().partition(" ")
             if at == 1 and word.isdigit() and rest.isdigit():
@@ -57,4 +57,4 @@ def _parse_row(text: str) -> Floats:
     try:
         return np.array(values, dtype=np.float32)
     except ValueError:
-        return np.array(parse_floats(values), dtype=np.float32)  # which says what is wrong
+        return np.array(parse_floats(values), dtype=np.float32)  # raises the detailed error

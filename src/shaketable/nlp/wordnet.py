@@ -1,8 +1,7 @@
-"""WordNet, read from the files that NLTK and Princeton distribute; no library needed.
+"""A reader of the WordNet files that NLTK and Princeton distribute, without a library.
 
-The index files say which senses a word has, in the order of their frequency; a data file holds one sense a line, and
-its number is where in the file it stands. So loading reads the files into memory and cuts the index; a sense is looked
-at when it is asked for.
+The index files list the senses of a word by frequency. A data file has one sense per line, and the number of a sense is
+its byte offset. Loading reads the files into memory and splits the index; senses are parsed on demand.
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ from shaketable.core.home import home_folder
 
 PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
 MAX_BYTES = 256 << 20
-"""Bytes of all files together; WordNet 3.0 has 30 million."""
+"""The largest total size of the files; WordNet 3.0 has 30 million bytes."""
 
 
 @dataclass(frozen=True)
 class WordNet:
-    """The words of WordNet: `index` gives for each part of speech the line of a word, `data` the senses."""
+    """The words of WordNet: `index` has the line of each word by part of speech, `data` the senses."""
 
     index: dict[str, dict[bytes, bytes]]
     data: dict[str, bytes]
     path: Path = field(default=Path("WordNet"), compare=False)
-    """Where it came from, to be named where it turns out to be damaged."""
+    """The source of the files, for error messages."""
 
     def find_synonyms(self, word: str, pos: str | None = None) -> tuple[str, ...]:
-        """Words that share a sense with this one: nouns first, then verbs, and frequent senses first in each."""
+        """Return the words that share a sense with this one: nouns, then verbs, frequent senses first."""
         found: dict[str, None] = {}
         for sense in self.iterate_senses(word, pos):
             found.update(dict.fromkeys(sense))
@@ -41,7 +40,7 @@ class WordNet:
         return tuple(found)
 
     def iterate_senses(self, word: str, pos: str | None = None) -> Iterator[tuple[str, ...]]:
-        """The words of each sense, in lower case, spaces for underscores."""
+        """Yield the words of each sense, in lower case, with spaces instead of underscores."""
         key = _to_key(word)
         for part in PARTS_OF_SPEECH if pos is None else (pos,):
             line = self.index[part].get(key)
@@ -60,7 +59,7 @@ class WordNet:
             yield from words
 
     def count_senses(self, pos: str) -> Iterator[tuple[str, int]]:
-        """The words of a part of speech, and how many senses each has."""
+        """Yield the words of a part of speech and their numbers of senses."""
         for key, line in self.index[pos].items():
             try:
                 yield key.decode().replace("_", " "), int(line.split(maxsplit=2)[1])
@@ -75,7 +74,7 @@ class WordNet:
         words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
         return tuple(
             w.decode().partition("(")[0].replace("_", " ").lower() for w in words
-        )  # "(a)": place of an adjective
+        )  # "(a)": position of an adjective
 
     def __contains__(self, word: str) -> bool:
         key = _to_key(word)
@@ -83,19 +82,19 @@ class WordNet:
 
 
 def list_wordnet_paths() -> list[Path]:
-    """Where WordNet is looked for: as a folder, or zipped as NLTK keeps it."""
+    """Return the paths that may hold WordNet, as a folder or as the zip file of NLTK."""
     roots = [Path(p) for p in os.environ.get("NLTK_DATA", "").split(os.pathsep) if p]
     roots += [Path.home() / "nltk_data", home_folder() / "resources"]
     return [root / "corpora" / name for root in roots for name in ("wordnet", "wordnet.zip")]
 
 
 def find_wordnet_path() -> Path | None:
-    """The first place that has it."""
+    """Return the first path that holds WordNet."""
     return next((p for p in list_wordnet_paths() if p.is_file() or (p / "index.noun").is_file()), None)
 
 
 def open_wordnet() -> WordNet:
-    """WordNet from the first place that has it."""
+    """Open WordNet from the first path that holds it."""
     path = find_wordnet_path()
     if path is None:
         raise BadInput(
@@ -118,7 +117,7 @@ def read_wordnet(path: Path) -> WordNet:
                 _refuse_oversized(sum(archive.getinfo(f"wordnet/{name}").file_size for name in names), path)
                 files = {name: archive.read(f"wordnet/{name}") for name in names}
     except (OSError, KeyError, ValueError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
-        raise BadInput(f"is not a whole WordNet ({error})", path) from error  # RuntimeError: a password is asked for
+        raise BadInput(f"is not a whole WordNet ({error})", path) from error  # RuntimeError: zip with a password
     return WordNet(
         {pos: _parse_index(files[f"index.{pos}"]) for pos in PARTS_OF_SPEECH},
         {pos: files[f"data.{pos}"] for pos in PARTS_OF_SPEECH},
@@ -136,6 +135,6 @@ def _to_key(word: str) -> bytes:
 
 
 def _parse_index(index: bytes) -> dict[bytes, bytes]:
-    """word -> the rest of its line; the licence at the top is indented."""
+    """Return word -> the rest of its line; the indented licence is skipped."""
     rows = (line.partition(b" ") for line in index.splitlines() if not line.startswith(b" "))
     return {word: rest for word, _, rest in rows}

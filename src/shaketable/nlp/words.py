@@ -1,4 +1,4 @@
-"""What a typed word is made of, and which words carry no topic."""
+"""Helpers for words: tokens and their punctuation, letter case, and the NLTK stop-words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shaketable.nlp.analyzer import Memo
 
 
 def word_set(words: str) -> frozenset[str]:
-    """Words written one after the other, as a set.
+    """Return the space-separated words of a string as a set.
 
     >>> sorted(word_set("an a the"))
     ['a', 'an', 'the']
@@ -31,7 +31,7 @@ NLTK_STOPWORDS = word_set(
     wasn wasn't weren weren't won won't wouldn wouldn't d ll m o re s t ve y
     """
 )
-"""The stop-words of paper 004: those of NLTK's English list, here in the order of grammar."""
+"""The stop-words of paper 004: NLTK's English list, grouped by grammatical class."""
 
 _TOKEN_PATTERN = re.compile(r"([\W_]*)([^\W_](?:[\w'’.&-]*[^\W_])?)([\W_]*)")
 _LATIN_LETTER = re.compile("[A-Za-z]")
@@ -39,7 +39,7 @@ _CORE_PATTERN = re.compile(r"[^\W_](?:\S*[^\W_])?")
 
 
 class TokenParts(NamedTuple):
-    """A token and what stands around the word in it: quotes, brackets, a question mark."""
+    """The word in a token, and the marks around it: quotes, brackets, a question mark."""
 
     head: str
     core: str
@@ -47,7 +47,7 @@ class TokenParts(NamedTuple):
 
 
 def split_token(token: str) -> TokenParts | None:
-    """The word inside a token, or None where there is none that is written in Latin letters.
+    """Return the word in a token and the marks around it, or None if it has no word in Latin letters.
 
     >>> split_token("(don't?")
     TokenParts(head='(', core="don't", tail='?')
@@ -59,12 +59,13 @@ def split_token(token: str) -> TokenParts | None:
 
 
 TOKEN_PARTS: Memo[TokenParts | None] = Memo(split_token)
-"""token -> its parts, remembered."""
+"""token -> its parts, cached."""
 
 
 def find_word_spans(text: str) -> list[tuple[int, int]]:
-    """The places of a text's words: of each token between spaces that has a letter or a digit, from the first of these
-    to the last one and the marks upon it. The words may be of any script.
+    """Return the spans of a text's words, in any script.
+
+    The span of a space-separated token extends from its first to its last letter or digit, with its combining marks.
 
     >>> text = "(Don't read/write 東京 --- 1984!"
     >>> [text[start:end] for start, end in find_word_spans(text)]
@@ -80,7 +81,7 @@ def find_word_spans(text: str) -> list[tuple[int, int]]:
 
 
 def match_case(word: str, reference: str) -> str:
-    """The word in the case of another: capitals, a capital first, or as it is.
+    """Return the word in the case of another: all capitals, capitalised, or unchanged.
 
     >>> match_case("fast", "QUICK"), match_case("fast", "Quick"), match_case("fast", "quick"), match_case("fast", "I")
     ('FAST', 'Fast', 'fast', 'Fast')

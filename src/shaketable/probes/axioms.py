@@ -1,8 +1,8 @@
-"""Axioms of retrieval as measure-and-match tests, named after the axiom: a preference for `first` agrees with it.
+"""Retrieval axioms as measure-and-match tests, named after the axiom: a preference for `first` agrees with it.
 
-Where an axiom speaks of documents that hardly exist (which differ in one term and nothing else), the test asks for what
-it comes to in real documents: the quantities it speaks of differ, and those it holds fixed are the same. LNC2, which is
-about a document and its copy written several times over, is the manipulation `duplicate_document`.
+Some axioms speak of documents that hardly exist, which differ in one term only. For these the test uses real documents:
+the varied quantities differ, and the fixed quantities are equal. LNC2, about a document and its repeated copy, is the
+manipulation `duplicate_document`.
 
 Fang, Tao, Zhai. A formal study of information retrieval heuristics. SIGIR 2004. Tao, Zhai. An exploration of proximity
 measures in information retrieval. SIGIR 2007. Fang, Zhai. Semantic term matching in axiomatic approaches to information
@@ -18,7 +18,7 @@ from shaketable.probes.matched_pairs import MatchedPairs
 
 @dataclass(frozen=True)
 class TFC1(MatchedPairs):
-    """Of two documents of one length, the one with more occurrences of the query's terms."""
+    """Prefer more occurrences of the query terms, given equal length."""
 
     variable: str = "sum_tf"
     control: str = "length"
@@ -26,9 +26,9 @@ class TFC1(MatchedPairs):
 
 @dataclass(frozen=True)
 class TFC2(MatchedPairs):
-    """Of two documents with as many occurrences of as many terms, the one whose occurrences are spread more evenly.
+    """Prefer more evenly spread occurrences, given equal length, total occurrences and number of distinct terms.
 
-    The more of a term there are already, the less one more is worth.
+    Each further occurrence of a term adds less than the previous one.
     """
 
     variable: str = "evenness"
@@ -37,7 +37,7 @@ class TFC2(MatchedPairs):
 
 @dataclass(frozen=True)
 class TFC3(MatchedPairs):
-    """Of two documents with as many occurrences in as many words, the one with more distinct terms of the query."""
+    """Prefer more distinct query terms, given equal length and total occurrences."""
 
     variable: str = "coverage"
     control: str = "length+sum_tf"
@@ -45,7 +45,7 @@ class TFC3(MatchedPairs):
 
 @dataclass(frozen=True)
 class TDC(MatchedPairs):
-    """Of two documents with as many occurrences of as many terms, the one whose terms are rarer in the collection."""
+    """Prefer terms that are rarer in the collection, given equal length, occurrences and number of distinct terms."""
 
     variable: str = "rarity"
     control: str = "length+sum_tf+coverage"
@@ -53,7 +53,7 @@ class TDC(MatchedPairs):
 
 @dataclass(frozen=True)
 class LNC1(MatchedPairs):
-    """Of two documents with the same frequencies, the shorter one."""
+    """Prefer the shorter document, given equal term frequencies."""
 
     variable: str = "length"
     control: str = "tf"
@@ -62,7 +62,7 @@ class LNC1(MatchedPairs):
 
 @dataclass(frozen=True)
 class TFLNC(MatchedPairs):
-    """Of two documents that are the same but for occurrences of the query's terms, the one with more, though longer."""
+    """Prefer more occurrences of the query terms, given equal numbers of other words, even in a longer document."""
 
     variable: str = "tf"
     control: str = "other_words"
@@ -70,7 +70,7 @@ class TFLNC(MatchedPairs):
 
 @dataclass(frozen=True)
 class STMC1(MatchedPairs):
-    """Of two documents with the same frequencies and one length, the one with more synonyms of the query's words."""
+    """Prefer more synonyms of the query words, given equal term frequencies and length."""
 
     variable: str = "synonyms"
     control: str = "tf+length"
@@ -78,7 +78,7 @@ class STMC1(MatchedPairs):
 
 @dataclass(frozen=True)
 class STMC2(MatchedPairs):
-    """Of two documents with as many words of the query or synonyms of them, the one with more of the query's own."""
+    """Prefer more query words, given equal totals of query words and their synonyms."""
 
     variable: str = "sum_tf"
     control: str = "sum_tf_or_synonyms"
@@ -86,7 +86,7 @@ class STMC2(MatchedPairs):
 
 @dataclass(frozen=True)
 class PROX1(MatchedPairs):
-    """Of two documents with the same frequencies, the one where pairs of the query's terms stand closer together."""
+    """Prefer smaller distances between pairs of query terms, given equal term frequencies."""
 
     variable: str = "distance"
     control: str = "tf"
@@ -95,7 +95,7 @@ class PROX1(MatchedPairs):
 
 @dataclass(frozen=True)
 class PROX2(MatchedPairs):
-    """Of two documents with the same frequencies, the one where the query's terms come first sooner."""
+    """Prefer earlier first occurrences of the query terms, given equal term frequencies."""
 
     variable: str = "all_early"
     control: str = "tf"
@@ -104,7 +104,7 @@ class PROX2(MatchedPairs):
 
 @dataclass(frozen=True)
 class PROX3(MatchedPairs):
-    """Of two documents with the same frequencies, the one where the query stands word for word sooner."""
+    """Prefer an earlier exact match of the whole query, given equal term frequencies."""
 
     variable: str = "phrase"
     control: str = "tf"
@@ -113,7 +113,7 @@ class PROX3(MatchedPairs):
 
 @dataclass(frozen=True)
 class PROX4(MatchedPairs):
-    """Of two documents with the same frequencies, the one that has all of the query's terms in fewer words."""
+    """Prefer a smaller window with all query terms, given equal term frequencies."""
 
     variable: str = "window"
     control: str = "tf"
@@ -122,7 +122,7 @@ class PROX4(MatchedPairs):
 
 @dataclass(frozen=True)
 class PROX5(MatchedPairs):
-    """Of two documents with the same frequencies, the one where matches have other matches nearer by."""
+    """Prefer matches that are closer to other matches, given equal term frequencies."""
 
     variable: str = "surroundings"
     control: str = "tf"

@@ -1,4 +1,4 @@
-"""The contrasts of a probe as arrays: a text is held once, however many contrasts it is part of."""
+"""The text pairs of a probe as arrays; each distinct text is stored once."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Numbers = NDArray[np.int64]
 
 @dataclass(eq=False)
 class PairTable:
-    """The distinct pairs of a query and a document of all probes: what rankers are asked for."""
+    """The distinct query-document pairs of all probes, which rankers score."""
 
     pairs: list[tuple[str, Doc]] = field(default_factory=list)
     _numbers: dict[tuple[str, Doc], int] = field(default_factory=dict, repr=False)
     _digests: dict[int, bytes] = field(default_factory=dict, repr=False)
 
     def get_or_add(self, query: str, doc: Doc) -> int:
-        """Which one this is; a new one is added."""
+        """Return the number of a query-document pair; a new pair is added."""
         number = self._numbers.setdefault((query, doc), len(self.pairs))
         if number == len(self.pairs):
             self.pairs.append((query, doc))
         return number
 
     def digest(self, number: int) -> bytes:
-        """Names the texts of a unit."""
+        """Return a hash of the texts of a query-document pair."""
         if number not in self._digests:
             query, doc = self.pairs[number]
             text = repr((query, doc.title, doc.body)).encode("utf-8", "surrogatepass")
@@ -44,19 +44,19 @@ class PairTable:
 
 @dataclass(frozen=True, eq=False)
 class ProbeBatch:
-    """What a probe drew: for each contrast its two units, its query, and its grade, NaN where there is none."""
+    """The text pairs of a probe: two entries of the pair table, a query and a grade (NaN if unknown) for each."""
 
     pair_table: PairTable
     first: Numbers
     second: Numbers
     query_indices: Numbers
-    """The place of its query in `qids`."""
+    """The index of each query in `qids`."""
     grades: NDArray[np.float64]
     qids: tuple[str, ...]
     docnos: tuple[str, ...] = ()
-    """The originals, one for each contrast; empty where there are none."""
+    """The id of the original of each text pair; empty if there are none."""
     skipped_counts: Mapping[str, int] = field(default_factory=dict)
-    """Cases that were not taken, by reason."""
+    """Number of skipped cases by reason."""
 
     @classmethod
     def empty(cls, pair_table: PairTable, skipped_counts: Mapping[str, int] | None = None) -> ProbeBatch:
@@ -67,12 +67,12 @@ class ProbeBatch:
         return len(self.first)
 
     def list_query_ids(self) -> list[str]:
-        """The query of each contrast."""
+        """Return the query id of each text pair."""
         return [self.qids[i] for i in self.query_indices.tolist()]
 
     @cached_property
     def fingerprint(self) -> str:
-        """Names the contrasts, texts and order: two results with equal names are about the same samples."""
+        """A hash of the text pairs and their order; results with equal fingerprints use the same samples."""
         digest = blake2b(digest_size=16)
         used, places = np.unique(np.concatenate([self.first, self.second]), return_inverse=True)
         for number in used.tolist():
@@ -82,7 +82,7 @@ class ProbeBatch:
 
 
 def draw_batch(probe: Probe, context: ProbeContext, pair_table: PairTable) -> ProbeBatch:
-    """All contrasts of a probe; one that has many at hand as arrays has a method `drawn`, which is asked instead."""
+    """Return all text pairs of a probe; uses the probe's own `draw_batch` if it has one."""
     if hasattr(probe, "draw_batch"):
         drawn: ProbeBatch = probe.draw_batch(context, pair_table)
         return drawn
@@ -99,7 +99,7 @@ def draw_batch(probe: Probe, context: ProbeContext, pair_table: PairTable) -> Pr
 def build_batch(
     pairs: Sequence[TextPair], pair_table: PairTable, skipped_counts: Mapping[str, int] | None = None
 ) -> ProbeBatch:
-    """Contrasts as arrays."""
+    """Convert text pairs to arrays."""
     if not pairs:
         return ProbeBatch.empty(pair_table, skipped_counts)
     qids: dict[str, int] = {}

@@ -1,7 +1,7 @@
-"""What can be measured of the documents of one query: the characteristics by which they are matched.
+"""Characteristics of the documents of one query, by which pairs are matched.
 
 Relevance, length, term frequencies, their sum and overlap are those of paper 001 (section 4; methods of its code: terms
-without stop-words, stemmed, as the index has them). The others are the quantities that retrieval axioms speak of.
+without stop-words, stemmed, as in the index). The others are quantities of the retrieval axioms.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from shaketable.nlp.thesaurus import read_bundled_thesaurus
 from shaketable.probes.context import JudgedDoc, ProbeContext
 
 Values = NDArray[np.float64]
-"""A number for each document [documents], or for each and each term of the query [documents, terms]; NaN where a
-document has none, and is matched with no other."""
+"""One value for each document [documents] or for each document and query term [documents, terms]. A document with NaN
+is not matched."""
 
 
 @dataclass(frozen=True, eq=False)
 class DocumentPool:
-    """The documents of one query, as terms of the index."""
+    """The documents of one query with their index terms."""
 
     context: ProbeContext
     docs: Sequence[JudgedDoc]
@@ -43,7 +43,7 @@ class DocumentPool:
 
     @cached_property
     def term_positions(self) -> list[dict[str, list[int]]]:
-        """Where the terms of the query stand in each document."""
+        """The positions of the query terms in each document."""
         wanted = set(self.query_terms)
         places: list[dict[str, list[int]]] = []
         for terms in self.document_terms:
@@ -56,23 +56,23 @@ class DocumentPool:
 
     @cached_property
     def idf(self) -> Values:
-        """ln(N / df) of each term of the query; of one that no document has, as if one had it."""
+        """ln(N / df) of each query term; an unknown term counts as df = 1."""
         return np.array([self.context.idf(term) for term in self.query_terms])
 
     def measure(self, name: str) -> Values:
-        """A characteristic of all documents, measured once."""
+        """Return a characteristic of all documents, computed once."""
         if name not in self._measurements:
             self._measurements[name] = CHARACTERISTICS[name](self)
         return self._measurements[name]
 
     def measure_positions(self, function: Callable[[dict[str, list[int]]], float | None]) -> Values:
-        """What a function says of the places of the query's terms."""
+        """Apply a function to the positions of the query terms in each document; None becomes NaN."""
         found = (function(here) for here in self.term_positions)
         return np.array([np.nan if one is None else one for one in found])
 
 
 def build_pools(context: ProbeContext, include_unjudged: bool = False) -> Mapping[str, DocumentPool]:
-    """query id -> its documents, where there are at least two; probes of one ground share them."""
+    """Return the documents of each query with at least two; probes with the same context share them."""
     if include_unjudged not in context.shared_cache:
         docs = context.get_documents(include_unjudged)
         context.shared_cache[include_unjudged] = {
@@ -100,47 +100,47 @@ def frequency(pool: DocumentPool) -> Values:
 
 
 def overlap(pool: DocumentPool) -> Values:
-    """Σ TF / length; documents without a term of the query take no part, as in the paper's code."""
+    """Return Σ TF / length; documents without a query term have NaN, as in the paper's code."""
     total, size = frequency(pool), length(pool)
     return np.divide(total, size, out=np.full_like(total, np.nan), where=total > 0)
 
 
 def idf_overlap(pool: DocumentPool) -> Values:
-    """Σ TF · IDF / length."""
+    """Return Σ TF · IDF / length."""
     total, size = frequencies(pool) @ pool.idf, length(pool)
     return np.divide(total, size, out=np.full_like(total, np.nan), where=(total > 0) & (size > 0))
 
 
 def coverage(pool: DocumentPool) -> Values:
-    """How many distinct terms of the query a document has."""
+    """Return the number of distinct query terms in each document."""
     return np.asarray((frequencies(pool) > 0).sum(axis=1), dtype=np.float64)
 
 
 def rarity(pool: DocumentPool) -> Values:
-    """The mean IDF of the occurrences: of two documents with as many, whose are rarer."""
+    """Return the mean IDF of the occurrences of query terms."""
     tf = frequencies(pool)
     total = tf.sum(axis=1)
     return np.asarray(np.divide(tf @ pool.idf, total, out=np.full(len(tf), np.nan), where=total > 0))
 
 
 def evenness(pool: DocumentPool) -> Values:
-    """How evenly the occurrences are spread over the query's terms: -Σ TF², most where all are alike."""
+    """Return the evenness of the occurrences over the query terms: -Σ TF², largest if all are equal."""
     tf = frequencies(pool)
     return np.where(tf.sum(axis=1) > 0, -np.square(tf).sum(axis=1), np.nan)
 
 
 def other_words(pool: DocumentPool) -> Values:
-    """How many words a document has that are not the query's."""
+    """Return the number of words that are not query terms."""
     return length(pool) - frequency(pool)
 
 
 def first_match(pool: DocumentPool) -> Values:
-    """The place of the first term of the query."""
+    """Return the position of the first query term."""
     return pool.measure_positions(lambda here: min(places[0] for places in here.values()) if here else None)
 
 
 def all_early(pool: DocumentPool) -> Values:
-    """The mean of the first places of all terms of the query; only where all are there."""
+    """Return the mean first position of the query terms; NaN unless all occur."""
     size = len(pool.query_terms)
     return pool.measure_positions(
         lambda h: sum(places[0] for places in h.values()) / size if len(h) == size > 1 else None
@@ -148,7 +148,7 @@ def all_early(pool: DocumentPool) -> Values:
 
 
 def distance(pool: DocumentPool) -> Values:
-    """The mean, over pairs of the query's terms, of the smallest number of terms between them; only where all are."""
+    """Return the mean over pairs of query terms of the fewest terms between them; NaN unless all occur."""
     if len(pool.query_terms) < 2:
         return np.full(len(pool.docs), np.nan)
 
@@ -162,13 +162,13 @@ def distance(pool: DocumentPool) -> Values:
 
 
 def window(pool: DocumentPool) -> Values:
-    """The terms in the smallest stretch of a document that has all terms of the query; only where all are there."""
+    """Return the length of the smallest window with all query terms; NaN unless all occur."""
     size = len(pool.query_terms)
     return pool.measure_positions(lambda here: smallest_window(here) if len(here) == size > 1 else None)
 
 
 def smallest_window(positions: Mapping[str, Sequence[int]]) -> int:
-    """The length of the shortest stretch with one place of each term.
+    """Return the length of the shortest window with one position of each term.
 
     >>> smallest_window({"a": [0, 7], "b": [3, 9], "c": [8]})
     3
@@ -188,7 +188,7 @@ def smallest_window(positions: Mapping[str, Sequence[int]]) -> int:
 
 
 def phrase(pool: DocumentPool) -> Values:
-    """The place where the query stands word for word; only where it does."""
+    """Return the position of the exact query phrase; NaN if it does not occur."""
     typed = pool.context.extract_terms(pool.docs[0].query)
     return np.array([_find_phrase(terms, typed) if len(typed) > 1 else np.nan for terms in pool.document_terms])
 
@@ -199,7 +199,7 @@ def _find_phrase(terms: Sequence[str], wanted: Sequence[str]) -> float:
 
 
 def surroundings(pool: DocumentPool) -> Values:
-    """The mean, over occurrences of the query's terms, of the distance to the nearest occurrence of another."""
+    """Return the mean distance from each occurrence of a query term to the nearest occurrence of another."""
 
     def mean(here: dict[str, list[int]]) -> float | None:
         if len(here) < 2:
@@ -212,7 +212,7 @@ def surroundings(pool: DocumentPool) -> Values:
 
 
 def synonyms(pool: DocumentPool) -> Values:
-    """How many terms of a document the bundled thesaurus has as synonyms of a word of the query."""
+    """Return the number of terms that the bundled thesaurus lists as synonyms of a query word."""
     known = read_bundled_thesaurus()
     words = pool.context.extract_words(pool.docs[0].query)
     others = {other for word in words for by_part in known.get(word, {}).values() for other in by_part}
@@ -221,13 +221,13 @@ def synonyms(pool: DocumentPool) -> Values:
 
 
 def frequency_or_synonyms(pool: DocumentPool) -> Values:
-    """How many words of a document are the query's or synonyms of them; only where there is one."""
+    """Return the number of words that are query terms or their synonyms; NaN if there are none."""
     total = frequency(pool) + synonyms(pool)
     return np.where(total > 0, total, np.nan)
 
 
 def reading_grade(pool: DocumentPool) -> Values:
-    """The school year that a text is written for: 0.0588 L - 0.296 S - 15.8, of letters and sentences in 100 words.
+    """Return the school grade of a text: 0.0588 L - 0.296 S - 15.8, of letters and sentences in 100 words.
 
     Coleman, Liau. A computer readability formula designed for machine scoring. J. Applied Psychology 1975.
     """
@@ -267,10 +267,10 @@ CHARACTERISTICS: Mapping[str, Callable[[DocumentPool], Values]] = {
     "reading_grade": reading_grade,
     "sentences": sentences,
 }
-"""name -> what it measures of the documents of a pool; more than one term of a document makes [documents, terms]."""
+"""name -> function that measures the documents of a pool, as [documents] or [documents, terms]."""
 
 PARSER_CHARACTERISTICS = ("reading_grade", "sentences")
-"""Those that need a linguistic tool."""
+"""The characteristics that need a parser."""
 
 CHARACTERISTIC_TITLES = {
     "relevance": "Relevance",

@@ -1,4 +1,4 @@
-"""What probes draw from: a collection, some of its queries, a linguistic tool, the index's tokeniser, a seed."""
+"""The data that probes draw from: a collection, queries, a parser, the tokeniser of the index and a seed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shaketable.nlp.parser import Parsed, Parser
 from shaketable.retrieval.inverted_index import InvertedIndex, open_index
 
 TOP_DOCUMENTS_PER_LIST = 10
-"""Documents of each list that are manipulated where nobody judged any."""
+"""Documents of each first-stage list that are manipulated if there are no judgements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,10 @@ class JudgedDoc:
 
 @dataclass(frozen=True, eq=False)
 class ProbeContext:
-    """What probes draw from. `lists` is a first stage's run, for probes that also look at what nobody judged.
+    """The data that probes draw from; `first_stage_lists` is a run that adds unjudged documents.
 
-    Without any judgements, what is manipulated are the first documents of these lists, and what is matched are all of
-    them, as far as relevance plays no part.
+    Without judgements, manipulations use the top documents of these lists, and matched pairs use all their documents
+    unless relevance is a characteristic.
     """
 
     collection: Collection
@@ -44,16 +44,16 @@ class ProbeContext:
     seed: int = 0
     first_stage_lists: Run = field(default_factory=dict)
     stopwords: frozenset[str] | None = None
-    """In the place of the tokeniser's own, for what probes count."""
+    """Stop-words that replace those of the tokeniser when probes count terms."""
     max_documents: int = 0
-    """How many judged documents are manipulated, drawn at random; 0 is all of them."""
+    """Maximum number of judged documents to manipulate, drawn at random; 0 means all."""
     shared_cache: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """What probes keep here for each other."""
+    """A cache shared by the probes."""
     _parse_cache: dict[str, Parsed] = field(default_factory=dict, repr=False)
 
     @cached_property
     def judged_documents(self) -> Mapping[str, tuple[JudgedDoc, ...]]:
-        """query id -> its judged documents, in the order of their ids; queries without any are left out."""
+        """query id -> its judged documents, sorted by id; queries without any are omitted."""
         rows = {qid: tuple(self._iter_judged(qid)) for qid in self.qids}
         return {qid: found for qid, found in rows.items() if found}
 
@@ -65,7 +65,7 @@ class ProbeContext:
 
     @cached_property
     def sampled_documents(self) -> Mapping[str, tuple[JudgedDoc, ...]]:
-        """Of the judged documents those that are manipulated; whether one is drawn does not depend on their order."""
+        """The judged documents to manipulate; the sample does not depend on their order."""
         known = self.judged_documents or self._top_documents
         every = [doc for docs in known.values() for doc in docs]
         if not 0 < self.max_documents < len(every):
@@ -76,14 +76,14 @@ class ProbeContext:
         return {qid: docs for qid, docs in rows.items() if docs}
 
     def get_documents(self, include_unjudged: bool = False) -> Mapping[str, Sequence[JudgedDoc]]:
-        """query id -> documents to compare; with those of the first stage's lists that nobody judged, as grade 0."""
+        """Return the documents to compare by query id; unjudged documents of the first stage have grade 0."""
         if not include_unjudged:
             return self.judged_documents
         return {qid: [*self.judged_documents.get(qid, ()), *self._iter_unjudged(qid)] for qid in self.qids}
 
     @cached_property
     def _top_documents(self) -> Mapping[str, tuple[JudgedDoc, ...]]:
-        """The first documents of each list, for want of judged ones."""
+        """The top documents of each list, used if there are no judgements."""
         tops = {qid: {*rank_docnos(self.first_stage_lists.get(qid, {}))[:TOP_DOCUMENTS_PER_LIST]} for qid in self.qids}
         rows = {qid: tuple(doc for doc in self._iter_unjudged(qid) if doc.docno in top) for qid, top in tops.items()}
         return {qid: docs for qid, docs in rows.items() if docs}
@@ -95,11 +95,11 @@ class ProbeContext:
                 yield JudgedDoc(qid, text, docno, self.collection.docs[docno], 0)
 
     def extract_words(self, text: str) -> list[str]:
-        """The words of a text, stop-words among them, not stemmed."""
+        """Return the words of a text, not stemmed and with stop-words."""
         return self.analyzer.split_words(text)
 
     def extract_terms(self, text: str) -> list[str]:
-        """The terms of a text, as the index has them."""
+        """Return the terms of a text as the index stores them."""
         if self.stopwords is None:
             return self.analyzer(text)
         return self._analyzer_without_stopwords(
@@ -111,7 +111,7 @@ class ProbeContext:
         return replace(self.analyzer, stopwords="none")
 
     def idf(self, term: str) -> float:
-        """ln(N / df) of a term in the collection; of one that no document has, as if one had it."""
+        """Return ln(N / df) of a term in the collection; an unknown term counts as df = 1."""
         return log(max(len(self._index.docnos), 1) / max(int(self._document_frequency(term)), 1))
 
     @cached_property
@@ -123,12 +123,12 @@ class ProbeContext:
         return int(self._index.df[place]) if place >= 0 else 0
 
     def parse(self, text: str) -> Parsed:
-        """What the linguistic tool says of a text; each distinct text is read once."""
+        """Return the parse of a text; each distinct text is parsed once."""
         if text not in self._parse_cache:
             self.parse_many([text])
         return self._parse_cache[text]
 
     def parse_many(self, texts: Iterable[str]) -> None:
-        """Let the linguistic tool read many texts at once, which is faster than one by one."""
+        """Parse many texts in one call, which is faster than one by one."""
         fresh = [text for text in dict.fromkeys(texts) if text not in self._parse_cache]
         self._parse_cache.update(zip(fresh, self.parser.parse(fresh), strict=True))

@@ -1,4 +1,4 @@
-"""Probes whose texts come from a file: a data set as it is published, or the pairs that come with the package."""
+"""Base class of probes that read their texts from a published data set or from the bundled pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shaketable.probes.context import ProbeContext
 
 @dataclass(frozen=True)
 class DatasetProbe:
-    """What such probes share: a path, "" for the bundled pairs."""
+    """A probe that reads a data set; an empty path selects the bundled pairs."""
 
     path: str = ""
 
@@ -19,5 +19,5 @@ class DatasetProbe:
     source: ClassVar[PairDataset]
 
     def unavailable_reason(self, context: ProbeContext) -> str:
-        """Which data set is missing, what it looks like and where it is from; "" if it is there."""
+        """Return a description of the missing data set and its source, or "" if it is present."""
         return self.source.unavailable_reason(self.path) if self.path else ""

@@ -1,7 +1,7 @@
-"""What all manipulations of texts share: the walk over judged documents, and what is compared with what.
+"""Base classes of all manipulations.
 
-A manipulation changes the body; title and url stay. One that goes through tokens is compared with the same tokens in
-their order, joined by single spaces, so that what the tokeniser does to a text is no part of the difference.
+A manipulation changes the body; title and url stay. A manipulation of tokens is compared with the original tokens
+joined by single spaces, so that tokenisation is no part of the difference.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ ONE_SENTENCE = Skipped("it has one sentence")
 
 
 class ChangedBody(NamedTuple):
-    """A body as it was changed, and the body to compare it with."""
+    """A changed body and the body to compare it with."""
 
     text: str
     original: str
 
 
 class Manipulation(ABC):
-    """A probe that changes each judged document and asks which of the two a ranker prefers."""
+    """A probe that compares each judged document with a changed copy."""
 
     strategy: ClassVar[str] = "manipulation"
     symmetric: ClassVar[bool] = False
     needs_parser: ClassVar[bool] = False
-    """Does it need to know tokens, sentences or noun chunks?"""
+    """True if it needs tokens, sentences or noun chunks."""
     random_key: ClassVar[str]
-    """What the random numbers of a class are drawn by: its name, where it says nothing else."""
+    """The key of the random numbers; the class name by default."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -58,15 +58,15 @@ class Manipulation(ABC):
 
     @abstractmethod
     def transform_documents(self, context: ProbeContext) -> Iterator[tuple[JudgedDoc, ChangedBody | Skipped]]:
-        """Each judged document and what becomes of it."""
+        """Yield each judged document with its changed body or the reason for skipping it."""
 
     def make_rng(self, case: JudgedDoc, context: ProbeContext) -> ItemRandom:
-        """Chance of its own for each query and document, so that the order of documents does not matter."""
+        """Return a generator for this query and document, so that document order has no effect."""
         return make_item_rng(context.seed, self.random_key, case.qid, case.docno)
 
 
 class DocumentTransform(Manipulation):
-    """A manipulation that looks at one document at a time."""
+    """A manipulation of one document at a time."""
 
     def transform_documents(self, context: ProbeContext) -> Iterator[tuple[JudgedDoc, ChangedBody | Skipped]]:
         for cases in context.sampled_documents.values():
@@ -75,22 +75,22 @@ class DocumentTransform(Manipulation):
 
     @abstractmethod
     def transform_document(self, case: JudgedDoc, context: ProbeContext, rng: ItemRandom) -> ChangedBody | Skipped:
-        """What becomes of a document."""
+        """Return the changed body, or the reason for skipping the document."""
 
 
 class TextTransform(DocumentTransform):
-    """A manipulation that needs nothing but the text, and is compared with the text as it is."""
+    """A manipulation of the plain text, compared with the original text."""
 
     def transform_document(self, case: JudgedDoc, context: ProbeContext, rng: ItemRandom) -> ChangedBody | Skipped:
         return ChangedBody(self.transform_text(case.doc.body, case.query, rng), case.doc.body)
 
     @abstractmethod
     def transform_text(self, text: str, query: str, rng: ItemRandom) -> str:
-        """The changed text."""
+        """Return the changed text."""
 
 
 class TokenTransform(DocumentTransform):
-    """A manipulation of the tokens, compared with the same tokens in their order."""
+    """A manipulation of the tokens, compared with the original tokens."""
 
     needs_parser: ClassVar[bool] = True
 
@@ -101,11 +101,11 @@ class TokenTransform(DocumentTransform):
 
     @abstractmethod
     def transform_tokens(self, parsed: Parsed, text: str, rng: ItemRandom) -> Sequence[str] | Skipped:
-        """The tokens as they are after it."""
+        """Return the changed tokens, or the reason for skipping the document."""
 
 
 class SentenceTransform(TokenTransform):
-    """A manipulation of the order of sentences, each of which stays as it is."""
+    """A manipulation of the sentence order."""
 
     def transform_tokens(self, parsed: Parsed, text: str, rng: ItemRandom) -> Sequence[str] | Skipped:
         if len(parsed.sentences) < 2:
@@ -114,7 +114,7 @@ class SentenceTransform(TokenTransform):
 
     @abstractmethod
     def reorder_sentences(self, sentences: Sequence[Span], rng: ItemRandom) -> Sequence[Span]:
-        """The sentences in another order."""
+        """Return the sentences in another order."""
 
 
 def _make_pair(case: JudgedDoc, change: ChangedBody | Skipped) -> TextPair | Skipped:
@@ -131,7 +131,7 @@ def _make_pair(case: JudgedDoc, change: ChangedBody | Skipped) -> TextPair | Ski
 
 
 def find_sentence_starts(text: str, context: ProbeContext) -> list[int]:
-    """Return the offset of each sentence of a text, in characters; each text is read once."""
+    """Return the character offset of each sentence; each text is parsed once."""
     known: dict[str, list[int]] = context.shared_cache.setdefault("starts of sentences", {})
     if text not in known:
         parsed = context.parse(text)
@@ -141,5 +141,5 @@ def find_sentence_starts(text: str, context: ProbeContext) -> list[int]:
 
 
 def split_written_sentences(text: str, context: ProbeContext) -> list[str]:
-    """Return the sentences of a text as they are written in it."""
+    """Return the sentences of a text verbatim."""
     return [text[a:b].strip() for a, b in pairwise([*find_sentence_starts(text, context), len(text)])]

@@ -1,8 +1,8 @@
-"""Manipulations: probes that change one thing in a document and compare the result with the original.
+"""Manipulations: probes that change one property of a document and compare the result with the original.
 
-The sign is + if the ranker prefers the changed text. `probes.document_transform` has the shared base classes.
+The sign is + if the ranker prefers the changed text. `probes.document_transform` holds the shared base classes.
 
-Paper 001, section 5 and its repository; those from `keyword_stuffing` on are ours.
+Paper 001, section 5 and its repository; the probes from `keyword_stuffing` on are ours.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from shaketable.transforms.typos import load_misspellings, misspell
 if TYPE_CHECKING:
     from shaketable.probes.context import JudgedDoc, ProbeContext
 
-# What the words are, and in which form.
+# Word forms.
 
 
 @dataclass(frozen=True)
 class RemoveStopsPunct(TokenTransform):
-    """Leave out stop-words, and write a space for each mark of punctuation."""
+    """Remove stop-words and replace punctuation characters by spaces."""
 
     stopwords: str = "english"
     """english, none, or a file of words."""
@@ -54,7 +54,7 @@ class RemoveStopsPunct(TokenTransform):
 
 @dataclass(frozen=True)
 class Lemmatize(TokenTransform):
-    """Write the lemma of each word that is no stop-word."""
+    """Replace each word that is not a stop-word by its lemma."""
 
     stopwords: str = "english"
 
@@ -64,7 +64,7 @@ class Lemmatize(TokenTransform):
 
 @dataclass(frozen=True)
 class Retokenize(DocumentTransform):
-    """Join the tokens by single spaces: what the linguistic tool alone does to a text."""
+    """Join the tokens by single spaces, to measure the effect of the tokeniser alone."""
 
     needs_parser: ClassVar[bool] = True
 
@@ -74,7 +74,7 @@ class Retokenize(DocumentTransform):
 
 @dataclass(frozen=True)
 class FoldCase(TextTransform):
-    """Write everything in lower case."""
+    """Change the text to lower case."""
 
     def transform_text(self, text: str, query: str, rng: ItemRandom) -> str:
         return text.lower()
@@ -82,7 +82,7 @@ class FoldCase(TextTransform):
 
 @dataclass(frozen=True)
 class DeletePunctuation(TextTransform):
-    """Write a space for each mark of punctuation."""
+    """Replace punctuation characters by spaces."""
 
     def transform_text(self, text: str, query: str, rng: ItemRandom) -> str:
         return blank_punctuation(text)
@@ -90,13 +90,13 @@ class DeletePunctuation(TextTransform):
 
 @dataclass(frozen=True)
 class TyposProbe(TextTransform):
-    """Misspell every word of which a list knows a common misspelling."""
+    """Misspell every word that a list of common misspellings contains."""
 
     random_key: ClassVar[str] = "Typos"
     degrades_text: ClassVar[bool] = True
 
     file: str = ""
-    """The list: that of the package, or a file, as `text.misspellings` reads them."""
+    """A file in the format of `nlp.misspellings`; empty for the bundled list."""
     spare: str = "none"
     """Stop-words that are never misspelt: none, english, or a file of words."""
 
@@ -104,12 +104,12 @@ class TyposProbe(TextTransform):
         return misspell(text, load_misspellings(self.file), load_stopwords(self.spare), rng)
 
 
-# The order of words and sentences.
+# Order of words and sentences.
 
 
 @dataclass(frozen=True)
 class ShuffleWords(TokenTransform):
-    """Shuffle all words and marks, or all noun phrases and the words and marks outside of them."""
+    """Shuffle all tokens, or all noun phrases and the tokens outside them."""
 
     degrades_text: ClassVar[bool] = True
 
@@ -121,7 +121,7 @@ class ShuffleWords(TokenTransform):
 
 @dataclass(frozen=True)
 class ShuffleSentenceWords(TokenTransform):
-    """Shuffle the words within each sentence, whose last token, or noun phrase if these are kept, stays."""
+    """Shuffle the tokens within each sentence; the last token, or the last kept noun phrase, stays last."""
 
     degrades_text: ClassVar[bool] = True
 
@@ -133,7 +133,7 @@ class ShuffleSentenceWords(TokenTransform):
 
 @dataclass(frozen=True)
 class ShuffleNounPhrases(TokenTransform):
-    """Shuffle the noun phrases among the places where noun phrases stand."""
+    """Shuffle the noun phrases among their positions."""
 
     def transform_tokens(self, parsed: Parsed, text: str, rng: ItemRandom) -> Sequence[str]:
         return word_order.replace_noun_phrases(parsed, word_order.shuffle_items(parsed.chunks, rng))
@@ -141,7 +141,7 @@ class ShuffleNounPhrases(TokenTransform):
 
 @dataclass(frozen=True)
 class ReverseNounPhrases(TokenTransform):
-    """Put the noun phrases, last first, in the places where noun phrases stand."""
+    """Reverse the order of the noun phrases among their positions."""
 
     def transform_tokens(self, parsed: Parsed, text: str, rng: ItemRandom) -> Sequence[str]:
         return word_order.replace_noun_phrases(parsed, parsed.chunks[::-1])
@@ -149,7 +149,7 @@ class ReverseNounPhrases(TokenTransform):
 
 @dataclass(frozen=True)
 class ShuffleSomeWords(TokenTransform):
-    """Shuffle as many random words as there are noun phrases: how much a like number of changes does."""
+    """Shuffle as many random words as there are noun phrases, as a baseline for the noun-phrase probes."""
 
     def transform_tokens(self, parsed: Parsed, text: str, rng: ItemRandom) -> Sequence[str]:
         return word_order.shuffle_some_words(parsed, len(parsed.chunks), rng)
@@ -157,9 +157,9 @@ class ShuffleSomeWords(TokenTransform):
 
 @dataclass(frozen=True)
 class ShufflePrepositions(TokenTransform):
-    """Shuffle the prepositions among the places where prepositions stand.
+    """Shuffle the prepositions among their positions.
 
-    `as_published` writes them where the paper's program does (`word_order.overwrite_with_prepositions`).
+    `as_published` follows the paper's program instead (`word_order.overwrite_with_prepositions`).
     """
 
     as_published: bool = False
@@ -183,7 +183,7 @@ class ShuffleSentences(SentenceTransform):
 
 @dataclass(frozen=True)
 class ReverseSentences(SentenceTransform):
-    """Put the last sentence first, and so on."""
+    """Reverse the order of the sentences."""
 
     def reorder_sentences(self, sentences: Sequence[Span], rng: ItemRandom) -> Sequence[Span]:
         return sentences[::-1]
@@ -191,7 +191,7 @@ class ReverseSentences(SentenceTransform):
 
 @dataclass(frozen=True)
 class ReverseWords(TokenTransform):
-    """Put the last word or mark first, and so on."""
+    """Reverse the order of the tokens."""
 
     degrades_text: ClassVar[bool] = True
 
@@ -199,12 +199,12 @@ class ReverseWords(TokenTransform):
         return parsed.list_words()[::-1]
 
 
-# What is there, and what is not.
+# Removed and added content.
 
 
 @dataclass(frozen=True)
 class DeleteSentence(DocumentTransform):
-    """Leave out a sentence: the first, the last, or a random one."""
+    """Delete the first, the last or a random sentence."""
 
     which: Literal["first", "last", "random"] = "random"
     needs_parser: ClassVar[bool] = True
@@ -226,7 +226,7 @@ class DeleteSentence(DocumentTransform):
 
 @dataclass(frozen=True)
 class ReplaceWithQuery(TextTransform):
-    """Write the query in place of the text."""
+    """Replace the text by the query."""
 
     degrades_text: ClassVar[bool] = True
 
@@ -236,7 +236,7 @@ class ReplaceWithQuery(TextTransform):
 
 @dataclass(frozen=True)
 class PrependQuery(TextTransform):
-    """Write the query before the text."""
+    """Prepend the query to the text."""
 
     def transform_text(self, text: str, query: str, rng: ItemRandom) -> str:
         return prepend_text(text, query)
@@ -255,7 +255,7 @@ class AddQueriesProbe(Manipulation):
         check_ranges("add_queries", self, n=(1, 100))
 
     def unavailable_reason(self, context: ProbeContext) -> str:
-        """Where a model is looked for differs from one machine to the next, and is no part of a result."""
+        """Return the reason without local paths, because results must not depend on the machine."""
         if reason := super().unavailable_reason(context):
             return reason
         if find_unavailable_reason(add_queries.AddQueries(self.model, self.n)):
@@ -280,10 +280,10 @@ class AddQueriesProbe(Manipulation):
 
 @dataclass(frozen=True)
 class AddNonrelevantSentence(Manipulation):
-    """Add a random sentence of another document that was judged not relevant to the query (grade 0).
+    """Add a random sentence of another document judged not relevant to the query (grade 0).
 
-    Where no document was judged 0 for any of the queries, the sentence is of a document that was judged for another
-    query and not for this one; `remark` then says so.
+    If no query has a document of grade 0, the sentence comes from a document judged for another query and not for this
+    one, and `remark` reports it.
     """
 
     degrades_text: ClassVar[bool] = True
@@ -295,7 +295,7 @@ class AddNonrelevantSentence(Manipulation):
         check_parameter("add_nonrelevant_sentence", self.place in ("end", "start"), "place", "end or start", self.place)
 
     def remark(self, context: ProbeContext) -> str:
-        """What a reader should know of the sentences on this ground; "" if nothing."""
+        """Return a note on the source of the sentences, or ""."""
         if _has_grade_zero(context):
             return ""
         return "no document has grade 0: the added sentences are of documents that were judged for other queries"
@@ -324,7 +324,7 @@ def _has_grade_zero(context: ProbeContext) -> bool:
 
 
 def _find_nonrelevant_documents(context: ProbeContext, qid: str) -> list[JudgedDoc]:
-    """Documents with words in them that are not relevant to a query, as far as is known."""
+    """Return the non-blank documents that are known or presumed not to be relevant to a query."""
     if _has_grade_zero(context):
         found = {case.docno: case for case in context.judged_documents.get(qid, ()) if case.grade == 0}
     else:
@@ -335,7 +335,7 @@ def _find_nonrelevant_documents(context: ProbeContext, qid: str) -> list[JudgedD
 
 @dataclass(frozen=True)
 class KeywordStuffingProbe(TextTransform):
-    """Append the query's words, again and again."""
+    """Append the words of the query several times."""
 
     random_key: ClassVar[str] = "KeywordStuffing"
     degrades_text: ClassVar[bool] = True
@@ -351,7 +351,7 @@ class KeywordStuffingProbe(TextTransform):
 
 @dataclass(frozen=True)
 class DuplicateDocument(TextTransform):
-    """Write the text twice."""
+    """Append the text to itself."""
 
     def transform_text(self, text: str, query: str, rng: ItemRandom) -> str:
         return append_text(text, text)
@@ -359,7 +359,7 @@ class DuplicateDocument(TextTransform):
 
 @dataclass(frozen=True)
 class BuryAnswer(DocumentTransform):
-    """Move the sentence that has most of the query's words to the end; the first of several."""
+    """Move the sentence with the most query terms to the end; the first such sentence if several tie."""
 
     degrades_text: ClassVar[bool] = True
 
@@ -381,7 +381,7 @@ class BuryAnswer(DocumentTransform):
 
 @dataclass(frozen=True)
 class AppendBoilerplate(TextTransform):
-    """Append a paragraph that says nothing of the topic."""
+    """Append a paragraph without a topic."""
 
     degrades_text: ClassVar[bool] = True
 

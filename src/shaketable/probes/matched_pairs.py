@@ -1,4 +1,4 @@
-"""Measure and match: two documents of one query that differ in one characteristic and agree in another.
+"""Measure and match: two documents of one query that differ in one characteristic and agree in others.
 
 MacAvaney, Feldman, Goharian, Downey, Cohan. ABNIRML: Analyzing the behavior of neural IR models. TACL 2022, section 4.
 """
@@ -28,21 +28,21 @@ from shaketable.probes.context import JudgedDoc, ProbeContext
 
 Indices = NDArray[np.int64]
 MAX_PAIRS_PER_BLOCK = 1 << 21
-"""Pairs looked at together."""
+"""Pairs compared in one block."""
 MAX_PAIRS = 20_000_000
-"""Pairs that are looked at; of more, so many are drawn."""
+"""Maximum number of pairs to compare; a random sample of this size is drawn from more."""
 
 
 @dataclass(frozen=True)
 class MatchedPairs:
-    """Pairs of judged documents with more and less of the variable, whose controls agree.
+    """Pair judged documents that differ in the variable and agree in the controls.
 
-    variable    what differs; the document with more of it is first, or the one with less if `fewer`
-    control     what agrees, or several joined by +, such as length+sum_tf
-    tolerance   how far the controls may lie apart: one number, or one for each control
+    variable    the characteristic that differs; the document with more of it is first, or with less if `fewer`
+    control     the characteristic that agrees, or several joined by +, such as length+sum_tf
+    tolerance   the maximum difference of the controls: one number, or one for each control
     walk        the walk through sorted documents of the paper's code, which misses some pairs and repeats others
-    unjudged    also the documents of the first stage's lists that nobody judged, where relevance plays no part
-    most        pairs that are looked at; of more, so many are drawn at random
+    unjudged    also use unjudged documents of the first-stage lists, unless relevance is a characteristic
+    most        the maximum number of pairs to compare; a random sample is drawn from more
     """
 
     variable: str = "relevance"
@@ -87,13 +87,13 @@ class MatchedPairs:
         return f"{'less ' if self.fewer else ''}{CHARACTERISTIC_TITLES[self.variable]} | {', '.join(controls)}"
 
     def remark(self, context: ProbeContext) -> str:
-        """What was drawn from, where that was more than the judged documents, or not all pairs of them."""
+        """Return a note if unjudged documents are included or pairs are sampled, or ""."""
         said = ["documents that nobody judged are among these"] if self._includes_unjudged(context) else []
         possible = sum(len(docs) * (len(docs) - 1) for docs in context.get_documents(bool(said)).values())
         return "; ".join(said + ([f"at most {self.most:,} pairs were looked at"] if possible > self.most else []))
 
     def _includes_unjudged(self, context: ProbeContext) -> bool:
-        """Are documents that nobody judged looked at: where that was asked for, or where there are no others?"""
+        """Return True if unjudged documents are included: on request, or if there are no others."""
         return not self._uses_relevance and (self.unjudged or not context.judged_documents)
 
     @property
@@ -108,14 +108,14 @@ class MatchedPairs:
         return ""
 
     def draw_pairs(self, context: ProbeContext) -> Iterator[TextPair]:
-        """The pairs one by one; `drawn` has the same ones as arrays, far faster."""
+        """Yield the pairs one by one; `draw_batch` returns the same pairs as arrays, much faster."""
         docs, first, second = self._find_pairs(context)
         for a, b in zip(first.tolist(), second.tolist(), strict=True):
             grade = docs[a].grade if docs[a].grade == docs[b].grade else None
             yield TextPair(docs[a].query, docs[a].doc, docs[b].doc, docs[a].qid, grade=grade)
 
     def draw_batch(self, context: ProbeContext, pair_table: PairTable) -> ProbeBatch:
-        """All pairs as arrays."""
+        """Return all pairs as arrays."""
         docs, first, second = self._find_pairs(context)
         used = set(first.tolist()) | set(second.tolist())
         numbers = np.array(
@@ -128,7 +128,7 @@ class MatchedPairs:
         return ProbeBatch(pair_table, numbers[first], numbers[second], query[first], same, tuple(places))
 
     def _find_pairs(self, context: ProbeContext) -> tuple[Sequence[JudgedDoc], Indices, Indices]:
-        """The documents of all queries, and which of them are pairs: those of one query that match."""
+        """Return the documents of all queries and the indices of the matched pairs."""
         if set(PARSER_CHARACTERISTICS) & {self.variable, *self.controls}:
             context.parse_many(
                 doc.doc.body
@@ -154,7 +154,7 @@ class MatchedPairs:
 
 
 def _stack_columns(values: Sequence[Values]) -> Values:
-    """The values of all queries [documents, columns]; queries with fewer terms than others have zeros for the rest."""
+    """Return the values of all queries [documents, columns]; missing columns are zero."""
     columns = [_as_columns(some) for some in values]
     whole = np.zeros((sum(map(len, columns)), max(some.shape[1] for some in columns)))
     start = 0
@@ -175,11 +175,11 @@ def find_matched_pairs(
     max_pairs: int = MAX_PAIRS,
     rng: np.random.Generator | None = None,
 ) -> tuple[Indices, Indices]:
-    """All ordered pairs of rows that differ in the variable and agree in each control.
+    """Return all ordered pairs of rows that differ in the variable and agree in each control.
 
-    Arrays are [rows, columns]. Controls agree if no column lies further apart than the tolerance; the first row of a
-    pair has more of the variable: no column has less, and one has more. Rows with NaN are in no pair. If more than
-    `most` pairs would have to be looked at, so many are drawn at random.
+    Arrays are [rows, columns]. Controls agree if no column differs by more than the tolerance. The first row of a pair
+    has more of the variable: no column has less, and one has more. Rows with NaN are in no pair. If there are more than
+    `max_pairs` pairs to compare, a random sample of this size is drawn.
 
     >>> first, second = find_matched_pairs(np.array([[1.0], [3.0], [2.0]]), [np.array([[5.0], [5.0], [6.0]])], [0.0])
     >>> first.tolist(), second.tolist()
@@ -211,7 +211,7 @@ def find_matched_pairs(
 
 @dataclass(frozen=True, eq=False)
 class RowRanges:
-    """Pairs of rows: each of `first` with the rows `others[start:stop]`."""
+    """Pairs of rows: each row of `first` with the rows `others[start:stop]`."""
 
     first: Indices
     others: Indices
@@ -219,7 +219,7 @@ class RowRanges:
     stop: Indices
 
     def iter_pairs(self, max_pairs: int, rng: np.random.Generator) -> Iterator[tuple[Indices, Indices]]:
-        """All of them, or `most` drawn at random, in blocks."""
+        """Yield all pairs, or `max_pairs` random ones, in blocks."""
         counts = self.stop - self.start
         before = np.concatenate([[0], np.cumsum(counts)])
         if before[-1] > max_pairs:
@@ -235,9 +235,9 @@ class RowRanges:
 
 
 def _find_equal_ranges(rows: Indices, variable: Values, controls: Sequence[Values]) -> RowRanges:
-    """Rows whose controls are equal, each with those that have less of the variable: sorted, these lie together.
+    """Return each row with the rows of equal controls and less of the variable, which are adjacent after sorting.
 
-    Of a variable with several columns the sum decides, for whoever has more in one and less in none has more in all.
+    A variable of several columns is sorted by its sum, because a row with more of the variable has a larger sum.
     """
     groups = np.unique(np.column_stack(controls)[rows], axis=0, return_inverse=True)[1].reshape(-1)
     total = variable[rows].sum(axis=1)
@@ -253,7 +253,7 @@ def _find_equal_ranges(rows: Indices, variable: Values, controls: Sequence[Value
 
 
 def _find_near_ranges(rows: Indices, controls: Sequence[Values], tolerances: Sequence[float]) -> RowRanges:
-    """Rows, each with those whose controls may agree: equal ones in groups, the first of the others as an order."""
+    """Return each row with the rows whose controls may agree: grouped by equal controls, sorted by the next one."""
     equal = [control[rows] for control, spread in zip(controls, tolerances, strict=True) if spread == 0]
     control, spread = next((c[rows], s) for c, s in zip(controls, tolerances, strict=True) if s)
     groups = np.zeros(len(rows))
@@ -269,8 +269,10 @@ def _find_near_ranges(rows: Indices, controls: Sequence[Values], tolerances: Seq
 
 
 def find_pairs_by_walk(variable: Values, control: Values, tolerance: float) -> tuple[Indices, Indices]:
-    """The pairs as the paper's code comes by them: from each document to the right, then to the left, to the first
-    that does not match; from the first document the walk to the left begins at the end.
+    """Return the pairs that the paper's code finds.
+
+    It walks from each document to the right, then to the left, until the first document that does not match. From the
+    first document, the walk to the left starts at the end.
     """
     rows = np.flatnonzero(~np.isnan(np.column_stack([variable, control])).any(axis=1))
     rows = rows[np.argsort(control[rows].sum(axis=1), kind="stable")]

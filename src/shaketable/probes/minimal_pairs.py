@@ -1,7 +1,7 @@
-"""Minimal pairs: two texts that differ in little, such as a negation, and in what they are an answer to.
+"""Minimal pairs: two texts with a small difference, such as a negation, that answer different queries.
 
-Where each of two texts is right for one of two queries, both directions must be right: a ranker that looks at texts
-alone has one of them right, always, and a coin has both in a quarter of the pairs.
+For crossed pairs, each of two texts is right for one of two queries, and a ranker must get both directions right. A
+ranker that ignores the query always gets exactly one right; random choice gets both right in a quarter of the pairs.
 
 Weller, Lawrie, Van Durme. NevIR: Negation in neural information retrieval. EACL 2024.
 """
@@ -30,7 +30,7 @@ from shaketable.probes.dataset_probe import DatasetProbe
 
 
 def make_both_directions(pair: CrossedPair) -> Iterator[TextPair]:
-    """The two contrasts of a crossed pair: each query with its text first. They have the pair's id in common."""
+    """Yield the two text pairs of a crossed pair: each query with its right text first. They share the pair's id."""
     one, other = Doc(pair.first), Doc(pair.second)
     yield TextPair(pair.first_query, one, other, qid=pair.qid)
     yield TextPair(pair.second_query, other, one, qid=pair.qid)
@@ -38,7 +38,7 @@ def make_both_directions(pair: CrossedPair) -> Iterator[TextPair]:
 
 @dataclass(frozen=True)
 class _Minimal(DatasetProbe):
-    """A probe of this file; `kind` names its bundled pairs."""
+    """A probe of minimal pairs; `kind` names its bundled pairs."""
 
     strategy: ClassVar[str] = "minimal pair"
     kind: ClassVar[str]
@@ -46,7 +46,7 @@ class _Minimal(DatasetProbe):
 
 @dataclass(frozen=True)
 class _Crossed(_Minimal):
-    """Two queries and two texts, in NevIR's layout: each text is right for one of the queries."""
+    """A probe of two queries and two texts in NevIR's layout; each text is right for one query."""
 
     crossed: ClassVar[bool] = True
     source: ClassVar[PairDataset] = NEVIR
@@ -68,7 +68,7 @@ class _Crossed(_Minimal):
 
 @dataclass(frozen=True)
 class _Sided(_Minimal):
-    """One query and two texts."""
+    """A probe of one query and two texts."""
 
     source: ClassVar[PairDataset] = USER_PAIRS
 
@@ -86,42 +86,42 @@ class _Sided(_Minimal):
 
 @dataclass(frozen=True)
 class Negation(_Crossed):
-    """Is a negation noticed? Two texts, one of which denies what the other says; each is right for one query."""
+    """Test sensitivity to negation: one text denies what the other says; each is right for one query."""
 
     kind: ClassVar[str] = "negation"
 
 
 @dataclass(frozen=True)
 class Exclusion(_Crossed):
-    """Is "without", "except" or "not" in a query noticed? Texts with and without a thing; each is right for one."""
+    """Test sensitivity to "without", "except" or "not" in a query: texts with and without a thing."""
 
     kind: ClassVar[str] = "exclusion"
 
 
 @dataclass(frozen=True)
 class Number(_Crossed):
-    """Are numbers told apart? Two texts that differ in a number or a unit; each is right for one query."""
+    """Test sensitivity to numbers: two texts differ in a number or a unit; each is right for one query."""
 
     kind: ClassVar[str] = "number"
 
 
 @dataclass(frozen=True)
 class Date(_Crossed):
-    """Are dates told apart? Two texts that differ in a day, a year or an age; each is right for one query."""
+    """Test sensitivity to dates: two texts differ in a day, a year or an age; each is right for one query."""
 
     kind: ClassVar[str] = "date"
 
 
 @dataclass(frozen=True)
 class Entity(_Crossed):
-    """Are names told apart? Two texts in which a person, a place or a thing is another; each is right for one query."""
+    """Test sensitivity to names: two texts differ in a person, a place or a thing; each is right for one query."""
 
     kind: ClassVar[str] = "entity"
 
 
 @dataclass(frozen=True)
 class SourceBias(_Sided):
-    """Is a person's passage (+) preferred to a language model's rewrite of it? A fair ranker prefers neither.
+    """Compare a human-written passage (+) with its rewrite by a language model; a fair ranker prefers neither.
 
     Dai et al. Cocktail: A comprehensive information retrieval benchmark with LLM-generated documents integration.
     Findings of ACL 2024.
@@ -133,27 +133,27 @@ class SourceBias(_Sided):
 
 @dataclass(frozen=True)
 class Position(_Sided):
-    """Is an answer preferred where it comes first (+) to the same answer in the last sentence?"""
+    """Compare an answer in the first sentence (+) with the same answer in the last sentence."""
 
     kind: ClassVar[str] = "position"
 
 
 @dataclass(frozen=True)
 class Brevity(_Sided):
-    """Is a short answer (+) preferred to one that says the same in many more words?"""
+    """Compare a short answer (+) with a much longer answer of the same content."""
 
     kind: ClassVar[str] = "brevity"
 
 
 @dataclass(frozen=True)
 class Repetition(_Sided):
-    """Is a plain answer (+) preferred to the same answer with the words of the query repeated in it?"""
+    """Compare a plain answer (+) with the same answer that repeats the words of the query."""
 
     kind: ClassVar[str] = "repetition"
 
 
 @dataclass(frozen=True)
 class LiteralMatch(_Sided):
-    """Is a text with the answer (+) preferred to one that has more of the query's words and does not answer it?"""
+    """Compare a text with the answer (+) with a text that has more query words and no answer."""
 
     kind: ClassVar[str] = "literal_match"

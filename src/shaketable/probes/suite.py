@@ -1,4 +1,4 @@
-"""The probes of a run, by the names and patterns that a user writes."""
+"""Selection of the probes of a run by name, pattern or spec."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ MORE_MATCHED_SPECS = (
     "matched('reading_grade', 'relevance+length')",
     "matched('sentences', 'relevance+length')",
 )
-"""Rows beyond the paper's: with a tolerance where exact pairs are few, and other characteristics."""
+"""Pairs beyond the paper's: a tolerance where exact pairs are few, and other characteristics."""
 PAPER_MATCHED_SPECS = tuple(f"matched({v!r}, {c!r})" for v, controls in PAPER_CONTROLS.items() for c in controls)
 
 
 ROWS_NEEDING_PARAMETERS = ("matched", "pairs")
-"""Rows that cannot be built without parameters."""
+"""Rows that need parameters."""
 
 
 def list_probe_specs() -> list[str]:

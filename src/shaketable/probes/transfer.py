@@ -1,8 +1,8 @@
-"""Data set transfer: texts that people rewrote for another purpose become a question to a ranker.
+"""Data set transfer: probes from text pairs that people rewrote for another purpose.
 
-A data set without queries is given one for each pair: a noun chunk that both texts have, so that neither text is nearer
-to it by the choice of words. Where queries are known, one of their words must be in both texts. What has no query is
-left out, and counted.
+If a data set has no queries, the query of a pair is a noun chunk of both texts, so that neither text matches it better
+by word choice. If queries are known, both texts must contain one of their words. Pairs without a query are skipped and
+counted.
 
 MacAvaney, Feldman, Goharian, Downey, Cohan. ABNIRML: Analyzing the behavior of neural IR models. TACL 2022. Sections
 3.3 and 6; simplification, paraphrases, bias and facts are in its code only (allenai/abnirml).
@@ -44,9 +44,9 @@ from shaketable.probes.context import ProbeContext
 from shaketable.probes.dataset_probe import DatasetProbe
 
 MIN_CHUNK_CHARACTERS = 6
-"""Characters of a noun chunk that can be a query."""
+"""Minimum length of a noun chunk that serves as a query."""
 PAIRS_PER_PARSE = 1000
-"""Pairs whose texts a linguistic tool is given together."""
+"""Pairs whose texts are parsed in one call."""
 
 EMPTY_TEXT = "a text is empty"
 SAME_TEXTS = "the two texts are the same"
@@ -58,9 +58,9 @@ NO_LEMMA = "no content word of the query is in both texts"
 def pair_by_noun_chunk(
     context: ProbeContext, pairs: Iterable[PairRow], keep_identical: bool = True
 ) -> Iterator[TextPair | Skipped]:
-    """Contrasts whose query is one noun chunk that both texts have, drawn for the pair; a query that is there stays.
+    """Yield text pairs whose query is a random noun chunk of both texts; known queries are kept.
 
-    `same` keeps pairs whose two texts are the same: the published numbers count them, as neutral.
+    `keep_identical` keeps pairs of identical texts, which the published numbers count as neutral.
     """
     for pair in _parse_ahead(context, pairs, chunks=True):
         if not pair.first.strip() or not pair.second.strip():
@@ -77,7 +77,7 @@ def pair_by_noun_chunk(
 
 
 def pair_by_lemma(context: ProbeContext, pairs: Iterable[PairRow]) -> Iterator[TextPair | Skipped]:
-    """Contrasts whose query has a content word, by its lemma, that both texts have."""
+    """Yield text pairs whose query shares the lemma of a content word with both texts."""
     for pair in _parse_ahead(context, pairs, chunks=False):
         if not pair.first.strip() or not pair.second.strip():
             yield Skipped(EMPTY_TEXT)
@@ -94,7 +94,7 @@ def pair_by_lemma(context: ProbeContext, pairs: Iterable[PairRow]) -> Iterator[T
 
 
 def find_query_chunks(context: ProbeContext, text: str) -> set[str]:
-    """The noun chunks of a text that are long enough for a query, in small letters and with single spaces."""
+    """Return the noun chunks that are long enough for a query, in lower case with single spaces."""
     parsed = context.parse(text)
     places = find_offsets(text, parsed.tokens)
     standing = (text[places[span.start].start : places[span.end - 1].end] for span in parsed.chunks)
@@ -103,7 +103,7 @@ def find_query_chunks(context: ProbeContext, text: str) -> set[str]:
 
 
 def find_content_lemmas(parsed: Parsed) -> set[str]:
-    """The lemmas of a query, in small letters, without function words, marks and numbers."""
+    """Return the lower-case lemmas of a query without function words, punctuation and numbers."""
     words = (token for token in parsed.tokens if token.tag not in ("PUNCT", "NUM", "SPACE", "SYM"))
     return {t.lemma.lower() for t in words if t.text.lower() not in ENGLISH_STOPWORDS and any(map(str.isalpha, t.text))}
 
@@ -113,7 +113,7 @@ def _find_lemmas(context: ProbeContext, text: str) -> set[str]:
 
 
 def _parse_ahead(context: ProbeContext, pairs: Iterable[PairRow], chunks: bool) -> Iterator[PairRow]:
-    """The pairs, after the linguistic tool has read what will be asked for of many of them at once."""
+    """Yield the pairs after parsing their texts in large batches."""
     pairs = iter(pairs)
     while some := list(islice(pairs, PAIRS_PER_PARSE)):
         asked = [pair for pair in some if bool(pair.query) != chunks]
@@ -130,16 +130,16 @@ def _make_pair(pair: PairRow, query: str) -> TextPair:
 
 @dataclass(frozen=True)
 class _Transfer(DatasetProbe):
-    """A probe of this file."""
+    """A probe that transfers a data set."""
 
     strategy: ClassVar[str] = "transfer"
 
 
 @dataclass(frozen=True)
 class FluencyProbe(_Transfer):
-    """Is fluent text preferred to a language learner's? JFLEG's rewrites (+) against their sources.
+    """Compare fluent rewrites (+) with the language learners' sources (JFLEG).
 
-    `spellchecked` takes sources whose spelling was corrected, so that grammar and wording alone differ.
+    `spellchecked` uses sources with corrected spelling, so that only grammar and wording differ.
 
     Napoles, Sakaguchi, Tetreault. JFLEG: A fluency corpus and benchmark for grammatical error correction. EACL 2017.
     """
@@ -160,7 +160,7 @@ class FluencyProbe(_Transfer):
 
 @dataclass(frozen=True)
 class Formality(_Transfer):
-    """Is formal text preferred to informal text? GYAFC's sentences and rewrites: formal (+), informal.
+    """Compare formal text (+) with informal text (GYAFC's sentences and rewrites).
 
     Rao, Tetreault. Dear Sir or Madam, may I introduce the GYAFC dataset. NAACL 2018.
     """
@@ -173,9 +173,9 @@ class Formality(_Transfer):
 
 @dataclass(frozen=True)
 class Summaries(_Transfer):
-    """Is a summary preferred to the whole text? XSum or CNN/DailyMail: summary (+), body; the title is the query.
+    """Compare a summary (+) with the full text (XSum or CNN/DailyMail); the title is the query.
 
-    Of a data set one article in `every` is taken, by a hash of its id; 10 gives the published sample.
+    One article in `every` is selected by a hash of its id; 10 gives the published sample.
 
     Narayan, Cohen, Lapata. Don't give me the details, just the summary! EMNLP 2018.
     See, Liu, Manning. Get to the point: Summarization with pointer-generator networks. ACL 2017.
@@ -194,7 +194,7 @@ class Summaries(_Transfer):
 
 @dataclass(frozen=True)
 class Simplification(_Transfer):
-    """Is simple language preferred? TurkCorpus: simplifications (+) against sentences of Wikipedia.
+    """Compare simplified sentences (+) with sentences of Wikipedia (TurkCorpus).
 
     Xu, Napoles, Pavlick, Chen, Callison-Burch. Optimizing statistical machine translation for text simplification.
     TACL 2016.
@@ -208,7 +208,7 @@ class Simplification(_Transfer):
 
 @dataclass(frozen=True)
 class ParaphraseProbe(_Transfer):
-    """How far apart are the scores of two paraphrases? The Microsoft Research Paraphrase Corpus; no sign.
+    """Measure the score difference of two paraphrases, without sign (Microsoft Research Paraphrase Corpus).
 
     Dolan, Brockett. Automatically constructing a corpus of sentential paraphrases. IWP 2005.
     """
@@ -224,7 +224,7 @@ class ParaphraseProbe(_Transfer):
 
 @dataclass(frozen=True)
 class Bias(_Transfer):
-    """Is a neutral sentence preferred to a biased one? The Wiki Neutrality Corpus: neutral (+), biased.
+    """Compare a neutral sentence (+) with a biased one (Wiki Neutrality Corpus).
 
     Pryzant, Martinez, Dass, Kurohashi, Jurafsky, Yang. Automatically neutralizing subjective bias in text. AAAI 2020.
     """
@@ -239,10 +239,10 @@ class Bias(_Transfer):
 
 @dataclass(frozen=True)
 class Factuality(_Transfer):
-    """Is a passage with the right answer (+) preferred to the same passage with another answer?
+    """Compare a passage with the right answer (+) with the same passage with another answer.
 
-    The other answer is that of another question, with as many tokens and of the same type. True and false sentences
-    about an article, as QAGS has them, are read as well: a noun chunk of both is the query.
+    The other answer belongs to another question and has the same type and number of tokens. The probe also reads true
+    and false sentences about an article, as in QAGS; a noun chunk of both is the query.
 
     Kwiatkowski et al. Natural Questions: A benchmark for question answering research. TACL 2019.
     Wang, Cho, Lewis. Asking and answering questions to evaluate the factual consistency of summaries. ACL 2020.
@@ -260,11 +260,11 @@ class Factuality(_Transfer):
 
 
 ANSWER_ENTITY_TYPES = ("PERSON", "GPE", "LOC", "NORP", "ORG")
-"""Types of answers that another answer of the type can stand in for."""
+"""Entity types whose answers can replace each other."""
 
 
 def swap_answers(context: ProbeContext, questions: list[AnsweredQuestion]) -> Iterator[TextPair | Skipped]:
-    """Passages as they are, and with the answer of another question in the place of the right one."""
+    """Yield each passage paired with a copy that has the answer of another question."""
     context.parse_many(row.answer for row in questions)
     rivals: dict[tuple[str, int], set[str]] = {}
     for row in questions:
@@ -289,5 +289,5 @@ def swap_answers(context: ProbeContext, questions: list[AnsweredQuestion]) -> It
 
 
 def _answer_type_and_length(context: ProbeContext, row: AnsweredQuestion) -> tuple[str, int]:
-    """What answers must have in common for one to stand in for the other."""
+    """Return the key that answers must share to replace each other."""
     return row.entity_type, len(context.parse(row.answer).tokens)

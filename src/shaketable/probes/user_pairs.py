@@ -1,8 +1,8 @@
-"""Pairs of your own: what a ranker should prefer, written down line by line.
+"""Your own pairs: the expected preference of a ranker, one pair per line.
 
     {"query": "opening hours", "a": "Open from nine to five.", "b": "We are a family business.", "expect": "a"}
 
-`expect` is "a", "b" or "same"; `id`, `title_a` and `title_b` may stand with it.
+`expect` is "a", "b" or "same"; `id`, `title_a` and `title_b` are optional.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ TITLE_FIELDS = ("title_a", "title_b")
 
 @dataclass(frozen=True, slots=True)
 class ExpectedPreference:
-    """What somebody expects of a ranker for one pair: the text that should be preferred is the contrast's first.
+    """An expected preference for one pair; the first text of the contrast should be preferred.
 
-    Where neither should be, `expect` is "same" and the texts are in the order of the file.
+    If `expect` is "same", neither text should be preferred and the texts are in file order.
     """
 
     contrast: TextPair
@@ -37,7 +37,7 @@ class ExpectedPreference:
 
 
 def read_expectations(path: Path) -> Iterator[ExpectedPreference]:
-    """The pairs of a file; the first line that cannot be used is said with its number, in one sentence."""
+    """Yield the pairs of a file; raise `BadInput` with the line number at the first invalid line."""
     places: dict[str, int] = {}
     for number, row in read_json_objects(path, REQUIRED_FIELDS):
         if row["expect"] not in EXPECTED_VALUES:
@@ -60,10 +60,9 @@ def read_expectations(path: Path) -> Iterator[ExpectedPreference]:
 
 @dataclass(frozen=True)
 class UserPairs:
-    """Is the text preferred that you expect (+)? A file of your own pairs: query, a, b and expect.
+    """Compare the text you expect to win (+) with the other; reads a file of your pairs: query, a, b and expect.
 
-    Contrasts come in the order of the file, one for each line, those where neither text should be preferred too:
-    `expectations` says which.
+    The pairs come in file order, one for each line, including those with "same"; `expectations` tells them apart.
     """
 
     path: str
@@ -72,7 +71,7 @@ class UserPairs:
     symmetric: ClassVar[bool] = False
 
     def unavailable_reason(self, context: ProbeContext) -> str:
-        """What should be at the path; "" if a file is there."""
+        """Return a description of the missing file, or "" if the file exists."""
         if Path(self.path).is_file():
             return ""
         return (
@@ -81,7 +80,7 @@ class UserPairs:
         )
 
     def expectations(self) -> tuple[ExpectedPreference, ...]:
-        """What is expected of a ranker, line by line."""
+        """Return the expected preferences in file order."""
         return tuple(read_expectations(Path(self.path)))
 
     def draw_pairs(self, context: ProbeContext) -> Iterator[TextPair]:

@@ -1,1 +1,1 @@
-"""Rankers: lexical, learned, neural, remote, and runs that were made elsewhere."""
+"""Rankers: lexical, learned, neural, remote, and recorded runs."""

@@ -1,7 +1,7 @@
 """DocT5Query: a lexical ranker over documents expanded with queries that they might answer.
 
-Any text can be expanded, so a changed text is expanded again. Expansions are cached in one file, under the text and the
-model that wrote them. The index of the expanded collection is cached like any other index.
+Any text can be expanded, also a changed one. Expansions are cached in one file; the key is the text and the model. The
+index of the expanded collection is cached like any other index.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from shaketable.transforms.add_queries import (
     append_queries,
 )
 
-FORMAT_VERSION = 1  # of what is written for a text; raise it when the same model would write something else
-BLOCK_DOCUMENTS = 128  # documents expanded before what was written is kept
+FORMAT_VERSION = 1  # of the expansions; raise it when the same model would write different text
+BLOCK_DOCUMENTS = 128  # documents expanded between two writes to the cache
 
 
 @dataclass(frozen=True)
 class DocT5Query:
-    """DocT5Query: BM25 over texts with n queries added that a T5 has sampled for them, those of the collection too.
+    """DocT5Query: BM25 over texts, of the collection too, extended with n queries sampled from a T5.
 
     Nogueira, Lin. From doc2query to docTTTTTquery. 2019. MacAvaney et al. ABNIRML. TACL 2022, 3.2, has n = 4.
     """
@@ -53,7 +53,7 @@ class DocT5Query:
         check_parameter("doct5query", isinstance(self.n, int) and self.n >= 1, "n", "1 or more", self.n)
 
     def open(self, collection: Collection) -> ExpandedRanker:
-        """Expands the collection if that was not done before, which takes a while; cut off, it goes on."""
+        """Return the ranker; expand the collection first if needed, which is slow but can be resumed."""
         expander = DocumentExpander(self.expander, self.n)
         expanded = ExpandedCorpus(collection.docs, expander)
         return ExpandedRanker(RANKERS.spec(self), self.base.open(replace(collection, docs=expanded)), expander)
@@ -61,14 +61,14 @@ class DocT5Query:
 
 @dataclass(frozen=True, eq=False)
 class DocumentExpander:
-    """Expands texts, each of them once: what was written is remembered by the text."""
+    """A document expander with a cache keyed by text."""
 
     model: str
     n: int
 
     @cached_property
     def fingerprint(self) -> str:
-        """Names all that expansions depend on, beside the text."""
+        """A digest of everything expansions depend on, except the text."""
         folder = import_net_module("pretrained_models").find_checkpoint_folder(self.model)
         return fingerprint(
             FORMAT_VERSION,
@@ -78,7 +78,7 @@ class DocumentExpander:
         )
 
     def expand(self, docs: Sequence[Doc]) -> list[Doc]:
-        """The documents, with the queries at the end of their bodies."""
+        """Return the documents with the queries appended to their bodies."""
         texts = dict.fromkeys(doc.text for doc in docs)
         keys = {self._key(text): text for text in texts}
         queries: dict[str, list[str]] = {
@@ -108,7 +108,7 @@ class DocumentExpander:
 
 @dataclass(frozen=True, eq=False)
 class ExpandedCorpus(StreamedCorpus):
-    """A corpus whose documents are expanded where they are read."""
+    """A corpus whose documents are expanded when they are read."""
 
     corpus: Corpus
     expander: DocumentExpander
@@ -136,7 +136,7 @@ class ExpandedCorpus(StreamedCorpus):
 
 @dataclass(frozen=True, eq=False)
 class ExpandedRanker:
-    """A lexical ranker that reads each text with its expansion."""
+    """A lexical ranker that scores each text with its expansion."""
 
     name: str
     base: LexicalRanker
@@ -151,7 +151,7 @@ class ExpandedRanker:
 
     @property
     def notice(self) -> str:
-        """What became of an index that was damaged."""
+        """The report on a damaged index."""
         return self.base.notice
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
@@ -159,5 +159,5 @@ class ExpandedRanker:
         return self.base.score([Slate(slate.query, tuple(next(docs) for _ in slate.docs)) for slate in slates])
 
     def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]:
-        """The documents that have, with their expansions, a word of the query."""
+        """Return the top k documents whose expanded text contains a word of the query."""
         return self.base.search(queries, k)

@@ -1,4 +1,4 @@
-"""Texts and queries as numbers of terms, whatever the field, for features."""
+"""Texts and queries as term numbers, for features."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from shaketable.nlp.analyzer import Analyzer
 from shaketable.retrieval.inverted_index import QueryBags
 from shaketable.retrieval.term_numbers import TermNumbering, TextCache
 
-MAX_TERMS = 2_000_000  # that a reader numbers before it starts anew
+MAX_TERMS = 2_000_000  # terms that a reader numbers before it is reset
 
 
 class TermReader:
-    """Texts and queries as numbers of terms, whatever the field: a word is looked at once, a text once for a field."""
+    """A reader that maps texts and queries to term numbers, which all fields share. Words and texts are cached."""
 
     def __init__(self, analyzer: Analyzer, max_terms: int = MAX_TERMS):
         self._analyzer, self._max_terms = analyzer, max_terms
         self._reset()
 
     def number_terms(self, queries: Sequence[str]) -> tuple[NDArray[np.integer[Any]], NDArray[np.int64]]:
-        """The terms of queries one after the other, and how many each query has.
+        """Return the term numbers of all queries in sequence, and the number of terms of each query.
 
-        Numbers hold until the next call of this or of `bags`, which forgets them if there are too many.
+        The numbers are valid until the next call of this method or `make_bags`, which may reset the reader.
         """
         if len(self.terms) > self._max_terms:
             self._reset()
         return self._vocabulary(queries)
 
     def make_bags(self, queries: Sequence[str]) -> QueryBags:
-        """The terms of queries, without their order."""
+        """Return the terms of each query as a bag of words."""
         terms, sizes = self.number_terms(queries)
         return QueryBags.from_triples(
             len(queries), np.repeat(np.arange(len(queries)), sizes), terms, np.ones(len(terms))

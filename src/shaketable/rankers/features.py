@@ -1,9 +1,9 @@
-"""Numbers that say how a text answers a query: what learned rankers learn from.
+"""Features of a query and a text, the input of learned rankers.
 
 A feature is a function of the matches between queries and texts in one field; a field is a part of a document. Each
 feature on each field is a column, called "bm25(title)". To add a feature or a field, add a row to its table: FEATURES
-are of words, whatever their order; ORDERED are of phrases, and of a language model of the collection. Statistics
-(document frequencies, lengths) come from an index of each field, so any text has features, seen before or not.
+ignore word order; PHRASE_FEATURES use phrases and a language model of the collection. Statistics (document frequencies,
+lengths) come from an index of each field, so features can be computed for any text.
 
 Seven features on four fields are the 28 of Wu et al. (Are neural ranking models robust? TOIS 2022), with the parameters
 of LETOR (Qin et al. LETOR: a benchmark collection for research on learning to rank. Information Retrieval 2010).
@@ -30,20 +30,20 @@ from shaketable.retrieval.search import CollectionStats, Weighting
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-MAX_PAIRS_PER_BLOCK = 16_384  # pairs at a time; bounds what matching them takes
-MAX_CACHED_ROWS = 100_000  # feature rows of a corpus; some 25 MB beside their texts
-MAX_OPEN_EXTRACTORS = 8  # corpora, each with its columns, whose rows are remembered at a time
+MAX_PAIRS_PER_BLOCK = 16_384  # bounds the memory for matching
+MAX_CACHED_ROWS = 100_000  # feature rows of a corpus; about 25 MB plus their texts
+MAX_OPEN_EXTRACTORS = 8  # extractors whose rows are cached at a time
 
 
 @dataclass(frozen=True, eq=False)
 class TermMatches:
-    """The query terms that texts have in one field: `terms` that are in the text of pair `pairs`, `tf` times."""
+    """The query terms that occur in one field of the texts: each match belongs to a pair in `pairs` and has a `tf`."""
 
     stats: CollectionStats
     lengths: Floats
-    """Terms of the field, for each pair of a query and a text."""
+    """The length of the field in terms, for each pair of a query and a text."""
     known_query_terms: Floats
-    """Words of the query that the field has anywhere in the collection, for each pair."""
+    """The number of query words that the field has anywhere in the collection, for each pair."""
     pairs: Ints
     tf: Floats
     qtf: Floats
@@ -56,7 +56,7 @@ class TermMatches:
         return np.log(self.stats.document_count / self.df)
 
     def sum_per_pair(self, values: Floats) -> Floats:
-        """Something known of each match, added up for each pair."""
+        """Return the sum of the values of the matches of each pair."""
         return _sum_by_index(self.pairs, values, len(self.lengths))
 
     def score(self, formula: Weighting, qtf: Floats | None = None) -> Floats:
@@ -70,72 +70,72 @@ class TermMatches:
 
 
 def tf(found: TermMatches) -> Floats:
-    """How often the words of the query occur."""
+    """Return how often the query words occur."""
     return found.sum_per_pair(found.tf)
 
 
 def idf(found: TermMatches) -> Floats:
-    """How rare those words of the query are that occur: Σ ln(N / df). Over all words it would be one for all texts."""
+    """Return the rarity of the query words that occur: Σ ln(N / df). Over all words it would be equal for all texts."""
     return found.sum_per_pair(found.idf)
 
 
 def tf_idf(found: TermMatches) -> Floats:
-    """How often and how rare: Σ tf · ln(N / df)."""
+    """Return Σ tf · ln(N / df)."""
     return found.sum_per_pair(found.tf * found.idf)
 
 
 def dl(found: TermMatches) -> Floats:
-    """The length, in terms."""
+    """Return the length in terms."""
     return found.lengths
 
 
 def bm25(found: TermMatches) -> Floats:
-    """BM25 with k1 = 2.5, b = 0.8, k3 = 0: a word counts once however often the query has it."""
+    """Return BM25 with k1 = 2.5, b = 0.8, k3 = 0: repetitions of a word in the query do not count."""
     return found.score(BM25(k1=2.5, b=0.8, idf="robertson"), np.ones(len(found.tf)))
 
 
 def ql_dir(found: TermMatches) -> Floats:
-    """Query likelihood with Dirichlet smoothing, μ = 2000."""
+    """Return query likelihood with Dirichlet smoothing, μ = 2000."""
     return found.score(QL(mu=2000.0))
 
 
 def ql_jm(found: TermMatches) -> Floats:
-    """Query likelihood with Jelinek-Mercer smoothing, λ = 0.1."""
+    """Return query likelihood with Jelinek-Mercer smoothing, λ = 0.1."""
     return found.score(QLJM(lambda_=0.1))
 
 
 def coverage(found: Phrases) -> Floats:
-    """The share of the query's words, stop-words left out, that are in a phrase that the text has."""
+    """Return the share of the query's words without stop words that are in a phrase of the text."""
     return found.covered / np.maximum(1, found.content_words)
 
 
 def longest_phrase(found: Phrases) -> Floats:
-    """The longest phrase that the text has, as a share of the query."""
+    """Return the length of the longest phrase in the text, as a share of the query."""
     return found.longest / np.maximum(1, found.query_length)
 
 
 def neighbours(found: Phrases) -> Floats:
-    """The share of the query's neighbouring words that are neighbours in the text, in this order."""
+    """Return the share of the query's adjacent words that are adjacent in the text, in the same order."""
     return found.neighbours / np.maximum(1, found.query_length - 1)
 
 
 def phrase_log(found: Phrases) -> Floats:
-    """How common the phrases are that the text has: the mean of log10 p."""
+    """Return the mean of log10 p of the phrases in the text."""
     return found.logs / np.maximum(1, found.phrases)
 
 
 def phrase_mass(found: Phrases) -> Floats:
-    """How rare and long the phrases are that the text has: Σ log10 p · words, which is the lower the more they are."""
+    """Return Σ log10 p · words over the phrases in the text; rarer, longer and more phrases lower it."""
     return found.mass
 
 
 def missing_log(found: Phrases) -> Floats:
-    """How rare those words of the query are that the text lacks: Σ log10 p."""
+    """Return Σ log10 p of the query words that the text lacks."""
     return found.missing
 
 
 def fluency(found: Phrases) -> Floats:
-    """How much the text reads like the collection: log10 p per word, by n-grams of words; 0 if there is no text."""
+    """Return log10 p of the text per word under the collection's n-gram model; 0 for an empty text."""
     return found.fluency
 
 
@@ -152,13 +152,13 @@ FIELDS: dict[str, Callable[[Doc], Doc]] = {
     "document": lambda doc: doc,
 }
 DEFAULT_COLUMNS = tuple(f"{feature}({field})" for feature in FEATURES for field in FIELDS)
-"""The columns, unless others are asked for."""
+"""The default columns."""
 PHRASE_COLUMNS = tuple(f"{feature}({field})" for feature in PHRASE_FEATURES for field in ("title", "body", "document"))
-"""Columns that see the order of words, for L-GBM."""
+"""Columns that depend on word order, for L-GBM."""
 
 
 def parse_field(name: str) -> str:
-    """The part of a document that a column is about.
+    """Return the field of a column.
 
     >>> parse_field("bm25(title)")
     'title'
@@ -196,7 +196,7 @@ class FieldCorpus:
 
 @dataclass(frozen=True, eq=False)
 class FeatureExtractor:
-    """Features of any texts, by the statistics of one corpus."""
+    """A feature extractor for any texts, with the statistics of one corpus."""
 
     feature_names: tuple[str, ...]
     field_indexes: dict[str, InvertedIndex]
@@ -208,13 +208,13 @@ class FeatureExtractor:
     def open(
         cls, corpus: Corpus, analyzer: Analyzer, feature_names: Sequence[str] = DEFAULT_COLUMNS
     ) -> FeatureExtractor:
-        """Index the fields that the names speak of, if that was not done before.
+        """Return the extractor of these columns; fields without an index are indexed.
 
-        All who learn and rank by the same columns of a corpus share one extractor, and so the rows that it remembers.
+        Learners and rankers that use the same columns of a corpus share one extractor and its cached rows.
         """
         key = fingerprint(corpus.fingerprint, repr(analyzer), tuple(feature_names))
         extractor = _open_extractors.pop(key, None) or cls._build(corpus, analyzer, feature_names)
-        _open_extractors[key] = extractor  # the one that was used last comes last
+        _open_extractors[key] = extractor  # the last entry is the most recently used
         while len(_open_extractors) > MAX_OPEN_EXTRACTORS:
             del _open_extractors[next(iter(_open_extractors))]
         return extractor
@@ -226,7 +226,7 @@ class FeatureExtractor:
             if name not in every:
                 raise UnknownName("feature", name, every)
         asked = [field for field in FIELDS if any(f"{feature}({field})" in feature_names for feature in FEATURES)]
-        # What a reader sees is what the lexical rankers index too: one index for both.
+        # The field "document" is the corpus itself, so it shares its index with the lexical rankers.
         parts = {field: corpus if field == "document" else FieldCorpus(corpus, field) for field in asked}
         indexes = {field: open_index(part, analyzer) for field, part in parts.items()}
         ordered = any(name.partition("(")[0] in PHRASE_FEATURES for name in feature_names)
@@ -235,7 +235,7 @@ class FeatureExtractor:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Names all that the features depend on."""
+        """A digest of everything the features depend on."""
         indexes = sorted((field, index.fingerprint) for field, index in self.field_indexes.items())
         return fingerprint(
             self.feature_names, indexes, *([self.phrase_reader.model.fingerprint] if self.phrase_reader else [])
@@ -243,12 +243,12 @@ class FeatureExtractor:
 
     @property
     def remarks(self) -> list[str]:
-        """What became of indexes and of a language model that were damaged."""
+        """The reports on damaged indexes and on a damaged language model."""
         model = [self.phrase_reader.model.remark] if self.phrase_reader else []
         return [*(index.remark for index in self.field_indexes.values()), *model]
 
     def extract_cached(self, slates: Sequence[Slate]) -> Floats:
-        """The features of every document of every slate; of a query and a text that were seen lately, without work."""
+        """Return the features of every document of every slate, from the cache where possible."""
         rows, keys = self._cached_rows, [(slate.query, doc) for slate in slates for doc in slate.docs]
         if len(rows) > MAX_CACHED_ROWS:
             rows.clear()
@@ -262,7 +262,7 @@ class FeatureExtractor:
         return np.array([rows[key] for key in keys]).reshape(len(keys), len(self.feature_names))
 
     def extract(self, slates: Sequence[Slate]) -> Floats:
-        """The features of every document of every slate, one row each, in their order."""
+        """Return the features of every document of every slate, one row each, in input order."""
         pairs = [(query, doc) for query, slate in enumerate(slates) for doc in slate.docs]
         blocks = [
             self._extract_block(slates, pairs[at : at + MAX_PAIRS_PER_BLOCK])
@@ -293,14 +293,14 @@ class FeatureExtractor:
     def _match(
         self, index: InvertedIndex, bags: QueryBags, owners: Ints, docs: Sequence[Doc], texts: Ints
     ) -> TermMatches:
-        """Look for the terms of query owners[p] in docs[texts[p]], for every pair p."""
+        """Return the matches of the terms of query owners[p] in docs[texts[p]], for every pair p."""
         from shaketable.rankers.match_kernels import count_matches
 
         queries = len(bags.starts) - 1
         asked = np.repeat(np.arange(queries), np.diff(bags.starts))
         distinct, which = np.unique(bags.terms, return_inverse=True)
         numbers = index.terms.find_many([self.reader.terms[term] for term in distinct])[which]
-        known = numbers >= 0  # a term that the field has nowhere says nothing
+        known = numbers >= 0  # a term that the field never contains carries no information
         terms, counts, numbers = bags.terms[known], bags.counts[known], numbers[known]
         first = np.searchsorted(asked[known], np.arange(queries + 1))
         held = self.reader.texts.add_rows(docs)[texts]

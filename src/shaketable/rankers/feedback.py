@@ -1,4 +1,4 @@
-"""Pseudo-relevance feedback: the first documents found lend the query their words."""
+"""Pseudo-relevance feedback: query expansion with words of the top documents."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from shaketable.retrieval.inverted_index import QueryBags
 Expansion = tuple[NDArray[np.integer[Any]], Floats]
 """Terms and their weights."""
 EMPTY_EXPANSION: Expansion = (np.empty(0, np.int64), np.empty(0))
-MAX_CACHED_EXPANSIONS = 10_000  # queries whose expansion is remembered
+MAX_CACHED_EXPANSIONS = 10_000  # queries
 
 
 @dataclass(frozen=True)
 class RM3:
-    """RM3: the query, mixed with the words that are frequent in its best documents.
+    """RM3: the query, mixed with frequent words of its top documents.
 
-        p(t|R) ∝ Σ_d p(t|d)·w(d) over the best `docs` documents, its `terms` largest, which then sum to 1
+        p(t|R) ∝ Σ_d p(t|d)·w(d) over the best `docs` documents, its `terms` largest, normalised to sum 1
         weight of t = original·qtf/|q| + (1 − original)·p(t|R)
 
-    w(d) is the score of a document, for query likelihood its exponential, which is what the query's likelihood is up
-    to a factor. Scores below zero count as none; if all are, the documents count alike. Feedback comes from the index,
-    never from the texts being ranked, so a score depends on query and text alone.
+    w(d) is the score of a document; for query likelihood it is the exponential of the score, which is the likelihood up
+    to a factor. Negative scores count as 0; if all are negative, all documents have equal weight. Feedback comes from
+    the index, never from the ranked texts, so a score depends only on query and text.
 
     Abdul-Jaleel et al. UMass at TREC 2004: novelty and HARD. 2004.
     """
@@ -47,14 +47,14 @@ class RM3:
         check_parameter("rm3", 0 <= self.original <= 1, "original", "between 0 and 1", self.original)
 
     def open(self, collection: Collection) -> LexicalRanker:
-        """The base's ranker, asked with longer queries."""
+        """Return the base ranker with expanded queries."""
         base = self.base.open(collection)
         return LexicalRanker(RANKERS.spec(self), base.scorer, FeedbackExpansion(self, base, collection.docs).make_bags)
 
 
 @dataclass(frozen=True, eq=False)
 class FeedbackExpansion:
-    """Expands queries. Documents are read from the collection: few are needed, so the index keeps no copy of them."""
+    """Query expansion. It reads the few documents it needs from the collection, so the index stores no copy of them."""
 
     model: RM3
     base: LexicalRanker
@@ -62,7 +62,7 @@ class FeedbackExpansion:
     _cached_expansions: dict[str, Expansion] = field(default_factory=dict)
 
     def make_bags(self, queries: Sequence[str]) -> QueryBags:
-        """The expanded queries; those met before are remembered."""
+        """Return the expanded queries, from the cache where possible."""
         if len(self._cached_expansions) > MAX_CACHED_EXPANSIONS:
             self._cached_expansions.clear()
         if fresh := [query for query in dict.fromkeys(queries) if query not in self._cached_expansions]:
@@ -79,11 +79,11 @@ class FeedbackExpansion:
             counts, share = bags.counts[start:end], self.model.original
             terms, likelihoods = self._build_relevance_model(docs, scores) if len(docs) else EMPTY_EXPANSION
             weights = np.concatenate([share * counts / counts.sum(), (1 - share) * likelihoods])
-            used = weights > 0  # a term of no weight would still find documents
+            used = weights > 0  # a term with weight 0 would still retrieve documents
             yield np.concatenate([bags.terms[start:end], terms])[used], weights[used]
 
     def _build_relevance_model(self, docs: NDArray[np.int32], scores: Floats) -> Expansion:
-        """The likeliest terms of the documents, and p(t|R)."""
+        """Return the most probable terms of the documents, and p(t|R)."""
         index = self.base.scorer.index
         texts = index.text_cache
         rows = texts.add_rows([self.docs[docno] for docno in index.docnos.take(docs)])

@@ -1,4 +1,4 @@
-"""Several runs in, one run out."""
+"""Fusion of several runs into one."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from shaketable.core.documents import Run, rank_docnos
 from shaketable.core.errors import UnknownName
 
 Fuse = Callable[[Sequence[Mapping[str, float]]], dict[str, float]]
-"""Lists of one query, docno -> score, into one."""
+"""Merges several lists of one query, docno -> score, into one."""
 
 
 def rrf(lists: Sequence[Mapping[str, float]], k: int = 60) -> dict[str, float]:
-    """Reciprocal rank fusion: Σ 1 / (k + rank), rank from 1 (Cormack, Clarke, Büttcher, SIGIR 2009).
+    """Return reciprocal rank fusion: Σ 1 / (k + rank), rank from 1 (Cormack, Clarke, Büttcher, SIGIR 2009).
 
     >>> rrf([{"a": 9.0, "b": 8.0}, {"b": 0.2}]) == {"a": 1 / 61, "b": 1 / 62 + 1 / 61}
     True
@@ -27,7 +27,7 @@ def rrf(lists: Sequence[Mapping[str, float]], k: int = 60) -> dict[str, float]:
 
 
 def comb_sum(lists: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """CombSUM: the sum of scores, each list scaled to 0..1 (Fox, Shaw, TREC-2; scaling: Lee, SIGIR 1997).
+    """Return CombSUM: the sum of scores, each list scaled to 0..1 (Fox, Shaw, TREC-2; scaling: Lee, SIGIR 1997).
 
     >>> comb_sum([{"a": 9.0, "b": 8.0, "c": 7.0}, {"b": 3.0, "a": 1.0}])
     {'a': 1.0, 'b': 1.5, 'c': 0.0}
@@ -40,7 +40,7 @@ def comb_sum(lists: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def comb_mnz(lists: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """CombMNZ: CombSUM times the number of lists that have the document.
+    """Return CombMNZ: CombSUM times the number of lists that contain the document.
 
     >>> comb_mnz([{"a": 9.0, "b": 8.0, "c": 7.0}, {"b": 3.0, "a": 1.0}])
     {'a': 2.0, 'b': 3.0, 'c': 0.0}
@@ -52,7 +52,7 @@ METHODS: dict[str, Fuse] = {"rrf": rrf, "comb_sum": comb_sum, "comb_mnz": comb_m
 
 
 def fuse(runs: Sequence[Run], method: str = "rrf", depth: int = 1000) -> Run:
-    """Fuse runs query by query; the best `depth` documents of each stay."""
+    """Fuse runs query by query; return the best `depth` documents of each query."""
     if method not in METHODS:
         raise UnknownName("fusion", method, METHODS)
     fused = {}
@@ -63,7 +63,7 @@ def fuse(runs: Sequence[Run], method: str = "rrf", depth: int = 1000) -> Run:
 
 
 def _scale_scores(scores: Mapping[str, float]) -> dict[str, float]:
-    """Scores between 0 and 1; a list of one score throughout says nothing against its documents, so all are 1."""
+    """Return the scores scaled to 0..1; if all scores are equal, all become 1."""
     values = np.fromiter(scores.values(), np.float64, len(scores))
     low, high = values.min(initial=np.inf), values.max(initial=-np.inf)
     scaled = (values - low) / (high - low) if high > low else np.ones(len(scores))

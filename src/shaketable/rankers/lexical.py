@@ -1,4 +1,4 @@
-"""Rankers that count words: BM25 and query likelihood. Each is a formula; `index` does the work."""
+"""Lexical rankers: BM25 and query likelihood. Each is a formula; `retrieval` computes the scores."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from shaketable.retrieval.search import CollectionStats, Scorer, WeightCurve
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Grid = Mapping[str, Sequence[float]]
-"""Parameter -> the values to choose from (paper 000, section 3.3.2)."""
-MAX_QUERIES_PER_BATCH = 1024  # queries searched at a time; bounds what their answers take
+"""Parameter -> candidate values (paper 000, section 3.3.2)."""
+MAX_QUERIES_PER_BATCH = 1024  # bounds the memory for the results of one search
 K3 = 8.0
 
 
 def make_value_range(first: float, last: float, step: float) -> tuple[float, ...]:
-    """Numbers from first to last, a step apart.
+    """Return the numbers from first to last, a step apart.
 
     >>> make_value_range(0.1, 0.5, 0.1)
     (0.1, 0.2, 0.3, 0.4, 0.5)
@@ -37,9 +37,9 @@ def make_value_range(first: float, last: float, step: float) -> tuple[float, ...
 
 @dataclass(frozen=True, kw_only=True)
 class Lexical(ABC):
-    """What the formulas share: how texts become terms, as in `Analyzer`, and opening on a collection.
+    """The base of the formulas: the parameters of the `Analyzer`, and opening on a collection.
 
-    Paper 000, section 3.3.2, has stemmer="krovetz" and split="space".
+    Paper 000, section 3.3.2, uses stemmer="krovetz" and split="space".
     """
 
     stemmer: str = "porter"
@@ -47,35 +47,35 @@ class Lexical(ABC):
     split: str = "words"
 
     def __post_init__(self) -> None:
-        _ = self.analyzer  # which checks its parameters
+        _ = self.analyzer  # validates the parameters
 
     @property
     def analyzer(self) -> Analyzer:
         return Analyzer(split=self.split, stopwords=self.stopwords, stemmer=self.stemmer)
 
     def open(self, collection: Collection) -> LexicalRanker:
-        """Statistics come from the collection's index, which is built if there is none yet."""
+        """Return the ranker with the statistics of the collection's index, which is built if it does not exist."""
         scorer = Scorer(open_index(collection.docs, self.analyzer), self)
         return LexicalRanker(RANKERS.spec(self), scorer, scorer.index.make_bags)
 
     @abstractmethod
     def curve(self, stats: CollectionStats) -> WeightCurve:
-        """How weights depend on a document."""
+        """Return the curve that maps term frequency and document length to a weight."""
 
     @abstractmethod
     def weigh(self, counts: Floats, df: Counts, cf: Counts, stats: CollectionStats) -> tuple[Floats, Floats]:
-        """Weight and scale of query terms."""
+        """Return the weight and the scale of each query term."""
 
 
 @dataclass(frozen=True)
 class BM25(Lexical):
-    """BM25: rare words count more, repeated words less and less, long texts are held back.
+    """BM25: rare words count more, repeated words count less and less, and long texts are penalised.
 
         Σ idf · qtf · tf / (tf + k1·(1 − b + b·dl/avdl))
 
-    idf="lucene" is ln(1 + (N − df + ½)/(df + ½)), as Anserini has it. idf="robertson" is the formula of Terrier:
-    log2((N − df + ½)/(df + ½)), negative for words in more than half of the documents; times (k1 + 1); and a query
-    with a word qtf times counts it (k3 + 1)·qtf/(k3 + qtf) times, k3 = 8.
+    idf="lucene" is ln(1 + (N − df + ½)/(df + ½)), as in Anserini. idf="robertson" is the formula of Terrier:
+    log2((N − df + ½)/(df + ½)), negative for words in more than half of the documents; times (k1 + 1); a word that
+    occurs qtf times in the query counts (k3 + 1)·qtf/(k3 + qtf) times, k3 = 8.
 
     Robertson et al. Okapi at TREC-3. 1994.
     """
@@ -104,11 +104,11 @@ class BM25(Lexical):
 
 @dataclass(frozen=True)
 class QL(Lexical):
-    """Query likelihood with Dirichlet smoothing: how probable is the query in a language like the text's?
+    """Query likelihood with Dirichlet smoothing: the probability of the query under the text's language model.
 
         Σ qtf · [ln(1 + tf/(μ·p(t))) + ln(μ/(dl + μ))],   p(t) = cf/|C|
 
-    The sum runs over the words of the query that the collection has; for those that the text lacks the second part
+    The sum runs over the query words that occur in the collection; for a word that the text lacks, only the second part
     remains. This is the log-likelihood without the part that is the same for all texts.
 
     Zhai, Lafferty. A study of smoothing methods for language models applied to information retrieval. TOIS 2004.
@@ -155,9 +155,9 @@ class QLJM(Lexical):
 
 @dataclass(frozen=True, eq=False)
 class LexicalRanker:
-    """A formula opened on a collection: scores any text, and finds documents.
+    """A formula opened on a collection: it scores any text and searches the collection.
 
-    `bags` makes the queries: their own terms, or those that feedback adds.
+    `make_bags` builds the queries: their own terms, or the terms that feedback adds.
     """
 
     name: str
@@ -165,9 +165,7 @@ class LexicalRanker:
     make_bags: Callable[[Sequence[str]], QueryBags]
     pointwise: ClassVar[bool] = True
     cached: ClassVar[bool] = False
-    uses_all_cores: ClassVar[bool] = (
-        True  # the kernels release the lock, and a search divides its queries among threads
-    )
+    uses_all_cores: ClassVar[bool] = True  # the kernels release the GIL, and a search runs its queries in threads
     family: ClassVar[str] = "traditional"
 
     @property
@@ -176,15 +174,15 @@ class LexicalRanker:
 
     @property
     def notice(self) -> str:
-        """What became of an index that was damaged."""
+        """The report on a damaged index."""
         return self.scorer.index.remark
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
-        """Zero for every text if the collection has no word of the query."""
+        """Return the scores of each slate: all zero if the collection has no word of the query."""
         return self.scorer.score(self.make_bags([slate.query for slate in slates]), [slate.docs for slate in slates])
 
     def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]:
-        """The documents that have a word of the query, at most k; none if there is no such document."""
+        """Return the top k documents of each query among those that contain a word of the query."""
         if k < 1:
             raise BadInput(f"a search for the best {k} documents finds nothing; ask for 1 or more")
         runs: list[dict[str, float]] = []

@@ -1,8 +1,7 @@
-"""Boosted trees in LightGBM's text format, read with care before LightGBM reads them.
+"""Validation of boosted trees in LightGBM's text format before LightGBM reads them.
 
-LightGBM believes what it is told: it looks up a child that is not there wherever that leads, walks in a circle for
-ever, and ends the process at a text that stops too early. So the text is taken apart here, and what LightGBM is given
-is written anew, from what was checked and no more.
+LightGBM does not check its input: it follows a child index out of bounds, loops for ever on a cycle, and ends the
+process on a truncated text. This module parses the text, checks it, and writes a new text from the checked fields.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from shaketable.core.errors import BadInput
 
 MAX_FEATURES = 1_000_000
 MAX_DEPTH = 10_000
-"""Splits from the root to a leaf; LightGBM goes down by recursion."""
+"""Maximum number of splits from the root to a leaf; LightGBM descends by recursion."""
 HEADER_FIELDS = {
     "version", "num_class", "num_tree_per_iteration", "label_index", "max_feature_idx", "objective", "feature_names",
     "feature_infos", "tree_sizes",
@@ -31,26 +30,26 @@ PREDICTION_FIELDS = (
     "leaf_value",
     "shrinkage",
 )
-"""What a tree predicts with. Its other lines say how it was grown, and are left out."""
+"""The fields needed for prediction. The other fields describe the training and are dropped."""
 STATISTICS_FIELDS = (
     "split_gain", "leaf_weight", "leaf_count", "internal_value", "internal_weight", "internal_count",
 )  # fmt: skip
 DECISION_TYPES = {missing << 2 | side << 1 for missing in range(3) for side in range(2)}
-"""Where a missing value goes; an odd number would be a split by category, which no learner here makes."""
+"""The direction of a missing value; an odd number would be a categorical split, which no learner here makes."""
 INTEGERS_PATTERN = re.compile(r"(?:-?[0-9]{1,9}(?: (?=.)|\Z))*")
 NUMBERS_PATTERN = re.compile(r"(?:-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?(?: (?=.)|\Z))*")
 
 
 @dataclass(frozen=True)
 class CheckedTrees:
-    """Trees that were checked: how many features they look at, and the text for LightGBM."""
+    """Checked trees: the number of features they use, and the text for LightGBM."""
 
     dims: int
     text: str
 
 
 def parse_trees(text: str) -> CheckedTrees:
-    """Check trees as LightGBM writes them; whatever is not in order is refused."""
+    """Check trees in LightGBM's format and return them; raise an error if they are invalid."""
     head, _, body = text.partition("\n\n")
     header = _parse_header(head)
     dims = _parse_integer(header, "max_feature_idx") + 1
@@ -83,7 +82,7 @@ def _parse_header(head: str) -> dict[str, str]:
 
 
 def _parse_tree(number: int, block: str, dims: int) -> str:
-    """A tree, with what it predicts with and no more."""
+    """Return the text of a tree with the fields needed for prediction only."""
     title, *lines = block.rstrip("\n").split("\n")
     where = f"tree {number}"
     if title != f"Tree={number}":
@@ -116,7 +115,7 @@ def _parse_tree(number: int, block: str, dims: int) -> str:
 
 
 def _refuse_no_tree(left: NDArray[np.int64], right: NDArray[np.int64], leaves: int, where: str) -> None:
-    """Each node and each leaf must be reached from the root, once. A leaf's number is ~child."""
+    """Raise an error unless each node and each leaf is reached from the root once. A leaf's number is ~child."""
     children = np.concatenate([left, right])
     if not ((-leaves <= children) & (children < leaves - 1)).all():
         raise _make_error(f"have a child in {where} that is not there")
@@ -171,7 +170,7 @@ def _parse_integers(fields: dict[str, str], name: str) -> NDArray[np.int64]:
 
 
 def _count_numbers(fields: dict[str, str], name: str) -> int:
-    """How many numbers there are, all of them finite."""
+    """Return how many numbers a field has; raise an error if one is not finite."""
     value = fields.get(name, "")
     if not NUMBERS_PATTERN.fullmatch(value) or (value and not np.isfinite(np.fromstring(value, sep=" ")).all()):
         raise _make_error(f"have something in {name} that is no finite number")

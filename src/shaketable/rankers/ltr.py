@@ -1,9 +1,9 @@
-"""Rankers that were learned from features: what was learned, kept as plain text and JSON, and opened on a collection.
+"""Learned rankers on features: the model, its files, and the ranker opened on a collection.
 
-    model.json    learner, features, normalisation, the weights of a linear model, and the card of its training
-    trees.txt     the trees of a boosted model, as LightGBM writes them
+    model.json    learner, features, normalisation, the weights of a linear model, and the training card
+    trees.txt     the trees of a boosted model, in LightGBM's format
 
-Loading reads numbers and text; nothing in a model folder (`rankers.persistence`) is ever run.
+Loading reads only numbers and text; no code from a model folder (`rankers.persistence`) is executed.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Floats = NDArray[np.float64]
 FORMAT_VERSION = 1
 TREES_FILE = "trees.txt"
 MODEL_KINDS = ("linear", "trees")
-"""What model folders call these models."""
+"""The values of "kind" in model.json."""
 NORMALISATIONS = ("query", "none")
-BLOCK_ROWS = 8192  # rows scored at a time
+BLOCK_ROWS = 8192  # bounds the memory for one block of rows
 
 
 class Predictor(Protocol):
-    """What was learned: a score for each row of features, by that row alone."""
+    """A learned model: it computes a score for each feature row, independent of the other rows."""
 
     @property
     def dims(self) -> int: ...
@@ -62,7 +62,7 @@ class LinearPredictor:
         weights, scores = np.array(self.weights, np.float64), np.empty(len(features))
         for start in range(0, len(features), BLOCK_ROWS):
             block = features[start : start + BLOCK_ROWS].astype(np.float64)
-            # Not by BLAS: there a row's last digits depend on how many rows come with it.
+            # Not by BLAS: there the last digits of a row depend on the number of rows.
             np.einsum("ij,j->i", block, weights, out=scores[start : start + BLOCK_ROWS])
         return scores
 
@@ -92,7 +92,7 @@ class TreePredictor:
 
 
 def import_lightgbm() -> Any:
-    """LightGBM, or the name of the extra that brings it."""
+    """Return the module LightGBM, or raise an error that names the missing extra."""
     try:
         import lightgbm
     except ImportError as error:
@@ -102,11 +102,10 @@ def import_lightgbm() -> Any:
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A learned ranker before it has seen a collection.
+    """A learned ranker before it is opened on a collection.
 
-    `names` are the features it reads; it has none if it was learned on unnamed columns of a LETOR file, and
-    then it ranks feature rows but no texts. With normalisation "query" each feature is brought to [0, 1] within the
-    list that is ranked, as it was in training.
+    `feature_names` are its features. A model trained on the unnamed columns of a LETOR file has none: it ranks feature
+    rows but no texts. Normalisation "query" scales each feature to [0, 1] within the ranked list, as in training.
     """
 
     predictor: LinearPredictor | TreePredictor
@@ -126,13 +125,13 @@ class FittedModel:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Names all that scores depend on, beside the collection."""
+        """A digest of everything the scores depend on, except the collection."""
         return fingerprint(
             FORMAT_VERSION, asdict(self.predictor), self.feature_names, self.normalisation, self.analyzer.fingerprint
         )
 
     def open(self, collection: Collection) -> FittedRanker:
-        """A ranker of texts, by the statistics of the collection."""
+        """Return a ranker of texts that uses the statistics of the collection."""
         if not self.feature_names:
             raise BadInput(
                 f"{self.learner} was learned on {self.predictor.dims} columns of a LETOR file that nobody named, so it "
@@ -143,7 +142,7 @@ class FittedModel:
         )
 
     def score_letor(self, letor: Letor) -> Floats:
-        """Scores of feature rows."""
+        """Return the scores of feature rows."""
         if letor.feature_count != self.predictor.dims:
             message = f"there are {letor.feature_count} features, {self.learner} was learned on {self.predictor.dims}"
             raise BadInput(message, letor.source or None)
@@ -155,11 +154,11 @@ class FittedModel:
         return self.score_lists(letor.features, letor.starts)
 
     def score_lists(self, features: NDArray[np.floating[Any]], starts: NDArray[np.int64]) -> Floats:
-        """Scores of the rows of lists: rows of list j are starts[j]:starts[j+1]."""
+        """Return the scores of the rows; list j has the rows starts[j]:starts[j+1]."""
         return self.predictor.predict(minmax_scale(features, starts) if self.normalisation == "query" else features)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
-        """Write the model, whole or not at all. A model that is there is replaced only if that was asked for."""
+        """Write the model atomically. An existing model is replaced only with `overwrite`."""
         about = {
             "learner": self.learner,
             "dims": self.predictor.dims,
@@ -180,7 +179,7 @@ class FittedModel:
 
 
 def read_model(folder: str | Path) -> FittedModel:
-    """The model that `save` wrote."""
+    """Return the model that `save` wrote."""
     stored = folders.read_verified(folder)
     about, path = stored.metadata, stored.folder / folders.MODEL_FILE
     if about["kind"] not in MODEL_KINDS:
@@ -189,7 +188,7 @@ def read_model(folder: str | Path) -> FittedModel:
         if about["kind"] == "linear":
             predictor: LinearPredictor | TreePredictor = LinearPredictor(tuple(map(float, about["weights"])))
         else:
-            import_lightgbm()  # report a missing package now, not when the first text is scored
+            import_lightgbm()  # report a missing package now, not at the first score
             predictor = TreePredictor((stored.files_folder / TREES_FILE).read_text(encoding="utf-8"))
         names, tokenizer = tuple(map(str, about["features"])), Analyzer(**about["tokenizer"])
         model = FittedModel(predictor, names, about["normalisation"], about["learner"], tokenizer, about["card"])
@@ -206,7 +205,7 @@ def read_model(folder: str | Path) -> FittedModel:
 class FittedRanker:
     """A learned model on a collection. With normalisation a score depends on the whole list, so lists are never split.
 
-    What does not depend on the list, the features of a query and a text, the extractor remembers.
+    The extractor caches the features of a query and a text, which do not depend on the list.
     """
 
     name: str
@@ -224,7 +223,7 @@ class FittedRanker:
 
     @property
     def notice(self) -> str:
-        """What became of an index that was damaged."""
+        """The report on a damaged index."""
         return "; ".join(filter(None, dict.fromkeys(self.extractor.remarks)))
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
@@ -233,7 +232,7 @@ class FittedRanker:
         return [scores[start:end] for start, end in pairwise(starts)]
 
     def extract_features(self, slates: Sequence[Slate]) -> Floats:
-        """The features of each document of each slate, not normalised."""
+        """Return the features of each document of each slate, not normalised."""
         return self.extractor.extract_cached(slates)
 
 

@@ -1,4 +1,4 @@
-"""The loop that finds query terms in texts, compiled by numba. Import this module only where features are computed."""
+"""The numba kernel that finds query terms in texts. Import this module only where features are computed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def count_matches(
     tokens: Array, starts: Array, first: Array, terms: Array, owners: Array, texts: Array, pairs: Array,
     term_indexes: Array, counts: Array,
 ) -> int:  # fmt: skip
-    """Which terms of a query are in a text and how often, for pairs (query, text); returns how many were found.
+    """Count the query terms in the text of each pair; return the number of matches.
 
-    Pair p is of query owners[p] and text texts[p]. A term is named by its place in `terms`, where those of query q
-    stand at first[q]:first[q+1].
+    Pair p is of query owners[p] and text texts[p]. `term_indexes` are positions in `terms`, where query q has
+    first[q]:first[q+1].
     """
     found = 0
     for pair in range(len(owners)):

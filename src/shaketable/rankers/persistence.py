@@ -1,11 +1,11 @@
-"""Model folders: the one place that writes and reads them, for linear models, trees and nets alike.
+"""Reading and writing of model folders, for linear models, trees and neural models.
 
-    model.json                  what the model is, and the size and checksum of each of its files
-    files-0123456789abcdef/     those files; their content decides the name
-    training/                   what a training needs to go on after it was cut off; see `training.loop`
+    model.json                  the model's metadata, and the size and checksum of each of its files
+    files-0123456789abcdef/     those files; the name is a digest of their content
+    training/                   the state for resuming an interrupted training; see `training.loop`
 
-model.json is written last and atomically: a process that is killed leaves the old model or the new one, never a
-mixture. Nothing is replaced or removed but what a model.json of ours lists; whatever else lies in the folder stays.
+model.json is written last and atomically: after a crash the folder holds the old model or the new one, never a mixture.
+Only files that a model.json of Shaketable lists are replaced or removed; other files in the folder stay.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ TRAINING_FILE_PATTERN = re.compile(r"(state|best-[0-9]+)\.safetensors|\.(state|b
 REMEDY = "train the model again, or copy it again"
 
 FileWriter = Callable[[Path], None]
-"""Writes the files of a model into a folder that is there and empty."""
+"""Writes the files of a model into an existing empty folder."""
 
 
 @dataclass(frozen=True)
 class StoredModel:
-    """What a model.json says."""
+    """The content of a model.json."""
 
     folder: Path
     metadata: Mapping[str, Any]
-    """The owner's part of it."""
+    """The part that the model type defines."""
     files_folder_name: str
-    """The folder of the files; "" if the model has none."""
+    """The name of the folder of the files; "" if the model has none."""
     file_records: Mapping[str, Mapping[str, Any]]
-    """The files, by their names in that folder."""
+    """File name -> size and checksum."""
 
     @property
     def files_folder(self) -> Path:
-        """Where the files are."""
+        """The path of the folder of the files."""
         return self.folder / self.files_folder_name
 
     @cached_property
     def fingerprint(self) -> str:
-        """Names the content of all files."""
+        """A digest of the content of all files."""
         return _fingerprint_files(self.file_records)
 
     def verify(self) -> None:
-        """Compare every file with what was written, and see that no other has come among them."""
+        """Compare every file with its checksum, and raise an error if there are other files."""
         for name, told in self.file_records.items():
             path = self.files_folder / name
             try:
@@ -74,7 +74,7 @@ class StoredModel:
 
 
 def read_manifest(folder: str | Path) -> StoredModel:
-    """What the model.json of a folder says; its files are not looked at."""
+    """Return the model.json of a folder without checking the files."""
     folder = Path(folder)
     path = folder / MODEL_FILE
     if not path.is_file():
@@ -92,16 +92,16 @@ def read_manifest(folder: str | Path) -> StoredModel:
 
 
 def read_verified(folder: str | Path) -> StoredModel:
-    """What a folder says, every file of it checked."""
+    """Return the model.json of a folder after checking every file."""
     stored = read_manifest(folder)
     stored.verify()
     return stored
 
 
 def refuse_taken(folder: str | Path, *, overwrite: bool = False) -> None:
-    """Refuse a folder where no model can be written: one that holds a model, unless it may be overwritten, or others.
+    """Raise an error if the folder holds a model that may not be overwritten, or foreign files.
 
-    What an earlier attempt left there is no hindrance.
+    Leftovers of an earlier attempt are accepted.
     """
     folder = Path(folder)
     if not folder.exists():
@@ -124,7 +124,7 @@ def refuse_taken(folder: str | Path, *, overwrite: bool = False) -> None:
 def write_model(
     folder: str | Path, metadata: Mapping[str, Any], write_files: FileWriter | None = None, *, overwrite: bool = False
 ) -> None:
-    """Write a model, whole or not at all: what it is, and the files that `fill` makes."""
+    """Write a model atomically: its metadata, and the files that `write_files` creates."""
     folder = Path(folder)
     refuse_taken(folder, overwrite=overwrite)
     fresh = not folder.exists()
@@ -136,7 +136,7 @@ def write_model(
     finally:
         if fresh and not os.path.lexists(folder / MODEL_FILE):
             with suppress(OSError):
-                folder.rmdir()  # unless other files are there
+                folder.rmdir()  # fails if other files are there
 
 
 def _replace_model(folder: Path, metadata: Mapping[str, Any], write_files: FileWriter | None, overwrite: bool) -> None:
@@ -150,7 +150,7 @@ def _replace_model(folder: Path, metadata: Mapping[str, Any], write_files: FileW
         said = {"schema": SCHEMA, **metadata, "place": place, "files": listed}
         (stage / MODEL_FILE).write_text(seal_json(said), encoding="utf-8")
         sync_folder(stage)
-        refuse_taken(folder, overwrite=overwrite)  # another process may have been faster
+        refuse_taken(folder, overwrite=overwrite)  # another process may have written a model meanwhile
         old = read_manifest(folder) if (folder / MODEL_FILE).exists() else None
         if place:
             os.rename(new, folder / place)
@@ -166,19 +166,19 @@ def _replace_model(folder: Path, metadata: Mapping[str, Any], write_files: FileW
 
 
 def _remove_replaced_files(old: StoredModel, stage: Path) -> None:
-    """Remove the files of a model that was replaced, and nothing beside them."""
+    """Remove the files of a replaced model, and no others."""
     with suppress(OSError):
         if not old.files_folder_name or old.files_folder.is_symlink():
             return
         if _list_files(old.files_folder, hidden=True) == old.file_records.keys():
-            os.rename(old.files_folder, stage / "old")  # at one stroke; it goes with the stage
+            os.rename(old.files_folder, stage / "old")  # atomic; removed with the staging folder
             return
         for name in old.file_records:
             (old.files_folder / name).unlink(missing_ok=True)
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what writers that were killed left behind, unless one that lives may need it."""
+    """Remove the leftovers of killed writers, unless a live writer may need them."""
     if not remove_abandoned_folders(folder):
         return
     used = read_manifest(folder).files_folder_name if (folder / MODEL_FILE).exists() else ""
@@ -188,7 +188,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _is_leftover(entry: Path) -> bool:
-    """Is this what a write or a training of ours leaves when it is stopped?"""
+    """Return True if an interrupted write or training left this entry."""
     if entry.is_symlink() or not entry.is_dir():
         return False
     if entry.name == TRAINING_FOLDER:
@@ -226,13 +226,13 @@ def _describe_file(path: Path) -> dict[str, Any]:
 
 
 def _list_files(folder: Path, hidden: bool = False) -> set[str]:
-    """The names of all files in a folder and below; those that begin with a dot are the system's."""
+    """Return the names of all files in a folder and below, without hidden files unless `hidden`."""
     paths = (path.relative_to(folder) for path in folder.rglob("*") if not path.is_dir())
     return {path.as_posix() for path in paths if hidden or not path.name.startswith(".")}
 
 
 def _is_valid_listing(place: object, listed: object) -> bool:
-    """Are these names of files of ours, and not of others elsewhere?"""
+    """Return True if the folder name and the file names are valid and stay inside the model folder."""
     if not isinstance(place, str) or not isinstance(listed, dict):
         return False
     plain = all(

@@ -1,4 +1,4 @@
-"""The loop that finds phrases of queries in texts, compiled by numba. Import this module only where it is called."""
+"""The numba kernel that finds query phrases in texts. Import this module only where it is called."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shaketable.retrieval.kernels import compile_kernel
 
 Array = NDArray[Any]
 OUTPUT_ROWS = ("covered", "phrases", "logs", "mass", "longest", "neighbours", "missing")
-"""The rows of what `fill_phrases` fills."""
+"""The rows of the array that `fill_phrases` fills."""
 
 
 @compile_kernel
@@ -19,9 +19,9 @@ def fill_phrases(
     tokens: Array, starts: Array, first: Array, terms: Array, plain: Array, content: Array, known: Array, spans: Array,
     owners: Array, texts: Array, outs: Array,
 ) -> None:  # fmt: skip
-    """Phrases of query owners[p] in text texts[p], for every pair p; the words of query q are first[q]:first[q+1].
+    """Fill `outs` with the phrases of query owners[p] in text texts[p]; query q has the words first[q]:first[q+1].
 
-    `plain` are stop-words, `content` the first places of other words, `known` those that the language model has;
+    `plain` marks stop words, `content` the first occurrences of other words, `known` the words in the language model;
     spans[w, n] is log10 p of the n + 1 words from w on.
     """
     most = spans.shape[1]
@@ -70,7 +70,7 @@ def fill_phrases(
 
 @compile_kernel
 def _is_inside_longer(query: Array, taken: Array, word: int, length: int, max_words: int) -> bool:
-    """Is a phrase part of a longer one that was taken?"""
+    """Return True if a phrase is part of a longer phrase that was taken."""
     for longer in range(length + 1, max_words + 1):
         for other in range(len(query)):
             if taken[other, longer]:

@@ -1,8 +1,8 @@
-"""The phrases of a query that a text has, word after word, and what a language model says of them and of the text.
+"""Phrases of a query that occur in a text, and their log-probabilities under a language model.
 
-A text is read from its start. Where a phrase of the query begins, the longest one, of 7 words at most, is taken, and
-reading goes on behind it. A phrase that is part of a longer one that was taken elsewhere is not counted again, and a
-single stop-word is no phrase. Words are compared as they are, in lower case.
+A text is read from its start. Where a phrase of the query begins, the longest one, of at most 7 words, is taken, and
+reading continues after it. A phrase that is part of a longer phrase taken elsewhere is not counted again, and a single
+stop word is not a phrase. Words are compared in lower case, without stemming.
 
 These are the features on texts of the search engine of Semantic Scholar (Feldman. Building a better search engine for
 Semantic Scholar. 2020), which paper 001 calls L-GBM.
@@ -24,38 +24,38 @@ from shaketable.rankers.feature_texts import TermReader
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MAX_PHRASE_WORDS = 7
-MAX_CACHED_TEXTS = 100_000  # texts whose fluency is
+MAX_CACHED_TEXTS = 100_000  # texts whose fluency is cached
 
 
 @dataclass(frozen=True, eq=False)
 class Phrases:
-    """What texts have of queries' phrases, each array with a number for each pair of a query and a text."""
+    """The phrases of queries in texts; each array has one number for each pair of a query and a text."""
 
     query_length: Floats
-    """Words of the query."""
+    """The number of words of the query."""
     content_words: Floats
-    """Different words of the query that are no stop-words."""
+    """The number of distinct query words that are not stop words."""
     covered: Floats
-    """Those of them that are in a phrase that the text has."""
+    """The number of content words that are in a phrase of the text."""
     phrases: Floats
-    """Phrases that the text has."""
+    """The number of phrases in the text."""
     logs: Floats
-    """log10 p of these phrases, added up."""
+    """The sum of log10 p of these phrases."""
     mass: Floats
-    """The same, each times the words of the phrase."""
+    """The sum of log10 p times the number of words of each phrase."""
     longest: Floats
-    """Words of the longest."""
+    """The number of words of the longest phrase."""
     neighbours: Floats
-    """Neighbouring words of the query that are neighbours in the text too, in this order."""
+    """The number of adjacent query words that are adjacent in the text, in the same order."""
     missing: Floats
-    """log10 p of the content words that the text lacks and the language model knows, added up."""
+    """The sum of log10 p of the content words that the text lacks and the language model knows."""
     fluency: Floats
-    """log10 p of the text, per word."""
+    """log10 p of the text per word."""
 
 
 @dataclass(frozen=True, eq=False)
 class PhraseReader:
-    """Finds phrases in any texts, and has a language model judge them."""
+    """A phrase finder for any texts, with a language model that scores the phrases."""
 
     model: NGramModel
     reader: TermReader
@@ -66,7 +66,7 @@ class PhraseReader:
         return cls(model, TermReader(model.analyzer))
 
     def find_phrases(self, queries: Sequence[str], owners: Ints, docs: Sequence[Doc], texts: Ints) -> Phrases:
-        """What docs[texts[p]] has of query owners[p], for every pair p."""
+        """Return the phrases of query owners[p] in docs[texts[p]], for every pair p."""
         from shaketable.rankers import phrase_kernels
 
         terms, sizes = self.reader.number_terms(queries)
@@ -78,7 +78,7 @@ class PhraseReader:
         plain = np.array([word in ENGLISH_STOPWORDS for word in words], np.bool_)[which]
         asked = np.repeat(np.arange(len(queries)), sizes)
         content = np.zeros(len(terms), np.bool_)
-        content[np.unique(asked * (1 << 32) + terms, return_index=True)[1]] = True  # each word where it stands first
+        content[np.unique(asked * (1 << 32) + terms, return_index=True)[1]] = True  # the first occurrence of each word
         content &= ~plain
         pairs = len(owners)
         outs = np.zeros((len(phrase_kernels.OUTPUT_ROWS), pairs))
@@ -96,9 +96,9 @@ class PhraseReader:
         )
 
     def _compute_span_logs(self, numbers: Ints, first: Ints) -> Floats:
-        """log10 p of the phrase of 1, 2, ... words from each word of the queries on, nothing being known before it."""
+        """Return log10 p of the phrases of 1, 2, ... words that start at each query word, without left context."""
         ends = np.repeat(first[1:], np.diff(first))
-        places = np.arange(len(numbers))[:, None] + np.arange(MAX_PHRASE_WORDS)  # [words, LONGEST]
+        places = np.arange(len(numbers))[:, None] + np.arange(MAX_PHRASE_WORDS)  # [words, MAX_PHRASE_WORDS]
         inside = places < ends[:, None]
         logs = np.zeros(places.shape)
         logs[inside] = self.model.compute_conditional_logs(numbers[places[inside]], np.nonzero(inside)[1])

@@ -1,4 +1,4 @@
-"""Rankers that are Python objects of the user's: imported by name, and adapted by the methods they have."""
+"""Rankers that are the user's Python objects: imported by name and adapted by the methods they have."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ ScoreFunction: TypeAlias = Callable[[Sequence[Slate]], Sequence[Scores]]
 class PythonObject:
     """Your own Python object, written MODULE:OBJECT or MODULE:CLASS(k=2): a ranker, a class, a function and more.
 
-    The module is looked for in the current folder, then among what is installed. `SCORING_INTERFACES` are what it may
-    be: a sentence-transformers CrossEncoder and a PyTerrier transformer among them.
+    The module is searched in the current folder, then among the installed packages. `SCORING_INTERFACES` lists the
+    supported objects, among them a sentence-transformers CrossEncoder and a PyTerrier transformer.
     """
 
     target: str
 
     def open(self, collection: Collection) -> Ranker:
-        """Import the object and adapt it."""
+        """Import the object and return it as a ranker."""
         return adapt(import_object(self.target), collection, self.target)
 
 
 def adapt(thing: Any, collection: Collection, name: str = "") -> Ranker:
-    """A ranker out of what a user has: the first of `SCORING_INTERFACES` that fits, a model to open, or a class to make
-    one from.
+    """Return a ranker made from a user's object: by the first matching row of `SCORING_INTERFACES`, or by its `open`.
+
+    A class is instantiated without arguments.
 
     >>> from shaketable.core.documents import Doc
     >>> def shorter(query, texts):
@@ -43,9 +44,8 @@ def adapt(thing: Any, collection: Collection, name: str = "") -> Ranker:
     >>> adapt(shorter, collection=None).score([Slate("q", (Doc("long"), Doc("it")))])
     [array([-4., -2.])]
 
-    A function, or whatever else is asked for a list at a time, is pointwise only if its attribute `pointwise` is True;
-    what is asked for pairs is pointwise by its shape. An object without a `name` is known by the given one, and as a
-    ranker only.
+    An object called with one list at a time, such as a function, is pointwise only if its attribute `pointwise` is
+    True. An object called with pairs is pointwise. An object without a `name` gets the given name.
     """
     name = name or getattr(thing, "__name__", type(thing).__name__)
     if inspect.isclass(thing):
@@ -75,7 +75,7 @@ def adapt(thing: Any, collection: Collection, name: str = "") -> Ranker:
 
 
 def _qualify_fingerprint(thing: Any) -> str | None:
-    """What the thing says its scores depend on, and whose word that is: two classes may well say the same."""
+    """Return the object's fingerprint, prefixed with its class: two classes may have the same fingerprint."""
     if (said := getattr(thing, "fingerprint", None)) is None:
         return None
     kind = thing if inspect.isroutine(thing) else type(thing)
@@ -84,7 +84,7 @@ def _qualify_fingerprint(thing: Any) -> str | None:
 
 @dataclass
 class AdaptedRanker:
-    """A ranker around an object of the user."""
+    """A ranker around a user's object."""
 
     name: str
     score: ScoreFunction
@@ -96,7 +96,7 @@ class AdaptedRanker:
 
 @dataclass(frozen=True)
 class ScoringInterface:
-    """A method that gives scores ("" is the thing itself): how it is called, and how slates become its arguments."""
+    """A scoring method ("" is the object itself): its signature, and how slates become its arguments."""
 
     method: str
     parameter_count: int
@@ -106,12 +106,12 @@ class ScoringInterface:
 
 
 def accepts_arguments(function: Callable[..., Any], number: int) -> bool:
-    """Can it be called with this many positional arguments? One that does not say is believed to."""
+    """Return True if the function takes this many positional arguments, or has no signature."""
     try:
         inspect.signature(function).bind(*[None] * number)
     except TypeError:
         return False
-    except ValueError:  # made in C, without a signature
+    except ValueError:  # a C function without a signature
         return True
     return True
 
@@ -121,7 +121,7 @@ def make_slate_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
 
 
 def make_list_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
-    """f(query, texts), one list at a time; a list without texts is not shown to it."""
+    """Return a scorer that calls f(query, texts) for each list; it skips empty lists."""
 
     def score(slates: Sequence[Slate]) -> list[Scores]:
         return [
@@ -133,7 +133,7 @@ def make_list_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
 
 
 def make_pair_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
-    """f([(query, text), ...]), all slates in one call: it cannot know where one ends, so it must score pairs."""
+    """Return a scorer that calls f([(query, text), ...]) once for all slates, so the scores must be pointwise."""
 
     def score(slates: Sequence[Slate]) -> list[Scores]:
         pairs = [(slate.query, doc.text) for slate in slates for doc in slate.docs]
@@ -147,7 +147,7 @@ def make_pair_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
 
 
 def make_result_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
-    """rank(query, texts) as in the library rerankers: results in any order, their `doc_id` the place in the list."""
+    """Return a scorer for rank(query, texts) of the library rerankers: `doc_id` is the position in the list."""
 
     def score(slates: Sequence[Slate]) -> list[Scores]:
         return [rank_slate(slate) for slate in slates]
@@ -160,7 +160,7 @@ def make_result_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
 
 
 def make_frame_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
-    """transform(frame) as in PyTerrier: a row for each text in, a `score` for each row out, in any order."""
+    """Return a scorer for PyTerrier's transform(frame): one row per text in, one `score` per row out, in any order."""
 
     def score(slates: Sequence[Slate]) -> list[Scores]:
         import pandas as pd
@@ -181,7 +181,7 @@ def make_frame_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
 
 
 def align_scores(name: str, slate: Slate, scores: dict[int, Any]) -> Scores:
-    """Scores by place in the list as an array; each text must have one."""
+    """Return the scores in list order; each text must have one."""
     if scores.keys() != set(range(len(slate.docs))):
         raise RankerFailed(f"ranker {name}, query {slate.query!r}: scored {len(scores)} of {len(slate.docs)} texts")
     return validate_scores(name, slate, [scores[i] for i in range(len(slate.docs))])

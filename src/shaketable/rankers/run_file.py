@@ -1,4 +1,4 @@
-"""A TREC run file among rankers: scores that were given once, for what needs no new ones."""
+"""A TREC run file as a ranker: recorded scores, for tasks that need no new ones."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from shaketable.rankers import persistence as folders
 
 KIND = "recorded"
 RUN_FILE = "lists.run"
-"""The file of a folder of recorded lists."""
+"""The run file in a folder of recorded lists."""
 
 
 @dataclass(frozen=True)
 class RunFile:
-    """A TREC run file, plain or gzipped: measured as it is, never asked to score a changed text.
+    """A TREC run file, plain or gzipped: measured as it is; it cannot score a changed text.
 
-    It is a `core.protocols.RecordedRanker`: a task that needs no new scores takes the lists as they are.
+    It is a `core.protocols.RecordedRanker`: a task that needs no new scores uses the recorded lists.
     """
 
     path: str
 
     def open(self, collection: Collection) -> Ranker:
-        """Read the file; a run of which the collection knows no query is a mistake, not a very bad ranker."""
+        """Read the file. A run without any query of the collection is an error, not a very bad ranker."""
         return _make_recorded(read_run(Path(self.path)), self.path, collection)
 
 
 def save(run: Run, folder: str | Path, card: Mapping[str, Any], *, overwrite: bool = False) -> None:
-    """Write lists into a folder that is a ranker by its path."""
+    """Write lists into a folder whose path can be used as a ranker."""
     about = {"kind": KIND, "card": dict(card)}
     folders.write_model(
         folder, about, lambda new: write_run(run, new / RUN_FILE, tag="out-of-fold"), overwrite=overwrite
@@ -41,7 +41,7 @@ def save(run: Run, folder: str | Path, card: Mapping[str, Any], *, overwrite: bo
 
 
 def open_folder(folder: str | Path, collection: Collection) -> Ranker:
-    """The lists in a folder: for instance those that a training in folds left."""
+    """Return the recorded lists of a folder, such as those of a cross-validated training."""
     return _make_recorded(read_run(folders.read_verified(folder).files_folder / RUN_FILE), str(folder), collection)
 
 
@@ -57,7 +57,7 @@ def _make_recorded(run: Run, path: str, collection: Collection) -> Ranker:
 
 @dataclass
 class RecordedRun:
-    """A run that has been read. It has the face of a ranker so that it can stand beside one."""
+    """A run that is already read, with the interface of a ranker."""
 
     name: str
     recorded: Run = field(repr=False)

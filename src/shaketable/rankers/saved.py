@@ -1,4 +1,4 @@
-"""A model folder among rankers."""
+"""A model folder as a ranker."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from shaketable.rankers.neural import models
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A ranker that `shaketable train` left in a folder."""
+    """A ranker that `shaketable train` saved in a folder."""
 
     path: str
 
     def open(self, collection: Collection) -> Ranker:
-        """Read the folder, and take statistics from the collection."""
+        """Read the folder and return the ranker with the statistics of the collection."""
         kind = persistence.read_manifest(self.path).metadata["kind"]
         if kind in MODEL_FORMATS:
             ranker: Ranker = import_module(MODEL_FORMATS[kind]).open_folder(self.path, collection)
@@ -30,6 +30,6 @@ class SavedModel:
         return models.TrainedNet(self.path).open(collection)
 
     def read_card(self) -> dict[str, Any]:
-        """What is known of its training."""
+        """Return the training card."""
         card: dict[str, Any] = persistence.read_manifest(self.path).metadata.get("card", {})
         return card

@@ -1,4 +1,4 @@
-"""A folder that holds a ranker by its text form, such as a formula with the parameters that were chosen for it."""
+"""A folder that holds a ranker as a spec, such as a formula with tuned parameters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def save(ranker: str, folder: str | Path, card: Mapping[str, Any], *, overwrite:
 
 
 def open_folder(folder: str | Path, collection: Collection) -> Ranker:
-    """The ranker in a folder."""
+    """Return the ranker in a folder."""
     text = folders.read_verified(folder).metadata.get("ranker")
     if not isinstance(text, str):
         raise BadInput("does not say which ranker it holds; train the model again", folder)

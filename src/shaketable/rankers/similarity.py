@@ -1,4 +1,4 @@
-"""The evidence by which variations are judged: an encoder where it is installed, and the texts of a collection."""
+"""The evidence for judging variations: the bundled encoder if it is installed, and the texts of a collection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shaketable.rankers.neural.models import Dense
 from shaketable.transforms.validity import Similarity, Validity
 
 MAX_CHARACTERS = 20_000_000
-"""Of the documents of a collection, its first ones, in which phrases are counted: as many as are read in seconds."""
+"""The number of characters, from the first documents of a collection, in which bigrams are counted; takes seconds."""
 
 
 def build_validity_judge(collection: Collection | None = None) -> Validity:
@@ -33,21 +33,21 @@ def build_validity_judge(collection: Collection | None = None) -> Validity:
 
 
 def make_encoder_similarity() -> Similarity | None:
-    """The cosine of MiniLM's vectors of each pair of texts; None without the extra `neural` and its weights."""
+    """Return a function for the MiniLM cosine of text pairs; None without the extra `neural` or its weights."""
     if not has_extra("neural"):
         return None
     return _score_cosines
 
 
 def make_encoder() -> Encode | None:
-    """MiniLM's vectors of texts, [n, d]; None without the extra `neural` and its weights."""
+    """Return a function that computes MiniLM vectors [n, d]; None without the extra `neural` or its weights."""
     if not has_extra("neural"):
         return None
     return lambda texts: np.concatenate(_open_encoder().encode_texts(list(texts)))
 
 
 def count_bigrams(collection: Collection) -> Bigrams:
-    """Counts of the pairs of words in the first documents of a collection."""
+    """Count the word pairs in the first documents of a collection."""
     return Bigrams(lambda: _read_first_texts(collection))
 
 
@@ -67,5 +67,5 @@ def _score_cosines(left: list[str], right: list[str]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=1)
 def _open_encoder() -> Any:
-    """The bundled encoder; it is asked for texts, so it has no documents."""
+    """Open the bundled encoder without documents; it only encodes texts."""
     return Dense().open(Collection("no documents", MemoryCorpus({}), {}))

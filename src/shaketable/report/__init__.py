@@ -1,6 +1,6 @@
 """Reports of results: pages, charts, terminal tables, JSON and CSV.
 
-This module formats single values, for the terminal and the page alike.
+This module formats single values for the terminal and the page.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ MISSING_TEXT = "–"
 """The text of a missing value."""
 
 # Unsafe in a terminal or an XML file: control characters (a terminal interprets them), lone surrogates and
-# non-characters (no encoder takes them), and marks that change the direction of writing (they hide text).
+# non-characters (encoders reject them), and marks that change the direction of writing (they hide text).
 _UNSAFE_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 _PERCENTAGE = re.compile(r"[-+−]?\d[\d.,]*\s*%")
 
 
 def clean(text: str) -> str:
-    """Replace unsafe characters of a text by U+FFFD.
+    """Return the text with unsafe characters replaced by U+FFFD.
 
     >>> clean("red \\x1b[31m alert")
     'red �[31m alert'
@@ -41,7 +41,7 @@ def escape_controls(text: str) -> str:
 
 
 def escape_formula(text: str) -> str:
-    """Mark a text that a spreadsheet would run as a formula as text.
+    """Escape a text that a spreadsheet would run as a formula.
 
     >>> escape_formula("=1+1"), escape_formula("-12.5 %")
     ("'=1+1", '-12.5 %')
@@ -66,14 +66,14 @@ def format_number(value: float, decimals: int = 4) -> str:
 
 
 def format_cell(value: object, max_chars: int = 0) -> str:
-    """Format any value as one line of text, cut to `max_chars` characters if given.
+    """Format any value as one line of text of at most `max_chars` characters; 0 means no limit.
 
     >>> [format_cell(v) for v in (3, 0.5, True, None, float("nan"), "two\\nlines")]
     ['3', '0.5000', 'yes', '–', '–', 'two lines']
     """
     if is_missing(value):
         return MISSING_TEXT
-    if isinstance(value, bool) or type(value).__name__ == "bool":  # numpy's is no subclass of Python's
+    if isinstance(value, bool) or type(value).__name__ == "bool":  # numpy's bool is not a subclass of Python's
         return "yes" if value else "no"
     if isinstance(value, Integral):
         return str(int(value))
@@ -84,7 +84,7 @@ def format_cell(value: object, max_chars: int = 0) -> str:
 
 
 def format_column(column: pd.Series[Any], max_chars: int = 0) -> list[str]:
-    """Format the values of a column; percentages, by the heading, have one decimal, and counts have none.
+    """Format the values of a column: percentages (by the heading) with one decimal, counts with none.
 
     >>> import pandas as pd
     >>> format_column(pd.Series([-12.345, None], name="drop %"))

@@ -1,10 +1,10 @@
-"""The folder of an audit: its files are all new or all old, and files of other programs stay.
+"""The folder of an audit: replacing all files of an earlier audit at once, without touching other files.
 
     manifest.json    the names of the audit's files, with their sizes and checksums
 
 New files are written to a staging folder first. Then the manifest lists old and new files, the old files are removed
 (report and results first), the new files are moved in (report and results last), and the manifest lists the new files.
-If the program stops at any point, the folder has no mix of old and new files, and the next audit knows its own files.
+If the program stops at any point, the folder never mixes old and new files, and the manifest lists all files of audits.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ MANIFEST_FILE = "manifest.json"
 MANIFEST_SCHEMA = "shaketable.manifest/1"
 STAGING_PREFIX = ".shaketable-new-"
 ENTRY_FILES = ("report.html", "results.json")
-"""The files that a reader opens first: they are removed before all others and moved in after them."""
+"""The main files; they are removed before all others and moved in after them."""
 
 
 def check_writable(folder: Path) -> None:
-    """Refuse a folder that is not writable, or has a report that no audit wrote; leave nothing there."""
+    """Refuse a folder that is not writable or has a report that no audit wrote; leave the folder unchanged."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=there):
@@ -43,15 +43,15 @@ def check_writable(folder: Path) -> None:
 
 
 def replace_files(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Put the files that `fill` writes into the folder, and remove those of an earlier call.
+    """Replace the files of an earlier call by the files that `fill` writes.
 
-    Of two calls at the same time, one waits for the other.
+    Concurrent calls wait for each other.
     """
     check_writable(folder)
     with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with exclusive_lock(folder):
-            for left in folder.glob(f"{STAGING_PREFIX}*"):  # left by a program that was killed
+            for left in folder.glob(f"{STAGING_PREFIX}*"):  # from a killed process
                 shutil.rmtree(left, ignore_errors=True)
             staging = Path(tempfile.mkdtemp(dir=folder, prefix=STAGING_PREFIX))
             try:
@@ -71,7 +71,7 @@ def replace_file(folder: Path, name: str, text: str) -> None:
         about = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]
         _write_manifest(
             folder / MANIFEST_FILE, about | {name: {}}
-        )  # so that the next audit knows the file if this one stops here
+        )  # the next audit must know the file even if this one stops here
         with atomic_write(folder / name) as out:
             out.write(text)
         path = folder / name
@@ -81,7 +81,7 @@ def replace_file(folder: Path, name: str, text: str) -> None:
 
 
 def _swap_files(folder: Path, staging: Path) -> None:
-    """Write all that needs disk space first; then rename, and undo all renames if one fails."""
+    """Swap old and new files: do all writes first, then rename, and undo all renames if one fails."""
     inside = {path.relative_to(staging / "new").as_posix(): path for path in sorted((staging / "new").rglob("*"))}
     new = {name: path for name, path in inside.items() if path.is_file()}
     ours = _list_own_files(folder)
@@ -149,7 +149,7 @@ def _refuse_foreign(folder: Path, names: Iterable[str], ours: set[str]) -> None:
 
 
 def _list_own_files(folder: Path) -> set[str]:
-    """List the files that an earlier audit wrote; names that lead out of the folder are left out."""
+    """Return the files that an earlier audit wrote, without names that point outside the folder."""
     try:
         about: Any = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
         names = {MANIFEST_FILE, *map(str, about["files"])} if about["schema"] == MANIFEST_SCHEMA else set()

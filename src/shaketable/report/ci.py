@@ -25,7 +25,7 @@ def render_junit(gate_results: Sequence[GateResult], suite: str = "shaketable") 
     about = {"name": clean(suite), "tests": str(len(gate_results)), "failures": str(len(failed)), "errors": "0"}
     root = ElementTree.Element("testsuite", about)
     for one in gate_results:
-        # without the message, so that a build server recognises the case in the next build
+        # the name has no message, so that a build server recognises the case in the next build
         name = {"classname": f"shaketable.{format_cell(one.ranker)}", "name": format_cell(one.rule)}
         case = ElementTree.SubElement(root, "testcase", name)
         if one in failed:

@@ -1,10 +1,10 @@
-"""Colours of pages and charts, distinguishable with colour blindness, on light and dark pages."""
+"""Colours of light and dark pages and charts, distinguishable with colour blindness."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-# Two of Okabe and Ito's colours, then those that stay furthest apart for people who see two primaries only.
+# Two of Okabe and Ito's colours, then the colours that stay furthest apart under dichromacy.
 PALETTE = (
     "#0072b2", "#d55e00", "#26a9b8", "#8c3168", "#a39c35", "#4f6420",
     "#a6726c", "#5f6f7f", "#5b4fb8", "#d37295", "#c39a10", "#009e73",
@@ -16,7 +16,7 @@ DARK_MODE_COLORS = {
     "#5b4fb8": "#8f86e0",
     "#5f6f7f": "#8496a8",
 }
-"""The darkest colours -> lighter ones for a dark page."""
+"""Dark colour -> a lighter colour for a dark page."""
 GAIN_COLOR, LOSS_COLOR, NEUTRAL_COLOR = PALETTE[0], PALETTE[1], "#9aa3ab"
 SEQUENTIAL_RAMP = ("#eef4fa", "#b9d4ea", "#6baed6", "#2171b5", "#08306b")
 DIVERGING_RAMP = ("#8c3a00", "#dd9455", "#f6f3ee", "#6fa8d6", "#0b4a86")
@@ -24,7 +24,7 @@ INK_COLORS = ("#000000", "#ffffff")
 
 
 def interpolate_color(ramp: Sequence[str], share: float) -> str:
-    """Return the colour at a share of the way along a ramp.
+    """Return the colour at a share of the length of a ramp.
 
     >>> interpolate_color(("#000000", "#ffffff"), 0.5)
     '#808080'
@@ -36,7 +36,7 @@ def interpolate_color(ramp: Sequence[str], share: float) -> str:
 
 
 def choose_ink(fill: str) -> str:
-    """Choose black or white, whichever has more contrast with this colour.
+    """Return black or white, by the higher contrast with this colour.
 
     >>> choose_ink("#08306b"), choose_ink("#eef4fa")
     ('#ffffff', '#000000')

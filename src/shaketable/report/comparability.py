@@ -1,4 +1,4 @@
-"""Check that two audits are comparable, so that a difference between them is one of the rankers."""
+"""A check that two audits are comparable, so that a difference between them is due to the rankers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Provenance = Mapping[str, Any]
 def check_comparable(
     old: Provenance, new: Provenance, names: tuple[str, str], allow_mismatch: Iterable[str] = ()
 ) -> None:
-    """Refuse two audits that differ in one of `PROVENANCE_PARTS` that is not in `allow_mismatch`."""
+    """Raise an error if two audits differ in a part of `PROVENANCE_PARTS` that is not in `allow_mismatch`."""
     allowed = set(allow_mismatch)
     differ = [
         f"{part} ({difference})"

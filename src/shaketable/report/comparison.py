@@ -1,4 +1,4 @@
-"""Compare two audits: whether the new version is worse, in which findings, and on which queries."""
+"""The comparison of two audits: its outcome, and the findings and queries that changed."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class VerdictChange:
 class AuditComparison:
     """The changes of rankers between two audits.
 
-    `rankers` maps a ranker of the earlier audit to the one that replaces it; `failures` are the queries on which a
-    ranker raises an error now and did not before; `query_texts` has the known texts of queries.
+    `rankers` maps rankers of the earlier audit to rankers of the new one. `failures` are the queries on which a ranker
+    newly raises an error. `query_texts` has the known texts of queries.
     """
 
     base: str
@@ -66,7 +66,7 @@ class AuditComparison:
     remarks: tuple[str, ...] = ()
 
     def select_deltas(self, status: str) -> list[FindingDelta]:
-        """Return the findings of a status; those that became worse or better are sorted by effect, largest first."""
+        """Return the findings of a status; worse and better findings are sorted by effect, largest first."""
         some = [delta for delta in self.deltas if delta.status == status]
         return sorted(some, key=lambda delta: -abs(delta.effect)) if status in STATUS_ORDER[:2] else some
 
@@ -126,14 +126,14 @@ class AuditComparison:
         )
 
     def to_frame(self, *statuses: str) -> pd.DataFrame:
-        """Return a row for each finding, the worst first; only of `statuses` if given."""
+        """Return a row for each finding of these statuses (default: all), the worst first."""
         import pandas as pd
 
         rows = [_build_row(delta) for status in statuses or STATUS_ORDER for delta in self.select_deltas(status)]
         return pd.DataFrame(rows, columns=list(_FINDINGS_COLUMNS))
 
     def to_brief_frame(self, *statuses: str) -> pd.DataFrame:
-        """Return a shorter table: no column that is the same in all rows, and number and interval in one text."""
+        """Return a shorter table without constant columns, with number and interval in one cell."""
         import pandas as pd
 
         rows = []
@@ -155,7 +155,7 @@ class AuditComparison:
         return pd.DataFrame(rows).drop(columns=[name for name, one in known.items() if one and rows])
 
     def find_worst_queries(self) -> dict[str, pd.DataFrame]:
-        """Return tables of the queries that lost most, by title: of the worst findings, or of the first finding."""
+        """Return title -> table of the largest losses by query, for the worst findings or else the first finding."""
         import pandas as pd
 
         tables = {}
@@ -171,7 +171,7 @@ class AuditComparison:
         return tables
 
     def to_markdown(self) -> str:
-        """Render a comment for a pull request: the outcome, the worse findings and their queries; the rest folded."""
+        """Render a pull request comment: the outcome, the worse findings and their queries; the rest is folded."""
         parts = [f"### Robustness: {self.outcome}", escape_markdown(format_cell(self.summary))]
         worse = self.to_brief_frame("worse")
         if len(worse):
@@ -221,7 +221,7 @@ _FINDINGS_COLUMNS = (
     *("ranker", "finding", "became", "before", "after", "change", "low", "high", "p (Holm)", "effect size"),
     *("queries", "lost by"),
 )
-"""Of the table of findings; "lost by" is the number of queries that lost."""
+"""The columns of the table of findings; "lost by" is the number of queries with a loss."""
 
 
 def _build_row(delta: FindingDelta) -> dict[str, Any]:

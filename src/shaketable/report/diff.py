@@ -1,4 +1,4 @@
-"""Two texts side by side, with what differs marked: as HTML, everything in it escaped."""
+"""Word differences between two texts as escaped HTML."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from markupsafe import Markup, escape
 from shaketable.report import clean
 
 CONTEXT_WORDS = 12
-"""Words that are shown on each side of a difference; longer stretches that are the same are cut short."""
+"""Words shown on each side of a difference; longer common passages are shortened."""
 MIN_SIMILARITY = 0.4
-"""Texts that share less than this are two texts, not one that was changed: marks would say nothing."""
+"""The similarity below which texts have no marks, because they are two different texts."""
 MAX_WORDS = 400
-"""Words that are compared."""
+"""The number of words that are compared."""
 
 
 def mark_differences(before: str, after: str) -> tuple[Markup, Markup]:
-    """Both texts, word by word: what only the first has in <del>, what only the second has in <ins>.
+    """Return both texts, with words only of the first in <del> and words only of the second in <ins>.
 
     >>> print(*mark_differences("one two three", "one 2 three"), sep="\\n")
     one <del>two</del> three
@@ -45,7 +45,7 @@ def mark_differences(before: str, after: str) -> tuple[Markup, Markup]:
 
 
 def _shorten(words: Sequence[str], *, first: bool, last: bool) -> Markup:
-    """A stretch that both texts have: its middle goes where it is long, and what leads up to nothing goes too."""
+    """Return a common passage; if it is long, keep only the words next to differences."""
     head = words[:0] if first else words[:CONTEXT_WORDS]
     tail = words[:0] if last else words[-CONTEXT_WORDS:]
     if (first and last) or len(words) <= len(head) + len(tail) + CONTEXT_WORDS:

@@ -1,4 +1,4 @@
-"""Read and write results: one JSON file with everything, one CSV for each table."""
+"""Files of results: one JSON file with all results, and a CSV file for each table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RESULTS_FILE = "results.json"
 
 
 def result_to_dict(result: Result) -> dict[str, Any]:
-    """Return a Result as values of strict JSON: NaN becomes null, an infinity the text "inf"."""
+    """Return a Result as values of strict JSON: NaN becomes null, and infinity becomes "inf"."""
     tables = {
         name: _describe_columns(frame) | {"rows": list(_iterate_rows(frame))} for name, frame in result.tables.items()
     }
@@ -36,7 +36,7 @@ def result_to_dict(result: Result) -> dict[str, Any]:
 
 
 def _describe_result(result: Result) -> dict[str, Any]:
-    """Return all of a Result but its tables."""
+    """Return a Result as plain values, without its tables."""
     return {
         "task": result.task,
         "question": result.question,
@@ -58,7 +58,7 @@ def audit_to_dict(
 ) -> dict[str, Any]:
     """Return the content of results.json: gate results and verdict first, then `context`, provenance and results.
 
-    `context` has what else is needed to render the page again, and to compare the audit with another.
+    `context` has the other data for rendering the page and for comparing audits.
     """
     return {
         **_build_header(results, provenance, gate_results, context),
@@ -72,7 +72,7 @@ def _build_header(
     gate_results: Sequence[GateResult],
     context: Mapping[str, object] | None,
 ) -> dict[str, Any]:
-    """Return all of an audit but its results, in the order of the file."""
+    """Return an audit as plain values without its results, in the order of the file."""
     found = to_plain(build_verdict(results, provenance, gate_results).to_dict())
     return {
         "schema": RESULTS_SCHEMA,
@@ -90,14 +90,14 @@ def write_results(
     gate_results: Sequence[GateResult] = (),
     context: Mapping[str, object] | None = None,
 ) -> None:
-    """Write the CSV files, then results.json: if it exists, all files do."""
+    """Write the CSV files, then results.json, so that results.json exists only if all files do."""
     write_tables(folder, results)
     with atomic_write(folder / RESULTS_FILE) as out:
         out.writelines(_render_json(results, _build_header(results, provenance, gate_results, context)))
 
 
 def _render_json(results: Sequence[Result], head: Mapping[str, Any]) -> Iterator[str]:
-    """Render `audit_to_dict` one table row at a time: tables with a row for each query may be large."""
+    """Yield the JSON of `audit_to_dict` one table row at a time, because tables per query may be large."""
 
     def text(value: object) -> str:
         return json.dumps(value, allow_nan=False)
@@ -131,7 +131,7 @@ def write_tables(folder: Path, results: Sequence[Result], table_format: str = "c
 
 
 def write_per_query(folder: Path, result: Result) -> None:
-    """Write the values of each query as `trec_eval -q` prints them, a file for each ranker: measure, query, value."""
+    """Write a file for each ranker in the format of `trec_eval -q`: measure, query, value."""
     frame = result.tables["per query"]
     measures = [name for name in frame.columns if name not in ("ranker", "query")]
     for ranker, rows in frame.groupby("ranker", sort=False):
@@ -142,7 +142,7 @@ def write_per_query(folder: Path, result: Result) -> None:
 
 
 def read_results_json(path: Path) -> dict[str, Any]:
-    """Read a results.json, or that of a folder, with its results as Results."""
+    """Return the content of a results.json, or of that in a folder, with its results as Results."""
     path = path / RESULTS_FILE if path.is_dir() else path
     with open_binary(path) as raw:
         text = raw.read()
@@ -165,20 +165,20 @@ def read_results_json(path: Path) -> dict[str, Any]:
 
 
 def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:
-    """Read the Results and the provenance that `write_results` wrote."""
+    """Return the Results and the provenance that `write_results` wrote."""
     document = read_results_json(path)
     return document["results"], document["provenance"]
 
 
 def make_csv_names(results: Sequence[Result]) -> dict[tuple[int, str], str]:
-    """Map (position of the result, table) to the name of its CSV: `<task>-<table>.csv`, safe in any file system."""
+    """Return (index of the result, table) -> CSV name `<task>-<table>.csv`, safe in any file system."""
     tables = [(position, result.task, table) for position, result in enumerate(results) for table in result.tables]
     names = make_file_names([f"{task}-{table}" for _, task, table in tables], ".csv")
     return {(position, table): name for (position, _, table), name in zip(tables, names, strict=True)}
 
 
 def make_file_names(texts: Iterable[str], ending: str) -> list[str]:
-    """Make a safe file name for each text; names that differ only in case are numbered.
+    """Return a safe file name for each text; names that differ only in case get numbers.
 
     >>> make_file_names(["a/b", "A:b"], ".run")
     ['a-b.run', 'A-b-2.run']
@@ -193,7 +193,7 @@ def make_file_names(texts: Iterable[str], ending: str) -> list[str]:
 
 
 def make_safe_name(text: str) -> str:
-    """Return the text as a name that any file system and TREC's run files take.
+    """Return the text as a name that is valid in any file system and in TREC run files.
 
     >>> make_safe_name("bm25(k1=0.9, b=0.4)")
     'bm25-k1-0.9-b-0.4'
@@ -218,7 +218,7 @@ def to_plain(value: object) -> Any:
         return str(value)
     if isinstance(value, bool | int | float | str):
         return value
-    if hasattr(value, "tolist"):  # numpy's scalars and arrays
+    if hasattr(value, "tolist"):  # numpy scalars and arrays
         return to_plain(value.tolist())
     return str(value)
 
@@ -265,7 +265,7 @@ def _parse_figure(entry: Mapping[str, Any]) -> Figure:
 
 
 def _parse_record(record_type: type[Any], entry: Mapping[str, Any]) -> Any:
-    """Parse a dataclass of texts and numbers, where NaN is null and an infinity a text."""
+    """Parse a dataclass of texts and numbers; null is NaN, and infinity is a text."""
     kinds = {f.name: f.type for f in fields(record_type)}
     return record_type(
         **{name: _parse_float(value) if kinds[name] == "float" else value for name, value in entry.items()}
@@ -310,9 +310,9 @@ def _parse_float(value: Any) -> float:
 
 @use_python_strings()
 def _escape_for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
-    """Escape texts that a spreadsheet would run as formulas.
+    """Return the table with texts escaped that a spreadsheet would run as formulas.
 
-    Attackers write some of these texts; the JSON file keeps them unchanged.
+    Attackers write some of these texts. The JSON file keeps them unchanged.
     """
     frame = frame.copy()
     for i in range(frame.shape[1]):

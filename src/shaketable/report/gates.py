@@ -1,7 +1,7 @@
-"""Gates: rules on what an audit found, which decide an exit code.
+"""Gates: rules on the findings of an audit, which decide the exit code.
 
-A gate is a value: a bound of a number (`Threshold`), no loss against an earlier audit (`NoRegression`), or the
-status of a facet (`FacetStatus`). You write a threshold as a text, "nDCG@10>=0.4", and all gates in a file (see
+A gate is a bound of a number (`Threshold`), no loss against an earlier audit (`NoRegression`), or the status of a facet
+(`FacetStatus`). You write a threshold as a text, "nDCG@10>=0.4", and all gates in a file (see
 `shaketable.report.rules`).
 """
 
@@ -52,7 +52,7 @@ class GateResult:
 
 @dataclass(frozen=True)
 class GateInput:
-    """The input of gates: findings, the rankers under test, the status of each ranker's facets, and the provenance."""
+    """The input of gates: findings, rankers under test, the facet statuses of each ranker, and the provenance."""
 
     findings: tuple[Finding, ...]
     tested_rankers: tuple[str, ...]
@@ -79,10 +79,9 @@ class GateInput:
         return cls(findings, tested, statuses, provenance or {})
 
     def select_findings(self, key: str, ranker: str = "") -> list[Finding]:
-        """Return the findings with a name, each once, of the rankers under test; of any ranker if `ranker` is given.
+        """Return the findings with a name, each once, of the rankers under test or of `ranker`.
 
-        A name is that of a finding, or "ranker.finding"; a star stands for anything. A name without a finding is an
-        error, never a pass.
+        A name is "finding" or "ranker.finding"; a star matches any text. A name without a finding is an error.
         """
         about = [
             one
@@ -97,7 +96,7 @@ class GateInput:
                 raise UnknownName("ranker", ranker, {one.ranker for one in self.findings})
             known = {one.name for one in about} if ranker else {f"{one.ranker}.{one.name}" for one in self.findings}
             raise UnknownName("finding", key, known)
-        # two tasks may have found the same number, one of them without the ranker that it is compared with
+        # two tasks may report the same number, one of them without the ranker of the comparison
         compared = {(one.ranker, one.name, one.value, one.where) for one in found if one.against}
         once = (one for one in found if one.against or (one.ranker, one.name, one.value, one.where) not in compared)
         return list({(one.ranker, one.name, one.value, one.where, one.against, one.task): one for one in once}.values())
@@ -126,7 +125,7 @@ class Threshold:
 
     @classmethod
     def parse(cls, rule: str) -> Threshold:
-        """Read a rule; the finding's name may have that of a ranker before it.
+        """Return the threshold of a rule, with or without the name of a ranker.
 
         >>> gate = Threshold.parse("nDCG@10.low >= 0.4")
         >>> gate.finding, gate.statistic, gate.comparator, gate.bound
@@ -155,7 +154,7 @@ class Threshold:
         value = float(getattr(one, self.statistic or "value"))
         what = f"{one.ranker}.{one.name}{f'.{self.statistic}' if self.statistic else ''}{_format_where(one)}"
         held = _COMPARATORS[self.comparator](value, self.bound)
-        if isnan(value):  # a missing number meets no rule
+        if isnan(value):  # a missing number violates every rule
             return GateResult(
                 str(self), one.ranker, self.failure_status, f"{what} is not known, so the rule is not met"
             )
@@ -168,9 +167,9 @@ class NoRegression:
     """A rule that a number is not worse than in an earlier audit by more than `tolerance`.
 
     If `relative` is True, the tolerance is a share of the old value. If `significant` is True, only a significant loss
-    violates the rule: by the paired test over queries, corrected for the number of findings that the rule names (see
-    `shaketable.measures.regression`). A ranker is compared with the ranker of the same name in the earlier audit, or
-    with the only ranker under test there.
+    violates the rule, by the paired test over queries, corrected for the number of findings that the rule names (see
+    `shaketable.measures.regression`). The rule compares a ranker with the ranker of the same name in the earlier audit,
+    or with the only ranker under test there.
     """
 
     finding: str
@@ -195,7 +194,7 @@ class NoRegression:
 
     def evaluate(self, gate_input: GateInput) -> list[GateResult]:
         found = gate_input.select_findings(self.finding, self.ranker)
-        # the tasks may be others: a finding is compared with the one of the same task
+        # the audits may have different tasks: compare only findings of the same task
         check_comparable(
             self.baseline.provenance, gate_input.provenance, (self.baseline_folder, "this audit"), ["tasks"]
         )
@@ -204,7 +203,7 @@ class NoRegression:
         ]
 
     def _find_earlier(self, one: Finding) -> Finding:
-        """Return the same finding of the baseline."""
+        """Return the corresponding finding of the baseline."""
         alike = [old for old in self.baseline.select_findings(one.name, "*") if old.where == one.where]
         own = [old for old in alike if old.ranker == one.ranker]
         lone = [old for old in alike if self.baseline.tested_rankers == (old.ranker,)]
@@ -228,7 +227,7 @@ class NoRegression:
 
 @dataclass(frozen=True)
 class FacetStatus:
-    """A rule that a facet, such as "query typos", has none of these statuses; "*" stands for every facet."""
+    """A rule that a facet, such as "query typos", has none of these statuses; "*" matches every facet."""
 
     facet: str
     forbidden_statuses: tuple[Status, ...] = (FAIL,)
@@ -264,12 +263,12 @@ class FacetStatus:
 
 
 def evaluate_gates(gates: Iterable[Gate], gate_input: GateInput) -> list[GateResult]:
-    """Evaluate each gate on each ranker and number that it names."""
+    """Return the results of each gate for each ranker and number that it names."""
     return [result for gate in gates for result in gate.evaluate(gate_input)]
 
 
 def list_finding_names(gates: Iterable[Gate]) -> list[str]:
-    """List the findings that gates name, each with its ranker if the gate names one; patterns are left out.
+    """Return the names of findings in gates, with the ranker if the gate names one, without patterns.
 
     >>> thresholds = [Threshold.parse("nDCG@10.low>=0.4"), Threshold.parse("drop(*)>=-5")]
     >>> list_finding_names([*thresholds, FacetStatus("query typos")])
@@ -285,7 +284,7 @@ def has_passed(gate_results: Iterable[GateResult]) -> bool:
 
 
 def matches_pattern(pattern: str, name: str) -> bool:
-    """Return True if the pattern matches the name; a star stands for anything.
+    """Return True if the pattern matches the name; a star matches any text.
 
     >>> matches_pattern("drop(*)", "drop(1-char)"), matches_pattern("drop(1-char)", "drop(2-char)")
     (True, False)
@@ -294,7 +293,7 @@ def matches_pattern(pattern: str, name: str) -> bool:
 
 
 def split_statistic(name: str) -> tuple[str, str]:
-    """Split a name into that of a finding and a statistic of `FINDING_STATISTICS`, or "".
+    """Split a name into finding and statistic (one of `FINDING_STATISTICS`, or "").
 
     >>> split_statistic("nDCG@10.low"), split_statistic("nDCG@10")
     (('nDCG@10', 'low'), ('nDCG@10', ''))
@@ -304,7 +303,7 @@ def split_statistic(name: str) -> tuple[str, str]:
 
 
 def _select_by_name(key: str, findings: Iterable[Finding], name: Callable[[Finding], str]) -> list[Finding]:
-    """Return findings of exactly this name; if there is none, those that match it as a pattern (T*Risk is a name)."""
+    """Return findings of exactly this name, else those that match it as a pattern (T*Risk is a name)."""
     some = list(findings)
     return [one for one in some if name(one) == key] or [
         one for one in some if "*" in key and matches_pattern(key, name(one))

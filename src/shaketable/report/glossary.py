@@ -1,4 +1,4 @@
-"""The terms of the field in plain words, for the page and the terminal."""
+"""A glossary of terms for the page and the terminal."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ TERMS = (
     Term("%no", "The share of queries without a relevant document among the first ten, in per cent. Lower is better."),
     Term("<Init", "The share of queries that a ranker makes worse than the initial ranking, in per cent."),
 )  # fmt: skip
-"""All terms in alphabetical order, terms that start with a sign last."""
+"""All terms in alphabetical order; terms that start with a symbol are last."""
 
 
 @cache
@@ -107,7 +107,7 @@ def _index_terms() -> dict[str, Term]:
 
 @cache
 def build_term_pattern() -> re.Pattern[str]:
-    """Build the pattern that finds terms in a text: whole words, the longest first."""
+    """Return the pattern that finds terms in a text: whole words, the longest first."""
     words = "|".join(re.escape(word) for word in sorted(_index_terms(), key=len, reverse=True))
     return re.compile(rf"(?<![\w.*<%])(?:{words})(?![A-Za-z*(])")
 
@@ -118,7 +118,7 @@ def find_term(word: str) -> Term:
 
 
 def explain_terms(texts: Iterable[str]) -> dict[str, str]:
-    """Map the terms that occur in these texts to their meanings, in the order of the table.
+    """Return term -> meaning for the terms in these texts, in the order of the glossary.
 
     >>> list(explain_terms(["nDCG@10 after RRF", "p (Holm)"]))
     ['Holm', 'nDCG', 'p', 'RRF']

@@ -13,7 +13,7 @@ MIN_SPAN = 0.1
 
 
 def widen_span(span: Span) -> Span:
-    """Widen a span between 0 and 1 to at least a tenth: a difference of a hundredth must not look large.
+    """Widen a span between 0 and 1 to at least a tenth, so that a difference of a hundredth does not look large.
 
     >>> tuple(round(end, 3) for end in widen_span((0.4, 0.42)))
     (0.36, 0.46)
@@ -26,7 +26,7 @@ def widen_span(span: Span) -> Span:
 
 
 def pad_span(values: Iterable[float], share: float = 0.06) -> Span:
-    """Return the span of the values with some room at both ends.
+    """Return the span of the values with a margin at both ends.
 
     >>> pad_span([0.0, 1.0], 0.5)
     (-0.5, 1.5)
@@ -51,7 +51,7 @@ def extend_to_zero(values: Iterable[float]) -> Span:
 
 
 def choose_rank_ticks(last: float) -> list[int]:
-    """Choose the ranks that an axis labels: 1, and round numbers up to the last rank.
+    """Return the ranks that an axis labels: 1, and round numbers up to the last rank.
 
     >>> choose_rank_ticks(98), choose_rank_ticks(23)
     ([1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100], [1, 5, 10, 15, 20, 25])
@@ -62,7 +62,7 @@ def choose_rank_ticks(last: float) -> list[int]:
 
 
 def spread_values(values: Sequence[float], gap: float, span: Span) -> list[float]:
-    """Move values apart until neighbours differ by `gap`, in the same order, inside the span if they fit.
+    """Return the values moved apart to differ by `gap`, in the same order, inside the span if they fit.
 
     >>> spread_values([1.0, 1.0, 5.0], 2.0, (0.0, 10.0))
     [1.0, 3.0, 5.0]
@@ -82,7 +82,7 @@ def spread_values(values: Sequence[float], gap: float, span: Span) -> list[float
 
 
 def position_labels(points: Sequence[tuple[float, float]], texts: Sequence[str]) -> list[tuple[float, float, str]]:
-    """Position each label where it hides least: right of its point, left, above or below."""
+    """Return the position of each label with the least overlap: right, left, above or below its point."""
     taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in points]
     positions = []
     for (x, y), text in zip(points, texts, strict=True):

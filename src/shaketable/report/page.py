@@ -1,7 +1,7 @@
-"""Render results as one HTML page that needs no network and no second file.
+"""Results as one HTML page that needs no network and no second file.
 
-You can read the page without its script, which sorts, filters and exports tables and opens the queries of a number. The
-page's policy has the hash of the script, so that a browser runs no other script that a text in the page may contain.
+The script of the page is optional: it sorts, filters and exports tables and shows the queries of a number. The content
+security policy has the hash of the script, so that a browser runs no script that a text in the page may contain.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 MAX_PAGE_BYTES = 2_000_000
 ROW_LIMITS = (1_000_000, 5_000, 1_000, 200, 60, 15)
-"""Rows of a table in the page: the first limit is used with which the page is small enough."""
+"""Limits of rows per table; the page uses the first limit that makes it small enough."""
 MAX_OPEN_ROWS, PREVIEW_ROWS = 50, 10
 """A table with more than `MAX_OPEN_ROWS` rows is folded, as are tables per query; without the script, a folded table
 has `PREVIEW_ROWS` rows."""
@@ -92,7 +92,7 @@ class _Drawing:
 class _Section:
     result: Result
     numbers: Mapping[str, int]
-    """The numbers of its tables by their names."""
+    """The numbers of the tables by name."""
     drawings: list[_Drawing]
     tables: list[_PageTable]
     findings: _PageTable
@@ -102,7 +102,7 @@ class _Section:
 
 @dataclass(frozen=True)
 class _Case:
-    """One of the worst findings as the page shows it."""
+    """One of the worst findings, formatted for the page."""
 
     worst_finding: Any
     before: Markup
@@ -120,7 +120,7 @@ class _Data:
         self.facet_cells: list[dict[str, Any]] = []
 
     def add_table(self, name: str, frame: pd.DataFrame, file: str, max_chars: int = 0) -> int:
-        """Add a table, its texts cut to `max_chars` characters if given, and return its number."""
+        """Add a table, with texts of at most `max_chars` characters if given, and return its number."""
         columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
         self.columns.append([format_column(column, max_chars) for column in columns])
         self.tables.append(
@@ -130,7 +130,7 @@ class _Data:
         return len(self.tables) - 1
 
     def pack(self, rows: int) -> str:
-        """Return the data as base64 of gzipped JSON, with at most `rows` rows of a table and queries of a cell."""
+        """Return the data as base64 of gzipped JSON, with at most `rows` rows per table and queries per cell."""
         tables = [
             table | {"cells": [column[:rows] for column in columns]}
             for table, columns in zip(self.tables, self.columns, strict=True)
@@ -170,9 +170,9 @@ def render_page(
     provenance: Mapping[str, object],
     verdict: Verdict | None = None,
 ) -> str:
-    """Render the page; without the plotting libraries it has no plots and says so.
+    """Return the page as HTML; without the plotting libraries, a note replaces the plots.
 
-    Of long tables it has the first rows and names the CSV file with all rows.
+    Long tables show their first rows and the name of the CSV file with all rows.
     """
     queries = provenance.get(QUERIES_KEY)
     data = _Data({str(qid): format_cell(text) for qid, text in queries.items()} if isinstance(queries, Mapping) else {})
@@ -206,7 +206,7 @@ def render_page(
 
 
 def build_content_policy() -> str:
-    """Build the content security policy: inline styles, and the one script with this hash."""
+    """Return the content security policy: inline styles, and only the script with this hash."""
     digest = base64.b64encode(hashlib.sha256(_read_resource("page.js").encode()).digest()).decode()
     allowed = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     return f"default-src 'none'; base-uri 'none'; form-action 'none'; {allowed}"
@@ -239,7 +239,7 @@ def _link_terms(text: str) -> Markup:
 
 
 def _annotate_heading(text: str) -> Markup:
-    """Return a heading with a tooltip on each term; links would be in the way of sorting."""
+    """Return a heading with a tooltip on each term; a click on a link would not sort the table."""
     hint = Markup('<abbr title="{meaning}">{word}</abbr>')
     return _replace_terms(text, lambda word: hint.format(meaning=find_term(word).meaning, word=word))
 
@@ -257,7 +257,7 @@ def _replace_terms(text: str, make_markup: Callable[[str], Markup]) -> Markup:
 
 
 def _draw_figures(results: Sequence[Result]) -> tuple[list[list[_Drawing]], str]:
-    """Draw the figures of each result; without the plotting libraries return none, and the reason."""
+    """Return the figures of each result; without the plotting libraries, no figures and the reason."""
     colors = assign_page_colors(results)
     try:
         return [[_draw_figure(result, figure, colors) for figure in result.figures] for result in results], ""
@@ -269,13 +269,13 @@ def _draw_figure(result: Result, figure: Figure, colors: Mapping[str, str]) -> _
     table = result.tables[figure.table]
     roles = [name for name in dict.fromkeys((figure.x, figure.y, figure.color)) if name in table]
     detail, by = _find_detail_table(figure.table, table[roles], result)
-    # `draw_svg` has rebuilt the SVG from a list of harmless parts: it is the one thing not escaped here
+    # `draw_svg` rebuilds the SVG from an allowlist, so it needs no escaping
     svg = Markup(draw_svg(figure, table, colors, by))
     return _Drawing(figure, svg, _describe_sample(table), detail, by)
 
 
 def _describe_sample(table: pd.DataFrame) -> str:
-    """Describe how many queries the numbers of a table rest on."""
+    """Describe the number of queries behind the numbers of a table."""
     if QUERY_COLUMN in table:
         return f"It shows {_format_query_count(table[QUERY_COLUMN].nunique())}."
     counts = table[QUERIES_KEY].dropna() if QUERIES_KEY in table else ()
@@ -305,7 +305,7 @@ def _find_detail_table(name: str, frame: pd.DataFrame, result: Result) -> tuple[
 
 
 def _find_shared_columns(frame: pd.DataFrame, rows: pd.DataFrame) -> Iterator[str]:
-    """Return the columns of texts that two tables share."""
+    """Yield the text columns that two tables share."""
     for column in map(str, frame.columns):
         if (
             column.strip()
@@ -370,7 +370,7 @@ def _build_table(name: str, frame: pd.DataFrame, number: int, csv: str = "", fol
 
 
 def _mark_example_changes(table: _PageTable, examples: Sequence[Example]) -> _PageTable:
-    """Mark the differences between the texts of examples."""
+    """Return the table with the differences between texts of examples marked."""
     names = [column.name for column in table.columns]
     rows = []
     for row, example in zip(table.rows, examples, strict=False):

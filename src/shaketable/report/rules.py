@@ -1,9 +1,9 @@
-"""Rules in a file: "fail if the finding nDCG@10 is below 0.4".
+"""Files of rules, such as "fail if the finding nDCG@10 is below 0.4".
 
-    baseline = "audits/main"         # the folder of an earlier audit, for rules about what became worse
+    baseline = "audits/main"         # the folder of an earlier audit, for rules on losses
 
     [[fail_if]]
-    finding = "nDCG@10"              # of every ranker under test; ranker = "mine" for one; a star stands for anything
+    finding = "nDCG@10"              # of every ranker under test; ranker = "mine" for one; a star matches any text
     below = 0.4                      # or above; nDCG@10.low is the lower end of the interval, also .high, .p and .n
 
     [[fail_if]]
@@ -15,7 +15,7 @@
     facet = "query typos"
     status = "fail"                  # or ["warn", "fail"]
 
-A mistake is reported when the file is read, not after an audit.
+The reader reports a mistake before the audit starts.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ RULE_KEYS = ("finding", "facet", "ranker", "below", "above", "worse_by", "signif
 
 
 def read_rules(path: Path) -> list[Gate]:
-    """Read the gates of a file."""
+    """Return the gates of a file."""
     tables = read_toml(path)
     if strange := tables.keys() - {*RULE_STATUSES, "baseline"}:
         raise BadInput(str(UnknownName("part of a file of rules", min(strange), {*RULE_STATUSES, "baseline"})), path)
@@ -65,7 +65,7 @@ def read_rules(path: Path) -> list[Gate]:
 
 
 def parse_gates(rules: Iterable[str | Path | Gate]) -> list[Gate]:
-    """Parse texts such as "nDCG@10>=0.4", files (texts that end in .toml, or paths), and gates into gates.
+    """Return the gates of texts such as "nDCG@10>=0.4", files (paths, or texts that end in .toml), and gates.
 
     >>> parse_gates(["nDCG@10>=0.4"])[0].comparator
     '>='
@@ -80,7 +80,7 @@ def parse_gates(rules: Iterable[str | Path | Gate]) -> list[Gate]:
 
 
 def check_rankers(gates: Iterable[Gate], names: Iterable[str]) -> None:
-    """Refuse a rule that names an unknown ranker, before anything is measured."""
+    """Raise an error if a gate names an unknown ranker."""
     known = list(names)
     for gate in gates:
         if gate.ranker and not any(matches_pattern(gate.ranker, name) for name in known):
@@ -88,7 +88,7 @@ def check_rankers(gates: Iterable[Gate], names: Iterable[str]) -> None:
 
 
 def read_gate_input(folder: str | Path) -> GateInput:
-    """Read the input of gates from the folder of an audit."""
+    """Return the input of gates from the folder of an audit."""
     results, provenance = read_results(Path(folder))
     return GateInput.from_results(results, build_verdict(results, provenance).ranker_verdicts, provenance)
 
@@ -131,7 +131,7 @@ def _build_no_regression(
     if not isinstance(significant, bool):
         raise BadInput(f"{where}: significant should be true or false, not {quote_value(significant)}")
     base = read_gate_input(folder)
-    base.select_findings(name, "*")  # a name that the earlier audit does not have would only be noticed after this one
+    base.select_findings(name, "*")  # raises now, not after the audit, if the name is unknown
     by, relative = _parse_loss(where, rule["worse_by"])
     return NoRegression(name, base, by, relative, significant, ranker, folder, failure_status)
 

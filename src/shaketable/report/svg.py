@@ -1,4 +1,4 @@
-"""SVG rebuilt from what is known to be harmless: a drawing may hold texts that attackers wrote."""
+"""An SVG sanitizer: drawings may contain texts that attackers wrote."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 from shaketable.core.documents import fingerprint
 
 FONT_FAMILY = "Helvetica, Arial, Liberation Sans, sans-serif"
-"""Fonts of one width: what was measured when a drawing was laid out holds wherever it is read."""
+"""Fonts of the same width, so that the layout of a drawing holds on any machine."""
 MAX_HINTS = 400
-"""Marks that say what they are when the pointer rests on them; more of them would make the page heavy."""
+"""The limit of marks with tooltips; a drawing with more marks has none, to limit the page size."""
 
 _SVG_NAMESPACE = "{http://www.w3.org/2000/svg}"
 _SAFE_ELEMENTS = {"svg", "g", "path", "rect", "line", "text", "tspan", "defs", "clipPath"}
@@ -23,11 +23,11 @@ _SAFE_ATTRIBUTES = {
 
 _INHERITED_ATTRIBUTES = ("fill", "font-size", "font-weight", "stroke", "stroke-opacity", "stroke-width", "text-anchor")
 _NO_OP_ATTRIBUTES = {("opacity", "1"), ("transform", "translate(0,0)")}
-"""What changes nothing."""
+"""Attributes without an effect."""
 
 
 def sanitize_svg(svg: str, title: str) -> str:
-    """The SVG rebuilt from what is known to be harmless; ids are its own, so that drawings can share a page."""
+    """Return the SVG with safe elements and attributes only; ids are unique, so that drawings can share a page."""
     root = ElementTree.fromstring(svg)
     scope = f"f{fingerprint(svg)[:10]}-"
     marks = sum("aria-label" in node.attrib for node in root.iter())
@@ -63,7 +63,7 @@ def _copy_safe(node: ElementTree.Element, scope: str, hints: bool) -> ElementTre
 
 
 def _hoist_attributes(group: ElementTree.Element) -> None:
-    """Let a group say once what all its children have alike and would inherit: a page has many drawings."""
+    """Move attributes that all children share to the group, to reduce the page size."""
     children = [child for child in group if child.tag in ("text", "line", "path")]
     if len(children) < 2 or len(children) < len(group):
         return
@@ -76,5 +76,5 @@ def _hoist_attributes(group: ElementTree.Element) -> None:
 
 
 def _round_coordinates(path: str) -> str:
-    """Coordinates to a tenth of a pixel."""
+    """Return the path with coordinates rounded to a tenth of a pixel."""
     return re.sub(r"-?\d+\.\d{2,}(?:e-?\d+)?", lambda match: f"{float(match.group()):.1f}".removesuffix(".0"), path)

@@ -1,4 +1,4 @@
-"""A table as text for a paper or a pull request: Markdown and LaTeX."""
+"""Tables as Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LATEX_ESCAPES: Mapping[str, str] = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
 }
-"""Characters that LaTeX would interpret."""
+"""LaTeX special characters -> their escapes."""
 
 
 def to_markdown(frame: pd.DataFrame) -> str:

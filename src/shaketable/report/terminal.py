@@ -1,4 +1,4 @@
-"""Tables for the terminal: a DataFrame that stays readable at 80 columns."""
+"""Tables for the terminal, readable at 80 columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 40
 MAX_COLUMN_WIDTH = 36
-"""Columns of the screen that one column of the table may take; longer texts end in an ellipsis."""
+"""The maximum width of a table column in characters; longer texts end in an ellipsis."""
 COLUMN_GAP = 3
 
 
@@ -33,13 +33,13 @@ class _TerminalColumn:
 
     @property
     def width(self) -> int:
-        """As wide as the widest cell; the title may fold between its words."""
+        """The width of the widest cell or title word; a title may wrap between words."""
         words = max((cell_len(word) for word in self.title.plain.split()), default=1)
         return min(MAX_COLUMN_WIDTH, max([words, *(text.cell_len for text in self.cells)]))
 
 
 def show_result(console: Console, result: Result) -> None:
-    """Print what a task found: the tables it names as brief, or its first and all short ones."""
+    """Print the brief tables of a result, or else its first table and all short ones, with notes and failures."""
     console.rule(Text(format_cell(result.question), style="bold"), align="left", style="dim")
     shown = [
         (name, frame)
@@ -58,7 +58,7 @@ def show_result(console: Console, result: Result) -> None:
 
 
 def show_table(console: Console, title: str, frame: pd.DataFrame, notes: Sequence[str] = ()) -> None:
-    """Print a frame as one table, or as several under each other where it is wider than the screen."""
+    """Print a frame as one table, or as several below each other if it is wider than the screen."""
     columns = [_build_column(frame.iloc[:MAX_ROWS, i]) for i in range(frame.shape[1])]
     console.print(Text(format_cell(title), style="bold"))
     if frame.empty:
@@ -80,7 +80,7 @@ def _build_column(values: pd.Series[Any]) -> _TerminalColumn:
 
 
 def _split_columns(columns: Sequence[_TerminalColumn], width: int) -> Iterator[list[_TerminalColumn]]:
-    """Cut the columns into groups that fit; each group starts with the columns that name its rows."""
+    """Yield groups of columns that fit the width; each group starts with the columns that name the rows."""
     names = 0
     while (
         names < len(columns) - 1 and not columns[names].numeric and _compute_width(columns[: names + 1]) <= 0.62 * width

@@ -1,4 +1,4 @@
-"""Print the verdict of an audit on a terminal in at most 25 lines."""
+"""The verdict of an audit on a terminal, in at most 25 lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shaketable.report.gates import GateResult
 from shaketable.report.verdict import DEFAULT_GATE_RULES, FIRST_STAGE, FacetCell, RankerVerdict, Verdict, WorstFinding
 
 MAX_LINES = 24
-"""One more line names the report."""
+"""The maximum number of lines; one more line names the report."""
 STATUS_STYLES: Mapping[Status, str] = {
     FAIL: "bold red",
     WARN: "yellow",
@@ -25,11 +25,11 @@ STATUS_STYLES: Mapping[Status, str] = {
     PASS: "green",
 }
 CELL_WIDTH = 12
-"""Columns of a cell: "-13.3% warn" above "[-17.5, -9.3]" without its decimals; "inconclusive" takes more."""
+"""Characters of a cell: "-13.3% warn" above "[-17.5, -9.3]" without its decimals; "inconclusive" takes more."""
 NAME_WIDTH = 16
 MAX_RULES_SHOWN = 4
 WIDE_SCREEN_COLUMNS = 100
-"""Columns of a terminal from which on the verdict keeps to `MAX_LINES`."""
+"""The width of a terminal from which the verdict is limited to `MAX_LINES`."""
 Line = Text
 
 
@@ -40,11 +40,11 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
 
 
 LAYOUTS = ((2, 3, 1, 5), (2, 2, 1, 5), (2, 2, 0, 4), (2, 2, 0, 2), (1, 2, 1, 4), (1, 2, 0, 2), (1, 1, 0, 1))
-"""Lines for a ranker, for a finding, between parts, and for cautions: intervals are dropped before examples."""
+"""Lines for a ranker, for a finding, between parts, and for cautions; intervals are dropped before examples."""
 
 
 def render_lines(verdict: Verdict, width: int) -> list[Line]:
-    """Render the verdict in the fullest layout that fits; rankers are left out last."""
+    """Return the lines of the verdict in the fullest layout that fits; rankers are omitted last."""
     facets, undecided = _select_facets(verdict)
     head = [*_render_headline(verdict, width), *_render_gates(verdict.gate_results, width)]
     most = MAX_LINES if width >= WIDE_SCREEN_COLUMNS else MAX_LINES * 2
@@ -67,7 +67,7 @@ def render_lines(verdict: Verdict, width: int) -> list[Line]:
 
 
 def _select_facets(verdict: Verdict) -> tuple[list[str], list[str]]:
-    """Return the facets with a column, and those that have too few queries for every ranker."""
+    """Return the facets with a column, and the facets with too few queries for every ranker."""
     decided: list[str] = []
     undecided: list[str] = []
     for facet in verdict.facets:
@@ -167,7 +167,7 @@ def _format_name(one: RankerVerdict) -> str:
 
 
 def _render_cell(facet_cell: FacetCell | None) -> Text:
-    """Render the number, with its decimals if there is room, and the status."""
+    """Render the number, with its decimals if they fit, and the status."""
     if facet_cell is None:
         return Text(NOT_TESTED, style=STATUS_STYLES[NOT_TESTED])
     value, unit = facet_cell.value.partition(" [")[0], ""
@@ -188,7 +188,7 @@ def _render_interval(facet_cell: FacetCell | None) -> Text:
 
 
 def _shorten_number(text: str) -> str:
-    """Return a number with fewer decimals: none of a percentage, two of a measure.
+    """Return a number with fewer decimals: none for a percentage, two for a measure.
 
     >>> [_shorten_number(text) for text in ("-13.3", "+4.6", "0.493")]
     ['-13', '+5', '0.49']

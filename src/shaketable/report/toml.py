@@ -1,4 +1,4 @@
-"""TOML in and out: what people write by hand, and what is written for them to use again."""
+"""Reading and writing of TOML."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from shaketable.core.errors import BadInput
 from shaketable.files.reading import open_binary
 
 MAX_BYTES = 1_000_000
-"""Larger than any file written by hand."""
+"""The maximum size of a file; hand-written files are smaller."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a file."""
+    """Return the content of a TOML file."""
     with open_binary(path) as raw:
         text = raw.read(MAX_BYTES + 1)
     if len(text) > MAX_BYTES:
         raise BadInput(f"has more than {MAX_BYTES:,} bytes, which is too much for a file of settings", path)
     try:
         return tomllib.loads(text.decode("utf-8"))
-    except (ValueError, RecursionError) as error:  # both of tomllib and of the decoder
+    except (ValueError, RecursionError) as error:  # from tomllib or from the decoder
         raise BadInput(f"is not a TOML file ({error})", path) from error
 
 
 def to_toml(values: Mapping[str, Any]) -> str:
-    """Lines of keys and values: texts, numbers, truth values, and lists of these. What is None has no line.
+    """Return TOML lines for texts, numbers, booleans, and lists of these; None values are omitted.
 
     >>> print(to_toml({"ranker": ["bm25", "mine=./my.py:score"], "depth": 100, "keep-going": False, "limit": None}))
     ranker = [
@@ -48,5 +48,5 @@ def _format_value(value: Any) -> str:
         return repr(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"[\n{''.join(f'  {_format_value(one)},{chr(10)}' for one in value)}]" if value else "[]"
-    # a JSON string is a TOML string, but for the one control character that JSON leaves as it is
+    # a JSON string is a TOML string, except that JSON does not escape DEL
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

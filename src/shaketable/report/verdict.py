@@ -1,8 +1,8 @@
 """The verdict of an audit: the status of each ranker in each facet, the worst findings, and advice.
 
-Numbers that tasks marked with a facet get a status by the table of `shaketable.measures.facets`; this module knows no
-task. Effectiveness comes first: a ranker without an order of its own, or with a bad one, never passes a facet, because
-it has nothing to lose.
+Findings with a facet get a status by the table of `shaketable.measures.facets`; this module knows no task.
+Effectiveness comes first: a ranker without an order of its own, or with a bad one, never passes a facet, because it has
+nothing to lose.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ HAS_OWN_ORDER, NOT_BELOW_FIRST_STAGE, NO_FACET_FAILS = (
 DEFAULT_GATE_RULES = (HAS_OWN_ORDER, NOT_BELOW_FIRST_STAGE, NO_FACET_FAILS)
 """The rules of the default gate; each applies to every ranker under test."""
 MIN_OWN_ORDER_PERCENT = 5.0
-"""The share of lists, in per cent, below which an order of its own is an accident."""
+"""The share of lists, in per cent, below which a ranker counts as having no order of its own."""
 BASELINE_REMARK = "the others are compared with it"
 LOW_EFFECTIVENESS_REMARK, NO_OWN_ORDER_REMARK = "it has little to lose", "the order is not its own"
 MAX_WORST_FINDINGS = 3
 MAX_QUERY_CHARS = 60
-"""Characters of a query that a sentence shows."""
+"""The maximum number of characters of a query in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class FacetCell:
     value: str
     """The formatted number: "-13.3 % [-17.5, -9.3]"."""
     finding: Finding
-    """The number of the cell, with values by query if there are any."""
+    """The finding of the cell, with values by query if there are any."""
     remark: str = ""
 
 
@@ -93,7 +93,7 @@ class Verdict:
     passed: bool | None
     """True if no gate fails, None if there are no gates."""
     facets: tuple[str, ...]
-    """The columns of the scorecard, in order: the facets that were tested."""
+    """The tested facets, in the order of the columns of the scorecard."""
     ranker_verdicts: tuple[RankerVerdict, ...]
     """The rankers under test, then the first stage."""
     worst_findings: tuple[WorstFinding, ...]
@@ -102,7 +102,7 @@ class Verdict:
     cautions: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values; the values by query of findings, which the results have, are left out."""
+        """Return plain values without the values by query of findings, which are in the results."""
         plain = asdict(self)
         cells = [cell for one in plain["ranker_verdicts"] for cell in one["facet_cells"].values()]
         for cell in [*cells, *(one["facet_cell"] for one in plain["worst_findings"])]:
@@ -128,7 +128,7 @@ class _JudgedFinding:
 def build_verdict(
     results: Sequence[Result], provenance: Mapping[str, Any], gate_results: Sequence[GateResult] = ()
 ) -> Verdict:
-    """Build the verdict from the results of an audit; the results of the default gate are added to `gate_results`."""
+    """Return the verdict on the results of an audit; it adds the results of the default gate to `gate_results`."""
     findings = [finding for result in results for finding in result.findings]
     first = str(provenance.get("baseline", ""))
     rankers = [name for name in _list_rankers(findings, provenance) if name != first]
@@ -170,7 +170,7 @@ def build_verdict(
 
 
 def _list_rankers(findings: Sequence[Finding], provenance: Mapping[str, Any]) -> list[str]:
-    """List the names of the rankers in the order of the command line."""
+    """Return the names of the rankers in the order of the command line."""
     given = provenance.get("rankers", {})
     return [*given, *dict.fromkeys(one.ranker for one in findings if one.ranker not in given)]
 
@@ -184,7 +184,7 @@ class _ScoredCell:
 
 
 def _build_scorecard(findings: Sequence[Finding], *, is_baseline: bool = False) -> dict[str, _ScoredCell]:
-    """Map each facet to the cell of its worst finding."""
+    """Return facet -> the cell of its worst finding."""
     marked = [one for one in findings if one.facet and isfinite(one.value)]
     names = _sort_facets(list({one.facet for one in marked}))
     card = {name: _build_cell(name, [one for one in marked if one.facet == name]) for name in names}
@@ -212,7 +212,7 @@ def _build_cell(facet: str, findings: Sequence[Finding]) -> _ScoredCell:
         cases.append(_JudgedFinding(one, status, remark, loss_ratio))
     scaled = [case for case in cases if of.find_scale(case.finding)]
     worst = min(scaled or cases, key=lambda case: case.sort_key)
-    # a reader looks for the ranker's own number; the comparison with the first stage only decides the status
+    # show the ranker's own number; the comparison with the first stage only decides the status
     shown = next((one for one in findings if of.relative_to_first_stage and of.find_scale(one) is None), worst.finding)
     remark = worst.remark
     if of.relative_to_first_stage and not scaled:
@@ -230,7 +230,7 @@ def _as_baseline_cell(one: _ScoredCell) -> _ScoredCell:
 
 
 def _as_inconclusive(one: _ScoredCell, remark: str) -> _ScoredCell:
-    """Replace `PASS` by `INCONCLUSIVE`, for a ranker that can pass no facet."""
+    """Return the cell with `PASS` replaced by `INCONCLUSIVE`, for a ranker that can pass no facet."""
     if one.facet_cell.status != PASS:
         return one
     return _ScoredCell(
@@ -302,7 +302,7 @@ def _describe_effectiveness(one: _ScoredCell) -> str:
 
 
 def _apply_default_gate(name: str, card: Mapping[str, _ScoredCell], own: Finding | None) -> Iterator[GateResult]:
-    """Apply the rules of the default gate whose numbers were measured to a ranker under test."""
+    """Return the results of the default rules with measured numbers for a ranker under test."""
     shown = format_cell(name)
     if own is not None:
         said = f"{shown} has an order of its own in {own.value:.1f} % of the lists"
@@ -328,7 +328,7 @@ def _apply_default_gate(name: str, card: Mapping[str, _ScoredCell], own: Finding
 
 
 def _compose_headline(ranker_verdicts: Sequence[RankerVerdict], gate_results: Sequence[GateResult]) -> str:
-    """Compose one sentence: the rankers that fail, or those that warn."""
+    """Return one sentence on the rankers that fail or else warn."""
     tested = [one for one in ranker_verdicts if one.role == UNDER_TEST]
     if not any(one.facet_cells for one in ranker_verdicts):
         return "These tasks produce no verdict; see the tables."
@@ -350,7 +350,7 @@ def _compose_headline(ranker_verdicts: Sequence[RankerVerdict], gate_results: Se
 def _select_worst_findings(
     cards: Mapping[str, Mapping[str, _ScoredCell]], first: str, results: Sequence[Result]
 ) -> Iterator[WorstFinding]:
-    """Select the worst findings: of rankers under test before the first stage, of different facets if possible."""
+    """Return the worst findings: rankers under test before the first stage, different facets if possible."""
     bad = [
         one
         for card in cards.values()
@@ -373,7 +373,7 @@ def _select_worst_findings(
 
 
 def _fails_effectiveness(card: Mapping[str, _ScoredCell]) -> bool:
-    """Return True if the ranker fails in effectiveness, so that its other facets say nothing."""
+    """Return True if the ranker fails in effectiveness, so that its other facets are meaningless."""
     return EFFECTIVENESS in card and card[EFFECTIVENESS].facet_cell.status == FAIL
 
 
@@ -393,7 +393,7 @@ def _describe_loss(facet: str, finding: Finding) -> str:
 
 
 def _find_example(finding: Finding, results: Sequence[Result]) -> Example | None:
-    """Find an example of the ranker in the result that has the finding, of the same perturbation if it names one."""
+    """Return an example of the ranker from the result of the finding, of the same perturbation if it names one."""
     inside = finding.name.partition("(")[2].removesuffix(")")
     for result in results:
         if finding in result.findings:
@@ -436,7 +436,7 @@ def _describe_worst_slice(findings: Sequence[Finding], rankers: Sequence[str]) -
 def _list_cautions(
     results: Sequence[Result], provenance: Mapping[str, Any], findings: Sequence[Finding]
 ) -> Iterator[str]:
-    """List the limits of the data and of the measurement."""
+    """Return sentences on the limits of the data and of the measurement."""
     collection = provenance.get("collection", {})
     count = int(collection.get("queries", 0))
     if collection.get("source") == "sample":

@@ -1,1 +1,1 @@
-"""Postings of a corpus, and the search and scoring over them: what every lexical ranker shares."""
+"""The inverted index of a corpus, and the search and scoring shared by all lexical rankers."""

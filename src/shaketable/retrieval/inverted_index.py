@@ -1,4 +1,4 @@
-"""The inverted index of a corpus: which documents have a term, and how often. Kept on disk, mapped into memory."""
+"""The inverted index of a corpus: the documents and counts of each term, stored on disk and memory-mapped."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from shaketable.retrieval.term_numbers import BLOCK_TEXTS, UNKNOWN_TERM, TermNum
 
 LOG = logging.getLogger(__name__)
 
-INDEX_FORMAT = 2  # of the files; raise it when they, or the terms of a text, come out differently
+INDEX_FORMAT = 2  # increase it when the files or the terms of a text change
 
 
 class Postings(NamedTuple):
-    """Which documents have which term. Documents are numbered from the last docno to the first, as ties are broken."""
+    """The documents of each term. Documents are numbered in descending docno order, which is how ties are broken."""
 
     first: NDArray[np.int64]
-    """Where the postings of each term start in `docs` and `counts`, and where the last ones end."""
+    """The start of each term's postings in `docs` and `counts`, then the end of the last."""
     docs: NDArray[np.int32]
     counts: NDArray[np.unsignedinteger[Any]]
-    """As small a type as the largest count allows."""
+    """In the smallest type that holds the largest count."""
     lengths: NDArray[np.unsignedinteger[Any]]
-    """Of the documents, in terms; two bytes each unless there is a longer one: search reads them all over the place."""
+    """Document lengths in terms; two bytes each if possible, because search reads them at random."""
 
 
 class CommonTerms(NamedTuple):
-    """The counts of the most common terms once more, a byte for each document, to be looked up and not searched for."""
+    """A dense copy of the counts of the most common terms, one byte per document, for direct lookup."""
 
     rows: NDArray[np.int32]
-    """For each term its row in `counts`, or -1."""
+    """The row of each term in `counts`, or -1."""
     counts: NDArray[np.uint8]
 
 
 class QueryBags(NamedTuple):
-    """Queries as bags of terms that the collection has; counts need not be whole."""
+    """Queries as bags of index terms; counts may be fractional."""
 
     starts: NDArray[np.int64]
     terms: NDArray[np.int64]
@@ -58,7 +58,7 @@ class QueryBags(NamedTuple):
     def from_triples(
         cls, queries: int, owners: NDArray[np.int64], terms: NDArray[np.integer[Any]], counts: NDArray[np.float64]
     ) -> QueryBags:
-        """From (query, term, count) triples in any order; counts of the same query and term are added up."""
+        """Return bags from (query, term, count) triples in any order; counts of the same query and term are added."""
         width = int(terms.max(initial=0)) + 1
         pairs, place = np.unique(owners * width + terms, return_inverse=True)
         starts = np.searchsorted(pairs, np.arange(queries + 1) * width)
@@ -67,7 +67,7 @@ class QueryBags(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class InvertedIndex:
-    """Term counts of a corpus, and the numbers that collection statistics are made of."""
+    """Term counts of a corpus, and its collection statistics."""
 
     fingerprint: str
     analyzer: Analyzer
@@ -75,18 +75,18 @@ class InvertedIndex:
     terms: PackedStrings
     postings: Postings
     cf: NDArray[np.int64]
-    """How often each term occurs."""
+    """The number of occurrences of each term."""
     remark: str = ""
-    """What a reader should know of how this index came about, in a sentence."""
+    """A sentence for the user about how the index was opened."""
 
     @cached_property
     def df(self) -> NDArray[np.int64]:
-        """How many documents have each term."""
+        """The number of documents that contain each term."""
         return np.diff(self.postings.first)
 
     @cached_property
     def common_terms(self) -> CommonTerms:
-        """Terms in more than a quarter of the documents: a row takes less than the postings it repeats."""
+        """Terms in more than a quarter of the documents; a dense row takes less memory than their postings."""
         first, docs, counts, lengths = self.postings
         terms = np.flatnonzero(self.df * 4 > len(lengths))
         rows = np.full(len(self.df), -1, np.int32)
@@ -99,16 +99,16 @@ class InvertedIndex:
 
     @cached_property
     def token_count(self) -> int:
-        """The terms of all documents together."""
+        """The total number of terms in all documents."""
         return int(self.postings.lengths.sum())
 
     @cached_property
     def text_cache(self) -> TextCache:
-        """The terms of texts seen lately, shared by all rankers over this index."""
+        """The terms of recent texts, shared by all rankers over this index."""
         return TextCache(self._numbering)
 
     def make_bags(self, queries: Sequence[str]) -> QueryBags:
-        """What is left of the queries: terms that the collection does not have are skipped."""
+        """Return the queries as bags; terms that are not in the collection are skipped."""
         terms, sizes = self._numbering(queries)
         owners = np.repeat(np.arange(len(queries)), sizes)
         known = terms != UNKNOWN_TERM
@@ -125,7 +125,7 @@ class InvertedIndex:
 
 
 def open_index(corpus: Corpus, analyzer: Analyzer) -> InvertedIndex:
-    """The index of a corpus: the one in use, the one on disk, or a new one, which is kept there if that is possible."""
+    """Return the index of a corpus: the open one, the one on disk, or a new one, which is saved if possible."""
     name = fingerprint(corpus.fingerprint, analyzer.fingerprint, INDEX_FORMAT)
     index = _open_indexes.get(name)
     if index is None:
@@ -134,7 +134,7 @@ def open_index(corpus: Corpus, analyzer: Analyzer) -> InvertedIndex:
 
 
 def _read_or_build(corpus: Corpus, analyzer: Analyzer, name: str) -> InvertedIndex:
-    """The index in the home folder; what is damaged there is built again."""
+    """Return the index in the home folder; rebuild it if it is damaged."""
     folder, remark = home_folder() / "indexes" / name, ""
     try:
         if folder.is_dir():
@@ -147,7 +147,7 @@ def _read_or_build(corpus: Corpus, analyzer: Analyzer, name: str) -> InvertedInd
     started = time.perf_counter()
     index = build_index(corpus, analyzer, name)
     LOG.info("The documents were indexed in %.1f seconds, for %s.", time.perf_counter() - started, folder)
-    stayed = folder.exists()  # damaged, and not to be removed
+    stayed = folder.exists()  # the folder is damaged and cannot be removed
     try:
         save_index(index, folder)
         index = read_index(folder, just_written=not stayed)
@@ -161,7 +161,7 @@ _open_indexes: WeakValueDictionary[str, InvertedIndex] = WeakValueDictionary()
 
 
 def build_index(corpus: Corpus, analyzer: Analyzer, name: str = "") -> InvertedIndex:
-    """Read the corpus once, keeping 4 bytes a term, and turn the rows of terms into postings."""
+    """Return a new index, built in one pass over the corpus with 4 bytes of memory per term."""
     from shaketable.retrieval import kernels
 
     terms: dict[str, int] = {}
@@ -183,14 +183,14 @@ def build_index(corpus: Corpus, analyzer: Analyzer, name: str = "") -> InvertedI
     small = np.result_type(np.uint16, np.min_scalar_type(lengths.max(initial=0)))
     postings = Postings(first, docs, counts, lengths[order].astype(small))
     for part in postings:
-        part.setflags(write=False)  # as the mapped ones are, so that kernels are compiled for one kind only
+        part.setflags(write=False)  # read-only like mapped arrays, so that numba compiles one version only
     return InvertedIndex(
         name, analyzer, PackedStrings.build(docnos[i] for i in order), PackedStrings.build(terms), postings, cf
     )
 
 
 def save_index(index: InvertedIndex, folder: Path) -> None:
-    """Write an index under this name, whole or not at all (OSError). Whoever came first, stays."""
+    """Write an index completely or not at all (OSError). An existing index is kept."""
     about = {"fingerprint": index.fingerprint, "tokenizer": asdict(index.analyzer)}
     parts: dict[str, Mapping[str, Any]] = {
         "docnos": index.docnos.to_arrays(),
@@ -205,7 +205,7 @@ def save_index(index: InvertedIndex, folder: Path) -> None:
 
 
 def read_index(folder: Path, *, just_written: bool = False) -> InvertedIndex:
-    """The index in a folder, mapped; `Damaged` if it is not as it was written, which may have been just now."""
+    """Return the memory-mapped index in a folder; raise `Damaged` if the files are not as written."""
     about, found = arrays.read_arrays(folder, just_written=just_written)
 
     def part(name: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""The loops over postings and tokens, compiled by numba. Import this module only where something is searched or built.
+"""The loops over postings and tokens, compiled by numba. Import this module only to search or to build an index.
 
-Every kernel releases the interpreter lock, so that plain threads run them side by side; none of them starts threads.
+Every kernel releases the GIL, so that threads run them in parallel; no kernel starts threads.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-NUMBA: Any = numba  # untyped in some versions, typed in others
+NUMBA: Any = numba  # typed in only some numba versions
 NUMBA_THREADS: int = NUMBA.config.NUMBA_NUM_THREADS
 SPACE_BYTE = ord(" ")
 HASH_FACTOR = -7046029254386353131  # 2^64 divided by the golden ratio
 MAX_INT31 = 0x7FFFFFFF  # 31 bits; above any document number
 NO_KEY = -(2**63)
-UNREACHED_TOTAL = -math.inf  # the total of a document that no query term has reached
-ROUNDING_MARGIN = 1 + 1e-9  # upper bounds are raised by more than sums may be off
-TIE_TOLERANCE = 1e-6  # relative; more than what separates two scores that are one in float32
-OVERFLOW_COUNT = 255  # what stands for a count that a byte cannot hold
-WINDOW_DOCUMENTS = 4096  # documents at a time; their totals stay in the fastest cache
+UNREACHED_TOTAL = -math.inf  # the total of a document without a query term so far
+ROUNDING_MARGIN = 1 + 1e-9  # factor on upper bounds that exceeds the rounding error of sums
+TIE_TOLERANCE = 1e-6  # relative; more than the distance between two scores that are equal in float32
+OVERFLOW_COUNT = 255  # stands for a count that does not fit a byte
+WINDOW_DOCUMENTS = 4096  # documents per window; their totals fit the L1 cache
 
 
 def compile_kernel(function: Function) -> Function:
-    """Machine code, kept on disk for the next process where some folder can be written."""
+    """Return the compiled function, cached on disk if a folder is writable."""
     njit = partial(NUMBA.njit, nogil=True, error_model="numpy")
     try:
         return cast(Function, njit(cache=True)(function))
-    except RuntimeError:  # numba finds no folder for its cache
+    except RuntimeError:  # numba finds no writable cache folder
         return cast(Function, njit(function))
 
 
@@ -56,13 +56,13 @@ def number_words(
     word_ends: Array,
     words: int,
 ) -> tuple[int, int, int]:
-    """Number the words of texts that lie between `ends` in `data`, each word followed by at least one space.
+    """Number the words of the texts between `ends` in `data`; at least one space follows each word.
 
-    New words get the next number and a slot in the hash table. A slot is free if its second half is 0; else that holds
-    length and number + 1, and the first half the word itself, if it has at most eight bytes, or else its hash. So one
-    look decides about most words; and since all words of a text are cut before the first is looked up, the processor
-    can look for several at a time. Stops before a text whose words might not all find room; returns how many texts are
-    done, how many numbers have been filled in and how many words are known.
+    A new word gets the next number and a slot in the hash table. The second half of a slot is 0 if the slot is free;
+    otherwise it holds length and number + 1. The first half holds the word if it has at most eight bytes, otherwise its
+    hash, so that most lookups need one comparison. The kernel splits a text before it looks up the first word, so that
+    the processor can overlap lookups. It stops before a text whose words might not fit, and returns the number of texts
+    done, of numbers filled in and of known words.
     """
     longest = 0
     for i in range(done, len(ends) - 1):
@@ -106,14 +106,14 @@ def number_words(
 
 @compile_kernel
 def find_first_slot(slots: Array, code: int) -> int:
-    """Where to look first: all bits of the code have a say in it."""
+    """Return the first slot to probe, which depends on all bits of the code."""
     mixed = code * HASH_FACTOR
     return ((mixed ^ (mixed >> 32)) * HASH_FACTOR >> 32) & (len(slots) - 1)
 
 
 @compile_kernel
 def find_slot(slots: Array, code: int, length: int, data: Array, start: int, letters: Array, word_ends: Array) -> int:
-    """The slot of the word that starts there, or the free one where it belongs."""
+    """Return the slot of the word at `start`, or the free slot for it."""
     slot = find_first_slot(slots, code)
     while slots[slot, 1]:
         if slots[slot, 0] == code and slots[slot, 1] >> 32 == length:
@@ -129,7 +129,7 @@ def find_slot(slots: Array, code: int, length: int, data: Array, start: int, let
 
 @compile_kernel
 def rehash(slots: Array, size: int) -> Array:
-    """The same words in a table of another size, a power of two."""
+    """Return a table of another size, a power of two, with the same words."""
     larger = np.zeros((size, 2), np.int64)
     for old in range(len(slots)):
         if slots[old, 1]:
@@ -142,7 +142,7 @@ def rehash(slots: Array, size: int) -> Array:
 
 @compile_kernel
 def count_terms(tokens: Array, starts: Array, terms: int) -> tuple[Array, Array, int]:
-    """For each term the number of documents that have it and of its occurrences; and the most it has in one."""
+    """Return the document frequency and the collection frequency of each term, and the largest count in a document."""
     df, cf = np.zeros(terms, np.int64), np.zeros(terms, np.int64)
     last, inside = np.full(terms, -1, np.int64), np.zeros(terms, np.int64)
     most = 0
@@ -161,7 +161,7 @@ def count_terms(tokens: Array, starts: Array, terms: int) -> tuple[Array, Array,
 
 @compile_kernel
 def fill_postings(tokens: Array, starts: Array, order: Array, first: Array, docs: Array, counts: Array) -> None:
-    """Fill in the postings, the documents numbered anew: number 0 is the one that `order` names first."""
+    """Fill in the postings; document number 0 is the first document of `order`."""
     free = first[:-1].copy()
     last = np.full(len(free), -1, np.int64)
     for number in range(len(order)):
@@ -177,13 +177,13 @@ def fill_postings(tokens: Array, starts: Array, order: Array, first: Array, docs
 
 @compile_kernel
 def term_weight(log: bool, term: float, tf: float, norm: float) -> float:
-    """What one term adds: term · ln(1 + tf / norm), or term · tf / (tf + norm)."""
+    """Return the weight of one term: term · ln(1 + tf / norm), or term · tf / (tf + norm)."""
     return term * math.log(1.0 + tf / norm) if log else term * (tf / (tf + norm))
 
 
 @compile_kernel
 def find_max_tf_ratios(postings: Postings, curve: WeightCurve) -> Array:
-    """For each term the largest tf / norm of any document: its weight there is its largest."""
+    """Return the largest tf / norm of each term over all documents, which gives its largest weight."""
     found = np.zeros(len(postings.first) - 1)
     for term in range(len(found)):
         for p in range(postings.first[term], postings.first[term + 1]):
@@ -194,21 +194,21 @@ def find_max_tf_ratios(postings: Postings, curve: WeightCurve) -> Array:
 
 @compile_kernel
 def make_sort_key(score: float, doc: int) -> np.int64:
-    """One integer that orders by score as float32, then by document number, the lower one being the larger key."""
+    """Return an integer key that sorts by float32 score, then by document number (a lower number has a larger key)."""
     bits = np.float32(score + 0.0).view(np.int32)  # + 0.0: no negative zero
     return (np.int64(bits ^ ((bits >> 31) & MAX_INT31)) << 32) | (MAX_INT31 - doc)
 
 
 @compile_kernel
 def score_from_key(key: int) -> float:
-    """The float32 score in a key."""
+    """Return the float32 score of a key."""
     bits = np.int32(key >> 32)
     return float(np.int32(bits ^ ((bits >> 31) & MAX_INT31)).view(np.float32))
 
 
 @compile_kernel
 def replace_smallest(heap: Array, values: Array, size: int, new: np.int64, value: float) -> None:
-    """Put a key in the place of the smallest, which is the first; none is smaller than its parent at (i - 1) // 2."""
+    """Replace the smallest key, at the root of the min-heap; the parent of i is (i - 1) // 2."""
     at, child = 0, 1
     while child < size:
         if child + 1 < size and heap[child + 1] < heap[child]:
@@ -222,7 +222,7 @@ def replace_smallest(heap: Array, values: Array, size: int, new: np.int64, value
 
 @compile_kernel
 def find_posting(docs: Array, start: int, end: int, doc: int) -> int:
-    """The first place from `start` on where a posting's document is not before `doc`: leaps, then halves."""
+    """Return the first position from `start` whose document is not before `doc`, by galloping, then binary search."""
     leap = 1
     while start + leap < end and docs[start + leap] < doc:
         start += leap
@@ -247,7 +247,7 @@ def find_initial_threshold(
     heap: Array,
     values: Array,
 ) -> float:
-    """A score that at least k documents pass: the k-th best by the heaviest term with k documents, taken alone."""
+    """Return a score that at least k documents exceed: the k-th best for the heaviest term with k documents."""
     first, docs, counts, lengths = postings
     i, end = queries.starts[query], queries.starts[query + 1]
     if i == end or queries.weights[i] < 0:
@@ -265,7 +265,7 @@ def find_initial_threshold(
         value += term_weight(curve.log, queries.weights[i], queries.scales[i] * counts[p], norm)
         if value > values[0]:
             replace_smallest(heap, values, len(heap), make_sort_key(value, docs[p]), value)
-    return float(values[0] - abs(values[0]) * TIE_TOLERANCE - 1e-30)  # below it even if it is 0
+    return float(values[0] - abs(values[0]) * TIE_TOLERANCE - 1e-30)  # below the k-th best even if that is 0
 
 
 @compile_kernel
@@ -283,11 +283,11 @@ def search_best(
 ) -> None:
     """Find the best documents of every `threads`-th query: exact scores, float32 ties to the lower document number.
 
-    Terms come with the negative ones first and then, roughly, from heavy to light. Documents are taken a window of
-    numbers at a time. A document must beat the lowest of the best k so far; the last terms, those that even together
-    could not lift it there, are not read but looked up, for documents that the terms before them have brought and that
-    can still make it. A document's weights are added in the order of the terms, whichever way it went, so its score is
-    always the same.
+    Terms are ordered with negative weights first and then, roughly, from heavy to light. The kernel processes one
+    window of document numbers at a time. A document must beat the lowest of the current best k. The last terms, which
+    together could not lift a document above that threshold, are only looked up for documents that have an earlier term
+    and can still enter the top k. The weights of a document are always added in the order of the terms, so its score
+    is always the same.
 
     Turtle, Flood. Query evaluation: strategies and optimizations. IPM 1995 (MaxScore).
     """
@@ -296,8 +296,8 @@ def search_best(
     log, base, slope, shrink = curve
     k = best_docs.shape[1]
     heap, values = np.empty(k, np.int64), np.empty(k)
-    rest = np.empty(len(terms) + 1)  # what a term and those after it can add at most
-    at = np.empty(len(terms), np.int64)  # the posting that comes next
+    rest = np.empty(len(terms) + 1)  # upper bound of a term and all later terms
+    at = np.empty(len(terms), np.int64)  # the next posting of each term
     totals = np.full(WINDOW_DOCUMENTS, UNREACHED_TOTAL)
     touched, alive = np.empty(WINDOW_DOCUMENTS, np.int32), np.empty(WINDOW_DOCUMENTS, np.int32)
     priors = np.empty(lengths.max() + 1)
@@ -383,7 +383,7 @@ def score_pairs(
     texts: Array,
     scores: Array,
 ) -> None:
-    """The score of each pair (query, text), by the same sums in the same order as `search_best`."""
+    """Compute the score of each pair (query, text), with the same sums in the same order as `search_best`."""
     for pair in range(len(scores)):
         query, start, end = owners[pair], starts[texts[pair]], starts[texts[pair] + 1]
         norm = curve.base + curve.slope * (end - start)

@@ -1,4 +1,4 @@
-"""The language model of a corpus (`nlp.ngram_model`): made once, kept on disk, mapped into memory."""
+"""The n-gram language model of a corpus (`nlp.ngram_model`), built once, stored on disk and memory-mapped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shaketable.nlp.ngram_model import FORMAT_VERSION, MAX_TRAINING_WORDS, NGram
 def open_ngrams(
     corpus: Corpus, order: int = 3, analyzer: Analyzer | None = None, max_words: int = MAX_TRAINING_WORDS
 ) -> NGramModel:
-    """The model of a corpus: the one on disk, or a new one, which is kept there if that is possible."""
+    """Return the model of a corpus: the one on disk, or a new one, which is saved if possible."""
     analyzer = analyzer or Analyzer(stopwords="none", stemmer="none")
     name = fingerprint("ngrams", FORMAT_VERSION, corpus.fingerprint, analyzer.fingerprint, order, max_words)
     folder, remark = home_folder() / "ngrams" / name, ""
@@ -38,7 +38,7 @@ def open_ngrams(
 
 
 def save_ngrams(model: NGramModel, folder: Path) -> None:
-    """Write a model under this name, whole or not at all (OSError). Whoever came first, stays."""
+    """Write a model completely or not at all (OSError). An existing model is kept."""
     about = {"fingerprint": model.fingerprint, "order": model.order, "tokenizer": asdict(model.analyzer)}
     with arrays.atomic_array_folder(folder, about) as writer:
         writer.append("known", model.word_hashes)
@@ -48,7 +48,7 @@ def save_ngrams(model: NGramModel, folder: Path) -> None:
 
 
 def read_ngrams(folder: Path) -> NGramModel:
-    """The model in a folder, mapped; `Damaged` if it is not as it was written."""
+    """Return the memory-mapped model in a folder; raise `Damaged` if the files are not as written."""
     about, found = arrays.read_arrays(folder)
     tables = tuple(
         NGramTable(*(found[f"{n}.{part}"] for part in NGramTable._fields)) for n in range(1, about["order"] + 1)

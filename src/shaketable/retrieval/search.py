@@ -1,4 +1,4 @@
-"""Search and scoring by any formula that adds up a weight for each query term."""
+"""Search and scoring by any formula that is a sum of query term weights."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from numpy.typing import NDArray
 from shaketable.core.documents import Doc, Scores
 from shaketable.retrieval.inverted_index import InvertedIndex, QueryBags
 
-MIN_QUERIES_PER_THREAD = 16  # queries that are worth a thread
+MIN_QUERIES_PER_THREAD = 16  # fewer queries do not justify a thread
 
 
 class CollectionStats(NamedTuple):
-    """What a formula may know of a collection."""
+    """The collection statistics that a formula can use."""
 
     document_count: int
     token_count: int
-    """Terms of all documents together, at least 1."""
+    """The total number of terms in all documents, at least 1."""
 
     @property
     def average_length(self) -> float:
-        """Terms of a document."""
+        """The mean number of terms of a document."""
         return self.token_count / self.document_count
 
 
 class WeightCurve(NamedTuple):
-    """How a weight depends on a document, up to two numbers of each query term: `weight` and `scale`.
+    """The dependence of a term weight on the document, given two numbers of each query term: `weight` and `scale`.
 
     A term that occurs tf times in a document of length dl adds
 
         weight · tf' / (tf' + norm),  or with `log`  weight · ln(1 + tf' / norm),
         tf' = scale · tf,   norm = base + slope · dl
 
-    and the document, for each word of the query, -ln(1 + shrink · dl).
+    The document adds -ln(1 + shrink · dl) for each word of the query.
     """
 
     log: bool
@@ -48,18 +48,18 @@ class WeightCurve(NamedTuple):
 
 
 class Weighting(Protocol):
-    """A formula of ranking."""
+    """A ranking formula."""
 
     def curve(self, stats: CollectionStats) -> WeightCurve: ...
     def weigh(
         self, counts: NDArray[np.float64], df: NDArray[np.int64], cf: NDArray[np.int64], stats: CollectionStats
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Weight and scale of terms that a query has `counts` times."""
+        """Return weight and scale of terms that occur `counts` times in a query."""
         ...
 
 
 class WeightedQueries(NamedTuple):
-    """Queries, ready for the kernels: their terms in the order in which weights are added."""
+    """Queries for the kernels: their terms in the order in which weights are added."""
 
     starts: NDArray[np.int64]
     terms: NDArray[np.int64]
@@ -70,15 +70,15 @@ class WeightedQueries(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """A formula on an index: finds documents, and scores any text with the collection's statistics."""
+    """A formula on an index: searches documents, and scores any text with the collection's statistics."""
 
     index: InvertedIndex
     weighting: Weighting
 
     def search(self, bags: QueryBags, k: int) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
-        """For each query the numbers and the scores of its best k documents, best first.
+        """Return the numbers and the scores of the best k documents of each query, best first.
 
-        Only documents that have a term of the query are found. Ties go to the higher docno.
+        Only documents with a query term are returned. Ties go to the higher docno.
         """
         from shaketable.retrieval import kernels
 
@@ -112,7 +112,7 @@ class Scorer:
         return [(docs[q, :n], scores[q, :n]) for q, n in enumerate(found.tolist())]
 
     def score(self, bags: QueryBags, slates: Sequence[Sequence[Doc]]) -> list[Scores]:
-        """For each query the scores of its texts."""
+        """Return the scores of each query's texts."""
         from shaketable.retrieval import kernels
 
         texts = self.index.text_cache
@@ -138,7 +138,7 @@ class Scorer:
         return kernels.find_max_tf_ratios(self.index.postings, self.curve)
 
     def _weigh_queries(self, bags: QueryBags) -> WeightedQueries:
-        """Put terms that take away first, then those that add most to an average document: see `search_best`."""
+        """Return the queries with negative terms first, then terms by weight in an average document."""
         terms, curve = bags.terms, self.curve
         weights, scales = self.weighting.weigh(bags.counts, self.index.df[terms], self.index.cf[terms], self.stats)
         norm = curve.base + curve.slope * self.stats.average_length

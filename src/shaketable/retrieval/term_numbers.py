@@ -1,4 +1,4 @@
-"""Texts as arrays of term numbers."""
+"""Conversion of texts to arrays of term numbers."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from shaketable.nlp.analyzer import Analyzer
 
 Item = TypeVar("Item")
 STOP_TERM, UNKNOWN_TERM = -1, -2
-"""For a stop-word, which is dropped, and for a term that the collection does not have, which adds to a length."""
+"""The numbers of a stop-word, which is dropped, and of a term outside the collection, which counts towards the length.
+"""
 NumberTerms = Callable[[list[str]], Iterable[int | np.int64]]
-"""From terms to their numbers."""
+"""A function from terms to their numbers."""
 BLOCK_TEXTS = 4096  # texts read at a time
-MAX_WORDS = 1_000_000  # that a vocabulary remembers before it starts anew
-MAX_CACHED_TERMS = 8_000_000  # terms; some 130,000 texts of 60
+MAX_WORDS = 1_000_000  # words that a vocabulary holds before it is cleared
+MAX_CACHED_TERMS = 8_000_000  # some 130,000 texts of 60 terms
 
 
 class TermNumbering:
-    """Turns texts into term numbers, asking `numbers` once for the term of each distinct word.
+    """A converter from texts to term numbers that calls `number_terms` once for each distinct word.
 
-    The words lie in a hash table of numpy arrays that a kernel reads and adds to: no Python object for each word, and
-    a few times as fast as splitting a string and looking its words up in a dictionary.
+    The words are in a hash table of numpy arrays that a kernel reads and extends. It needs no Python object per word
+    and is a few times faster than splitting a string and looking up its words in a dictionary.
     """
 
     def __init__(self, analyzer: Analyzer, number_terms: NumberTerms, max_words: int = MAX_WORDS):
@@ -36,13 +37,13 @@ class TermNumbering:
 
     def _clear(self) -> None:
         self._count: int = 0
-        self._terms: NDArray[np.int32] = np.zeros(512, np.int32)  # of each word
-        self._ends: NDArray[np.int64] = np.zeros(513, np.int64)  # of each word in _letters, and a 0 before
+        self._terms: NDArray[np.int32] = np.zeros(512, np.int32)  # the term of each word
+        self._ends: NDArray[np.int64] = np.zeros(513, np.int64)  # 0, then the end of each word in _letters
         self._letters: NDArray[np.uint8] = np.zeros(4096, np.uint8)
         self._slots: NDArray[np.int64] = np.zeros((1024, 2), np.int64)
 
     def __call__(self, texts: Iterable[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The term numbers of all the texts one after the other, and how many each text has."""
+        """Return the concatenated term numbers of all texts, and the number of terms of each text."""
         from shaketable.retrieval import kernels
 
         if self._count > self._max_words:
@@ -66,7 +67,7 @@ class TermNumbering:
         return terms[kept], np.diff(before[np.cumsum(np.concatenate(([0], sizes)))])
 
     def _number_new_words(self, known: int) -> None:
-        """Find out the terms of the words that are new."""
+        """Look up the terms of the new words."""
         ends = self._ends[known : self._count + 1].tolist()
         letters = self._letters.data
         words = (str(letters[start:end], "utf-8", "surrogatepass") for start, end in pairwise(ends))
@@ -75,7 +76,7 @@ class TermNumbering:
         self._terms[known : self._count] = [next(numbers) if term else STOP_TERM for term in terms]
 
     def _grow(self, size: int) -> None:
-        """Make room for the words of another `size` bytes."""
+        """Enlarge the arrays for the words of another `size` bytes."""
         from shaketable.retrieval import kernels
 
         room = 2 * max(len(self._terms), size)
@@ -86,9 +87,9 @@ class TermNumbering:
 
 
 class TextCache:
-    """The term numbers of texts that were asked for, so that a text scored again is not read again.
+    """A cache of the term numbers of texts.
 
-    When more than `max_terms` terms are held, the next new text makes it forget all the others.
+    If the cache holds more than `max_terms` terms, the next new text clears it.
     """
 
     def __init__(self, numbering: TermNumbering, max_terms: int = MAX_CACHED_TERMS):
@@ -101,7 +102,7 @@ class TextCache:
         self._ends = array("q", [0])
 
     def add_rows(self, docs: Sequence[Doc]) -> NDArray[np.int64]:
-        """The row of each text; its terms are `tokens[starts[row] : starts[row + 1]]` until the next call."""
+        """Return the row of each text; its terms are `tokens[starts[row] : starts[row + 1]]` until the next call."""
         contents = [(doc.title, doc.body) for doc in docs]
         if self._ends[-1] > self._max_terms and not self._rows.keys() >= set(contents):
             self._clear()
@@ -124,7 +125,7 @@ class TextCache:
 
 
 def split_blocks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """The items in lists of at most this size.
+    """Yield the items in lists of at most this size.
 
     >>> list(split_blocks("abcde", 2))
     [['a', 'b'], ['c', 'd'], ['e']]

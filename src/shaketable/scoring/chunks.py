@@ -9,12 +9,12 @@ from itertools import repeat
 def split_chunks(
     items: list[int], weights: list[int], size: int, groups: Sequence[str] | None = None
 ) -> Iterator[list[int]]:
-    """Cut items in order into parts of at most `size` weight; an item heavier than that is a part of its own.
+    """Split items in order into chunks of at most `size` weight; a heavier item is a chunk of its own.
 
     >>> list(split_chunks([0, 1, 2, 3], [2, 2, 9, 1], size=4))
     [[0, 1], [2], [3]]
 
-    With groups, one for each item, no part has items of two groups.
+    With groups, one for each item, no chunk has items of two groups.
 
     >>> list(split_chunks([0, 1, 2, 3], [1, 1, 1, 1], size=4, groups=["a", "b", "b", "b"]))
     [[0], [1, 2, 3]]
@@ -34,7 +34,7 @@ def split_chunks(
 
 
 def fit_chunk_size(size: int, total: int, workers: int) -> int:
-    """Return the size of chunks, smaller if there is too little work to give each worker four chunks.
+    """Return the chunk size, reduced if there is too little work to give each worker four chunks.
 
     >>> fit_chunk_size(512, 600, 1), fit_chunk_size(512, 600, 2), fit_chunk_size(512, 1_000_000, 64)
     (512, 75, 512)

@@ -143,7 +143,7 @@ class ScoringEngine:
         return f"{known.decode()} (when the scores were made)" if known else ""
 
     def list_warnings(self) -> list[str]:
-        """Return what a reader should know of the cached scores, of failures, and of rankers that changed."""
+        """Return warnings about damaged cached scores, failures and changed rankers."""
         damaged = self.store.damaged_count if self.store else 0
         warnings = [f"{damaged:,} answers kept on disk were damaged; they were asked for again"] if damaged else []
         warnings += [
@@ -377,7 +377,7 @@ class _RankerHandle:
     remote_spec: RemoteSpec | None
 
     def make_job(self, unit_type: WorkUnit[Unit], units: list[Unit], retry_parts: bool) -> Job:
-        """Make the job of a chunk; a ranker that is not worth caching is not worth sending to a worker either."""
+        """Return the job of a chunk; a ranker that is too cheap to cache stays in this process."""
         traits, spec = self.traits, self.remote_spec
         stays = spec is None or not (traits.cached or isinstance(unit_type, QueryUnits))
         return Job(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from shaketable.core.errors import RankerFailed
 
 _active_dry_runs = 0
-"""Dry runs that are active in this process."""
+"""The number of active dry runs in this process."""
 
 
 @contextmanager
@@ -23,6 +23,6 @@ def block_network() -> Iterator[None]:
 
 
 def check_network_allowed(url: str) -> None:
-    """Raise an error during a dry run; every sender calls this first."""
+    """Raise an error during a dry run; call this before every request."""
     if _active_dry_runs:
         raise RankerFailed(f"{url}: a plan sends nothing")

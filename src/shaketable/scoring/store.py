@@ -19,11 +19,11 @@ VALID_CRC32 = 0x2144DF1C
 
 
 class Store:
-    """key -> bytes. Keys name content (ranker, query, text), so a hit can never be stale.
+    """A score cache backed by SQLite: key -> bytes. Keys hash the content (ranker, query, text), so no entry is stale.
 
-    Each value ends in a checksum of key and value: one that does not match counts as absent, and is written anew when
-    its value has been computed again. Write-ahead logging makes each `put` atomic: after a crash it is there whole or
-    not at all, and readers never wait. A file that SQLite finds damaged is set aside, and a new one begun.
+    Each value ends in a checksum of key and value. An entry with a wrong checksum counts as absent and is replaced when
+    its value is computed again. Write-ahead logging makes each `put` atomic, and readers never wait. A damaged database
+    file is renamed, and a new one is created.
     """
 
     def __init__(self, path: Path):
@@ -45,7 +45,7 @@ class Store:
         self._db.execute("CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
 
     def _replace_damaged_file(self, error: sqlite3.DatabaseError) -> None:
-        """Set a damaged file aside. A file that is only busy, full or forbidden is not damaged."""
+        """Rename a damaged file and create a new one; raise the error of a busy, full or read-only file."""
         if isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error):
             raise error
         self.damaged_count += 1
@@ -70,7 +70,7 @@ class Store:
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """Return the values of the keys that are known and undamaged."""
-        keys = sorted(keys)  # neighbours share a page
+        keys = sorted(keys)  # adjacent keys share a database page
         with self._explain_errors():
             try:
                 return self._read(keys)
@@ -85,11 +85,11 @@ class Store:
             part = keys[start : start + MAX_KEYS_PER_SELECT]
             where = f"FROM kept WHERE key IN ({','.join('?' * len(part))}) ORDER BY key"
             values = [value for (value,) in self._db.execute(f"SELECT value {where}", part)]
-            with suppress(TypeError):  # damage can make a number of a value
+            with suppress(TypeError):  # damage can turn a value into a number
                 if len(values) == len(part) and {*map(crc32, map(add, part, values))} == {VALID_CRC32}:
                     known.update(zip(part, [value[:-4] for value in values], strict=True))
                     continue
-            if values:  # some are unknown, or not as they were written
+            if values:  # some are absent or damaged
                 rows = self._db.execute(f"SELECT key, value {where}", part).fetchall()
                 sound = [(k, v[:-4]) for k, v in rows if isinstance(v, bytes) and crc32(k + v) == VALID_CRC32]
                 self.damaged_count += len(rows) - len(sound)

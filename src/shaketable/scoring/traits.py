@@ -27,7 +27,7 @@ class RankerTraits:
 
     @classmethod
     def from_ranker(cls, ranker: Ranker | Retriever, name: str = "") -> RankerTraits:
-        """Read the attributes of a ranker."""
+        """Return the traits of a ranker, read from its attributes."""
         with explain_user_errors(f"ranker {name or type(ranker).__name__} cannot say what it is"):
             return cls(
                 name=name or str(getattr(ranker, "name", type(ranker).__name__)),

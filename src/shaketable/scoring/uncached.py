@@ -12,10 +12,10 @@ from shaketable.core.protocols import Ranker
 
 @dataclass(frozen=True, eq=False)
 class Uncached:
-    """A wrapper of a ranker whose scores the engine neither looks up nor stores, and whose near ties it keeps apart.
+    """A wrapper of a ranker whose scores the engine neither looks up nor stores, and whose near ties stay separate.
 
-    The engine reads the traits of a ranker from its attributes. The wrapper has those that say how to call the ranker;
-    its `cached` is False, and it has no `noise`, so that near scores do not become ties.
+    The wrapper passes on the attributes that say how to call the ranker. Its `cached` is False, and it has no `noise`,
+    so near scores do not become ties.
     """
 
     ranker: Ranker

@@ -18,7 +18,7 @@ MAX_ABS_SCORE = float(np.finfo(np.float32).max)
 
 
 def call_ranker(ranker: Ranker, name: str, slates: list[Slate]) -> list[Scores]:
-    """Call the ranker and check its scores; an error names the ranker, the query and the text."""
+    """Call the ranker and return its checked scores; an error names the ranker, the query and the text."""
     where = f" (first query {slates[0].query!r})" if slates else ""
     answers = _call_user_code(name, f"failed on {len(slates)} slates{where}", lambda: list(ranker.score(slates)))
     if len(answers) != len(slates):
@@ -27,7 +27,7 @@ def call_ranker(ranker: Ranker, name: str, slates: list[Slate]) -> list[Scores]:
 
 
 def call_retriever(ranker: Retriever, name: str, queries: list[str], k: int) -> list[FoundList]:
-    """Call the retriever and check its lists."""
+    """Call the retriever and return its checked lists."""
     where = f" (first query {queries[0]!r})" if queries else ""
     what = f"failed to search for {len(queries)} queries{where}"
     answers = _call_user_code(name, what, lambda: list(ranker.search(queries, k)))
@@ -49,7 +49,7 @@ def _validate_list(name: str, query: str, answer: Any, k: int) -> FoundList:
 
 
 def validate_scores(name: str, slate: Slate, answer: Any) -> Scores:
-    """Return the scores of one slate as float64, or raise an error that says what is wrong with them."""
+    """Return the scores of one slate as float64, or raise an error that explains the problem."""
     with explain_user_errors(f"ranker {name}, query {slate.query!r}: scores are not numbers", RankerFailed):
         if getattr(answer, "requires_grad", False):  # numpy does not read a torch tensor with a gradient
             answer = answer.detach()
@@ -70,7 +70,7 @@ def validate_scores(name: str, slate: Slate, answer: Any) -> Scores:
 
 
 def collapse_ties(scores: Scores | None, noise: float) -> Any:
-    """Give neighbours whose scores differ by no more than the noise one score, in one list or in many of one length.
+    """Return scores in which neighbours within the noise tie; the array is one list, or many lists of one length.
 
     >>> collapse_ties(np.array([1.0, 2.0, 1.0000001, 0.5]), 1e-6).tolist()
     [1.0000001, 2.0, 1.0000001, 0.5]

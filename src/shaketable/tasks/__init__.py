@@ -1,1 +1,1 @@
-"""The tasks of an audit: one module for each, and helper modules that start with an underscore."""
+"""The tasks of an audit: one module for each task, and private helper modules."""

@@ -95,7 +95,7 @@ def _build_detection_notes(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def describe_surrogate(name: str, surrogate: Surrogate) -> str:
-    """Return a note on the surrogate of an attack: its cost, and its agreement with the ranker."""
+    """Return a note on the surrogate of an attack: its cost and its agreement with the ranker."""
     return (
         f"{name}: the attack used a surrogate, a net that learned from the order of {surrogate.list_count} lists of "
         f"queries that are not attacked; they cost {surrogate.pair_count:,} query-document pairs, once. On lists that "
@@ -104,7 +104,7 @@ def describe_surrogate(name: str, surrogate: Surrogate) -> str:
 
 
 def explain_nothing(notes: Sequence[str], failures: Sequence[Failure], silent: Sequence[Failure]) -> str:
-    """Return the reason for an empty result: failed attacks, lists that were left out, or earlier failures."""
+    """Return the reason for an empty result: failed attacks, skipped lists, or earlier failures."""
     if failures:
         return f"every attack failed; the first: {failures[0].reason}"
     why = notes[0] if notes else silent[0].reason if silent else ""

@@ -1,4 +1,4 @@
-"""One run of attacks on the documents of rankers' lists, which several tasks share."""
+"""Attacks on the documents of rankers' lists, shared by several tasks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from shaketable.experiment import Experiment
 
 QUICK_RECIPE = "greedy(words=3)"
-"""The recipe of an audit: it trains no model."""
+"""The default recipe of an audit, which trains no model."""
 
 
 DAMAGE_MEASURES: Mapping[str, ChangeMeasure] = {
@@ -164,7 +164,7 @@ class AttackRun:
         given: Sequence[AdversarialDocument],
         found: _AttackRows,
     ) -> None:
-        """Attack one ranker by every recipe, or by the texts of a file, and collect what is measured."""
+        """Attack one ranker by every recipe, or by the texts of a file, and collect the results."""
         attacks = (
             self._try_given_texts(name, target, goal, given, found.notes)
             if given
@@ -183,7 +183,7 @@ class AttackRun:
     def _select_lists(
         self, experiment: Experiment, adversarial: Sequence[AdversarialDocument]
     ) -> tuple[dict[str, str], Run]:
-        """Return the queries whose lists are attacked, and their candidates: of the experiment, or of a file."""
+        """Return the attacked queries and their candidates, from the experiment or from a file."""
         if not adversarial:
             texts = draw_attacked_queries(experiment, self.queries)
             return texts, {qid: experiment.candidates[qid] for qid in texts if experiment.candidates.get(qid)}
@@ -206,7 +206,7 @@ class AttackRun:
     def _try_given_texts(
         self, name: str, target: Target, goal: Goal, given: Sequence[AdversarialDocument], notes: list[str]
     ) -> Iterator[tuple[str, list[AttackResult | Failure]]]:
-        """Yield the results of the texts of a file, by the recipe that made them."""
+        """Yield the results of the texts of a file, by recipe."""
         file = self.adversarial_documents
         listed = [one for one in given if one.queries.keys() <= target.target_lists.keys()]
         if len(listed) < len(given):
@@ -232,7 +232,7 @@ class AttackRun:
         goal: Goal,
         notes: list[str],
     ) -> Iterator[tuple[str, list[AttackResult | Failure]]]:
-        """Yield the results of each recipe; the failures among them name the ranker."""
+        """Yield the results of each recipe; failures name the ranker."""
         cases = self._draw_cases(experiment, name, target, goal, notes)
         for text in dict.fromkeys(self.recipes) if cases else ():
             attack = open_recipe(experiment, name, RECIPES.build(text), known)
@@ -287,7 +287,7 @@ class AttackRun:
     def _measure_damage(
         self, experiment: Experiment, name: str, target: Target, attempts: Sequence[AttackResult], goal: Goal
     ) -> dict[str, Any]:
-        """Return how the lists change, in order and effectiveness, with all changed texts of a query in its list."""
+        """Return the change in order and effectiveness of lists with all changed texts of their query."""
         clean, robust = rank_attacked_lists(experiment, name, target, collect_changed_texts(attempts))
         orders = {qid: (rank_docnos(clean[qid]), rank_docnos(robust[qid])) for qid in robust}
         moved = {
@@ -316,7 +316,7 @@ class AttackRun:
     def _run_detectors(
         self, known: AttackerKnowledge, target: Target, recipe: str, name: str, attempts: Sequence[AttackResult]
     ) -> Iterator[dict[str, Any]]:
-        """Yield the share of changed texts that each detector catches, at one false alarm in a hundred clean texts."""
+        """Yield the share of changed texts that each detector finds, at one false alarm in a hundred clean texts."""
         won = [attempt.outcome.doc for attempt in attempts if attempt.outcome.doc != attempt.case.doc]
         for text in self.detectors if won else ():
             suspicion = known.cache.setdefault(("detector", text), DETECTORS.build(text).open(known))
@@ -347,7 +347,7 @@ def _collect_ranks(qid: str, attempts: Sequence[AttackResult]) -> dict[str, list
 
 
 def _average_errors(errors: Sequence[RankingError]) -> dict[str, float]:
-    """Return means over queries."""
+    """Return the mean errors over queries."""
     names = ("natural", "boundary", "robust")
     return {f"{name} ranking error": float(np.mean([getattr(error, name) for error in errors])) for name in names}
 

@@ -50,7 +50,7 @@ def build_attack_tables(
     measure: str,
     encode: Encode | None,
 ) -> dict[str, pd.DataFrame]:
-    """Build all tables of attack results; empty ones are left out."""
+    """Return all non-empty tables of attack results."""
     import pandas as pd
 
     names = _name_series(attempts)
@@ -99,7 +99,7 @@ def _select_columns(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame
 
 
 def _pivot_detection(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each recipe and ranker, with the share that each detector catches, in per cent."""
+    """Return a row for each recipe and ranker, with the percentage of texts that each detector finds."""
     if not len(table):
         return table
     wide = table.pivot_table(index=[*KEY_COLUMNS, "texts"], columns="detector", values="caught %", sort=False)
@@ -161,7 +161,7 @@ def _name_series(attempts: Sequence[AttackResult]) -> dict[tuple[str, str], str]
 
 
 def _choose_trial_grid(first: Sequence[int]) -> list[int]:
-    """Return the numbers of trials to show the cost at: 0, and up to twenty of those that had a first success."""
+    """Return the trial numbers at which the cost is shown: 0, and up to twenty numbers with a first success."""
     won = sorted({trial for trial in first if trial})
     return [0, *sorted({won[round(i * (len(won) - 1) / 19)] for i in range(20)})] if len(won) > 20 else [0, *won]
 

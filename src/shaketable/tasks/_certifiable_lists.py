@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def build_certifiable_lists(
     experiment: Experiment, name: str, qids: Iterable[str], max_changed_words: int = 0
 ) -> dict[str, CertifiableList]:
-    """Return the lists of a smoothed ranker and the largest shift of each score by so many changed words (0: all)."""
+    """Return a smoothed ranker's lists with the largest shift of each score by `max_changed_words` (0: all words)."""
     ranker = experiment.get_ranker(name)
     assert isinstance(ranker, SmoothedRanker)
     run = experiment.rerank(name, {qid: experiment.texts[qid] for qid in qids}, experiment.candidates)

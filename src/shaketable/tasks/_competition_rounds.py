@@ -38,7 +38,7 @@ class RoundChange:
 
     @cached_property
     def ranking_before(self) -> list[str]:
-        """The authors before, best first; ties are in the order of names, the same in every round."""
+        """The authors before the change, best first; ties are broken by name."""
         return rank_docnos(self.scores_before)
 
     @cached_property
@@ -64,7 +64,7 @@ class RoundChange:
 
 
 def list_round_changes(competition: Competition, qid: str, lists: RoundScores) -> list[RoundChange]:
-    """Return the changes between consecutive rounds of a query that were ranked and share two authors or more."""
+    """Return the changes between consecutive ranked rounds of a query that share two or more authors."""
     return [
         RoundChange(qid, start, end, before, after)
         for start, end in pairwise(competition.get_contested_rounds(qid))
@@ -74,7 +74,7 @@ def list_round_changes(competition: Competition, qid: str, lists: RoundScores) -
 
 
 def score_rounds(experiment: Experiment, name: str, competition: Competition, qids: Sequence[str]) -> RoundScores:
-    """Return a ranker's scores of every round, as opened on the experiment's collection; failed lists are absent."""
+    """Return the scores of every round by a ranker opened on the experiment's collection, without failed lists."""
     keys = [(qid, turn) for qid in qids for turn in competition.get_contested_rounds(qid)]
     docs = [dict(sorted(competition.rounds[turn][qid].items())) for qid, turn in keys]
     slates = [
@@ -94,7 +94,7 @@ def score_rounds(experiment: Experiment, name: str, competition: Competition, qi
 
 @dataclass(frozen=True)
 class JudgedRounds:
-    """A measure of one ranker's lists: its value for each judged round of each query."""
+    """The values of a measure for one ranker, for each judged round of each query."""
 
     values: Mapping[tuple[str, int], float]
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MAX_EXAMPLES = 3
 UNDECIDED = "no significant difference"
 ROUNDING_DIGITS = 12
-"""Digits of a difference of means; the rest is rounding, and must not decide its sign."""
+"""Digits of a difference of means; further digits are rounding errors, which must not decide its sign."""
 MEASURE_NOTES = (
     "'TC' (top change) is the share of pairs of consecutive rounds after which another author is at rank 1.",
     (
@@ -63,7 +63,7 @@ def _compute_mean_interval(values: Sequence[float], seed: int) -> tuple[float, f
 
 
 def melt_measures(summary: pd.DataFrame, keys: list[str], value: str) -> pd.DataFrame:
-    """Return some measures in long form, each with its interval, for bar charts."""
+    """Return measures in long form with their intervals, for bar charts."""
     frame = summary.melt(["ranker", "queries"], keys, "measure", value)
     for end in ("low", "high"):
         frame[end] = summary.melt("ranker", [f"{key} {end}" for key in keys])["value"]
@@ -73,7 +73,7 @@ def melt_measures(summary: pd.DataFrame, keys: list[str], value: str) -> pd.Data
 def compare_rankers(
     values: Mapping[str, Mapping[str, Mapping[str, float]]], names: Sequence[str], seed: int
 ) -> pd.DataFrame:
-    """Compare every two rankers query by query: which is lower in TC and KT, or higher in MAP and nDCG@5."""
+    """Return the paired differences of every two rankers in TC, KT, MAP and nDCG@5, with intervals."""
     import pandas as pd
 
     columns = ["measure", "ranker", "other", "difference", "low", "high", "order", "queries"]
@@ -94,7 +94,7 @@ def compare_rankers(
 def build_round_table(
     steps: Mapping[str, Sequence[RoundChange]], judged: Mapping[str, Mapping[str, JudgedRounds]], seed: int
 ) -> pd.DataFrame:
-    """Return TC and KT from the round before to each round, and the effectiveness in that round."""
+    """Return TC and KT of each round against the previous round, and the effectiveness in the round."""
     import pandas as pd
 
     rows = []
@@ -152,7 +152,7 @@ def measure_rewrites(steps: Mapping[str, Sequence[RoundChange]], competition: Co
 
 
 def summarize_authors(ranked: Mapping[str, RoundScores], competition: Competition) -> pd.DataFrame:
-    """Return documents, share of rounds won, mean rank and mean grade of each author, by ranker."""
+    """Return the documents, share of rounds won, mean rank and mean grade of each author, by ranker."""
     import pandas as pd
 
     rows = []
@@ -180,7 +180,7 @@ def summarize_authors(ranked: Mapping[str, RoundScores], competition: Competitio
 
 
 def select_winners(ranker: str, steps: Sequence[RoundChange], competition: Competition) -> list[Example]:
-    """Return the rewritten documents that climbed furthest to rank 1, with their grades if there are any."""
+    """Return the rewritten documents that rose furthest to rank 1, with their grades if there are any."""
     climbs = [
         (step.ranking_before.index(step.ranking_after[0]) + 1, step)
         for step in steps
@@ -254,7 +254,7 @@ def build_competition_notes(
 
 
 def build_competition_findings(summary: pd.DataFrame, orders: pd.DataFrame, names: Sequence[str]) -> list[Finding]:
-    """Return the means and the differences between rankers; effectiveness is named after the task, for gates."""
+    """Return means and differences between rankers; effectiveness findings carry the task's name, for gates."""
     findings = [
         Finding(
             row["ranker"],

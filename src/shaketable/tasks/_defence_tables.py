@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 
 BASELINE_DEFENCES = ("standard", "da", "at", "certdr")
-"""The defences among which the best measured one is the baseline of all others."""
+"""The baseline defences; the best of them is compared with all other defences."""
 SUCCESS_COLUMN, BOOST_COLUMN = "ASR %", "boost"
 LOWER_IS_BETTER = (SUCCESS_COLUMN, BOOST_COLUMN, "LSD")
-"""The measures that are better when they are lower."""
+"""The measures for which lower values are better."""
 MEASURES = ("clean RR@10", "clean RR@100", "robust RR@10", "robust RR@100", *LOWER_IS_BETTER)
 ALL_QUERIES_COLUMN = "clean RR@10, all queries"
 KEPT_STEP_COLUMN = "kept step"
-"""The step of the training whose weights are kept; at 0 nothing was learned."""
+"""The training step whose weights are kept; 0 means that nothing was learned."""
 RANKER_COLUMNS = (ALL_QUERIES_COLUMN, "displacement", "training s", "steps", KEPT_STEP_COLUMN)
-"""Numbers of a ranker that do not depend on queries."""
+"""Columns of a ranker that do not depend on queries."""
 BETTER_COLUMN = "better than the best baseline"
 
 
 @dataclass(frozen=True, eq=False)
 class DefendedRanker:
-    """A defended ranker under attack, for one seed of the training."""
+    """A defended ranker under attack, for one training seed."""
 
     defence: str
     seed: int
@@ -46,13 +46,13 @@ class DefendedRanker:
     """The results of the attack, its damage, and the cost of the training."""
     result: Result
     first_list: ListRepresentations | None = None
-    """The representations of the first list, if the model has them."""
+    """The representations of the first list, if the model provides them."""
     conditional_rows: tuple[Mapping[str, Any], ...] = ()
-    """Rows of the conditional success rate, of a smoothed ranker."""
+    """Rows of the conditional success rate of a smoothed ranker."""
 
 
 def merge_notes(notes: Iterable[str], texts: Sequence[str]) -> Iterator[str]:
-    """Yield each note once; a note on several defences starts with the names of all of them.
+    """Yield each note once; a note on several defences starts with all their names.
 
     >>> list(merge_notes(["standard: it is slow.", "a word", "at: it is slow."], ["standard", "at", "da"]))
     ['standard, at: it is slow.', 'a word']
@@ -118,7 +118,7 @@ def _is_baseline(text: str) -> bool:
 
 
 def mark_better(table: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
-    """Add a column that names the measures by which a defence is better than the best baseline."""
+    """Return the table with a column of the measures by which a defence is better than the best baseline."""
     if not len(compared):
         return table
     won = compared[(compared[""] == "*") & compared["better"]]

@@ -1,9 +1,8 @@
-"""Domain shift: rankers on data that they were not trained on, for shifts of query type and of corpus.
+"""Domain shift: rankers on query types or corpora that they were not trained on.
 
-An experiment is a list of cells. A cell is a test domain (a query type or a corpus) and the training whose model ranks
-its queries. The reference of a test domain is the cell that was trained on the domain itself: by one training, or by
-one for each fold, where each query is ranked by a model that has not seen it. `Experiment` stores all models, so an
-interrupted run continues, and cells share a training.
+A shift is measured in cells. A cell is a test domain (a query type or a corpus) and the training set of the model that
+ranks its queries. The reference cell of a test domain is trained on the domain itself, either once or in
+cross-validation. `Experiment` caches all models, so an interrupted run continues, and cells share models.
 
 Wu, Zhang, Guo, Fan, Cheng. Are neural ranking models robust? TOIS 2022 (paper 000), section 4.
 """
@@ -47,12 +46,12 @@ DEFAULT_FOLDS = 5
 TRAINED_COLUMN, TESTED_COLUMN, DROP_COLUMN = "trained on", "tested on", "drop %"
 MEAN_DROP_COLUMN = "mean drop %"
 IMPLAUSIBLE_GAIN_PERCENT = 50
-"""A gain in per cent by a training elsewhere that tells of a reference that failed, not of a ranker that is robust."""
+"""The gain over the reference, in per cent, above which the reference has failed rather than the ranker is robust."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """Queries of a collection to learn from and to validate on."""
+    """The training and validation queries of a collection."""
 
     name: str
     collection: Collection
@@ -61,11 +60,11 @@ class TrainingSet:
 
     @property
     def relevant_pairs(self) -> int:
-        """The relevant documents of the queries to learn from."""
+        """The number of relevant documents of the training queries."""
         return sum(count_relevant(self.collection, qid) for qid in self.train)
 
     def limit_pairs(self, max_pairs: int, seed: int) -> TrainingSet:
-        """Return the training with at most so many relevant pairs: queries in random order, each that still fits."""
+        """Return a copy with at most `max_pairs` relevant pairs: adds queries in random order while they fit."""
         left, taken = max_pairs, set()
         for qid in shuffle_queries(self.train, seed, "training pairs"):
             if (size := count_relevant(self.collection, qid)) <= left:
@@ -76,7 +75,7 @@ class TrainingSet:
 
 @dataclass(frozen=True, eq=False)
 class ShiftCell:
-    """Test queries and the models that rank them: each part is a training and the queries that its model ranks.
+    """A test domain and the models that rank its queries: each part is a training set and its test queries.
 
     `group` names the relation to the test domain, such as "another corpus"; the reference has none.
     """
@@ -94,12 +93,12 @@ def count_relevant(collection: Collection, qid: str) -> int:
 
 
 def list_judged_queries(collection: Collection) -> list[str]:
-    """Return the queries that can be learned from and measured on: with words, and with a relevant document."""
+    """Return the queries that have words and a relevant document."""
     return [qid for qid, query in collection.queries.items() if query.text.strip() and count_relevant(collection, qid)]
 
 
 def hold_out_validation(name: str, collection: Collection, qids: Sequence[str], seed: int) -> TrainingSet:
-    """Return a training with a fifth of the queries to validate on (paper 000, section 4.3.1)."""
+    """Return a training set with a fifth of the queries for validation (paper 000, section 4.3.1)."""
     train, valid = split_held_out(qids, seed)
     return TrainingSet(name, collection, tuple(train), tuple(valid))
 
@@ -107,7 +106,7 @@ def hold_out_validation(name: str, collection: Collection, qids: Sequence[str], 
 def make_fold_trainings(
     name: str, collection: Collection, qids: Sequence[str], k: int, seed: int
 ) -> tuple[tuple[TrainingSet, tuple[str, ...]], ...]:
-    """Return the parts of a reference: each of k trainings, and the queries that it has not seen."""
+    """Return the parts of a reference cell: the training set of each of k folds, and its held-out queries."""
     if len(qids) < k:
         raise NotApplicable(f"{name} has {len(qids)} judged queries, too few for {k} folds")
     dealt = make_folds(qids, k, seed)
@@ -115,7 +114,7 @@ def make_fold_trainings(
 
 
 def build_learners(texts: Sequence[str], measure: str) -> dict[str, Learner]:
-    """Return name -> learner, with short names if they are unique. Formulas are tuned by the measure.
+    """Return name -> learner, with short names if they are unique. Formulas are tuned on the measure.
 
     >>> list(build_learners(("bm25", "ranksvm(C=1.0)", "knrm(steps=5)", "knrm(steps=9)"), "nDCG@10"))
     ['bm25', 'ranksvm', 'knrm(steps=5)', 'knrm(steps=9)']
@@ -131,7 +130,7 @@ def build_learners(texts: Sequence[str], measure: str) -> dict[str, Learner]:
 
 
 def check_settings(task: str, rankers: Sequence[str], measure: str, n_folds: int, min_folds: int) -> None:
-    """Check the settings of both shifts before anything is trained."""
+    """Check the settings of both shift tasks before training."""
     check_parameter(task, bool(rankers), "rankers", "one learner or more", rankers)
     none = " or 0" if min_folds == 0 else ""
     check_parameter(task, 3 <= n_folds <= 100 or n_folds == min_folds, "folds", f"between 3 and 100{none}", n_folds)
@@ -148,7 +147,7 @@ def train_and_measure(
 ) -> tuple[dict[str, dict[str, Cells]], pd.DataFrame]:
     """Return measure -> ranker -> (trained on, tested on) -> query -> value, and the tuned formulas.
 
-    They were tuned by the first of the measures. A ranker that cannot be trained is left out, with a note.
+    Formulas are tuned on the first measure. A ranker that cannot be trained is left out, with a note.
     """
     import pandas as pd
 
@@ -189,13 +188,13 @@ def train_and_measure(
 def _make_training_job(
     experiment: Experiment, training_experiments: dict[str, Experiment], training: TrainingSet, learner: Learner
 ) -> SavedModel | Job:
-    """Return the model of a training, or its job; each collection has one experiment, which shares opened rankers."""
+    """Return the cached model of a training set, or its training job; each collection has one experiment."""
     name = training.collection.fingerprint
     training_experiment = training_experiments.setdefault(
         name, replace(experiment.with_collection(training.collection), models={}, limit=None)
     )
     train, valid = training.train, training.valid
-    if isinstance(learner, LexicalLearner):  # has nothing to learn but what others choose by, so it takes both
+    if isinstance(learner, LexicalLearner):  # a formula is only tuned, so it also uses the validation queries
         train, valid = (*train, *valid), ()
     try:
         return training_experiment.training_job(learner, train, valid, training_name=training.name)
@@ -209,7 +208,7 @@ def _measure_cells(
     cells: Sequence[ShiftCell],
     measures: Sequence[str],
 ) -> dict[str, Cells]:
-    """Return measure -> the values of each cell's queries, each ranked by the model of its part."""
+    """Return measure -> the values of each cell's queries."""
     named = dict(models.values())
     tables: dict[str, Experiment] = {}
     found: dict[str, dict[tuple[str, str], dict[str, float]]] = {measure: {} for measure in measures}
@@ -242,7 +241,7 @@ def _measure_queries(
 def build_shift_tables(
     found: Mapping[str, Cells], cells: Sequence[ShiftCell], measure: str, seed: int
 ) -> dict[str, pd.DataFrame]:
-    """Return the drops cell by cell, their means, and the effectiveness that they come from."""
+    """Return the drop of each cell, the mean drops, and the effectiveness."""
     import pandas as pd
 
     groups = {(cell.train, cell.test): cell.group for cell in cells}
@@ -265,7 +264,7 @@ def build_shift_tables(
 
 
 def _build_drop_map(ranker: str, values: Cells, drop: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Return the drops of one ranker in the order of its cells; the references lose nothing."""
+    """Return the drops of one ranker in the order of its cells; reference cells have drop 0."""
     import pandas as pd
 
     own = drop[drop["ranker"] == ranker].drop(columns="ranker").to_dict("records")
@@ -316,7 +315,7 @@ def _build_matrix(found: Mapping[str, Cells]) -> pd.DataFrame:
 
 
 def build_shift_figures(found: Mapping[str, Cells], noun: str, source: str) -> Iterator[Figure]:
-    """Yield the mean drop of each ranker, and a map of its drops: trained on x tested on."""
+    """Yield charts of the mean drop of each ranker, and a heat map of its drops: trained on x tested on."""
     yield Figure(
         "bars",
         "mean drop",
@@ -398,14 +397,14 @@ def describe_queries(collection: Collection, qids: Sequence[str]) -> dict[str, f
 
 
 def list_feature_learners(learners: Mapping[str, Learner]) -> list[str]:
-    """Return the names of the learners from features."""
+    """Return the names of the learners that use features."""
     return [name for name, learner in learners.items() if isinstance(learner, FeatureLearner)]
 
 
 def compare_shifts(query_types: Result, corpora: Result) -> pd.DataFrame:
-    """Return the mean drops on query types and on corpora that rankers were not trained on (paper 000, 4.5.1).
+    """Return the mean drops on other query types and on other corpora (paper 000, 4.5.1).
 
-    Only rankers that both experiments have, and only cells with one training domain.
+    The table has the rankers of both results, and cells with one training domain.
     """
     import pandas as pd
 
@@ -426,12 +425,12 @@ def compare_shifts(query_types: Result, corpora: Result) -> pd.DataFrame:
 
 
 def _find_own_measure(drop: pd.DataFrame) -> str:
-    """Return the measure of a table of drops, by its heading."""
+    """Return the measure that the headings of a drop table name."""
     return next(name for name in map(str, drop) if name.startswith("own ")).removeprefix("own ")
 
 
 def add_shift_comparison(results: Sequence[Result]) -> list[Result]:
-    """Add a table with both shifts to the second of them, if the results have both."""
+    """Add a table with both shifts to the second shift result, if the results have both."""
     both = {result.task: i for i, result in enumerate(results) if result.task in (QUERY_TYPE_SHIFT, CORPUS_SHIFT)}
     if len(both) < 2:
         return list(results)

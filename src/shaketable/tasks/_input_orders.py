@@ -61,7 +61,7 @@ def rank_in_orders(
 
 
 def simulate_perfect_answers(make_schedule: Callable[[int], PromptSchedule], found: OrderedRankings) -> OrderedRankings:
-    """Return the lists of the same prompts if each is answered by the central ranking of the list."""
+    """Return the rankings if each prompt is answered by the central ranking of the list."""
     outputs: dict[str, list[list[str]]] = {}
     for qid, orders in found.inputs.items():
         ranks = {docno: at for at, docno in enumerate(central_ranking(found.outputs[qid]))}
@@ -73,7 +73,7 @@ def simulate_perfect_answers(make_schedule: Callable[[int], PromptSchedule], fou
 
 
 def sort_by_wanted_rank(wanted: Sequence[int], shown: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the positions of the shown documents, sorted by their wanted ranks: a perfect answer."""
+    """Return the perfect answer: the positions of the shown documents, sorted by their wanted ranks."""
     return tuple(sorted(range(len(shown)), key=lambda i: wanted[shown[i]]))
 
 

@@ -1,4 +1,4 @@
-"""The table rows, notes, charts and findings of rankers that read whole lists."""
+"""The table rows, notes, charts and findings of listwise rankers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 INTO_TOP_COLUMN = "into top 10 %"
 BEYOND_HARMLESS_COLUMN = "beyond harmless"
 MALFORMED_WARNING_PERCENT = 10.0
-"""The percentage of malformed answers above which a note warns the reader."""
+"""The percentage of malformed answers above which a note warns you."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ def measure_intrusion(targets: pd.DataFrame, seed: int) -> dict[str, Any]:
 
 
 def compare_with_harmless(mine: pd.DataFrame, harmless: pd.DataFrame, seed: int) -> dict[str, Any]:
-    """Return how much more often targets reach the top ten than with harmless sentences."""
+    """Return how much more often targets reach the top ten with an injection than with harmless sentences."""
     both = mine.merge(harmless, on=["query", "document"], suffixes=("", " harmless"))
     if not len(both):
         return {}

@@ -1,4 +1,4 @@
-"""Tables and figures of query variations laid out as the paper prints them: a column for each ranker.
+"""Tables and figures of query variations in the layout of the paper: a column for each ranker.
 
 Penha, Câmara, Hauff. Evaluating the robustness of retrieval pipelines with query variation generators. ECIR 2022.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PENHA_2022 = "Penha et al. 2022"
 PAPER_SOURCES = {"means by method": f"{PENHA_2022}, Table 5", "correlation of changes": f"{PENHA_2022}, Table 6"}
 REPLACED_COLUMNS = ("invalid replaced", "  ")
-"""The mean that Table 5 has, where the original stands in for what is not valid; and its column of stars."""
+"""The mean of Table 5, with invalid variations replaced by originals, and its column of stars."""
 PAPER_FIGURES = (
     Figure(
         "bars",
@@ -50,7 +50,7 @@ ARROW_NOTE = (
 
 
 def format_with_arrow(value: float, before: float, star: str) -> str:
-    """Return a mean with its arrow.
+    """Return a mean, with an arrow if the change is significant.
 
     >>> format_with_arrow(0.25, 0.5, "*"), format_with_arrow(0.5, 0.25, "")
     ('0.2500↓', '0.5000')
@@ -59,7 +59,7 @@ def format_with_arrow(value: float, before: float, star: str) -> str:
 
 
 def pivot_rankers(rows: Sequence[Mapping[Any, Any]], by: Sequence[str], value: str, star: str) -> pd.DataFrame:
-    """Return one row for each variation, with a column for each ranker, from rows with a ranker and its means.
+    """Return one row for each variation, with a column for each ranker.
 
     The first row has the means of the original queries.
     """

@@ -1,4 +1,4 @@
-"""Score differences of probe pairs, and the threshold above which they count."""
+"""Score differences of probe pairs, and the threshold delta above which they count."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Differences = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class DeltaThreshold:
-    """The queries on which deltas are measured: those of another split, if the collection has one."""
+    """The queries for measuring deltas: those of another split, if the collection has one."""
 
     experiment: Experiment
     qids: tuple[str, ...]
     description: str
 
     def measure_delta(self, ranker: str) -> float:
-        """Return the typical difference between neighbours in the lists of a ranker."""
+        """Return the typical score difference between neighbours in the lists of a ranker."""
         texts = {qid: self.experiment.texts[qid] for qid in self.qids}
         lists = self.experiment.rerank(ranker, texts, self.experiment.candidates)
         return typical_gap(list(scores.values()) for scores in lists.values())
@@ -54,9 +54,9 @@ def score_differences(
 ) -> dict[str, Differences]:
     """Return the difference in score of each pair of each probe; NaN where the ranker failed.
 
-    A pointwise ranker scores each distinct text of all probes once. Any other ranker scores lists: the candidates of
-    the query with the changed text instead of the original, or, if the original is no candidate, the two texts alone,
-    in both orders.
+    A pointwise ranker scores each distinct text once. Any other ranker scores lists: the candidates of the query with
+    the changed text instead of the original. If the original is not a candidate, it scores the two texts alone, in
+    both orders.
     """
     if RankerTraits.from_ranker(experiment.get_ranker(ranker), ranker).pointwise:
         scores = score_pair_table(experiment, ranker, units)
@@ -117,7 +117,7 @@ def _score_in_lists(experiment: Experiment, ranker: str, drawn: Mapping[str, Pro
 
 
 def _find_candidates(experiment: Experiment, drawn: ProbeBatch, i: int) -> tuple[list[Doc], int]:
-    """Return the candidates of a pair's query, and the index of the original among them; -1 if it is not there."""
+    """Return the candidates of a pair's query, and the index of the original among them, or -1."""
     docno = drawn.docnos[i] if drawn.docnos else ""
     listed = experiment.candidates.get(drawn.qids[drawn.query_indices[i]], {})
     if not docno or docno not in listed:

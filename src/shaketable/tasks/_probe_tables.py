@@ -53,11 +53,10 @@ COMPARISON_TABLES = {
     EQUAL_TF_TABLE: ("relevance-given-tf",),
     "length and added text": ("length-given-relevance", "length-given-tf", "add-nonrelevant-sentence"),
 }
-"""Tables for comparisons between probes: relevance and matching words (section 4); length and added text without
-relevance (section 5)."""
+"""Tables that compare probes: relevance and matching words (section 4); length and irrelevant text (section 5)."""
 MAX_STRONGEST_PER_RANKER = 5
 CHANCE_BOTH_RIGHT = 0.25
-"""The share of crossed pairs that random preferences have right in both directions."""
+"""The share of crossed pairs for which random preferences are right in both directions."""
 MAX_EXAMPLES_PER_PROBE = 2
 
 
@@ -90,7 +89,7 @@ class ProbeRows:
 
 
 def build_probe_tables(details: pd.DataFrame, rows: ProbeRows) -> dict[str, pd.DataFrame]:
-    """Return the tables of all probes, the strongest preferences first, and those that charts draw."""
+    """Return the tables of all probes, the strongest preferences first, and the tables of charts."""
     import pandas as pd
 
     tables = _build_strategy_tables(details)
@@ -149,7 +148,7 @@ def format_cell(cell: Mapping[Any, Any]) -> str:
 def _build_slice_rows(
     experiment: Experiment, ranker: str, test: str, drawn: ProbeBatch, d: Differences, delta: float
 ) -> Iterator[dict[str, Any]]:
-    """Yield s by slices of the queries, for slices with enough samples."""
+    """Yield s for each query slice with enough samples."""
     query_indices = {qid: i for i, qid in enumerate(drawn.qids)}
     signs = np.where(d > delta, 1, 0) - np.where(d < -delta, 1, 0)
     known = ~np.isnan(d)
@@ -243,9 +242,9 @@ def measure_fooled(
     differences: Mapping[str, Differences],
     delta: float,
 ) -> Iterator[Finding]:
-    """Yield the percentage of pairs in which the ranker prefers a degraded text; random preferences have 50 %.
+    """Yield the percentage of pairs in which the ranker prefers a degraded text; random preferences give 50 %.
 
-    Each query has the same weight, and so has each probe within a query.
+    Each query has the same weight, and each probe has the same weight within a query.
     """
     by_test: dict[str, list[float]] = {}
     for key in degrading:
@@ -266,7 +265,7 @@ def measure_fooled(
 def _build_figure_tables(details: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the tables of charts: s by test and ranker for each strategy, and the three shares of each test.
 
-    Cells with few samples are left out, because a color would claim more than the table does.
+    Cells with few samples are left out, because a color does not show the uncertainty.
     """
     if not len(details):
         return {}

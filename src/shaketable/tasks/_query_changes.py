@@ -1,8 +1,7 @@
-"""Rankings of changed queries, which all tasks on queries share.
+"""Rankings of changed queries, shared by all tasks on queries.
 
-There are two settings. In "pipeline", a retriever searches with the changed query, and a re-ranker re-ranks the
-documents that the first stage finds for it. In "re-ranker", the candidates are those of the original query, and only
-the ranker sees the changed one.
+In the setting "pipeline", the first stage retrieves candidates for the changed query. In the setting "re-ranker", the
+candidates are those of the original query, and only the ranker sees the changed query.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class ChangedQuery:
 
 
 def list_settings(experiment: Experiment) -> tuple[str, ...]:
-    """Return the settings that apply: a collection with its own candidates has no pipeline to change."""
+    """Return the settings that apply: a collection with its own candidates has no pipeline."""
     return (RERANKER,) if experiment.collection.candidates else (PIPELINE, RERANKER)
 
 
@@ -87,9 +86,9 @@ def measure_changed_queries(
 
 @dataclass(frozen=True)
 class ChangedQueryRun:
-    """The runs of one ranker in one setting, for the changed and for the original queries, and their values.
+    """The runs of one ranker in one setting for changed and original queries, and their values.
 
-    Without judgements there are no values, and only the lists are compared.
+    Without judgements there are no values.
     """
 
     changed_queries: Sequence[ChangedQuery]
@@ -109,9 +108,9 @@ class ChangedQueryRun:
         ]
 
     def compute_drops(self, indices: Sequence[int] | None = None, weights: Weights | None = None) -> dict[str, float]:
-        """Return what each query adds to the drop of the mean, in per cent, over all changed queries or some indices.
+        """Return each query's contribution to the drop of the mean, in per cent, over all or some changed queries.
 
-        It is empty without judgements, or if the mean before is 0.
+        The result is empty without judgements, or if the mean before is 0.
         """
         if self.values_before is None or self.values_after is None:
             return {}
@@ -121,7 +120,7 @@ class ChangedQueryRun:
         return compute_query_drops(before, after, weights)
 
     def compute_overlaps(self, indices: Sequence[int] | None = None) -> dict[str, float]:
-        """Return the share of the first ten documents that stay, by query."""
+        """Return the share of the first ten documents that remain, by query."""
         chosen = range(len(self.changed_queries)) if indices is None else indices
         known = [i for i in chosen if not np.isnan(self.movements[i].overlap)]
         return query_means([self.changed_queries[i].qid for i in known], [self.movements[i].overlap for i in known])
@@ -129,8 +128,8 @@ class ChangedQueryRun:
     def make_example(self, ranker: str, index: int, change: str) -> Example:
         """Return a changed query as an example: the texts, the values, and a document that moved.
 
-        That is the relevant document that fell furthest, or rose furthest if the value rose; without judgements, or if
-        no relevant document moved, it is the former first document.
+        The document is the relevant one that fell furthest, or rose furthest if the value rose. Without judgements, or
+        if no relevant document moved, it is the former first document.
         """
         changed_query, key = self.changed_queries[index], str(index)
         old, new = rank_docnos(self.run_before[key]), rank_docnos(self.run_after[key])
@@ -152,7 +151,7 @@ class ChangedQueryRun:
         )
 
     def _find_moved_document(self, qid: str, old: Sequence[str], new: Sequence[str], rising: bool) -> str:
-        """Return the relevant document of either top ten that fell furthest, or rose; "" if none did."""
+        """Return the relevant document of either top ten that fell (or rose) furthest; "" if none moved."""
         relevant = [docno for docno in (*old[:10], *new[:10]) if self.qrels.get(qid, {}).get(docno, 0) > 0]
         below = max(len(old), len(new)) + 1
         falls = {d: (_find_rank(new, d) or below) - (_find_rank(old, d) or below) for d in relevant}
@@ -163,7 +162,7 @@ class ChangedQueryRun:
 def compute_query_drops(
     before: Mapping[str, float], after: Mapping[str, float], weights: Weights | None = None
 ) -> dict[str, float]:
-    """Return what each query with both values adds to the drop of the mean, in per cent of the mean before.
+    """Return the contribution of each query with both values to the drop of the mean, in per cent of the mean before.
 
     >>> compute_query_drops({"a": 0.5, "b": 0.5}, {"a": 0.25, "b": 0.5})
     {'a': -50.0, 'b': 0.0}
@@ -203,7 +202,7 @@ def _find_rank(docnos: Sequence[str], docno: str) -> int:
 def build_stability_rows(
     experiment: Experiment, about: Mapping[str, str], qids: Sequence[str], movements: Sequence[Movement]
 ) -> list[dict[str, Any]]:
-    """Return how far lists moved, by each measure that needs no judgements, with intervals over queries."""
+    """Return the movement of lists by each measure that needs no judgements, with intervals over queries."""
     return [
         {**about, "measure": heading, "mean": mean.value, "low": mean.low, "high": mean.high, "queries": mean.n}
         for heading, mean in mean_movement_intervals(qids, movements, experiment.seed, experiment.weights).items()
@@ -211,13 +210,13 @@ def build_stability_rows(
 
 
 QueryContributions: TypeAlias = Mapping[tuple[str, str], Mapping[str, float]]
-"""(change of the queries, ranker) -> what each query adds to a number."""
+"""(change of the queries, ranker) -> the contribution of each query to a number."""
 
 
 def build_stability_findings(
     rows: Sequence[Mapping[str, Any]], by: str, overlaps: QueryContributions, facets: Mapping[str, str]
 ) -> list[Finding]:
-    """Return these rows as findings, such as "overlap(misspelling)" and "RBO(misspelling)".
+    """Return stability rows as findings, such as "overlap(misspelling)" and "RBO(misspelling)".
 
     `facets` maps a change to the facet that its overlap decides; it is empty if judgements decide the facets.
     """
@@ -241,7 +240,7 @@ def build_stability_findings(
 
 
 def make_original_queries(experiment: Experiment, variations: Sequence[Variation]) -> list[ChangedQuery]:
-    """Return the original queries, normalised as these variations of them are: in lower case, as a rule."""
+    """Return the original queries, normalised like their variations (usually in lower case)."""
     texts = {v.qid: v.original for v in variations}
     lower = all(text == text.lower() for text in texts.values())
     return [ChangedQuery(qid, texts.get(qid) or normalise_query(text, lower)) for qid, text in experiment.texts.items()]
@@ -250,7 +249,7 @@ def make_original_queries(experiment: Experiment, variations: Sequence[Variation
 def get_variations(
     experiment: Experiment, transforms: Sequence[str], n: int, file: str = ""
 ) -> tuple[list[Variation], dict[str, str]]:
-    """Return the variations of the queries, from a file if one is named, and the transforms that were left out."""
+    """Return the variations of the queries, from a file if one is named, and the skipped transforms."""
     if not file:
         return experiment.make_variations(transforms, n)
     variations = read_variations(Path(file), experiment.queries, build_validity_judge(experiment.collection))

@@ -40,7 +40,7 @@ class ListRepresentations:
 def represent_lists(
     experiment: Experiment, name: str, target: Target, attacked: Sequence[AdversarialDocument]
 ) -> Iterator[ListRepresentations]:
-    """Yield the representations of the first list and of each list with changed documents, if the ranker has any.
+    """Yield the representations of the first list and of each list with changed documents, if the ranker provides them.
 
     A representation is the input of the last layer: `rankers.neural.scoring.NeuralRanker.represent_pairs`.
     """
@@ -63,11 +63,11 @@ def represent_lists(
 
 
 def displacement(lists: Iterable[ListRepresentations]) -> float:
-    """Return how far changed texts are from their originals, in mean distances of two documents of the list.
+    """Return the distance of changed texts from their originals, in mean distances of two documents of the list.
 
         mean over changed documents of  |φ(q, d') - φ(q, d)| / mean over pairs of the list of |φ(q, d_i) - φ(q, d_j)|
 
-    NaN where nothing was changed. Figure 2 of paper 003 shows it.
+    The result is NaN if nothing was changed. Figure 2 of paper 003 shows it.
 
     >>> line = np.array([[0.0], [1.0], [2.0]])
     >>> displacement([ListRepresentations("q", ("a", "b", "c"), line, (2,), np.array([[0.0]]))])  # 2 of 4/3
@@ -84,7 +84,7 @@ def displacement(lists: Iterable[ListRepresentations]) -> float:
 
 
 def build_representation_map(representations: ListRepresentations) -> pd.DataFrame:
-    """Return coordinates of the documents of a list (t-SNE), with those of changed texts."""
+    """Return t-SNE coordinates of the documents of a list and of its changed texts."""
     import pandas as pd
 
     text_roles = [

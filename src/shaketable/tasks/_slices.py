@@ -1,4 +1,4 @@
-"""A per-query table by slices of the queries: which part of them is served worst."""
+"""Means of per-query values by query slice, and the slice with the worst mean."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def measure_slices(
     better: Literal["higher", "lower"] = "higher",
     measure: str = "nDCG@10",
 ) -> tuple[dict[str, pd.DataFrame], list[Finding]]:
-    """Return the means of a column by slice and ranker, and for each ranker the worst part as a finding.
+    """Return the means of a column by slice and ranker, and the worst part of each ranker as a finding.
 
-    The queries are divided by length, query type, rarest word, and by how hard they are for another ranker than the one
-    that is looked at: the first stage, or for the first stage the next ranker.
+    The slices are by length, query type, rarest word, and difficulty for another ranker: the first stage, or for the
+    first stage the next ranker.
     """
     import pandas as pd
 
@@ -49,7 +49,7 @@ def measure_slices(
             | {"other queries": p.rest_mean, "queries": p.n, "p (Holm)": p.p, "": format_star(p.p, p.n)}
             for p in found
         ]
-        # queries that are hard for another ranker are hard for most: they are shown, but are no finding
+        # queries that are hard for another ranker are hard for most rankers, so difficulty gives no finding
         if (
             bad := find_worst_part([part for part in found if not part.slice.startswith(DIFFICULTY_PREFIX)], better)
         ) is not None:
@@ -71,7 +71,7 @@ def measure_slices(
 
 
 def _measure_difficulty(experiment: Experiment, ranker: str, measure: str) -> tuple[str, dict[str, float]] | None:
-    """Return how hard each query is for another ranker; None without judgements or another ranker."""
+    """Return another ranker and the difficulty of each query for it; None without judgements or another ranker."""
     if not experiment.qrels:
         return None
     other = next((name for name in experiment.models if name != ranker), None)

@@ -37,7 +37,7 @@ MAX_EXAMPLES_PER_DIRECTION = 2
 
 @dataclass
 class VariationRows:
-    """The rows of the tables of query variations, and what each query adds to a number, by category and ranker."""
+    """The rows of the tables of query variations, and the contribution of each query by category and ranker."""
 
     summary: list[dict[str, Any]] = field(default_factory=list)
     stability: list[dict[str, Any]] = field(default_factory=list)
@@ -80,7 +80,7 @@ def measure_judged_share(
 
 
 def compute_change(changed_run: ChangedQueryRun) -> NDArray[np.float64]:
-    """Return the change of value of each variation, or without judgements the overlap lost."""
+    """Return the change in value of each variation or, without judgements, the lost overlap."""
     if changed_run.values_before is not None and changed_run.values_after is not None:
         return np.asarray(changed_run.values_after - changed_run.values_before)
     return np.array([moved.overlap - 1 for moved in changed_run.movements])
@@ -123,7 +123,7 @@ def build_comparison_row(compared: Comparison) -> dict[str, Any]:
 
 
 def mark_significance(frame: pd.DataFrame) -> pd.DataFrame:
-    """Correct p and add stars for each convention on its own."""
+    """Correct p and add stars, separately for each convention."""
     for column in ("p", "p (valid)", "p (replaced)"):
         frame = add_significance_stars(frame, column)
     return frame
@@ -160,7 +160,7 @@ def group_by_category(variations: Sequence[Variation]) -> dict[str, list[int]]:
 def build_category_stability(
     experiment: Experiment, name: str, variations: Sequence[Variation], changed_run: ChangedQueryRun
 ) -> Iterator[dict[str, Any]]:
-    """Yield how far each category moves the lists of a ranker."""
+    """Yield the movement of a ranker's lists for each category."""
     for category, members in group_by_category(variations).items():
         moved = [changed_run.movements[i] for i in members]
         about = {"category": category, "ranker": name}
@@ -168,7 +168,7 @@ def build_category_stability(
 
 
 def correlate_changes(variations: Sequence[Variation], deltas: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
-    """Return Pearson's correlation of two rankers' changes, over all variations and by category."""
+    """Return the Pearson correlation of two rankers' changes, over all variations and by category."""
     import pandas as pd
 
     categories = np.array([v.category for v in variations])
@@ -189,7 +189,7 @@ def _pearson(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 
 
 def build_ranker_map(experiment: Experiment, deltas: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
-    """Return coordinates of rankers by their changes (t-SNE): rankers with similar changes are near each other."""
+    """Return t-SNE coordinates of rankers: rankers with similar changes are near each other."""
     import pandas as pd
 
     if len(deltas) < 3:

@@ -1,4 +1,4 @@
-"""How far do two rankers agree? Needs no judgements: rankings are compared with rankings."""
+"""The agreement task: compares the rankings of every two rankers, without judgements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEASURES_NOTE = (
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far rankers agree with each other: top change, Kendall distance, overlap, rank-biased overlap."""
+    """Agreement between rankers: top change, Kendall distance, overlap, rank-biased overlap."""
 
     measures: tuple[str, ...] = ("top_change", "kendall", "overlap(k=10)", "rbo(p=0.9)")
 
@@ -87,7 +87,7 @@ def _build_findings(means: pd.DataFrame, measures: Sequence[str], queries: int) 
 
 
 def _build_mean_row(per_query: pd.DataFrame, measures: list[str], experiment: Experiment) -> dict[str, float]:
-    """Return the mean of each measure over the queries of two rankers, and the ends of its interval."""
+    """Return the mean of each measure over the queries of two rankers, with its interval."""
     row: dict[str, float] = {}
     for text in measures:
         mean = weighted_mean(

@@ -1,4 +1,4 @@
-"""Which lists can no attack of a kind change? Certificates of smoothed rankers.
+"""The certificate task: certified robustness of smoothed rankers.
 
 Wu, Zhang, Guo, Chen, Fan, de Rijke, Cheng. Certified robustness to word substitution ranking attack for neural ranking
 models. CIKM 2022.
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from shaketable.experiment import Experiment
 
 HEADLINE_READING: CertificateCondition = "tight"
-"""The reading of a certificate in findings: the tightest that takes the score as exact."""
+"""The certificate condition that findings use: the tightest one that takes the score as exact."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """The lists that no attack can change: no document from below rank K can be brought among the first K.
+    """Certified lists: no attack can move a document from below rank K into the first K.
 
     ks         the ranks K to certify
     queries    queries whose lists are certified, drawn at random; 0 is all of them
     changed    words of a document that an attack may change; 0 is all of them
 
-    For smoothed rankers alone: `smoothed(...)`, where attacks replace words by synonyms, and `masked(...)`, where they
-    replace them by any others. The number of draws is the ranker's own, `samples`.
+    Only smoothed rankers can be certified: `smoothed(...)` against replacement by synonyms, and `masked(...)` against
+    replacement by any words. The ranker's `samples` sets the number of draws.
     """
 
     ks: tuple[int, ...] = CERTIFICATE_CUTOFFS

@@ -1,4 +1,4 @@
-"""How steady is a ranking while authors rewrite their documents to win it?
+"""The competition task: the stability of rankings while authors rewrite their documents to rank first.
 
 Wu, Zhang, Guo, Fan, Cheng. Are neural ranking models robust? TOIS 2022, sections 5.2, 5.3 and 5.5; the comparison of
 consecutive rounds is Goren, Kurland, Tennenholtz, Raiber. Ranking robustness under adversarial document manipulations.
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RankCompetition:
-    """How steady the ranking is while authors rewrite documents to win: top change (TC) and Kendall distance (KT).
+    """Stability of rankings while authors rewrite documents to rank first: top change (TC), Kendall distance (KT).
 
     `data` is a folder with rounds of documents by named authors (see `datasets.competition`), or "sample".
-    Without it, an audit of the sample takes the competition that comes with the sample, and any other leaves the task
-    out. In every round the documents of a query are ranked by the same ranker, as it was opened on the audited
-    collection, and the authors' order is compared with that of the next round.
+    Without it, an audit of the sample uses the bundled competition, and any other audit skips the task. The same
+    ranker, opened on the audited collection, ranks the documents of a query in every round. The task compares the
+    authors' order with that of the next round.
     """
 
     data: str = ""

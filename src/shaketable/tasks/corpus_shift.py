@@ -1,4 +1,4 @@
-"""How does a ranker fare on a corpus that it was not trained on? (paper 000, sections 4.2, 4.3, 4.5)."""
+"""The corpus shift task: rankers on corpora that they were not trained on (paper 000, sections 4.2, 4.3, 4.5)."""
 
 from __future__ import annotations
 
@@ -55,30 +55,30 @@ if TYPE_CHECKING:
 
 OTHER_CORPUS = "another corpus"
 PAPER_MEASURES = ("AP", "nDCG@10", "P@10", "RR@10")
-"""The measures that the paper shows drops by: MAP, NDCG, P and MRR."""
+"""The measures for which the paper reports drops: MAP, NDCG, P and MRR."""
 DROP_TABLE_PREFIX, SHIFT_COLUMN = "drop by ", "trained → tested"
 MAX_ENCODED_TEXTS = 200
-"""Documents and queries of each corpus whose vectors are compared."""
+"""The number of documents and queries of each corpus whose vectors are compared."""
 MAX_INSPECTED_DOCUMENTS = 2000
 """The number of first documents that are inspected for titles and urls."""
 MIN_FIELD_SHARE = 0.5
-"""The share of documents that must have a title or a url for a corpus to count as one that has them."""
+"""The share of documents that must have a title or a url for the corpus to have that field."""
 
 TrainingParts = tuple[tuple[TrainingSet, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True)
 class CorpusShift:
-    """What rankers lose on a corpus that they were not trained on: trained on each, tested on all queries of each.
+    """Loss of rankers on corpora that they were not trained on: trained on each, tested on all queries of each.
 
-    corpora     collections besides the one of the audit, by their texts: a folder, "irds:ID", "sample"
+    corpora     collections besides the audited one, by their specs: a folder, "irds:ID", "sample"
     rankers     learners; formulas such as bm25 are tuned; `shaketable list learners` shows them all
-    measure     what is measured
-    folds       the queries of the own corpus are ranked by models that have not seen them, one of so many
-    pairs       relevant pairs of a query and a document that each model learns from; None is the most that all have, 0
-                is all that there are
+    measure     the effectiveness measure
+    folds       number of cross-validation folds for the queries of the training corpus
+    pairs       relevant query-document pairs that each model learns from; None is the largest number that all corpora
+                have, 0 is all pairs
 
-    The rankers of the audit are measured on each corpus as they are, without training (zero-shot).
+    The rankers of the audit are measured on each corpus without training (zero-shot).
 
     Wu, Zhang, Guo, Fan, Cheng. Are neural ranking models robust? TOIS 2022.
     """
@@ -168,7 +168,7 @@ class CorpusShift:
         )
 
     def _load_corpora(self, experiment: Experiment) -> dict[str, Collection]:
-        """Return the collections by name, that of the experiment first; equal names get a number."""
+        """Return the collections by name, the audited one first; duplicate names get a number."""
         loaded: dict[str, Collection] = {}
         for collection in (experiment.collection, *map(load, self.corpora)):
             if any(collection.fingerprint == other.fingerprint for other in loaded.values()):
@@ -185,7 +185,7 @@ class CorpusShift:
     def _build_training_sets(
         self, experiment: Experiment, corpora: Mapping[str, Collection], qids: Mapping[str, Sequence[str]]
     ) -> tuple[dict[str, TrainingParts], dict[str, TrainingSet]]:
-        """Return the trainings of the folds of each corpus, and the one for all other corpora, all of one size."""
+        """Return the training sets of each corpus: one for each fold and one for other corpora, all of one size."""
         seed = experiment.seed
         own = {
             name: make_fold_trainings(name, corpus, qids[name], self.folds, seed) for name, corpus in corpora.items()
@@ -214,7 +214,7 @@ class CorpusShift:
     def _measure_zero_shot(
         self, experiment: Experiment, corpora: Mapping[str, Collection], qids: Mapping[str, Sequence[str]]
     ) -> pd.DataFrame:
-        """Return the rankers of the experiment on each corpus, without training; run files are left out."""
+        """Measure the rankers of the experiment on each corpus, without training; run files are left out."""
         import pandas as pd
 
         rows = []
@@ -283,14 +283,14 @@ class CorpusShift:
 
 
 def list_document_fields(corpus: Collection) -> tuple[str, ...]:
-    """Return the parts of a corpus's documents: title and url only if at least half of the documents have one."""
+    """Return the fields of a corpus's documents: title and url only if at least half of the documents have one."""
     docs = [doc for _, doc in islice(corpus.docs.items(), MAX_INSPECTED_DOCUMENTS)]
     shares = {"title": sum(bool(doc.title) for doc in docs), "url": sum(bool(doc.url) for doc in docs)}
     return tuple(part for part in FIELDS if part not in shares or shares[part] >= MIN_FIELD_SHARE * max(1, len(docs)))
 
 
 def _restrict_fields(learner: Learner, common: Sequence[str]) -> Learner:
-    """Restrict a feature learner to the parts that all corpora have: other columns would be zero."""
+    """Restrict a feature learner to the fields that all corpora have: other columns would be zero."""
     if not isinstance(learner, FeatureLearner):
         return learner
     parts = tuple(part for part in learner.parts if part in common)
@@ -298,7 +298,7 @@ def _restrict_fields(learner: Learner, common: Sequence[str]) -> Learner:
 
 
 def _select_judged_queries(corpora: Mapping[str, Collection], experiment: Experiment) -> dict[str, list[str]]:
-    """Return the queries of each corpus that can be learned from and measured on, at most the limit."""
+    """Return the judged queries of each corpus, up to the experiment's limit."""
     return {name: list_judged_queries(corpus)[: experiment.limit] for name, corpus in corpora.items()}
 
 
@@ -336,7 +336,7 @@ def _measure_distances(
     dropped: pd.DataFrame,
     found: Mapping[str, Cells],
 ) -> pd.DataFrame:
-    """Return a row for each pair of corpora: how far apart they are, and what each ranker loses."""
+    """Return a row for each pair of corpora: their distance, and the loss of each ranker."""
     import pandas as pd
 
     counts, vectors, lengths = {}, {}, {}

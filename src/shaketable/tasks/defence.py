@@ -1,4 +1,4 @@
-"""What does a defence cost, and what does it buy? One learner is trained with several, and each ranker attacked anew.
+"""The defence task: trains one learner with several defences and attacks each resulting ranker.
 
 Liu, Zhang, Zhang, Chen, de Rijke, Guo, Cheng. Perturbation-invariant adversarial training for neural ranking models:
 Improving the effectiveness-robustness trade-off. AAAI 2024 (paper 003): Table 1, Figure 1, and the number behind
@@ -69,17 +69,17 @@ CERTIFIED_RANK = 10
 
 @dataclass(frozen=True)
 class DefenceTask:
-    """What defences cost and what they buy: one learner trained with each, and attacked anew each time.
+    """Cost and benefit of defences: one learner is trained with each, and each resulting ranker is attacked.
 
     learner     a learner of neural rankers
     defences    the defences to train with; `shaketable list defences` shows them all
     recipe      the attack on each ranker: its own lists, its own targets
-    targets     documents attacked in each list, one from each of so many ranges of ranks from 11 on
+    targets     documents attacked in each list: ranks from 11 on are cut into this many ranges, one document from each
     queries     queries whose lists are attacked, drawn at random; 0 is all of them
-    seeds       of the training; numbers are means over them, and the attacked queries stay the same
-    lambdas     shares of the natural loss to try with each piat that is among the defences, between 0 and 1
+    seeds       training seeds; the results are means over them, and the attacked queries stay the same
+    lambdas     shares of the natural loss, between 0 and 1, to try with each piat among the defences
 
-    It learns from the split train and attacks the queries that are measured on. What is learned is kept.
+    The task trains on the split train and attacks the evaluated queries. Trained models are cached.
     """
 
     learner: str = "conv_knrm"
@@ -171,7 +171,7 @@ class DefenceTask:
         return AttackRun((self.recipe,), targets=self.targets, queries=self.queries, detectors=(), similarity=False)
 
     def _check_applicable(self, experiment: Experiment) -> None:
-        """Raise errors that need no training, before hours of it."""
+        """Raise the errors that can be detected before training."""
         split_rank_range(self.targets, experiment.depth)
         learned = {qid for part in experiment.resolve_query_ids(TRAIN, None) for qid in part}
         if both := [qid for qid in experiment.queries if qid in learned]:
@@ -181,7 +181,7 @@ class DefenceTask:
             )
 
     def _list_swept_specs(self) -> dict[str, list[str]]:
-        """Return, for each piat, its specs with the shares to try; a spec among the defences keeps its text."""
+        """Return, for each piat, its specs with the lambdas to try; a spec among the defences keeps its text."""
         hows = {text: DEFENCES.build(text) for text in self.defences}
         known = {DEFENCES.spec(how): text for text, how in hows.items()}
         return {
@@ -200,7 +200,7 @@ class DefenceTask:
             experiment.run_jobs(wanted)
 
     def _make_training_job(self, experiment: Experiment, text: str, seed: int) -> SavedModel | Job:
-        """Return the model of a defence, or the job of its training."""
+        """Return the cached model of a defence, or its training job."""
         how, learner = DEFENCES.build(text), LEARNERS.build(self.learner)
         training_experiment = replace(experiment, models={}, seed=seed)
         plan = plan_defended_training(
@@ -308,7 +308,7 @@ def _measure_lists(
 
 
 def _build_conditional_rows(experiment: Experiment, name: str, targets: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield how often attacks on a smoothed ranker succeed, by each reading of a certificate and of a condition."""
+    """Yield the success rates of attacks on a smoothed ranker, for each certificate reading and condition."""
     ranker = experiment.get_ranker(name)
     assert isinstance(ranker, SmoothedRanker)
     lists = build_certifiable_lists(experiment, name, list(dict.fromkeys(targets["query"])))

@@ -1,4 +1,4 @@
-"""How easily does a document buy a rank? Documents of a ranker's own lists are changed until they rank higher.
+"""The document attack task: changes documents of a ranker's lists until they rank higher.
 
 Liu et al. Perturbation-invariant adversarial training for neural ranking models. AAAI 2024 (paper 003), section 4; Wu
 et al. PRADA. ACM Transactions on Information Systems 2023.
@@ -16,21 +16,21 @@ __all__ = ["QUICK_RECIPE", "DocumentAttack"]
 
 @dataclass(frozen=True)
 class DocumentAttack(AttackRun):
-    """How easily a document buys a rank: recipes that change documents, their success, their cost and their damage.
+    """Attacks that change documents to move their ranks: success, cost and damage of each recipe.
 
     recipes      the recipes to attack with; `shaketable list recipes` shows them all
     goal         promote, demote, or top(k=10)
-    targets      documents attacked in each list, one from each of so many ranges of ranks from 11 on; paper 003 has
-                 nine, an audit has one, because an encoder reads some fifty texts for each
+    targets      documents attacked in each list: ranks from 11 on are cut into this many ranges, one document from
+                 each; paper 003 has nine, an audit has one, because an encoder reads some fifty texts for each
     queries      queries whose lists are attacked, drawn at random; 0 is all of them. A verdict needs twenty, and some
                  lists end before rank 11
-    group        one text for so many queries at once: then documents from outside are added to the lists
+    group        number of queries that share one attack text; the attacked documents are then new to the lists
     max_trials   texts that a ranker scores for all targets together; None is as many as a recipe needs
     adversarial_documents
-                 a file of documents that were changed before: they are tried as they are, without a search
+                 a file of documents that were changed before: they are scored without a search
     any_grade    attack relevant documents as well, not only those of grade 0 and those without a judgement
-    detectors    simple filters; the task shows how many of the successful texts each would catch
-    similarity   show how similar texts are before and after, if MiniLM is installed
+    detectors    simple filters; the task shows how many of the successful texts each detects
+    similarity   show the similarity of texts before and after, if MiniLM is installed
     parser       the parser of texts: light, spacy, or spacy:MODEL
     measure      the effectiveness measure of the lists before and after
     """

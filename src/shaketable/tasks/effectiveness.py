@@ -1,4 +1,4 @@
-"""How good is each ranker, and which of them differ by more than chance?"""
+"""The effectiveness task: means of each ranker, and significance tests of their differences."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ QUESTION = "How good is each ranker, and which of them differ by more than chanc
 
 @dataclass(frozen=True)
 class Effectiveness:
-    """How good each ranker is by several measures, with intervals, and which of them differ.
+    """Effectiveness of each ranker by several measures, with intervals and significance tests.
 
-    Each is compared with the baseline, the first ranker unless another is named, and with every other one; `test` is
-    t_test, wilcoxon or randomisation, `correction` holm, bonferroni or bh, over the rankers of each measure.
+    Each ranker is compared with the baseline (by default the first ranker) and with every other ranker. `test` is
+    t_test, wilcoxon or randomisation. `correction` is holm, bonferroni or bh, over the rankers of each measure.
     """
 
     measures: tuple[str, ...] = ("nDCG@10", "AP", "RR@10")
@@ -82,9 +82,9 @@ def build_effectiveness_from_tables(
     notes: Sequence[str] = (),
     weights: Mapping[str, float] | None = None,
 ) -> Result:
-    """Return means, comparisons with the baseline, and all pairs, for each measure.
+    """Return means, comparisons with the baseline, and comparisons of all pairs, for each measure.
 
-    With weights, by query, means and comparisons with the baseline are weighted; in all pairs each query counts alike.
+    Query weights apply to means and to comparisons with the baseline, not to comparisons of all pairs.
     """
     import pandas as pd
 
@@ -195,7 +195,7 @@ def _compare_systems(
 
 
 def _build_findings(summary: pd.DataFrame, tables: Sequence[ScoreTable], baseline: str) -> list[Finding]:
-    """Return the means; that of the first measure decides the facet effectiveness."""
+    """Return the means as findings; the mean of the first measure decides the facet effectiveness."""
     known = {table.measure: table for table in tables}
     return [
         Finding(

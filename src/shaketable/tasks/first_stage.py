@@ -1,4 +1,4 @@
-"""What does a ranker add to its first stage, and what does it risk? A ranker that does nothing would look robust."""
+"""The first-stage task: compares a ranker with its first stage, because a ranker that does nothing looks robust."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ MAX_EXAMPLES = 3
 
 @dataclass(frozen=True)
 class FirstStage:
-    """What a ranker adds to its first stage, and what it risks: does it rank by itself, for better or for worse?
+    """Gain and risk of a ranker compared with its first stage, and the share of lists that it reorders.
 
-    The first stage is the ranker that finds the candidates, or the order in which they came with the collection.
+    The first stage is the ranker that retrieves the candidates, or the order of the collection's candidates.
     """
 
     measure: str = "nDCG@10"
@@ -114,7 +114,7 @@ class FirstStage:
     def _select_losses(
         self, experiment: Experiment, name: str, first: Run, before: Mapping[str, float], after: Mapping[str, float]
     ) -> list[Example]:
-        """Return the queries that lose most, with the relevant document that the first stage has highest."""
+        """Return the queries that lose most, with the relevant document that the first stage ranks highest."""
         losing = sorted((qid for qid in before if after[qid] < before[qid]), key=lambda qid: after[qid] - before[qid])
         cases = []
         for qid in losing[:MAX_EXAMPLES]:
@@ -158,7 +158,7 @@ def _has_order(scores: Mapping[str, float]) -> bool:
 
 
 def _measure_own_order(run: Run, candidates: Run) -> dict[str, float]:
-    """Return, by query with two documents or more, 100 if the order is the ranker's own, otherwise 0."""
+    """Return, for each query with two or more documents, 100 if the ranker changes the order, otherwise 0."""
     listed = {qid: scores for qid, scores in run.items() if len(scores) > 1}
     return {
         qid: 100.0 * (_has_order(scores) and rank_docnos(scores) != rank_docnos(candidates.get(qid, {})))
@@ -178,7 +178,7 @@ def _compute_differences(
     unserved_after: Mapping[str, float],
     weights: Weights,
 ) -> dict[str, dict[str, float]]:
-    """Return what each query adds to each number; gains are empty if the first stage finds nothing relevant."""
+    """Return each query's contribution to each number; gains are empty if the first stage finds nothing relevant."""
     change = compute_query_drops(before, after, weights)
     return {
         GAIN_OVER_FIRST_STAGE: change,

@@ -1,4 +1,4 @@
-"""What does fusing the variations of a query repair, and what would the best one have been worth?
+"""The fusion task: fuses the lists of a query's variations, and compares them with the best single list.
 
 Penha, Câmara, Hauff. Evaluating the robustness of retrieval pipelines with query variation generators. ECIR 2022,
 section 5.2.
@@ -44,14 +44,14 @@ BRIEF_COLUMNS = ["lists of", "ranker", "before", "after", "change", "low", "high
 
 @dataclass(frozen=True)
 class Fusion:
-    """What fusing a query's variations repairs: RRF, CombSUM, CombMNZ, and the best single query.
+    """Fusion of the lists of a query's variations: RRF, CombSUM, CombMNZ, and the best single query.
 
-    Variations are made as in query-variation; those that change the meaning take no part, nor do those that are not
-    valid unless `invalid` is True. Lists are fused by category and all together, with and without the list of the
-    original query, which stands in wherever a query has no variation.
+    Variations are made as in query-variation. Variations that change the meaning are excluded, and so are invalid ones
+    unless `invalid` is True. Lists are fused by category and all together, with and without the list of the original
+    query. That list is also used if a query has no variation.
 
-    Without judgements, what is measured is how much of the original query's first ten documents is left: in the list
-    of a variation, and in the fused list of several.
+    Without judgements, the task measures how many of the original query's first ten documents remain in the list of a
+    variation and in the fused list.
     """
 
     measure: str = "nDCG@10"
@@ -134,7 +134,7 @@ class Fusion:
     def _measure_stability(
         self, experiment: Experiment, plain: Sequence[ChangedQuery], variations: Sequence[Variation], setting: str
     ) -> Result:
-        """Compare fused lists and lists of single variations by their overlap with the list of the original query."""
+        """Compare fused lists and single lists by their overlap with the list of the original query."""
         import pandas as pd
 
         rows = [

@@ -1,4 +1,4 @@
-"""What moves a ranker that reads whole lists, as a language model does: input order, wording, orders in documents.
+"""The LLM ranker task: sensitivity of listwise rankers to input order, prompt wording, and injected instructions.
 
 Tang, Zhang, Ma, Lin, Ture. Found in the middle: Permutation self-consistency improves listwise ranking in large
 language models. NAACL 2024.
@@ -82,25 +82,25 @@ HARMLESS_SENTENCES = (
     "In the evening the lamps along the quay are lit one by one.",
     "The paper on the wall of the second room has a pattern of leaves.",
 )
-"""Sentences without an instruction, as many as there are instructions: the control of injections."""
+"""Sentences without an instruction, as many as there are instructions: the control for injections."""
 CONTROL_RECIPE = f"instruction(texts={HARMLESS_SENTENCES!r})"
 
 
 @dataclass(frozen=True)
 class LLMRanker:
-    """What moves a ranker that reads whole lists: the order of its input, its wording, orders hidden in documents.
+    """Sensitivity of a listwise ranker to input order, prompt wording, and instructions hidden in documents.
 
-    orders     input orders of each list: as the first stage has it, reversed, and then shuffled ones
-    files      run files whose orders of the same documents are the input orders instead
+    orders     number of input orders of each list: that of the first stage, reversed, then shuffled ones
+    files      run files that give the input orders instead
     queries    queries whose lists are ranked, drawn at random; 0 is all of them
-    repeats    of these, queries whose lists are ranked a second time in the same order, to know the noise
+    repeats    of these, queries whose lists are ranked a second time in the same order, to measure the noise
     worded     of these, queries whose lists are ranked by the other built-in wordings of a language model; 0 is none
     injected   of these, queries in whose lists a document is attacked; 0 is none
-    recipes    what is put into the documents; beside them stand harmless sentences, to tell obedience from disturbance
-    targets    documents attacked in each list, one from each of so many ranges of ranks from 11 on
+    recipes    the attack recipes; harmless sentences are the control
+    targets    documents attacked in each list: ranks from 11 on are cut into this many ranges, one document from each
     trials     texts that are tried for each target and recipe; the best counts, for harmless sentences too
 
-    It is for language models, and for other rankers whose scores depend on the list where it is asked for by name.
+    The task runs for language models. Named explicitly, it also runs for other rankers whose scores depend on the list.
     """
 
     orders: int = 3
@@ -130,7 +130,7 @@ class LLMRanker:
 
     @staticmethod
     def applies_to(model: Model) -> bool:
-        """Return True if an audit without named tasks should run this one: only for language models."""
+        """Return True for language models: an audit without named tasks then runs this task."""
         return hasattr(model, "wordings")
 
     def run(self, experiment: Experiment) -> Result:
@@ -208,7 +208,7 @@ class LLMRanker:
         }
 
     def _read_input_orders(self, experiment: Experiment, texts: Mapping[str, str]) -> OrdersByQuery:
-        """Return the orders of run files over documents that all of them and the collection have, up to the depth."""
+        """Return the orders of the run files over the documents that they and the collection share, up to the depth."""
         runs = [read_run(Path(file)) for file in self.files]
         orders: dict[str, list[list[str]]] = {}
         for qid in texts:
@@ -311,7 +311,7 @@ class LLMRanker:
     def _compare_wordings(
         self, experiment: Experiment, name: str, found: OrderedRankings, part: RankerTables
     ) -> Iterator[dict[str, Any]]:
-        """Yield the lists of other wordings beside those of the ranker's own, the input in the first order."""
+        """Yield comparisons of other prompt wordings with the ranker's own, with input in the first order."""
         if not self.worded or not self.applies_to(experiment.models[name]):
             return
         model: Any = experiment.models[name]
@@ -347,7 +347,7 @@ class LLMRanker:
     ) -> AnswerTally | None:
         """Measure the effect of instructions and prompt marks in documents, and of harmless sentences instead.
 
-        Returned is what was wrong with the answers of a language model meanwhile.
+        Return the answer tally of a language model.
         """
         if not self.injected or not self.recipes:
             return None

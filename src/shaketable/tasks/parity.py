@@ -1,6 +1,6 @@
-"""Are two rankers the same one? The same model in two servers, precisions, batch sizes, or before and after an upgrade.
+"""The parity task: tests whether two rankers are equal, such as one model in two servers, precisions or versions.
 
-All rankers score the same documents, and are asked anew: a score that is kept says nothing of the ranker of today.
+All rankers score the same documents without the cache, because a cached score may come from an older ranker.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ PARITY_TABLE, NOISE_TABLE, LARGEST_DIFFERENCES_TABLE, LISTS_TABLE, PER_QUERY_TAB
 
 @dataclass(frozen=True)
 class Parity:
-    """Whether rankers are the same: score differences beside the noise floor, lists that change, ties, saturation.
+    """Equality of rankers: score differences compared with the noise floor, changed lists, ties, saturation.
 
-    reference   the ranker that the others are compared with; the first one unless another is named
-    repeats     queries whose lists each ranker scores twice more, for its noise: once as they were, once in another
-                order where a score does not depend on the list; 0 for none
-    measure     what lists are worth, where there are judgements
+    reference   the ranker that the others are compared with; by default the first one
+    repeats     queries whose lists each ranker scores again, to measure its noise: once in the same order and, if the
+                ranker is pointwise, once in reverse order; 0 for none
+    measure     the effectiveness measure, if there are judgements
     """
 
     reference: str = ""
@@ -121,7 +121,7 @@ class Parity:
     def _compare_ranker(
         self, experiment: Experiment, reference: str, name: str, asked: dict[str, _Answers]
     ) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]], list[Example]]:
-        """One ranker against the reference: numbers, a row for each query, the largest differences, examples."""
+        """Return the numbers, query rows, largest differences and examples of a ranker against the reference."""
         old, new = asked[reference], asked[name]
         found = find_score_differences(old.scores, new.scores)
         if not found:
@@ -212,7 +212,7 @@ class _Answers:
     noise: float
     repeated_pairs: int
     changed_lists_percent: float
-    """The percentage of repeated lists in another order."""
+    """The percentage of repeated lists whose order changes."""
 
     @classmethod
     def ask_ranker(cls, experiment: Experiment, name: str, repeats: int) -> _Answers:
@@ -243,7 +243,7 @@ class _Answers:
 
 
 def _score_uncached(experiment: Experiment, name: str, candidates: Run, reverse_order: bool = False) -> Run:
-    """Return the scores of candidates, as the ranker gives them now."""
+    """Score the candidates without the cache."""
     docnos = {qid: rank_docnos(candidates[qid]) for qid in candidates if candidates[qid]}
     if reverse_order:
         docnos = {qid: listed[::-1] for qid, listed in reversed(docnos.items())}
@@ -257,7 +257,7 @@ def _score_uncached(experiment: Experiment, name: str, candidates: Run, reverse_
 
 
 def _collapse_run_ties(scores: Run, noise: float) -> Run:
-    """Scores as lists are ordered by: those that differ by no more than a ranker's own noise tie."""
+    """Return scores in which differences within the ranker's noise are ties."""
     if not noise:
         return scores
     return {

@@ -1,4 +1,4 @@
-"""What does a ranker prefer, of two texts that differ in one thing?
+"""The probes task: which of two texts that differ in one property a ranker prefers.
 
 MacAvaney, Feldman, Goharian, Downey, Cohan. ABNIRML: Analyzing the behavior of neural IR models. TACL 2022.
 """
@@ -52,16 +52,16 @@ __all__ = ["USER_PAIRS_TABLE", "ProbesTask"]
 
 @dataclass(frozen=True)
 class ProbesTask:
-    """What a ranker prefers, of two texts that differ in one thing: the behaviour tests of ABNIRML, and others.
+    """Preferences of a ranker between two texts that differ in one property: the tests of ABNIRML, and others.
 
-    probes         names or patterns of probes, such as "shuffle-*", or their specs; all of them if there is none
+    probes         names or patterns of probes, such as "shuffle-*", or their specs; all if empty
     pairs          a file of your own pairs (JSONL with query, a, b, expect)
-    delta          the difference in score that counts, for all rankers; otherwise each has its own (3.3)
+    delta          the threshold of score differences for all rankers; by default each ranker has its own (3.3)
     delta_queries  queries on which a ranker's own delta is measured
     max_documents  judged documents that are manipulated, drawn at random; 0 is all of them
     parser         the parser of texts: light, spacy, or spacy:MODEL
-    stopwords      the stop list for counts of words: the index's, or a file with a word on each line
-    correction     of p for the number of cells of a table: bonferroni (as in the paper), holm or bh
+    stopwords      the stop list for word counts: the index's, or a file with one word per line
+    correction     correction of p for the number of cells of a table: bonferroni (as in the paper), holm or bh
     high           the lowest grade that counts as high in the breakdown by grade; 0 is the middle of the grades
     """
 
@@ -133,7 +133,7 @@ class ProbesTask:
         for probe in self._select_probes():
             name = format_probe_name(probe)
             if reason := probe.unavailable_reason(context):
-                if getattr(probe, "path", ""):  # without a file that the user named, the result would look like a pass
+                if getattr(probe, "path", ""):  # a missing user file must not look like a pass
                     raise BadInput(reason)
                 skipped[name] = reason
             else:
@@ -158,7 +158,7 @@ class ProbesTask:
     def _split_by_grade(self, experiment: Experiment, drawn: ProbeBatch, probe: Probe) -> dict[str, NDArray[np.bool_]]:
         """Return the masks of the pairs in each part: all of them, and by the grade of the original.
 
-        User pairs of which neither text should be preferred have no direction, and do not count in s.
+        User pairs that expect no preference have no direction, and do not count in s.
         """
         parts = {ALL_DOCUMENTS: np.ones(len(drawn), dtype=bool)}
         if hasattr(probe, "expectations"):
@@ -169,7 +169,7 @@ class ProbesTask:
         return parts
 
     def _find_high_grade(self, experiment: Experiment) -> int | None:
-        """Return the lowest high grade: of grades 0 to 3 it is 2, as in the paper."""
+        """Return the lowest high grade: 2 for grades 0 to 3, as in the paper."""
         grades = sorted({grade for of in experiment.qrels.values() for grade in of.values()})
         if self.high:
             return self.high

@@ -1,4 +1,4 @@
-"""How does a ranker fare on query types that it was not trained on? (paper 000, sections 4.1, 4.3, 4.4)."""
+"""The query type shift task: rankers on query types that they were not trained on (paper 000, 4.1, 4.3, 4.4)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MIN_QUERIES_PER_TYPE = 5
-"""The least number of queries of a type to learn from, and to test on."""
+"""The minimum number of queries of a type to train on, and to test on."""
 OTHER_TYPE = "another query type"
 ALL_OTHER_TYPES = "ALL*"
 ALL_OTHER_TYPES_CUT = "ALL* cut"
@@ -42,7 +42,7 @@ ALL_OTHER_TYPES_CUT = "ALL* cut"
 
 @dataclass(frozen=True, eq=False)
 class QueryTypeSplit:
-    """The queries of one type: to learn from, and to test on."""
+    """The training and test queries of one type."""
 
     name: str
     train: tuple[str, ...]
@@ -51,18 +51,18 @@ class QueryTypeSplit:
 
 @dataclass(frozen=True)
 class QueryTypeShift:
-    """What rankers lose on query types that they were not trained on: trained on each, tested on each.
+    """Loss of rankers on query types that they were not trained on: trained on each, tested on each.
 
     rankers      learners; formulas such as bm25 are tuned; `shaketable list learners` shows them all
     measure      the effectiveness measure
-    query_types  the query types; without names, all that the queries have
-    train        queries of each type to learn from, a fifth of them to validate on; None is the most that all have
-    test         queries of each type to test on; None is the most that all types have
-    folds        0: learn from the split train, test on the queries that are measured on. k: all queries are tested on,
-                 those of a model's own type by a model that has not seen them, one of k
+    query_types  the query types; by default all types of the queries
+    train        training queries of each type, a fifth of them for validation; None is the most that all types have
+    test         test queries of each type; None is the most that all types have
+    folds        0: train on the split train, test on the evaluated queries. k: test on all queries, with k-fold
+                 cross-validation for the queries of a model's own type
 
-    Besides each type alone, rankers learn from all other types together: ALL*, which is more data and more variety, and
-    ALL* cut, which has the size of one type.
+    Besides each type alone, rankers learn from all other types together: ALL* uses all their queries, and ALL* cut has
+    the size of one type.
 
     Wu, Zhang, Guo, Fan, Cheng. Are neural ranking models robust? TOIS 2022.
     """
@@ -163,7 +163,7 @@ class QueryTypeShift:
         }
 
     def _sample_types(self, experiment: Experiment, known: Mapping[str, QueryTypeSplit]) -> list[QueryTypeSplit]:
-        """Draw the same number of queries of each type to learn from, and to test on."""
+        """Draw the same number of training and test queries of each type."""
         drawn: dict[str, dict[str, tuple[str, ...]]] = {name: {} for name in known}
         for side, doing in (("train", "learn from"), ("test", "test on")):
             sizes = {name: len(getattr(query_type, side)) for name, query_type in known.items()}
@@ -182,20 +182,20 @@ class QueryTypeShift:
                 qids = getattr(query_type, side)
                 chosen = set(shuffle_queries(qids, experiment.seed, f"{side} of a kind")[:size])
                 drawn[name][side] = tuple(qid for qid in qids if qid in chosen)
-        if self.folds:  # then what is learned from is what is tested on
+        if self.folds:  # cross-validation trains and tests on the same queries
             return [QueryTypeSplit(name, parts["train"], parts["train"]) for name, parts in drawn.items()]
         return [QueryTypeSplit(name, parts["train"], parts["test"]) for name, parts in drawn.items()]
 
     def _build_cells(
         self, experiment: Experiment, query_types: Sequence[QueryTypeSplit]
     ) -> tuple[list[ShiftCell], dict[str, TrainingSet]]:
-        """Return a cell for each type to learn from and to test on, and two for all other types together."""
+        """Return a cell for each training and test type, and two for all other types together."""
         collection, seed = experiment.collection, experiment.seed
         alone = {one.name: hold_out_validation(one.name, collection, one.train, seed) for one in query_types}
         own: dict[str, Any] = {one.name: ((alone[one.name], one.test),) for one in query_types}
         if self.folds:
             own = {k.name: make_fold_trainings(k.name, collection, k.test, self.folds, seed) for k in query_types}
-            # as many to learn from as a model of a fold has
+            # the size of the training set of a fold
             size = min(len(training.train) for parts in own.values() for training, _ in parts)
             alone = {name: _subsample_training(training, size, seed) for name, training in alone.items()}
         cells = []
@@ -219,7 +219,7 @@ class QueryTypeShift:
                 _sample_in_turn([training.valid for training in others], len(others[0].valid), seed),
             )
             cells.append(ShiftCell(ALL_OTHER_TYPES, one.name, collection, ((union, one.test),), ALL_OTHER_TYPES))
-            if len(others) > 1:  # with one other type, it is the cell of that type
+            if len(others) > 1:  # with one other type, this cell would equal the cell of that type
                 cells.append(
                     ShiftCell(
                         ALL_OTHER_TYPES_CUT,
@@ -254,7 +254,7 @@ class QueryTypeShift:
 
 
 def _subsample_training(training: TrainingSet, size: int, seed: int) -> TrainingSet:
-    """Return the training with so many queries to learn from."""
+    """Return a training set with at most `size` training queries."""
     taken = set(shuffle_queries(training.train, seed, "training queries")[:size])
     return TrainingSet(
         training.name, training.collection, tuple(qid for qid in training.train if qid in taken), training.valid
@@ -262,7 +262,7 @@ def _subsample_training(training: TrainingSet, size: int, seed: int) -> Training
 
 
 def _sample_in_turn(parts: Sequence[Sequence[str]], size: int, seed: int) -> tuple[str, ...]:
-    """Draw so many queries of all parts, in turn one of each, in random order."""
+    """Draw `size` queries in random order, in turn from each part."""
     orders = [shuffle_queries(part, seed, "ALL* cut") for part in parts]
     return tuple([qid for turn in zip_longest(*orders) for qid in turn if qid is not None][:size])
 

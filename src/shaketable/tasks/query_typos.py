@@ -1,4 +1,4 @@
-"""What does a slip of the keyboard, or a changed word, do to the ranking?
+"""The query typo task: the effect of a typo or a changed word on the ranking.
 
 Wu, Zhang, Guo, Fan, Cheng. Are neural ranking models robust? TOIS 2022, sections 5.1 and 5.4.
 """
@@ -51,7 +51,7 @@ MAX_EXAMPLES = 3
 
 @dataclass(frozen=True)
 class TypoResult:
-    """An attacked query: which draw made it, and by which edits."""
+    """An attacked query, with its draw and its edits."""
 
     draw: int
     changed_query: ChangedQuery
@@ -60,10 +60,10 @@ class TypoResult:
 
 @dataclass(frozen=True)
 class QueryTypos:
-    """What a typing slip or a changed word in the query costs: drop rates at character and word level.
+    """Loss of effectiveness from a typo or a changed word in the query: drop rates at character and word level.
 
-    Candidates are those of the original query, as in the paper: only the ranker sees the attacked one. Each query is
-    attacked `draws` times by each attack; a query's value is the mean over them. Any edit can be an attack.
+    The candidates are those of the original query, as in the paper; only the ranker sees the attacked query. Each
+    attack is drawn `draws` times for each query, and a query's value is the mean. Any transform can be an attack.
     """
 
     measure: str = "nDCG@10"
@@ -255,7 +255,7 @@ def _build_details(
 
 
 def _select_worst(ranker: str, attack: str, changed_run: ChangedQueryRun) -> list[Example]:
-    """Return the attacked queries that lost most, or without judgements moved most."""
+    """Return the attacked queries with the largest losses or, without judgements, the largest movements."""
     if changed_run.values_before is not None and changed_run.values_after is not None:
         loss = changed_run.values_before - changed_run.values_after
     else:
@@ -265,7 +265,7 @@ def _select_worst(ranker: str, attack: str, changed_run: ChangedQueryRun) -> lis
 
 
 def _count_transforms(attacks: dict[str, list[TypoResult]]) -> pd.DataFrame:
-    """Count the edits that the attacks consist of."""
+    """Count the edits of each attack by type."""
     import pandas as pd
 
     rows = []

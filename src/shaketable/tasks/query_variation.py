@@ -1,4 +1,4 @@
-"""Which ways of asking the same break a ranker, by how much, and on which queries?
+"""The query variation task: the effect of query variations on effectiveness, by category, method and query.
 
 Penha, Câmara, Hauff. Evaluating the robustness of retrieval pipelines with query variation generators. ECIR 2022.
 """
@@ -73,13 +73,13 @@ FACETS_BY_CATEGORY = {category: TYPOS if category == MISSPELLING else WORDING fo
 
 @dataclass(frozen=True)
 class QueryVariation:
-    """What other ways of asking the same cost: misspelling, naturality, ordering, paraphrasing.
+    """Loss of effectiveness from query variations: misspelling, naturality, ordering, paraphrasing.
 
-    `transforms` names the methods; none means every rule-based one whose resources are installed, and the variants
-    that people wrote, if the collection has any; "paper_004" is the ten methods of that paper. `variations` is a file
-    of ready variations instead: query, method, category, text, valid. Three conventions are reported for variations
-    that are not valid: they count as they are, are dropped, or are replaced by the original. A query to which a method
-    does not apply counts, as in the paper, as one whose variation is not valid.
+    `transforms` names the methods. By default they are all rule-based methods whose resources are installed, and the
+    human variants of the collection; "paper_004" is the ten methods of that paper. `variations` is a file of ready
+    variations instead: query, method, category, text, valid. The task reports three conventions for invalid
+    variations: keep them, drop them, or replace them by the original. A query to which a method does not apply counts
+    as one with an invalid variation, as in the paper.
     """
 
     measure: str = "nDCG@10"
@@ -224,13 +224,13 @@ class QueryVariation:
         clean: Mapping[str, float],
         after: NDArray[np.float64],
     ) -> dict[str, Any]:
-        """Compare by three conventions: all variations, the valid ones, and the originals instead of the others."""
+        """Compare by three conventions: all variations, valid ones only, and invalid ones replaced by originals."""
         base = np.array([clean[qid] for qid in qids])
         as_is = compare_paired(clean, query_means(qids, after), experiment.seed, experiment.weights)
         kept = query_means([q for q, k in zip(qids, valid, strict=True) if k], after[valid])
         accepted = compare_paired(clean, kept, experiment.seed, experiment.weights)
         mended = query_means(qids, np.where(valid, after, base))
-        # a query without a variation stays what it was
+        # a query without a variation keeps its original value
         replaced = compare_paired(clean, {**clean, **mended}, experiment.seed, experiment.weights)
         return {
             "before": as_is.before,

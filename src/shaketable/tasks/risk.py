@@ -1,4 +1,4 @@
-"""What does a ranker risk on the queries where others do better?
+"""The risk task: losses of a ranker on queries where other rankers do better.
 
 Dinçer, Macdonald, Ounis. Risk-sensitive evaluation and learning to rank using multiple baselines. SIGIR 2016.
 """
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 DEFAULT_ALPHAS = (0.0, 1.0, 5.0, 10.0)
 DINCER_2016 = "Dinçer et al. 2016"
 SAME_MEAN_COLUMN = "same mean"
-"""The column of letters: only rankers that share a letter are compared by risk (section 5 of the paper)."""
+"""The column of group letters: only rankers that share a letter are compared by risk (section 5 of the paper)."""
 QUESTION = "What does each ranker risk on the queries where others do better?"
 
 
 @dataclass(frozen=True)
 class Risk:
-    """What a ranker risks where others do better: URisk, TRisk, ZRisk, GeoRisk, wins and losses.
+    """Risk of a ranker on queries where others do better: URisk, TRisk, ZRisk, GeoRisk, wins and losses.
 
-    A baseline is a ranker's name, or mean, median or max (of all rankers, per query); the first ranker unless given.
-    URisk and TRisk are against the first of several; wins and losses against each, and averaged over them.
+    A baseline is a ranker's name, or mean, median or max (of all rankers, per query); the default is the first ranker.
+    URisk and TRisk use the first baseline. Wins and losses use each baseline, and are averaged over them.
     """
 
     measure: str = "nDCG@10"

@@ -1,4 +1,4 @@
-"""Run tasks one after the other, and report those that do not apply."""
+"""Functions that run the tasks of an audit in sequence and report those that do not apply."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNJUDGED_NOTE = (
 def list_default_tasks(models: Iterable[Model] = ()) -> list[str]:
     """Return the names of the tasks that an audit of these models runs by default.
 
-    These are all but those that are `opt_in`, and those that apply to none of the models (`applies_to`).
+    Tasks that are `opt_in`, and tasks that apply to none of the models (`applies_to`), are left out.
     """
     known = list(models)
     classes = {name: TASKS.get_class(name) for name in TASKS}
@@ -50,7 +50,7 @@ def run_tasks(experiment: Experiment, tasks: Sequence[Task]) -> tuple[list[Resul
     with experiment.engine.progress("in all", len(todo), "tasks") as advance:
         for number, task in enumerate(todo, 1):
             spec, started = TASKS.spec(task), time.perf_counter()
-            set_status(advance, lambda: f"task {number} of {len(todo)}, {spec}")  # noqa: B023 - the one that is under way
+            set_status(advance, lambda: f"task {number} of {len(todo)}, {spec}")  # noqa: B023 - the current task
             try:
                 results.append(_run_task(task, experiment))
             except NotApplicable as error:
@@ -65,7 +65,7 @@ def run_tasks(experiment: Experiment, tasks: Sequence[Task]) -> tuple[list[Resul
 
 
 def _explain_inapplicable(experiment: Experiment, task: Task) -> str:
-    """Return the reason that a task cannot run here, or ""."""
+    """Return the reason why a task cannot run, or ""."""
     if task.needs_judgements and not experiment.qrels:
         return f"it needs judgements, and {experiment.collection.name} has none"
     if task.needs_scoring and not experiment.scoring_rankers:
@@ -74,7 +74,7 @@ def _explain_inapplicable(experiment: Experiment, task: Task) -> str:
 
 
 def _run_task(task: Task, experiment: Experiment) -> Result:
-    """Return the task's result, with the task's spec in its findings, and the failures of rankers while it ran."""
+    """Return the task's result, with the task's spec in its findings, and the failures of rankers during the task."""
     before = len(experiment.engine.failures)
     result = task.run(experiment)
     findings = tuple(replace(finding, task=TASKS.spec(task)) for finding in result.findings)

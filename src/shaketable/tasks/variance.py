@@ -1,4 +1,4 @@
-"""How evenly does a ranker serve its queries?
+"""The variance task: the spread of a ranker's effectiveness across queries.
 
 Wu, Zhang, Guo, Fan, Cheng. Are neural ranking models robust? TOIS 2022, section 3.
 """
@@ -40,7 +40,7 @@ QUESTION = "How evenly does each ranker serve its queries?"
 
 @dataclass(frozen=True)
 class Variance:
-    """How evenly a ranker serves its queries: VNAP, gMAP, %no, the worst quarter."""
+    """Spread of a ranker's effectiveness across queries: VNAP, gMAP, %no, the worst quarter."""
 
     measure: str = "nDCG@10"
 
@@ -102,7 +102,7 @@ def build_variance_from_tables(
     seed: int,
     candidate_description: str = "",
 ) -> Result:
-    """Return the same from score tables: those of the measures, then those of `REQUIRED_MEASURES`."""
+    """Return the variance from score tables: those of the measures, then those of `REQUIRED_MEASURES`."""
     import pandas as pd
 
     *wanted, ap, success, precision, judged = tables
@@ -166,7 +166,7 @@ def _build_unserved_findings(success: ScoreTable, seed: int) -> list[Finding]:
 
 
 def build_variance_from_scores(table: ScoreTable, seed: int) -> Result:
-    """Return the variance of given scores of any measure."""
+    """Return the variance of the scores of any measure."""
     return _build_result([table], table, {"variance": _build_spread_table([table], table, seed)}, [])
 
 
@@ -176,7 +176,7 @@ def _build_spread_table(tables: list[ScoreTable], ap: ScoreTable, seed: int) -> 
     frame = pd.DataFrame({"ranker": ap.systems})
     for table in tables:
         frame[table.measure] = table.values.mean(axis=1)
-    # named after the measure: a plain "low" and "high" would be drawn as the whiskers of any bar
+    # the names contain the measure because charts draw plain "low" and "high" columns as error bars
     measure = tables[0].measure
     frame[f"{measure} low"], frame[f"{measure} high"] = bootstrap_interval(tables[0].values, seed)
     if ap.measure not in frame:

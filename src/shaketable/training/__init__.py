@@ -1,1 +1,1 @@
-"""Fitting: learners turn feature rows with labels into models."""
+"""Learners, training plans, objectives and the training loop."""

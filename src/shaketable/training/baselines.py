@@ -1,6 +1,7 @@
-"""What a ranker should not lose to: systems whose NDCG on each list is known or can be found out.
+"""Baselines of risk-sensitive training: systems whose NDCG on each list is known or can be computed.
 
-By text: feature:N, run:FILE, scores:FILE.csv, model:FOLDER, or, where lists are of a collection, any ranker: bm25.
+Specs: feature:N, run:FILE, scores:FILE.csv, model:FOLDER, or, for the lists of a collection, any
+ranker such as bm25.
 """
 
 from __future__ import annotations
@@ -37,38 +38,38 @@ BaselineScorer: TypeAlias = Callable[[str, Slate], Floats]
 
 @dataclass(frozen=True)
 class Baselines:
-    """What a ranker should not lose to, by name."""
+    """The baselines of a training, by name."""
 
     systems: Mapping[str, BaselineNDCG]
 
     def compute_ndcg(self, data: Letor, ndcg: NDCG) -> Floats:
-        """NDCG of each baseline (rows) on each query (columns)."""
+        """Return the NDCG of each baseline (rows) on each query (columns)."""
         return np.stack([system(data, ndcg) for system in self.systems.values()])
 
 
 def make_feature_baseline(number: int) -> BaselineNDCG:
-    """The ranking by one feature, numbered from 1 as in LETOR files."""
+    """Return a baseline that ranks by one feature, numbered from 1 as in LETOR files."""
 
     def values(data: Letor, ndcg: NDCG) -> Floats:
         if not 1 <= number <= data.feature_count:
             raise BadInput(
                 f"there is no feature {number} to be a baseline; there are {data.feature_count}", data.source or None
             )
-        return ndcg.compute((data.unscaled or data).features[:, number - 1])  # scaled, near values may tie
+        return ndcg.compute((data.unscaled or data).features[:, number - 1])  # scaling may make near values tie
 
     return values
 
 
 def make_model_baseline(model: FittedModel) -> BaselineNDCG:
-    """The ranking of a model, which should have learned from other queries.
+    """Return a baseline that ranks by a model, which should have learned from other queries.
 
-    It is given the features as they came, whatever its rival is given: each model scales them as it learned to.
+    The model gets the unscaled features, because each model applies its own normalisation.
     """
     return lambda data, ndcg: ndcg.compute(model.score_letor(data.unscaled or data))
 
 
 def make_run_baseline(run: Run, name: str) -> BaselineNDCG:
-    """The ranking of a run; documents that it lacks come last."""
+    """Return a baseline that ranks by a run; documents that are not in the run come last."""
 
     def values(data: Letor, ndcg: NDCG) -> Floats:
         _refuse_missing(data, run, f"baseline {name}")
@@ -81,7 +82,7 @@ def make_run_baseline(run: Run, name: str) -> BaselineNDCG:
 
 
 def make_table_baseline(table: ScoreTable, system: str) -> BaselineNDCG:
-    """Values measured elsewhere; they should be of the same NDCG."""
+    """Return a baseline with given values, which should be of the same NDCG."""
     known = dict(zip(table.topics, table.row(system).tolist(), strict=True))
 
     def values(data: Letor, ndcg: NDCG) -> Floats:
@@ -97,7 +98,7 @@ def _refuse_missing(data: Letor, known: Mapping[str, Any], what: str) -> None:
 
 
 def make_ranker_baseline(ranker: Ranker, collection: Collection) -> BaselineNDCG:
-    """The ranking of any ranker, where rows are documents of a collection."""
+    """Return a baseline that ranks by any ranker; the rows must be documents of the collection."""
 
     def values(data: Letor, ndcg: NDCG) -> Floats:
         slates = [
@@ -110,7 +111,7 @@ def make_ranker_baseline(ranker: Ranker, collection: Collection) -> BaselineNDCG
 
 
 def read_baselines(texts: Sequence[str], collection: Collection | None = None) -> Baselines | None:
-    """The baselines that texts name; None for none."""
+    """Return the baselines named by the texts, or None if there are no texts."""
     systems: dict[str, BaselineNDCG] = {}
     for text in texts:
         systems |= _parse_baseline(text, collection)
@@ -118,7 +119,7 @@ def read_baselines(texts: Sequence[str], collection: Collection | None = None) -
 
 
 def _parse_baseline(text: str, collection: Collection | None) -> dict[str, BaselineNDCG]:
-    """A baseline by its text: one system, or for a table of scores each of its columns."""
+    """Return the baselines of one text: one system, or each column of a table of scores."""
     kind, _, value = text.partition(":")
     if kind == "feature" and value.isdecimal():
         return {text: make_feature_baseline(int(value))}
@@ -138,9 +139,9 @@ def _parse_baseline(text: str, collection: Collection | None) -> dict[str, Basel
 
 
 def read_text_baselines(texts: Sequence[str], collection: Collection) -> list[BaselineScorer]:
-    """The baselines of a net, which has to do with lists of texts: rankers, models and runs.
+    """Return the baselines of a net as scorers of lists of texts: rankers, models and runs.
 
-    A feature is of rows, and a table of scores tells what was reached on other lists than those that are drawn.
+    Features and tables of scores are refused: features need rows, and the values of a table are of other lists.
     """
     return [_parse_text_baseline(text, collection) for text in texts]
 
@@ -153,7 +154,7 @@ def _parse_text_baseline(text: str, collection: Collection) -> BaselineScorer:
         return _make_run_scorer(read_run(Path(value)), value, collection)
     model = SavedModel(value) if kind == "model" and value else RANKERS.build(text)
     ranker = model.open(collection)
-    engine = ScoringEngine()  # a text comes back in many lists, and is scored once
+    engine = ScoringEngine()  # caches the scores of texts that occur in many lists
 
     def scores(qid: str, slate: Slate) -> Floats:
         return np.asarray(engine.score(ranker, [slate])[0], np.float64)
@@ -162,7 +163,7 @@ def _parse_text_baseline(text: str, collection: Collection) -> BaselineScorer:
 
 
 def _make_run_scorer(run: Run, name: str, collection: Collection) -> BaselineScorer:
-    """The ranking of a run, which knows texts by its documents; those that it lacks come last."""
+    """Return a scorer by a run, which finds the docno of a text; texts that are not in the run come last."""
     docs = collection.docs
 
     def scores(qid: str, slate: Slate) -> Floats:

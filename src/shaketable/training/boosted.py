@@ -1,4 +1,4 @@
-"""Boosted regression trees, which learn the labels themselves and rank by what they predict."""
+"""Boosted regression trees, which learn to predict the labels and rank by the predictions."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ TREE_BOUNDS = {
     "min_docs": (1, 2**31 - 1),
     "early_stop": (0, MAX_SETTING),
 }
-"""What LightGBM takes."""
+"""The value ranges that LightGBM accepts."""
 
 
 @dataclass(frozen=True)
 class GBRT(FeatureLearner):
     """Boosted regression trees on the labels, by least squares (LightGBM).
 
-    trees, leaves, learning_rate, min_docs    as many trees, leaves of each, step, and rows that a leaf needs
-    early_stop    trees without a better NDCG on the validation queries before the end; 0 for never
-    truncation    that NDCG@k
+    trees, leaves, learning_rate, min_docs    the number of trees, leaves per tree, learning rate, least rows per leaf
+    early_stop    trees without a better NDCG on the validation queries before training stops; 0 for never
+    truncation    the k of this NDCG@k
 
     Friedman. Greedy function approximation: a gradient boosting machine. Annals of Statistics 2001.
     """
@@ -55,7 +55,7 @@ class GBRT(FeatureLearner):
         )
 
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> FitResult:
-        """Grow trees; keep as many as do best on the validation queries."""
+        """Grow trees; return the number of trees that is best on the validation queries."""
         refuse_nothing_to_learn(train)
         parameters = {
             "objective": "regression",
@@ -78,9 +78,9 @@ def grow_trees(
     trees: int,
     early_stop: int,
 ) -> FitResult:
-    """Boost on the first set; the second, if there is one, says when to stop: when `measure` of it no longer rises.
+    """Boost on the first set and return the fit; stop when `measure` of the second set, if any, no longer rises.
 
-    `measure` is given the number of a set, 0 or 1, and the scores of its rows.
+    `measure` gets the number of a set, 0 or 1, and the scores of its rows.
     """
     lightgbm = import_lightgbm()
     settings = FIXED_PARAMETERS | dict(parameters)
@@ -115,6 +115,6 @@ def grow_trees(
 FIXED_PARAMETERS = {
     "metric": "None",
     "deterministic": True,
-    "force_col_wise": True,  # with the line above: the same trees with any number of threads
+    "force_col_wise": True,  # with the line above: the same trees for any number of threads
     "verbosity": -1,
 }

@@ -1,7 +1,6 @@
-"""Learning from features in general: what a learner is given and gives, folds, search over a grid.
+"""Learning from features: the base class of learners, cross-validation, and grid search.
 
-A learner has two doors: `fit` takes a collection, as every learner does, and `fit_rows` takes rows of features, as
-LETOR files have them.
+`fit` takes a collection, as for every learner; `fit_rows` takes rows of features, as in LETOR files.
 """
 
 from __future__ import annotations
@@ -36,23 +35,23 @@ QUERIES_PER_BATCH = 256  # queries whose documents are in memory at a time
 
 @dataclass(frozen=True, eq=False)
 class FitResult:
-    """What a learner found, and how it came there."""
+    """The result of a learner and the history of its training."""
 
     predictor: LinearPredictor | TreePredictor
     history: Sequence[Mapping[str, float]]
-    """A row for each iteration: its number, and what was measured on the training and the validation queries."""
+    """A row for each iteration: its number, and the measures on the training and the validation queries."""
     best_iteration: int
     """The iteration that was kept."""
     importance: Floats
-    """How much each feature has to say; only ratios mean something."""
+    """The importance of each feature, on an arbitrary scale."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureLearner(ABC):
     """A learner from features: a frozen dataclass whose fields are its settings (see `core.protocols.Learner`).
 
-    parts         the parts of a document whose features are computed: title, url, body, document (title and body). A
-                  ranker that is to go to collections without titles does better to learn without them.
+    parts         the parts of a document whose features are computed: title, url, body, document (title and body).
+                  Leave out titles if the ranker is meant for collections without titles.
     """
 
     grid: ClassVar[Mapping[str, Sequence[Any]]]
@@ -63,7 +62,7 @@ class FeatureLearner(ABC):
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """The features that are computed of a collection's texts."""
+        """The features that are computed from the texts of a collection."""
         found = tuple(name for name in self.all_feature_names if parse_field(name) in self.parts)
         fine = bool(found) and set(self.parts) <= FIELDS.keys()
         check_parameter(registries.LEARNERS.spec(self), fine, "parts", f"some of {', '.join(FIELDS)}", self.parts)
@@ -71,7 +70,7 @@ class FeatureLearner(ABC):
 
     @abstractmethod
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> FitResult:
-        """Learn from rows of features, each a document of a query with its label."""
+        """Learn from rows of features, each a document of a query with its label; return the fit."""
 
     def fit(
         self,
@@ -87,7 +86,7 @@ class FeatureLearner(ABC):
         progress: ProgressFactory = no_progress,
         overwrite: bool = False,
     ) -> SavedModel:
-        """Learn from the candidates of the queries `train`: their features, labelled by the judgements."""
+        """Learn from features of the candidates of the queries `train`, labelled by judgements; return the model."""
         plan = plan or TrainingPlan()
         if plan.objective:
             raise BadInput(f"{registries.LEARNERS.spec(self)} has its own objective; {plan.objective} is for nets")
@@ -120,9 +119,9 @@ def learn(
     tokenizer: Analyzer | None = None,
     baselines: Baselines | None = None,
 ) -> FittedModel:
-    """Fit a learner and make a model of it, with a card that says how it came about.
+    """Fit a learner and return its model, with a card that describes the training.
 
-    With normalisation "query" features are brought to [0, 1] within each query, here and whenever the model ranks.
+    With normalisation "query", features are scaled to [0, 1] within each query, here and when the model ranks.
     """
     refuse_nothing_to_learn(train)
     if valid is not None and valid.feature_count != train.feature_count:
@@ -151,24 +150,24 @@ def learn(
 
 
 def _compute_validation_ndcg(fit: FitResult, valid: Letor | None) -> float | None:
-    """The mean NDCG@10 on the validation queries: one number by which settings can be compared, whatever is learned."""
+    """Return the mean NDCG@10 on the validation queries, which compares settings of any objective."""
     return None if valid is None else float(NDCG(valid, 10).compute(fit.predictor.predict(valid.features)).mean())
 
 
 def normalise_features(data: Letor, normalisation: str) -> Letor:
-    """The features as a model with this normalisation reads them."""
+    """Return the features as a model with this normalisation reads them."""
     return data.normalise() if normalisation == "query" else data
 
 
 def refuse_nothing_to_learn(train: Letor) -> None:
-    """An order can only be learned from queries that have documents of different labels."""
+    """Raise an error unless a query has documents of different labels."""
     if not train.mixed_labels.any():
         message = "no query has documents of different labels, so there is no order to learn"
         raise BadInput(message, train.source or None)
 
 
 def describe_uninformative_queries(train: Letor) -> Iterator[str]:
-    """What a reader should know of queries that teach nothing."""
+    """Yield remarks on queries from which nothing can be learned."""
     single = int((train.list_sizes == 1).sum())
     alike = int((~train.mixed_labels).sum()) - single
     if single:
@@ -179,7 +178,7 @@ def describe_uninformative_queries(train: Letor) -> Iterator[str]:
 
 @dataclass(frozen=True, eq=False)
 class TuningResult:
-    """The best settings on the validation queries, and what every other gave."""
+    """The best settings on the validation queries, and the results of all others."""
 
     learner: Any
     trials: Sequence[Mapping[str, Any]]
@@ -195,9 +194,9 @@ def tune(
     truncation: int = 10,
     baselines: Baselines | None = None,
 ) -> TuningResult:
-    """Try every point of a grid, by default that of the learner's paper: the best mean NDCG on `valid` wins.
+    """Try every point of a grid, by default that of the learner's paper; the best mean NDCG on `valid` wins.
 
-    Features are taken as they are: normalise both sets before.
+    Features are not normalised here: normalise both sets before.
     """
     grid = learner.grid if grid is None else grid
     measure = NDCG(valid, truncation)
@@ -221,9 +220,9 @@ def cross_validate(
     grid: Mapping[str, Sequence[Any]] | None = None,
     baselines: Baselines | None = None,
 ) -> tuple[Floats, list[FittedModel]]:
-    """Scores of all rows, each from the model of the fold that tests on it, and those models.
+    """Return the scores of all rows, each from the model of the fold that tests on it, and the models.
 
-    With a grid, settings are chosen in every fold on its own validation queries.
+    With a grid, each fold chooses settings on its own validation queries.
     """
     scores, models = np.empty(data.row_count), []
     places = {qid: place for place, qid in enumerate(data.qids)}
@@ -249,9 +248,9 @@ def build_letor(
     names: Sequence[str] = DEFAULT_COLUMNS,
     tokenizer: Analyzer | None = None,
 ) -> Letor:
-    """The features of each query's candidates, best first, not normalised, labelled by the judgements.
+    """Return the features of each query's candidates, best first, not normalised, labelled by the judgements.
 
-    A candidate without a judgement has label 0, and so has one judged worse than not relevant.
+    A candidate without a judgement, or with a negative one, has label 0.
     """
     extractor = FeatureExtractor.open(collection.docs, tokenizer or Analyzer(), names)
     listed = {qid: rank_docnos(candidates[qid]) for qid in queries if candidates.get(qid)}
@@ -263,7 +262,7 @@ def build_letor(
     qids, blocks = tuple(listed), []
     for start in range(0, len(qids), QUERIES_PER_BATCH):
         batch = qids[start : start + QUERIES_PER_BATCH]
-        # lists share documents, and one that is looked up may be read from a file
+        # lists share documents, and each lookup may read a file
         docs = {docno: collection.docs[docno] for docno in dict.fromkeys(d for qid in batch for d in listed[qid])}
         slates = [Slate(queries[qid].text, tuple(docs[docno] for docno in listed[qid])) for qid in batch]
         blocks.append(extractor.extract_cached(slates).astype(np.float32))

@@ -28,7 +28,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TunedLearner:
-    """A learner with the best of the settings that were tried, and the validation value of each of them."""
+    """A learner with the best of the tried settings, and the validation value of each setting."""
 
     learner: Learner
     trials: list[dict[str, Any]]
@@ -37,7 +37,7 @@ class TunedLearner:
 def resolve_query_ids(
     collection: Collection, train: str | Sequence[str], valid: str | Sequence[str] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the ids of the queries to learn from and to validate on; a part is the name of a split, or query ids."""
+    """Return the query ids to learn from and to validate on; a part is the name of a split, or query ids."""
     splits = collection.splits
     if valid is None:
         valid = (find_validation_split(collection) or ()) if isinstance(train, str) else ()
@@ -78,7 +78,7 @@ def get_model_folder(
 
 
 def is_stored(model_folder: Path, repair_notes: list[str]) -> bool:
-    """Return True if the folder has an intact model; a damaged one is renamed, with a note, and trained again."""
+    """Return True if the folder has an intact model; a damaged one is renamed, with a note."""
     if not (model_folder / MODEL_FILE).is_file():
         return False
     try:
@@ -94,7 +94,7 @@ def is_stored(model_folder: Path, repair_notes: list[str]) -> bool:
 def run_training_jobs(
     executor: Executor, wanted: Sequence[SavedModel | Job], on_done: Callable[[int], None] = lambda done: None
 ) -> list[SavedModel]:
-    """Return the wanted models, after the executor has run the jobs among them.
+    """Run the jobs among the wanted models and return all models.
 
     `on_done` is called with the number of models that have become ready.
     """
@@ -126,7 +126,7 @@ def run_fit_job(
     training_name: str,
     progress: ProgressFactory = no_progress,
 ) -> Model:
-    """Call `Learner.fit` in a job; only the documents of the collection are used, the job brings all other data."""
+    """Call `Learner.fit` in a job; of the collection only the documents are used, all other data come with the job."""
     asked = replace(collection, queries=queries, qrels=qrels, splits={}, candidates={}, variants={})
     what: Any = {"valid": valid, "seed": seed, "plan": plan, "candidates": candidates, "depth": depth}
     try:

@@ -1,7 +1,7 @@
-"""LambdaMART, plain and sensitive to risk: boosted trees that learn to rank without losing to what is there already.
+"""LambdaMART, plain and risk-sensitive: boosted trees that learn to rank without losing to baselines.
 
-LambdaMART pulls apart each pair of documents of different labels in proportion to |ΔM|, the change of NDCG if the two
-swapped places. Here ΔM becomes ΔM', the change of a risk measure against one baseline or several.
+LambdaMART weighs each pair of documents with different labels by |ΔM|, the change of NDCG if the two are swapped. The
+risk-sensitive objectives replace ΔM by ΔM', the change of a risk measure against one or more baselines.
 
 Burges. From RankNet to LambdaRank to LambdaMART. MSR-TR-2010-82.
 Wang, Bennett, Collins-Thompson. Robust ranking models via risk-sensitive optimization. SIGIR 2012.
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 Values = NDArray[np.float64]
 
-MIN_ROWS_PER_THREAD = 2000  # rows that are worth a thread
-MIN_LEAF_HESSIAN = 1e-3  # that a leaf needs at least, as in LightGBM's own lambdarank
+MIN_ROWS_PER_THREAD = 2000  # fewer rows do not pay for a thread
+MIN_LEAF_HESSIAN = 1e-3  # the minimum of a leaf, as in LightGBM's own lambdarank
 
 
 class LambdaObjective(Protocol):
-    """What is maximised: a number for the NDCG of each list, and what a change in one list does to it."""
+    """An objective to maximise: a function of the NDCG of each list, and the effect of a change in one list."""
 
     def measure(self, value: Values) -> float: ...
     def compute_terms(self, value: Values) -> ObjectiveTerms: ...
@@ -58,7 +58,7 @@ class MeanObjective:
 
 @dataclass(frozen=True, eq=False)
 class URiskObjective:
-    """U-CRO: URisk against one baseline, with α alike for all lists."""
+    """U-CRO: URisk against one baseline, with the same α for all lists."""
 
     baseline: Values
     alpha: float
@@ -73,11 +73,11 @@ class URiskObjective:
 
 @dataclass(frozen=True, eq=False)
 class TRiskObjective:
-    """T-SARO and T-FARO: TRisk against one baseline, with α'_j = [1 - Φ(δ_j / spread)] α, largest where losses are.
+    """T-SARO and T-FARO: TRisk against one baseline, with α'_j = [1 - Φ(δ_j / spread)] α, largest for losses.
 
-    T-SARO puts α'_j in the place of U-CRO's α; T-FARO (`scale_all_changes`) multiplies all changes of list j by 1 +
-    α'_j. `spread` is that of the penalised differences before the first tree, as jforests has it, or None to take it
-    anew before each.
+    T-SARO replaces U-CRO's α by α'_j; T-FARO (`scale_all_changes`) multiplies all changes of list j by 1 + α'_j.
+    `spread` is that of the penalised differences before the first tree, as in jforests; None computes it before each
+    tree.
     """
 
     baseline: Values
@@ -97,7 +97,7 @@ class TRiskObjective:
         return _make_utility_terms(value, self.baseline, alpha, eq9=self.eq9)
 
     def compute_alphas(self, value: Values) -> Values:
-        """α' of each list."""
+        """Return α' of each list."""
         from scipy.special import ndtr
 
         delta = value - self.baseline
@@ -112,10 +112,10 @@ class TRiskObjective:
 
 @dataclass(frozen=True, eq=False)
 class GeoRiskObjective:
-    """GeoRisk among several baselines [baselines, lists]: mean NDCG, and how it lies beside what lists lead to expect.
+    """GeoRisk among several baselines [baselines, lists]: mean NDCG, and its deviation from the expected NDCG of lists.
 
-    Lists without a relevant document are left out of the matrix: every system has an NDCG of 1 there, which is far from
-    the expected value of weak systems and would dominate the other lists.
+    Lists without a relevant document are excluded from the matrix: every system has an NDCG of 1 there, which is far
+    from the expected value of weak systems and would dominate the other lists.
 
     With α = 0 this is not plain LambdaMART: lists below expectation still count more than others.
     """
@@ -137,20 +137,20 @@ class GeoRiskObjective:
         e = expected_scores(np.asarray(system), topic, total)
         own[topics] = penalise_losses(standardise_scores(value[topics], e), self.alpha)
         risk = self.measure(value)
-        if risk == 0 < system:  # then so is its change, and there is nothing to learn from
+        if risk == 0 < system:  # its change is 0 as well, so nothing can be learned
             raise BadInput(f"alpha = {self.alpha} is so large that GeoRisk is 0 to the last digit; take a smaller one")
         ones, alpha = np.ones_like(value), np.full_like(value, self.alpha)
         return ObjectiveTerms(ONE_Z, ones, alpha, value, against, own.sum() - own, system, total, risk, len(topic))
 
     @cached_property
     def _topic_numbers(self) -> NDArray[np.int64]:
-        """The lists that the matrix has, by number."""
+        """The numbers of the lists in the matrix."""
         lists = self.baselines.shape[1]
         return np.arange(lists) if self.without_relevant is None else np.flatnonzero(~self.without_relevant)
 
 
 def compute_spread(penalised: Values, use_standard_error: bool = False) -> float:
-    """The standard deviation of penalised differences, or the error of their mean; 0 if only rounding varies."""
+    """Return the standard deviation of penalised differences, or the error of their mean; 0 if only rounding varies."""
     if len(penalised) < 2:
         return 0.0
     deviation = float(penalised.std(ddof=1))
@@ -170,7 +170,7 @@ def _make_utility_terms(
 
 @dataclass(frozen=True, eq=False)
 class ListObjective:
-    """How a data set's lists are measured, and what is made of that."""
+    """The NDCG of a data set and the objective on it."""
 
     ndcg: NDCG
     objective: LambdaObjective
@@ -178,29 +178,29 @@ class ListObjective:
 
 @dataclass(frozen=True)
 class LambdaMART(FeatureLearner):
-    """Boosted trees on the changes of NDCG, or of a risk measure against baselines (LightGBM).
+    """LambdaMART: boosted trees on changes of NDCG, or of a risk measure against baselines (LightGBM).
 
     objective     ndcg | u-cro | t-saro | t-faro | t*-faro | georisk
-    alpha         how much more a loss counts than a gain
-    min_docs      rows that a leaf needs; the paper has 1500 for some 600,000
-    truncation    NDCG@k, of the measure and of its changes; None for whole lists
+    alpha         the additional weight of a loss relative to a gain
+    min_docs      the least rows per leaf; the paper has 1500 for some 600,000
+    truncation    the k of NDCG@k, for the measure and its changes; None for whole lists
     historical    changes of NDCG as in jforests (all ranks, best DCG@50), measured NDCG at `truncation`
-    early_stop    trees without a better objective on the validation queries before the end; 0 for never
-    subsample     share of the queries that a tree is grown on
-    columns       share of the features that a tree may use
+    early_stop    trees without a better objective on the validation queries before training stops; 0 for never
+    subsample     the share of the queries that a tree is grown on
+    columns       the share of the features that a tree may use
     eq9           u-cro and t-saro by the paper's equation 9, which does not split crossings of the baseline
-    spread        t-...: divide differences by their standard deviation (sd) or by its standard error (se)
-    refresh       t-...: take the spread anew before each tree, not once before the first
+    spread        t-...: divide differences by their standard deviation (sd) or the standard error of their mean (se)
+    refresh       t-...: compute the spread before each tree, not once before the first
 
-    Early stopping and the history are by the objective's own measure: mean NDCG, URisk, TRisk or GeoRisk. A list
-    without a relevant document is neither gain nor loss, and no topic of GeoRisk.
+    Early stopping and the history use the objective's own measure: mean NDCG, URisk, TRisk or GeoRisk. A list without a
+    relevant document is neither gain nor loss, and no topic of GeoRisk.
     """
 
     extra: ClassVar[str] = "ltr"
     grid: ClassVar[Mapping[str, Sequence[Any]]] = {
         "leaves": range(2, 21, 2),
         "learning_rate": (0.001, 0.005, 0.01, 0.05, 0.1),
-    }  # the number of trees is left to early stopping
+    }  # early stopping chooses the number of trees
 
     objective: str = "ndcg"
     alpha: float = 0.0
@@ -218,7 +218,7 @@ class LambdaMART(FeatureLearner):
     refresh: bool = False
 
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> FitResult:
-        """Grow trees on the training queries; keep as many as do best on the validation queries."""
+        """Grow trees on the training queries; return the number of trees that is best on the validation queries."""
         refuse_nothing_to_learn(train)
         sets = [data for data in (train, valid) if data is not None]
         goals = [self.prepare_objective(data, baselines) for data in sets]
@@ -246,17 +246,17 @@ class LambdaMART(FeatureLearner):
             check_parameter("lambdamart", 0 < value <= 1, name, "above 0 and not above 1", value)
 
     def prepare_objective(self, data: Letor, baselines: Baselines | None = None) -> ListObjective:
-        """What is maximised on a data set."""
+        """Return the objective on a data set."""
         ndcg = NDCG(data, self.truncation, self.historical)
         if self.objective == "ndcg":
             return ListObjective(ndcg, MeanObjective())
         if baselines is None:
             raise BadInput(f"the objective {self.objective} needs a baseline to measure risk against; name one")
-        values = np.where(ndcg.without_relevant, 1.0, baselines.compute_ndcg(data, ndcg))  # wherever they were measured
+        values = np.where(ndcg.without_relevant, 1.0, baselines.compute_ndcg(data, ndcg))
         return ListObjective(ndcg, OBJECTIVE_FACTORIES[self.objective](self, ndcg, values))
 
     def build_parameters(self, seed: int) -> dict[str, Any]:
-        """What LightGBM is told, beside the objective."""
+        """Return the parameters of LightGBM, without the objective."""
         sampled = {"bagging_fraction": self.subsample, "bagging_freq": 1, "bagging_by_query": True}
         return {
             "num_leaves": self.leaves,
@@ -277,7 +277,7 @@ def _require_one_baseline(how: LambdaMART, values: Values) -> Values:
 
 def _make_t_risk(how: LambdaMART, ndcg: NDCG, baseline: Values, scale_all_changes: bool) -> LambdaObjective:
     error = how.spread == "se"
-    # jforests takes every list to have NDCG 0 before the first tree
+    # jforests assumes NDCG 0 for every list before the first tree
     start = np.zeros_like(baseline) if how.historical else ndcg.compute(np.zeros(ndcg.data.row_count))
     spread = None if how.refresh else compute_spread(penalise_losses(start - baseline, how.alpha), error)
     return TRiskObjective(baseline, how.alpha, scale_all_changes, spread, error, how.eq9)
@@ -304,7 +304,7 @@ OBJECTIVE_FACTORIES: dict[str, Callable[[LambdaMART, NDCG, Values], LambdaObject
 
 
 def make_lightgbm_objective(goal: ListObjective, pool: ThreadPoolExecutor) -> Callable[..., tuple[Values, Values]]:
-    """A custom objective of LightGBM: scores of all rows -> first and second derivatives. Threads share the lists."""
+    """Return a custom objective of LightGBM: scores of all rows -> first and second derivatives."""
     from shaketable.retrieval.kernels import NUMBA_THREADS
     from shaketable.training.lambdamart_kernels import SCRATCH_ROWS, compute_lambdas
 

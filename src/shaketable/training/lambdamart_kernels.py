@@ -1,7 +1,7 @@
-"""The loops over lists and pairs of documents, compiled by numba. Import this module only where something is learned.
+"""Loops over lists and pairs of documents, compiled by numba. Import this module only for training.
 
-A kernel works on the lists `first` to `last`, releases the interpreter lock and starts no threads: lists are
-independent, so the result is the same however they are shared out.
+A kernel processes the lists `first` to `last`, releases the interpreter lock and starts no threads. Lists are
+independent, so the result does not depend on how threads share them.
 """
 
 from __future__ import annotations
@@ -17,34 +17,40 @@ from shaketable.retrieval.kernels import compile_kernel
 Array = NDArray[Any]
 
 MIN_HESSIAN = 1e-16
-"""The least second derivative: Newton's step divides by it."""
+"""The smallest second derivative: Newton's step divides by it."""
 MAX_SCORE_DISTANCE = 350.0
-"""Scores this far from the middle of their list are as good as infinitely far; exp of both sides still fits."""
+"""The largest distance of a score from the middle of its list; exp of both signs is still finite."""
 
 
 class GradedLists(NamedTuple):
-    """Documents with gains, list by list. M is NDCG at len(shown); a swap moves gains within len(discounts) ranks."""
+    """Documents with gains, list by list.
+
+    M is NDCG at len(measure_discounts); a swap moves gains within len(discounts) ranks.
+    """
 
     starts: Array
     gains: Array
     measure_discounts: Array
-    """Discounts that M counts with."""
+    """The discounts of M."""
     inverse_ideal_dcg: Array
-    """1 / the best DCG that a list can have under `shown`, 0 where nothing is relevant."""
+    """1 / the best DCG of a list under `measure_discounts`; 0 if no document is relevant."""
     discounts: Array
-    """Discounts that a change of M counts with; ranks beyond have none."""
+    """The discounts of a change of M; lower ranks have none."""
     change_scale: Array
-    """As `ideal`, for `discounts`."""
+    """As `inverse_ideal_dcg`, for `discounts`."""
 
 
 SCRATCH_ROWS = 7
-"""Rows of numbers that a kernel needs to write on."""
+"""Rows of working memory that a kernel needs."""
 UTILITY, EQ9, ONE_Z = range(3)
 """The forms of ΔM': see `apply_utility`, `apply_eq9` and `apply_one_z`."""
 
 
 class ObjectiveTerms(NamedTuple):
-    """How a change ΔM of a list becomes ΔM'. Arrays have a number for each list; the last five are GeoRisk's."""
+    """The terms that turn a change ΔM of a list into ΔM'.
+
+    Arrays have a number for each list; the last five fields are GeoRisk's.
+    """
 
     form: int
     factor: Array
@@ -60,24 +66,24 @@ class ObjectiveTerms(NamedTuple):
     grand_total: float = 0.0
     """N: the sum of M over the lists, of the model and of all baselines."""
     risk: float = 0.0
-    """GeoRisk as it is."""
+    """The current GeoRisk."""
     topics: int = 0
-    """c: the lists that GeoRisk is of; those without a relevant document are not among them."""
+    """c: the number of lists in GeoRisk, without those that have no relevant document."""
 
 
 @compile_kernel
 def rank_lists(lists: GradedLists, scores: Array, first: int, last: int, order: Array, value: Array) -> None:
-    """Sort each list by score, as far down as discounts reach, and measure it.
+    """Sort each list by score, as far down as discounts reach, and compute M.
 
-    Ties are broken against the model: lower gain first, then the earlier row. `order` holds rows; what stands below the
-    ranks that count stands there in any order. A list without relevant documents has M = 1.
+    Ties are broken against the model: lower gain first, then the earlier row. `order` holds rows; below the ranks that
+    count, their order is arbitrary. A list without relevant documents has M = 1.
     """
     depth = max(len(lists.measure_discounts), len(lists.discounts))
     for q in range(first, last):
         start, end = lists.starts[q], lists.starts[q + 1]
         for row in range(start, end):
             score, gain = scores[row], lists.gains[row]
-            at = min(row, start + depth)  # the first place behind those that are sorted
+            at = min(row, start + depth)  # the first position after the sorted ones
             if at < row:
                 order[row] = row
                 lowest = order[at - 1]
@@ -100,7 +106,7 @@ def rank_lists(lists: GradedLists, scores: Array, first: int, last: int, order: 
 
 @compile_kernel
 def apply_utility(change: Array, terms: ObjectiveTerms, q: int) -> None:
-    """ΔM' = factor [u(δ + ΔM) - u(δ)] with u(x) = x or, of a loss, (1 + α) x: crossings of the baseline are split."""
+    """Set ΔM' = factor [u(δ + ΔM) - u(δ)], u(x) = x or, for a loss, (1 + α) x: crossings of the baseline are split."""
     factor, alpha, lead = terms.factor[q], terms.alpha[q], terms.value[q] - terms.baseline_value[q]
     loss = lead if lead < 0 else 0.0
     for b in range(len(change)):
@@ -110,9 +116,9 @@ def apply_utility(change: Array, terms: ObjectiveTerms, q: int) -> None:
 
 @compile_kernel
 def apply_eq9(change: Array, terms: ObjectiveTerms, q: int) -> None:
-    """ΔM' = factor ΔM, 1 + α fold if the list is below its baseline after the swap: crossings are not split.
+    """Set ΔM' = factor ΔM, times 1 + α if the list is below its baseline after the swap: crossings are not split.
 
-    A swap that makes the list as good as its baseline is not below it, whatever the last digits say.
+    A swap that makes the list equal to its baseline up to rounding is not below it.
     """
     factor, alpha, lead = terms.factor[q], terms.alpha[q], terms.value[q] - terms.baseline_value[q]
     for b in range(len(change)):
@@ -121,10 +127,10 @@ def apply_eq9(change: Array, terms: ObjectiveTerms, q: int) -> None:
 
 @compile_kernel
 def apply_one_z(change: Array, terms: ObjectiveTerms, q: int) -> None:
-    """ΔM' = what the swap does to GeoRisk, times the number of lists; only the z of its own list is computed anew."""
+    """Set ΔM' = the change of GeoRisk times the number of lists; only the z of the list itself is recomputed."""
     topics, alpha, value, topic = terms.topics, terms.alpha[q], terms.value[q], terms.value[q] + terms.baseline_value[q]
     for b in range(len(change)):
-        if change[b] == 0:  # and stays so, whatever rounding says
+        if change[b] == 0:  # stays 0 in spite of rounding
             continue
         system = max(terms.system_sum + change[b], 0.0)
         expected = system * max(topic + change[b], 0.0) / (terms.grand_total + change[b])
@@ -146,10 +152,10 @@ def compute_lambdas(
     gradient: Array,
     hessian: Array,
 ) -> None:
-    """First and second derivatives of each document's loss: over pairs, |ΔM'| times those of the logistic loss.
+    """Compute first and second derivatives of each document's loss: over pairs, |ΔM'| times those of the logistic loss.
 
-    A pair of a better document i and a worse one j pulls with ρ |ΔM'| = |ΔM'| / (1 + exp(s_i - s_j)), i up and j down.
-    `scratch` is working memory: `SCRATCH_ROWS` rows as long as the longest list.
+    A pair of a better document i and a worse one j has the gradient ρ |ΔM'| = |ΔM'| / (1 + exp(s_i - s_j)), i up and j
+    down. `scratch` is working memory: `SCRATCH_ROWS` rows as long as the longest list.
     """
     for q in range(first, last):
         start, size = lists.starts[q], lists.starts[q + 1] - lists.starts[q]
@@ -186,14 +192,14 @@ def compute_lambdas(
 
 @compile_kernel
 def compute_swap_changes(gain: float, discount: float, gains: Array, discounts: Array, change: Array) -> None:
-    """ΔM, signed, of swapping a document with each of those below it."""
+    """Compute the signed ΔM of swapping a document with each document below it."""
     for b in range(len(change)):
         change[b] = (gains[b] - gain) * (discount - discounts[b])
 
 
 @compile_kernel
 def weigh_pairs(own: float, odds: Array, change: Array, bend: Array) -> None:
-    """Times ρ, how wrong the order of each pair still is, and times ρ (1 - ρ); `odds` are exp(score)."""
+    """Multiply by ρ, the probability of the wrong order of each pair, and by ρ (1 - ρ); `odds` are exp(score)."""
     for b in range(len(change)):
         share = 1 / (own + odds[b])
         bend[b] = abs(change[b]) * own * odds[b] * share * share

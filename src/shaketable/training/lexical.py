@@ -1,4 +1,4 @@
-"""Lexical rankers as learners: what they learn is the parameters of their formula.
+"""Lexical rankers as learners: `fit` tunes the parameters of their formula.
 
 The grids are those of paper 000, section 3.3.2.
 """
@@ -25,12 +25,11 @@ from shaketable.training.plan import TrainingPlan
 
 @dataclass(frozen=True)
 class LexicalLearner:
-    """A lexical ranker such as bm25: tuned, its parameters are those that do best on the validation queries.
+    """A lexical ranker such as bm25, whose parameters can be tuned on the validation queries.
 
-    ranker     the ranker, whose parameters are chosen or stay as they are
-    measure    what "best" means
-    tuned      whether `fit` chooses the parameters, from coarse to fine (`search_coarse_to_fine`), and keeps what it
-               found
+    ranker     the ranker whose parameters are tuned or kept
+    measure    the measure that tuning maximises
+    tuned      whether `fit` chooses the parameters, from coarse to fine (`search_coarse_to_fine`)
     """
 
     ranker: str
@@ -59,12 +58,12 @@ class LexicalLearner:
         progress: ProgressFactory = no_progress,
         overwrite: bool = False,
     ) -> SavedModel:
-        """Leave the ranker in the folder, tuned or as it is, with what it reaches on `valid`, or on `train`."""
+        """Save the ranker, tuned or as it is, with its value on `valid`, or on `train`; return the model."""
         if plan is not None and plan != TrainingPlan():
             raise BadInput(f"{self.ranker} learns from judgements alone; {plan.spec} is for other learners")
         qids = list(valid or train)
         model = RANKERS.build(self.ranker)
-        if self.tuned:  # as it will rank: a search, where the collection brings no candidates
+        if self.tuned:  # tune in the mode of use: full retrieval if the collection has no candidates
             candidates = collection.candidates or None
             chosen = self._search_parameters(model, collection, qids, candidates, depth, progress)
             model = replace(model, **chosen)
@@ -88,7 +87,7 @@ class LexicalLearner:
         depth: int = 100,
         progress: ProgressFactory = no_progress,
     ) -> tuple[LexicalLearner, list[dict[str, Any]]]:
-        """The learner with the parameters of the grid that do best on these queries, and what every other gave."""
+        """Return the learner with the best parameters of the grid on these queries, and the value of each trial."""
         model = RANKERS.build(self.ranker)
         if not self.grid:
             raise BadInput(f"{self.ranker} has no parameters to choose")
@@ -113,7 +112,7 @@ class LexicalLearner:
         depth: int,
         progress: ProgressFactory,
     ) -> dict[str, Any]:
-        """The best parameters that a search from coarse to fine finds; none where there are none to choose."""
+        """Return the best parameters of a search from coarse to fine; empty if there are none to tune."""
         if not self.grid:
             return {}
         with progress(f"tuning {self.ranker}", 0, "trials") as advance:
@@ -151,11 +150,11 @@ class LexicalLearner:
 def search_coarse_to_fine(
     grid: Mapping[str, Sequence[Any]], evaluate: Callable[[Mapping[str, Any]], float], initial_values: int = 8
 ) -> dict[str, Any]:
-    """The point of a grid with the highest value, found by halving: some of its points are tried, each once.
+    """Return a grid point with a high value, found by halving the step; each point is tried at most once.
 
-    It begins with about `first` values of each parameter, evenly spread, then looks at the neighbours of the best
-    point, half as far away each time. Where the value has one hill it is climbed; of several, the highest of those that
-    the first look saw. Ties go to the point that was tried first.
+    The search starts with about `initial_values` values of each parameter, evenly spread. It then tries the neighbours
+    of the best point, and halves the distance when none is better. It finds a single maximum; of several, it finds the
+    one with the best start. Ties go to the point that was tried first.
 
     >>> search_coarse_to_fine({"x": range(1000)}, lambda point: -abs(point["x"] - 700))
     {'x': 700}
@@ -177,7 +176,7 @@ def search_coarse_to_fine(
             for name, place, step in zip(names, best, steps, strict=True)
         ]
         nearer = look(around)
-        if nearer == best:  # no neighbour is better: look nearer, until there is nothing nearer
+        if nearer == best:  # no neighbour is better: halve the distance
             if max(steps) == 1:
                 return {name: grid[name][at] for name, at in zip(names, best, strict=True)}
             steps = [max(1, step // 2) for step in steps]

@@ -1,4 +1,4 @@
-"""L-GBM: the learned ranker without a net of paper 001 (3.2)."""
+"""L-GBM: the learned ranker of paper 001 (3.2) that is not a net."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from shaketable.training.lambdamart import LambdaMART
 class LGBM(LambdaMART):
     """L-GBM: LambdaMART on the phrases that query and text share, and on a language model of n-grams.
 
-    Its features see the order of words: see `rankers.phrases`. The settings are those of lambdamart.
+    Its features depend on word order: see `rankers.phrases`. The settings are those of lambdamart.
 
     MacAvaney, Feldman, Goharian, Downey, Cohan. ABNIRML: analyzing the behavior of neural IR models. TACL 2022.
     """
 
     all_feature_names: ClassVar[tuple[str, ...]] = PHRASE_COLUMNS
-    """The features that it learns from where it is given a collection."""
+    """The features that are computed from a collection."""

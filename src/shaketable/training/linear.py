@@ -1,6 +1,6 @@
 """Learners of linear models: PRank, RankSVM, AdaRank, and automatic feature selection.
 
-All of them want features of one scale: normalise them within queries, as `feature_learner` does by default.
+All of them need features on the same scale: normalise within queries, as `feature_learner` does by default.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_SETTING = 1_000_000
 
 
 class BestWeights:
-    """Keeps the weights that did best: on the validation queries where there are any, else on the training queries."""
+    """The best weights so far, on the validation queries if there are any, else on the training queries."""
 
     def __init__(self, train: Letor, valid: Letor | None, truncation: int):
         self.measures = {"train": NDCG(train, truncation)} | ({"valid": NDCG(valid, truncation)} if valid else {})
@@ -36,7 +36,7 @@ class BestWeights:
         self.weights = np.zeros(train.feature_count)
 
     def record(self, weights: Floats, **more: float) -> dict[str, float]:
-        """Measure the weights of another iteration."""
+        """Measure the weights of an iteration, keep them if they are the best, and return the history row."""
         scores = LinearPredictor(tuple(weights.tolist())).predict
         values = {name: float(m.compute(scores(m.data.features)).mean()) for name, m in self.measures.items()}
         self.history.append({"iteration": len(self.history) + 1, **values, **more})
@@ -46,7 +46,7 @@ class BestWeights:
         return values
 
     def to_fit_result(self) -> FitResult:
-        """A weight has as much to say as it moves scores: |w| times the spread of its feature."""
+        """Return the best weights; the importance of a feature is |w| times the spread of the feature."""
         columns = self.measures["train"].data.features.T
         importance = np.abs(self.weights) * [float(column.std(dtype=np.float64)) for column in columns]
         return FitResult(LinearPredictor(tuple(self.weights.tolist())), self.history, self.best_iteration, importance)
@@ -54,10 +54,10 @@ class BestWeights:
 
 @dataclass(frozen=True)
 class PRank(FeatureLearner):
-    """PRank: a perceptron that learns a direction and the thresholds between grades (Crammer, Singer 2001).
+    """PRank: a perceptron that learns weights and the thresholds between grades (Crammer, Singer 2001).
 
-    epochs        passes over the rows, each in another order
-    average       take the mean of the weights after each row, not the last ones, which hang on the last few rows
+    epochs        passes over the rows, each in a different order
+    average       use the mean of the weights after each row, not the last weights, which depend on the last few rows
     truncation    the NDCG@k that chooses the pass to keep
 
     The predicted label is the first r with w·x < b_r. A row with label y that is predicted wrongly moves weights and
@@ -77,7 +77,7 @@ class PRank(FeatureLearner):
         check_ranges("prank", self, epochs=(1, MAX_SETTING), truncation=(1, MAX_SETTING))
 
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> FitResult:
-        """As many passes as asked for; the best one counts."""
+        """Make all passes and return the best one."""
         from shaketable.training.linear_kernels import prank
 
         refuse_nothing_to_learn(train)
@@ -102,15 +102,15 @@ class RankSVM(FeatureLearner):
 
         min ½|w|² + C Σ max(0, 1 - w·(x_i - x_j))   over pairs of one query with y_i > y_j
 
-    C             what a violated pair costs
+    C             the cost of a violated pair
     svm_rank      C is SVM-rank's -c: a pair costs C / number of training queries, so -c = C x queries
     truncation    the NDCG@k that is reported
 
     The grid has the values 0.0001 to 10 under both readings. A paper that says "SVM-rank, C from 0.0001 to 10" most
     likely means -c; with 1000 queries that is a C of 0.0000001 to 0.01.
 
-    Solved in the primal by Newton's method, conjugate gradients within, on a hinge whose kink is rounded off less and
-    less. A pair is only ever a difference of two scores: memory goes to rows, not to pairs.
+    Newton's method with conjugate gradients solves the primal problem on a smoothed hinge, with less smoothing in each
+    round. Pairs are computed as differences of two scores, so memory grows with rows, not with pairs.
 
     Joachims. Optimizing search engines using clickthrough data. KDD 2002.
     Joachims. Training linear SVMs in linear time. KDD 2006 (SVM-rank).
@@ -128,13 +128,13 @@ class RankSVM(FeatureLearner):
         check_ranges("ranksvm", self, truncation=(1, MAX_SETTING))
 
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> FitResult:
-        """Find the one minimum; the seed plays no part in it."""
+        """Return the weights at the only minimum; the seed has no effect."""
         from scipy.optimize import minimize
 
         refuse_nothing_to_learn(train)
         cost = self.C / train.query_count if self.svm_rank else self.C
         loss, weights = PairLoss(train, cost), np.zeros(train.feature_count)
-        # The gradient is a sum over pairs, so what counts as zero depends on how many there are.
+        # The gradient is a sum over pairs, so its tolerance depends on their number.
         near = {"gtol": 1e-4 * cost * loss.pair_count**0.5, "maxiter": 200}
         for width in HINGE_WIDTHS:
             settings: dict[str, Any] = {
@@ -150,7 +150,7 @@ class RankSVM(FeatureLearner):
 
 
 HINGE_WIDTHS = (1.0, 0.1, 0.01, 0.001)
-"""How far the kink of the hinge is rounded off, from the first minimum sought to the last."""
+"""The smoothing widths of the hinge, from the first minimisation to the last."""
 
 
 class PairLoss:
@@ -163,7 +163,7 @@ class PairLoss:
         self.pair_count = int((self._end - self._below).sum())
 
     def loss_and_gradient(self, weights: Floats, width: float) -> tuple[float, Floats]:
-        """The loss and its gradient."""
+        """Return the loss and its gradient."""
         from shaketable.training.linear_kernels import hinge
 
         pulls = np.empty(len(self._features))
@@ -171,7 +171,7 @@ class PairLoss:
         return 0.5 * float(weights @ weights) + self._C * total, weights + self._C * self._accumulate_gradient(pulls)
 
     def hessian_product(self, weights: Floats, move: Floats, width: float) -> Floats:
-        """The Hessian times a move."""
+        """Return the product of the Hessian and a step."""
         from shaketable.training.linear_kernels import hinge_hessian_product
 
         pulls = np.empty(len(self._features))
@@ -196,7 +196,7 @@ class PairLoss:
 
 
 def find_pairs_below(data: Letor) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """An order of the rows, queries in place and labels falling, in which row i is better than rows below[i]:end[i].
+    """Return an order of the rows by query and falling label, in which row i is better than rows below[i]:end[i].
 
     >>> data = Letor(np.zeros((4, 1), np.float32), np.array([0, 2, 1, 2]), np.array([0, 4]), ("q",), tuple("abcd"))
     >>> [part.tolist() for part in find_pairs_below(data)]
@@ -205,17 +205,17 @@ def find_pairs_below(data: Letor) -> tuple[NDArray[np.int64], NDArray[np.int64],
     order = np.lexsort((-data.labels, data.query_numbers))
     ends = data.starts[1:][data.query_numbers]
     width = int(data.labels.max(initial=0)) + 1
-    group = data.query_numbers * width + (width - 1 - data.labels[order])  # rises from row to row
+    group = data.query_numbers * width + (width - 1 - data.labels[order])  # non-decreasing
     below = np.searchsorted(group, group, side="right")
     return order, below, ends
 
 
 @dataclass(frozen=True)
 class AdaRank(FeatureLearner):
-    """AdaRank: boosting of single features, with more and more weight on queries that go badly (Xu, Li 2007).
+    """AdaRank: boosting of single features, with more weight on queries with low NDCG (Xu, Li 2007).
 
-    rounds        features added at most; one may come again
-    repeats       times in a row that a feature is taken before it is set aside
+    rounds        the maximum number of added features; a feature may be added again
+    repeats       how often in a row a feature may be added before it is excluded
     truncation    the NDCG@k that is boosted
 
     P weighs queries. Each round takes the feature h with the best Σ P(q) NDCG(q, h), adds it with
@@ -234,7 +234,7 @@ class AdaRank(FeatureLearner):
         check_ranges("adarank", self, rounds=(1, MAX_SETTING), repeats=(1, MAX_SETTING), truncation=(1, MAX_SETTING))
 
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> FitResult:
-        """Add features until rounds or features run out; the best round counts."""
+        """Add features until rounds or features run out; return the best round."""
         refuse_nothing_to_learn(train)
         telling = train.select_queries(np.flatnonzero(train.mixed_labels))
         measure = NDCG(telling, self.truncation)
@@ -259,13 +259,13 @@ class AdaRank(FeatureLearner):
 
 @dataclass(frozen=True)
 class AFS(FeatureLearner):
-    """Automatic feature selection: add the feature that lifts NDCG most, then tune all weights (Metzler 2007).
+    """Automatic feature selection: add the feature that raises NDCG most, then tune all weights (Metzler 2007).
 
-    features      that are chosen at most
-    gain          NDCG that another feature must add
-    truncation    the NDCG@k that is climbed
+    features      the maximum number of features
+    gain          the NDCG that another feature must add
+    truncation    the NDCG@k that is maximised
 
-    Coordinate ascent: NDCG is tried at a ladder of steps for one weight at a time, the others held.
+    Coordinate ascent: several step sizes are tried for one weight at a time, with the others fixed.
 
     Metzler. Automatic feature selection in the Markov random field model for information retrieval. CIKM 2007.
     """
@@ -280,7 +280,7 @@ class AFS(FeatureLearner):
         check_ranges("afs", self, features=(1, MAX_SETTING), gain=(0, 1), truncation=(1, MAX_SETTING))
 
     def fit_rows(self, train: Letor, valid: Letor | None, seed: int, baselines: Baselines | None = None) -> FitResult:
-        """Choose features until none adds enough; the best set of them counts."""
+        """Add features until none adds enough; return the best set."""
         refuse_nothing_to_learn(train)
         climb = CoordinateAscent(train.select_queries(np.flatnonzero(train.mixed_labels)), self.truncation)
         watch = BestWeights(train, valid, self.truncation)
@@ -302,11 +302,11 @@ class AFS(FeatureLearner):
 
 
 WEIGHT_STEPS = np.array([sign * 0.03125 * 2**rung for rung in range(7) for sign in (1, -1)])
-"""Steps of a weight, from 1/32 to 2 times what moves scores by as much as they are spread."""
+"""Step sizes of a weight, from 1/32 to 2 times the step that moves scores by their own spread."""
 
 
 class CoordinateAscent:
-    """Weights on their way up: their scores, and the mean NDCG these have."""
+    """Coordinate ascent on weights: the current scores and their mean NDCG."""
 
     def __init__(self, data: Letor, truncation: int):
         self._columns = np.ascontiguousarray(data.features.T, np.float64)
@@ -317,7 +317,7 @@ class CoordinateAscent:
         self.mean_ndcg = self._compute_mean_ndcg(self._scores)
 
     def find_best_step(self, feature: int) -> tuple[float, float]:
-        """The best mean NDCG that a step of one weight reaches, and that step."""
+        """Return the best mean NDCG that a step of one weight reaches, and the step."""
         if not self._spread[feature]:
             return -np.inf, 0.0
         unit = (self._scores.std() or 1.0) / self._spread[feature]
@@ -326,7 +326,7 @@ class CoordinateAscent:
         return values[best], float(WEIGHT_STEPS[best] * unit)
 
     def apply_step(self, feature: int, value: float, step: float) -> None:
-        """Go that step."""
+        """Apply a step to one weight."""
         self.weights[feature] += step
         self._scores += step * self._columns[feature]
         self.mean_ndcg = value

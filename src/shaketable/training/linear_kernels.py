@@ -1,4 +1,4 @@
-"""The loops of linear learners over rows and pairs of rows, compiled by numba. Import this module only to fit."""
+"""Loops of linear learners over rows and pairs of rows, compiled by numba. Import this module only for training."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ Array = NDArray[Any]
 
 @compile_kernel
 def prank(features: Array, labels: Array, order: Array, weights: Array, thresholds: Array, total: Array) -> int:
-    """One pass of PRank over the rows in this order; adds the weights after each row to `total`, returns the mistakes.
+    """Make one pass of PRank over the rows in this order; return the mistakes. `total` sums the weights after each row.
 
-    thresholds[r] parts labels up to r from those above: the predicted label is the first r with w·x < thresholds[r].
+    thresholds[r] separates labels up to r from those above: the predicted label is the first r with
+    w·x < thresholds[r].
     """
     mistakes = 0
     for row in order:
@@ -43,7 +44,7 @@ def prank(features: Array, labels: Array, order: Array, weights: Array, threshol
 
 @compile_kernel
 def compute_scores(features: Array, weights: Array, out: Array) -> None:
-    """out = X w."""
+    """Compute out = X w."""
     for row in range(len(out)):
         total = 0.0
         for k in range(len(weights)):
@@ -53,7 +54,7 @@ def compute_scores(features: Array, weights: Array, out: Array) -> None:
 
 @compile_kernel
 def accumulate_gradient(features: Array, pulls: Array, out: Array) -> None:
-    """out = Xᵀ pulls."""
+    """Compute out = Xᵀ pulls."""
     out[:] = 0.0
     for row in range(len(pulls)):
         if pulls[row] != 0.0:
@@ -63,9 +64,9 @@ def accumulate_gradient(features: Array, pulls: Array, out: Array) -> None:
 
 @compile_kernel
 def hinge(scores: Array, below: Array, end: Array, width: float, pulls: Array) -> float:
-    """Σ max(0, 1 - s_i + s_j) over pairs, and its derivative by each score; the kink is rounded off over ± width.
+    """Return Σ max(0, 1 - s_i + s_j) over pairs, smoothed over ± width; `pulls` gets the derivative by each score.
 
-    Row i is better than rows below[i]:end[i]. Rounded, a pair with t = 1 + width - s_i + s_j adds t²/(4 width) where
+    Row i is better than rows below[i]:end[i]. Smoothed, a pair with t = 1 + width - s_i + s_j adds t²/(4 width) where
     0 < t < 2 width.
     """
     total = 0.0
@@ -88,7 +89,7 @@ def hinge(scores: Array, below: Array, end: Array, width: float, pulls: Array) -
 
 @compile_kernel
 def hinge_hessian_product(scores: Array, moves: Array, below: Array, end: Array, width: float, out: Array) -> None:
-    """The second derivative of `hinge` times a vector of moves of the scores."""
+    """Compute the second derivative of `hinge` times a vector of moves of the scores."""
     out[:] = 0.0
     for i in range(len(scores)):
         pull = 0.0

@@ -60,8 +60,8 @@ class SampleSource(Protocol):
 class JudgedLists:
     """A list for each judged query: a relevant text, one of a lower grade, a random one, the others from candidates.
 
-    Candidates, which the first stage finds, count as not relevant if they have no judgement. A query without a relevant
-    text, or without any other text, has no list.
+    Candidates of the first stage without a judgement count as not relevant. A query without a relevant text, or without
+    any other text, has no list.
     """
 
     collection: Collection
@@ -119,7 +119,7 @@ class JudgedLists:
         return grades, [docno for docno in sorted(self.candidates.get(qid, {})) if docno in docs]
 
     def _fill(self, chosen: dict[str, None], grades: Mapping[str, int], best: int, rng: ItemRandom) -> None:
-        """Add random documents until the list is long enough; in a tiny collection it may stay shorter."""
+        """Add random documents until the list is long enough; in a very small collection it may stay shorter."""
         for _ in range(20 * self.size):
             if len(chosen) >= self.size:
                 return
@@ -169,10 +169,10 @@ class TeacherLists:
 
 @dataclass(frozen=True, eq=False)
 class OrderedLists:
-    """Lists of which only the order is known; each pass takes some texts of a list.
+    """Lists with a known order and no scores; each pass takes some texts of a list.
 
-    One text of the first `top` has the label 1, the others, from below, have 0. With `pairs`, all are of the first
-    `top` and labelled by their ranks. A list that is no longer than `top` is cut at its middle.
+    One of the first `top` texts has the label 1, the others, from below, have 0. With `pairs`, all texts are among the
+    first `top` and labelled by their ranks. A list that is not longer than `top` is split at its middle.
     """
 
     lists: Sequence[Sample]
@@ -202,7 +202,7 @@ class OrderedLists:
 class BaselineLists:
     """The lists of another source, each with the NDCG of baselines on exactly its texts.
 
-    A list has a few texts out of many, so the NDCG of a baseline on all candidates of the query does not apply to it.
+    A list has only some of the candidates, so the NDCG of a baseline on all candidates of the query does not apply.
     """
 
     source: SampleSource
@@ -228,7 +228,7 @@ def build_candidate_lists(collection: Collection, qids: Sequence[str], candidate
 
 
 def build_sentence_lists(corpus: Corpus, retriever: Ranker, count: int, depth: int, seed: int) -> list[Sample]:
-    """Use sentences as queries: a list has the rest of the passage of a sentence, and passages found for the sentence.
+    """Return lists with sentences as queries: the rest of the sentence's passage, and passages found for the sentence.
 
     Lee, Chang, Toutanova. Latent retrieval for weakly supervised open domain question answering. ACL 2019.
     """
@@ -251,9 +251,9 @@ def build_sentence_lists(corpus: Corpus, retriever: Ranker, count: int, depth: i
 
 
 def label_with_teacher(teacher: Ranker, lists: Sequence[Sample]) -> list[Sample]:
-    """Label the lists of two or more texts with a teacher's scores.
+    """Return the lists of two or more texts, labelled with a teacher's scores.
 
-    Scores are divided by their spread within lists, so that margins are of the order of 1 for any teacher.
+    Scores are divided by their spread within lists, so that margins are about 1 for any teacher.
     """
     lists = [sample for sample in lists if len(sample.texts) > 1]
     if not lists:

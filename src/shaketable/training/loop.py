@@ -1,8 +1,8 @@
-"""The one training loop: any net, any source of lists, any objective.
+"""The training loop for any net, any source of lists, and any objective.
 
-Each step is a function of the seed and its number: which lists it has, what dropout leaves out. So the state on disk,
-written at each validation, is weights, the optimizer's moments and a few numbers; a run that was killed goes on from
-there to the very weights that it would have reached.
+The lists and the dropout of a step depend only on the seed and the step number. So the state on disk, written at each
+validation, consists of the weights, the optimizer's moments and a few numbers. An interrupted run resumes from it and
+reaches exactly the weights of an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -38,32 +38,35 @@ from shaketable.scoring.validation import call_ranker
 from shaketable.training.list_sources import Sample, SampleSource
 
 ValidationFunction = Callable[[Any], float]
-"""How good a net is: higher is better."""
+"""A validation measure of a net: higher is better."""
 ObjectiveFunction = Callable[[Any, Sequence[Sample]], Tensor]
-"""An objective for whatever is trained, a ranker or not: a number to make small."""
+"""A loss of any net, a ranker or not."""
 CHECKSUM_KEY = "checksum"
 RESTART_ADVICE = "remove its folder to begin anew"
 
 
 @dataclass(frozen=True)
 class TrainingSchedule:
-    """How long, how fast, and when to look: AdamW, whose rate goes up over the warm-up and down to 0 at the end."""
+    """The length, learning rate and validation interval of a training with AdamW.
+
+    The learning rate rises during the warm-up and then falls to 0.
+    """
 
     steps: int
     lists: int
-    """Lists of a step."""
+    """Lists per step."""
     lr: float
     warmup: float = 0.1
-    """Share of the steps."""
+    """The share of the steps that are warm-up."""
     decay: float = 0.01
     clip: float = 1.0
-    """The longest gradient."""
+    """The maximum norm of the gradient."""
     every: int = 50
     """Steps between validations."""
     patience: int = 5
-    """Validations without a better one before it stops."""
+    """Validations without improvement before the training stops."""
     last: bool = False
-    """Keep the last weights, whatever the validations say."""
+    """Keep the last weights instead of the best."""
 
     def __post_init__(self) -> None:
         fine = {name: getattr(self, name) >= 1 for name in ("steps", "lists", "every", "patience")}
@@ -78,7 +81,7 @@ class TrainingSchedule:
                 raise BadInput(f"training: {name}={getattr(self, name)!r} makes no sense")
 
     def compute_lr_factor(self, step: int) -> float:
-        """The share of `lr` at a step, counted from 1.
+        """Return the share of `lr` at a step, counted from 1.
 
         >>> [TrainingSchedule(steps=4, lists=1, lr=0.1, warmup=0.5).compute_lr_factor(step) for step in (1, 2, 3, 4)]
         [0.5, 1.0, 1.0, 0.5]
@@ -89,28 +92,31 @@ class TrainingSchedule:
 
 @dataclass(eq=False)
 class TrainingCurve:
-    """Where a training stands."""
+    """The progress of a training."""
 
     step: int = 0
     best: int = 0
     value: float = float("-inf")
     losses: list[float] = field(default_factory=list)
-    """Since the last validation."""
+    """The losses since the last validation."""
     history: list[dict[str, float]] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
     def validations_since_best(self) -> int:
-        """Validations since the best one."""
+        """The number of validations since the best one."""
         return sum(row["step"] > self.best for row in self.history)
 
 
 @dataclass(eq=False)
 class TrainingRun:
-    """A training of a net; `run_settings` has all that the outcome depends on: only the same training resumes."""
+    """A training of a net.
+
+    `run_settings` holds everything that the outcome depends on; only a training with the same settings resumes.
+    """
 
     net: Any
-    """A torch module with a `kind`: the objective and the validation use its other methods."""
+    """A torch module with a `kind`; the objective and the validation call its other methods."""
     source: SampleSource
     objective: ObjectiveFunction
     validation: ValidationFunction
@@ -130,7 +136,7 @@ class TrainingRun:
         )
 
     def run(self) -> TrainingCurve:
-        """Train to the end, from where an earlier run was; the net then has its best weights."""
+        """Train to the end, resuming an earlier run; return the training curve. The net then has its best weights."""
         with torch.random.fork_rng():
             if not self._resume():
                 self._validate()
@@ -149,7 +155,7 @@ class TrainingRun:
         return self.curve
 
     def clean(self) -> None:
-        """Remove what is needed to go on, and nothing else that lies there; last the file that says where it was."""
+        """Remove the files needed to resume, the state file last, and no other files."""
         work = self.folder / TRAINING_FOLDER
         with suppress(OSError):
             for path in sorted(work.iterdir(), key=lambda path: path.name == STATE_FILE):
@@ -161,12 +167,12 @@ class TrainingRun:
         return self.curve.step >= self.schedule.steps or self.curve.validations_since_best >= self.schedule.patience
 
     def _count_steps_to_validation(self) -> int:
-        """Steps to the next validation."""
+        """Return the number of steps to the next validation."""
         step, every = self.curve.step, self.schedule.every
         return min(every - step % every, self.schedule.steps - step)
 
     def _describe_last_validation(self) -> str:
-        """What the last validation came to."""
+        """Return the results of the last validation as text."""
         last = self.curve.history[-1]
         loss = f"loss {last['loss']:.3g}, " if "loss" in last else ""
         return f"{loss}validation {last['valid']:.4f}"
@@ -197,7 +203,7 @@ class TrainingRun:
             )
 
     def _validate(self) -> None:
-        """Measure, remember the best, and write down where we are."""
+        """Measure the net, store the best weights, and save the state."""
         started = time.perf_counter()
         value = self.validation(self.net)
         course = self.curve
@@ -220,7 +226,7 @@ class TrainingRun:
         return self.folder / TRAINING_FOLDER / f"best-{step}.safetensors"
 
     def _save(self) -> None:
-        """One file, whole or not at all; what it no longer needs is removed after it."""
+        """Write the state file atomically, then remove the files that it no longer needs."""
         moments = {
             f"moment.{name}.{key}": value
             for name, parameter in self.trainable_parameters.items()
@@ -234,7 +240,7 @@ class TrainingRun:
                 path.unlink(missing_ok=True)
 
     def _resume(self) -> bool:
-        """Take up an earlier run of this plan; False if there is none."""
+        """Resume an earlier run of this plan; return False if there is none."""
         path = self._state_file
         if not path.is_file():
             return False
@@ -266,7 +272,7 @@ class TrainingRun:
         self._load_weights(_read_tensors(path)[1], path)
 
     def _refuse_no_best(self) -> None:
-        """Better known now than at the end of the training."""
+        """Raise an error at once, rather than at the end of the training."""
         _read_tensors(self._best_file(self.curve.best))
 
     def _load_weights(self, weights: Mapping[str, Tensor], path: Path) -> None:
@@ -279,7 +285,7 @@ class TrainingRun:
 
 
 def _iter_samples(source: SampleSource, seed: int, start: int) -> Iterator[Sample]:
-    """The lists of one pass after another, each pass in an order of its own, from a place on."""
+    """Yield the lists of one pass after another from a position on; each pass has its own order."""
     size = len(source)
     turn, skip = divmod(start, size)
     while True:
@@ -295,7 +301,7 @@ def _write_tensors(path: Path, tensors: Mapping[str, Tensor], about: dict[str, s
 
 
 def _read_tensors(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
-    """What `_write_tensors` wrote, and nothing else."""
+    """Read the file of `_write_tensors`; raise an error if it is damaged."""
     try:
         with safe_open(path, "pt") as file:
             about = dict(file.metadata() or {})
@@ -339,7 +345,7 @@ class QueryValidation:
         return float(self.measure_net(net).mean())
 
     def measure_net(self, net: Net) -> NDArray[np.float64]:
-        """The measure of each query."""
+        """Return the measure of each query."""
         ranker = make_ranker(net.kind, "", net, self.collection.docs)
         return self.measure_scores(net.kind, lambda qids, slates: call_ranker(ranker, net.kind, slates))
 

@@ -1,7 +1,7 @@
-"""Objectives: what a net is to do with lists of texts whose labels are known. `objective(net, samples)` is a loss.
+"""Objectives of nets: `objective(net, samples)` returns a loss on lists of labelled texts.
 
-Those here look at scores and labels alone. One that needs more of the net, its gradients for example, is any other
-function of a net and samples.
+The objectives of this module depend only on scores and labels. An objective that needs more of the net, for example
+its gradients, is any other function of a net and samples.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from shaketable.training.list_sources import Sample
 
 
 class Objective(Protocol):
-    """A number to make small."""
+    """A loss to minimise."""
 
     def __call__(self, net: Net, samples: Sequence[Sample]) -> Tensor: ...
 
 
 def score_samples(net: Net, samples: Sequence[Sample]) -> tuple[Tensor, Tensor, Tensor]:
-    """Scores, labels, and which of them are no padding: [lists, texts] each; all pairs in one batch."""
+    """Return scores, labels and a mask without padding, [lists, texts] each; all pairs are scored in one batch."""
     pairs = [(sample.query, text) for sample in samples for text in sample.texts]
     device = next(net.parameters()).device
     flat = net(**{key: tensor.to(device) for key, tensor in net.collate(net.prepare(pairs)).items()})
@@ -45,7 +45,7 @@ class ScoreLoss(ABC):
 
     @abstractmethod
     def loss(self, scores: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
-        """The loss of each list: [lists, texts] -> [lists]."""
+        """Return the loss of each list: [lists, texts] -> [lists]."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class HingeLoss(ScoreLoss):
 
 @dataclass(frozen=True)
 class RankNetLoss(ScoreLoss):
-    """Pairwise softmax: the better text is the likelier one of each pair (RankNet, Burges et al. 2005).
+    """Pairwise softmax: the better text of each pair is more likely (RankNet, Burges et al. 2005).
 
     Mean of -log softmax(s_i, s_j)_i = log(1 + exp(-(s_i - s_j))) over pairs with y_i > y_j.
     """
@@ -76,7 +76,7 @@ class RankNetLoss(ScoreLoss):
 class BCELoss(ScoreLoss):
     """Pointwise cross-entropy: sigmoid(score) is the probability that a text is relevant.
 
-    Relevant is what has at least the label `count_relevant`. A score that is the difference of two logits makes this
+    A text is relevant if its label is at least `count_relevant`. If a score is the difference of two logits, this is
     the two-way cross-entropy of monoBERT.
     """
 
@@ -88,25 +88,25 @@ class BCELoss(ScoreLoss):
 
 @dataclass(frozen=True)
 class LikelihoodLoss(ScoreLoss):
-    """Pointwise cross-entropy of scores that are themselves ln p(relevant), as those of monoT5 are.
+    """Pointwise cross-entropy of scores that are ln p(relevant), such as those of monoT5.
 
-    -s for a text that has at least the label `count_relevant`, -ln(1 - exp(s)) for any other.
+    -s for a text whose label is at least `count_relevant`, -ln(1 - exp(s)) for any other.
     """
 
     relevant: float = 1.0
 
     def loss(self, scores: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
-        near, far = scores.clamp(-0.5, -1e-30), scores.clamp(max=-0.5)  # each way to 1 - exp(s) where it is exact
+        near, far = scores.clamp(-0.5, -1e-30), scores.clamp(max=-0.5)  # each form of ln(1 - exp(s)) where it is exact
         otherwise = torch.where(scores > -0.5, (-near.expm1()).log(), (-far.exp()).log1p())
         return _masked_mean(torch.where(labels >= self.relevant, -scores, -otherwise), kept, 1)
 
 
 @dataclass(frozen=True)
 class SoftmaxLoss(ScoreLoss):
-    """Listwise softmax: the best text of a list is the likeliest.
+    """Listwise softmax: the best text of a list is the most likely.
 
-    -log softmax(s / temperature)_i, the mean over those i that have the highest label. Scores that are cosines need a
-    low temperature, for they are never far apart.
+    -log softmax(s / temperature)_i, averaged over the texts i with the highest label. Scores that are cosines need a
+    low temperature, because they lie close together.
     """
 
     temperature: float = 1.0
@@ -121,8 +121,8 @@ class SoftmaxLoss(ScoreLoss):
 class ListMLELoss(ScoreLoss):
     """Listwise likelihood of the true order (ListMLE, Xia et al. 2008).
 
-    -Σ_i log(exp(s_i) / Σ_{j ≥ i} exp(s_j)), texts by label, best first. Those of one label stand in the order of the
-    list, which is a random one.
+    -Σ_i log(exp(s_i) / Σ_{j ≥ i} exp(s_j)), texts by label, best first. Texts with the same label keep the order of the
+    list, which is random.
     """
 
     def loss(self, scores: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
@@ -135,7 +135,7 @@ class ListMLELoss(ScoreLoss):
 
 @dataclass(frozen=True)
 class LambdaLoss(ScoreLoss):
-    """A bound on NDCG: pairs weigh as much as swapping them would change it (LambdaLoss, Wang et al. 2018).
+    """A bound on NDCG: a pair's weight is the change of NDCG if it is swapped (LambdaLoss, Wang et al. 2018).
 
         Σ_{y_i > y_j} (ρ_ij + μ δ_ij) |G_i - G_j| log2(1 + exp(-(s_i - s_j)))
         ρ_ij = |1/D(i) - 1/D(j)|,  δ_ij = |1/D(|i-j|) - 1/D(|i-j| + 1)|,  D(r) = log2(1 + r)
@@ -161,7 +161,7 @@ class LambdaLoss(ScoreLoss):
 
 @dataclass(frozen=True)
 class MarginMSELoss(ScoreLoss):
-    """Distillation: margins between texts are those of a teacher (Hofstätter et al. 2020).
+    """Distillation: the net learns the teacher's margins between texts (Hofstätter et al. 2020).
 
     Mean of ((s_i - s_j) - (t_i - t_j))² over the pairs of a list; labels are the teacher's scores t.
     """
@@ -172,16 +172,16 @@ class MarginMSELoss(ScoreLoss):
 
 
 def _differences(values: Tensor) -> Tensor:
-    """v_i - v_j: [lists, i, j]."""
+    """Return v_i - v_j: [lists, i, j]."""
     return values[:, :, None] - values[:, None, :]
 
 
 def _mask_better_pairs(labels: Tensor, kept: Tensor) -> Tensor:
-    """Where text i is better than text j: [lists, i, j]."""
+    """Return True where text i is better than text j: [lists, i, j]."""
     return (_differences(labels) > 0) & kept[:, :, None] & kept[:, None, :]
 
 
 def _masked_mean(values: Tensor, which: Tensor, dims: int) -> Tensor:
-    """The mean of the values that count, over the last dimensions; 0 where none does."""
+    """Return the mean of the selected values over the last dimensions; 0 if none is selected."""
     over = tuple(range(-dims, 0))
     return values.masked_fill(~which, 0.0).sum(over) / which.sum(over).clamp(min=1)

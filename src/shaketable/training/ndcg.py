@@ -1,9 +1,9 @@
-"""NDCG of feature data, list by list, quick enough to be taken after every tree.
+"""NDCG of feature data, list by list, fast enough to be computed after every tree.
 
     NDCG@k = Σ_{r ≤ k} (2^label_r - 1) / log2(1 + r), divided by the most that the labels allow
 
 Ties are broken against the ranking: lower label first. A list without relevant documents has NDCG 1 for any ranking, so
-that no model gains or loses on it, and GeoRisk leaves it out; trec_eval, and so `measures.effectiveness`, count 0.
+that no model gains or loses on it, and GeoRisk excludes it; trec_eval and `measures.effectiveness` count 0.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 Values = NDArray[np.float64]
 
 HISTORICAL_MAX_LABEL, HISTORICAL_DEPTH = 4, 50
-"""jforests clips labels, and divides changes by the best DCG, at these."""
+"""The limits at which jforests clips labels, and at which it computes the best DCG that divides changes."""
 
 
 @dataclass(frozen=True, eq=False)
 class NDCG:
     """NDCG@truncation of the lists of a data set; without a truncation, of whole lists.
 
-    One truncation serves the measure and its changes. `historical` is as jforests had it: a change of NDCG counts all
+    The truncation applies to the measure and its changes. `historical` is as in jforests: a change of NDCG counts all
     ranks and is divided by the best DCG@50, and labels above 4 count as 4.
 
     >>> labels, starts = np.array([0, 1, 0]), np.array([0, 2, 3])
@@ -46,21 +46,21 @@ class NDCG:
     historical: bool = False
 
     def compute(self, scores: NDArray[np.floating[Any]]) -> Values:
-        """NDCG of each list under these scores, one for each row."""
+        """Return the NDCG of each list under these scores, one score per row."""
         return self.rank(scores)[1]
 
     def rank(self, scores: NDArray[np.floating[Any]]) -> tuple[NDArray[np.int64], Values]:
-        """The rows of each list, best first as far down as it counts, and NDCG of each list."""
+        """Return the rows of each list, best first down to the last rank that counts, and the NDCG of each list."""
         return _rank_lists(self.graded_lists, scores)
 
     @cached_property
     def without_relevant(self) -> NDArray[np.bool_]:
-        """Lists without relevant documents."""
+        """A mask of the lists without relevant documents."""
         return np.asarray(self.graded_lists.inverse_ideal_dcg == 0)
 
     @cached_property
     def graded_lists(self) -> GradedLists:
-        """What the kernels read."""
+        """The input of the kernels."""
         from shaketable.training.lambdamart_kernels import GradedLists
 
         if self.truncation is not None and self.truncation < 1:
@@ -82,7 +82,7 @@ class NDCG:
 
 
 def list_ndcg(labels: Sequence[float], scores: NDArray[np.floating[Any]]) -> float:
-    """NDCG of one whole list under these scores.
+    """Return the NDCG of one whole list under these scores.
 
     >>> round(list_ndcg((0, 1, 0), np.array([0.5, 0.3, 0.1])), 3)
     0.631
@@ -96,7 +96,7 @@ def list_ndcg(labels: Sequence[float], scores: NDArray[np.floating[Any]]) -> flo
 
 
 def _compute_inverse_ideal_dcg(starts: NDArray[np.int64], gains: Values, discounts: Values) -> Values:
-    """1 / the best DCG of each list, 0 where nothing is relevant."""
+    """Return 1 / the best DCG of each list; 0 if no document is relevant."""
     from shaketable.training.lambdamart_kernels import GradedLists
 
     ones = np.ones(len(starts) - 1)

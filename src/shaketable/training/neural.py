@@ -1,12 +1,12 @@
-"""Learners of neural rankers: they train a net on the queries and judgements of a collection and save a model folder.
+"""Learners of neural rankers: each trains a net on the queries and judgements of a collection and saves a model folder.
 
-A learner is one net of `rankers.neural` and the settings of its training; `fit` imports torch. `presets` are the
-settings of paper 000 (3.3.2), and `grid` has the values that the paper tuned over.
+A learner is a net of `rankers.neural` plus its training settings; `fit` imports torch. `presets` are the settings of
+paper 000 (3.3.2), and `grid` has the values that the paper tuned over.
 
-The number of word pieces that a net reads is a setting as well, and part of the card. The presets give BERT its
-maximum, 512 pieces, and ColBERT the lengths of its authors, which the paper follows. The paper gives no lengths for the
-other rankers, so their presets are ours. Without a preset bert, dense, epic and monot5 read 192 pieces, to be fast
-without a GPU; a ranker counts truncated texts and reports them.
+The number of word pieces that a net reads is a setting too, and the card records it. The presets give BERT its
+maximum, 512 pieces, and ColBERT the lengths of its authors, which the paper follows. The paper gives no lengths for
+the other rankers, so their presets are ours. Without a preset, bert, dense, epic and monot5 read 192 pieces, which is
+fast without a GPU. A ranker counts truncated texts and reports them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 Presets = Mapping[str, Mapping[str, Any]]
 DEFAULT_WORD_LENGTHS = {"query_length": 32, "text_length": 512}
-"""Words that a net reads of a query and of a text, for presets without lengths in the paper."""
+"""Words that a net reads of a query and of a text, for presets whose lengths the paper does not give."""
 
 
 SETTING_BOUNDS: Mapping[str, tuple[float, float]] = {
@@ -71,7 +71,7 @@ SETTING_BOUNDS: Mapping[str, tuple[float, float]] = {
     "dropout": (0, 0.99),
     "gamma": (1e-6, 1_000_000),
 }
-"""The least and the largest sensible value of each setting, for all nets."""
+"""The smallest and largest sensible value of each setting, for all nets."""
 
 
 def _make_presets(**settings: Any) -> Presets:
@@ -81,17 +81,17 @@ def _make_presets(**settings: Any) -> Presets:
 
 @dataclass(frozen=True, kw_only=True)
 class NeuralLearner(ABC):
-    """Base class of learners of neural rankers: the settings of a training.
+    """Base class of learners of neural rankers: the training settings.
 
     objective     the loss, from `registries.OBJECTIVES`; "" is softmax on judgements, margin_mse with a teacher
-    steps, lists  the most updates, and lists per update; a list has `size` texts
+    steps, lists  the maximum number of updates, and the lists per update; a list has `size` texts
     lr            the highest learning rate of AdamW
     every         updates between validations by `measure`; training stops after `patience` validations without gain
-    last          keep the last weights, not those that did best on the validation queries
-    first_stage   finds candidates for a collection without candidates
-    teacher       a ranker, such as "bm25" or "dense", whose scores are learned instead of the judgements
-    sentences     with a teacher: use so many sentences of the collection as additional queries
-    start         a model folder of the same kind to start from, for instance one trained with a teacher
+    last          keep the last weights instead of the best on the validation queries
+    first_stage   the ranker that finds candidates for a collection without candidates
+    teacher       a ranker, such as "bm25" or "dense", whose scores replace the judgements as labels
+    sentences     with a teacher: the number of sentences of the collection to use as additional queries
+    start         a model folder of the same learner to start from, for instance one trained with a teacher
     """
 
     kind: ClassVar[str]
@@ -140,11 +140,11 @@ class NeuralLearner(ABC):
         progress: ProgressFactory = no_progress,
         overwrite: bool = False,
     ) -> SavedModel:
-        """Train on the queries `train`, keep the weights that are best on `valid`, and save the model in the folder.
+        """Train on the queries `train`, save the weights that are best on `valid` in the folder, and return the model.
 
-        Negatives are drawn from the best `depth` candidates, which validation ranks as well. Without validation
-        queries, a fifth of `train` is held out. An interrupted training in the folder resumes. A model in the folder
-        stays until the new one is ready, and is replaced only with `overwrite`.
+        Negatives are drawn from the best `depth` candidates; validation ranks the same candidates. Without validation
+        queries, a fifth of `train` is held out. An interrupted training in the folder resumes. An existing model in the
+        folder stays until the new one is ready, and is replaced only with `overwrite`.
         """
         loop = import_torch_module("shaketable.training.loop")
         saving = import_torch_module("shaketable.rankers.neural.saving")
@@ -204,7 +204,7 @@ class NeuralLearner(ABC):
 
     @abstractmethod
     def build_net(self, collection: Collection) -> Net:
-        """Build the net before training; random weights come from the generator of torch."""
+        """Build the untrained net; its random weights come from torch's random number generator."""
 
     def describe_net_origin(self, collection: Collection) -> dict[str, Any]:
         """Return notes on the initial net for the card."""
@@ -230,10 +230,10 @@ class NeuralLearner(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class WordLearner(NeuralLearner):
-    """Base class of learners of nets on words: word vectors and text analysis.
+    """Base class of learners of word-based nets: word vectors and text analysis.
 
-    vectors       a text file as GloVe and word2vec write it; without one, vectors of `dim` numbers are learned
-    frozen        vectors from a file stay as they are
+    vectors       a text file in the format of GloVe and word2vec; without one, vectors of `dim` numbers are learned
+    frozen        do not train the vectors of a file
     stopwords, stemmer    as in `Analyzer`; files of vectors have words, not stems
     """
 
@@ -258,7 +258,7 @@ class WordLearner(NeuralLearner):
 
 @dataclass(frozen=True)
 class DSSMLearner(DSSMShape, NeuralLearner):
-    """DSSM: the cosine of what a small network makes of the letter trigrams of query and text (Huang 2013)."""
+    """DSSM: the cosine of query and text vectors that a small network computes from letter trigrams (Huang 2013)."""
 
     kind: ClassVar[str] = "dssm"
     presets: ClassVar[Presets] = {
@@ -282,7 +282,7 @@ class DSSMLearner(DSSMShape, NeuralLearner):
 
 @dataclass(frozen=True)
 class DRMMLearner(DRMMShape, WordLearner):
-    """DRMM: histograms of how like a text's words are to each word of the query, and a gate (Guo 2016)."""
+    """DRMM: histograms of the similarity of a text's words to each query word, and a gate (Guo 2016)."""
 
     kind: ClassVar[str] = "drmm"
     presets: ClassVar[Presets] = {
@@ -296,7 +296,7 @@ class DRMMLearner(DRMMShape, WordLearner):
 
 @dataclass(frozen=True)
 class KNRMLearner(KNRMShape, WordLearner):
-    """K-NRM: soft counts of like words at several degrees of likeness (Xiong 2017)."""
+    """K-NRM: soft counts of similar words at several levels of similarity (Xiong 2017)."""
 
     kind: ClassVar[str] = "knrm"
     presets: ClassVar[Presets] = _make_presets(kernels=11, sigma=0.1, **DEFAULT_WORD_LENGTHS)
@@ -306,7 +306,7 @@ class KNRMLearner(KNRMShape, WordLearner):
 
 @dataclass(frozen=True)
 class ConvKNRMLearner(ConvKNRMShape, WordLearner):
-    """Conv-KNRM: soft counts of like n-grams of words (Dai 2018)."""
+    """Conv-KNRM: soft counts of similar word n-grams (Dai 2018)."""
 
     kind: ClassVar[str] = "conv_knrm"
     presets: ClassVar[Presets] = _make_presets(grams=3, filters=128, kernels=11, sigma=0.1, **DEFAULT_WORD_LENGTHS)
@@ -314,9 +314,9 @@ class ConvKNRMLearner(ConvKNRMShape, WordLearner):
 
 @dataclass(frozen=True)
 class DuetLearner(DuetShape, WordLearner):
-    """Duet: a network on exact matches and one on the meanings of query and text, added (Mitra 2017).
+    """Duet: the sum of a network on exact matches and one on distributed representations (Mitra 2017).
 
-    input="trigrams" has the second one read words by their letters, as the paper does; then there are no vectors.
+    With input="trigrams" the second network reads words as letter trigrams, as in the paper, and uses no word vectors.
     """
 
     kind: ClassVar[str] = "duet"
@@ -341,7 +341,7 @@ class DuetLearner(DuetShape, WordLearner):
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderLearner(NeuralLearner):
-    """Base class of learners of nets on a pretrained encoder: its checkpoint, and fewer and smaller steps."""
+    """Base class of learners of nets on a pretrained encoder: the checkpoint, and fewer and smaller steps."""
 
     grid: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": (5e-5, 3e-5, 2e-5)}
 
@@ -361,7 +361,7 @@ class EncoderLearner(NeuralLearner):
 class BertLearner(BertShape, EncoderLearner):
     """monoBERT: a pretrained encoder reads query and text together (Nogueira, Cho 2019).
 
-    `max_length` counts the pieces of both, special tokens included; what is beyond is not read.
+    `max_length` is the number of pieces of both, special tokens included; longer input is truncated.
     """
 
     kind: ClassVar[str] = "bert"
@@ -374,7 +374,7 @@ class BertLearner(BertShape, EncoderLearner):
 
 @dataclass(frozen=True, kw_only=True)
 class ColBERTLearner(ColBERTShape, EncoderLearner):
-    """ColBERT: a pretrained encoder's vectors of tokens; each of the query's finds its nearest (Khattab 2020)."""
+    """ColBERT: token vectors of a pretrained encoder; each query token is matched to its nearest (Khattab 2020)."""
 
     kind: ClassVar[str] = "colbert"
     presets: ClassVar[Presets] = _make_presets(objective="ranknet", lr=3e-6, query_length=32, text_length=180)
@@ -385,7 +385,7 @@ class ColBERTLearner(ColBERTShape, EncoderLearner):
 
 @dataclass(frozen=True, kw_only=True)
 class DenseLearner(DenseShape, EncoderLearner):
-    """A bi-encoder: the cosine of a pretrained encoder's vectors of query and text (Reimers, Gurevych 2019)."""
+    """A bi-encoder: the cosine of query and text vectors of a pretrained encoder (Reimers, Gurevych 2019)."""
 
     kind: ClassVar[str] = "dense"
 
@@ -397,8 +397,8 @@ class DenseLearner(DenseShape, EncoderLearner):
 class EPICLearner(EPICShape, EncoderLearner):
     """EPIC: query and text as weights over the vocabulary, by a masked language model's head (MacAvaney 2020).
 
-    A checkpoint without such a head, MiniLM for one, gets one that is tied to its pieces (`rankers.neural.masked`).
-    `keep` leaves a text's vector its largest entries only; 0 leaves it whole.
+    A checkpoint without such a head, such as MiniLM, gets one that is tied to its piece embeddings
+    (`rankers.neural.masked`). `keep` is the number of largest entries kept of a text's vector; 0 keeps all.
     """
 
     kind: ClassVar[str] = "epic"
@@ -408,7 +408,7 @@ class EPICLearner(EPICShape, EncoderLearner):
 
 @dataclass(frozen=True, kw_only=True)
 class MonoT5Learner(MonoT5Shape, EncoderLearner):
-    """monoT5: a T5 learns to answer true or false to a query and a text (Nogueira 2020)."""
+    """monoT5: a T5 that learns to answer true or false to a query and a text (Nogueira 2020)."""
 
     kind: ClassVar[str] = "monot5"
 
@@ -419,13 +419,13 @@ class MonoT5Learner(MonoT5Shape, EncoderLearner):
 
 @dataclass(frozen=True, kw_only=True)
 class PROPLearner(BertLearner):
-    """PROP: monoBERT that was first pre-trained on the collection's texts, to tell what represents them (Ma 2021).
+    """PROP: monoBERT, first pre-trained on the collection's texts to recognise representative words (Ma 2021).
 
-    pretrain          steps that tell sets of words apart and fill in masked words, `pairs` at a time
-    adapt             steps before these that fill in words only, for a checkpoint without a head for that
-    pretrain_lr       the highest rate of both
+    pretrain          steps that compare word sets and fill in masked words, `pairs` at a time
+    adapt             earlier steps that only fill in masked words, for a checkpoint without a head for them
+    pretrain_lr       the highest learning rate of both
 
-    What comes of it is kept in the home folder, and shared by trainings of the same checkpoint on the same texts.
+    The pre-trained model is cached in the home folder. Trainings of the same checkpoint on the same texts share it.
     """
 
     kind: ClassVar[str] = "prop"
@@ -441,7 +441,7 @@ class PROPLearner(BertLearner):
         if self.start:
             raise BadInput("prop pre-trains what it begins with, so leave out start; bert(start=...) has one")
         refuse_taken(how["folder"], overwrite=how.get("overwrite", False))
-        self._open_pretrained(collection, progress)  # here it is watched; `net` finds it
+        self._open_pretrained(collection, progress)  # with a progress bar; `build_net` then finds it in the cache
         return super().fit(collection, train, progress=progress, **how)
 
     def build_net(self, collection: Collection) -> Net:
@@ -479,7 +479,7 @@ def _summarize_outcome(net: Net, course: TrainingCurve, schedule: TrainingSchedu
 
 
 def _digest_weights(net: Net) -> str:
-    """Return a digest of the initial weights, which stands for everything they were made of."""
+    """Return a digest of the initial weights, which identifies everything that they depend on."""
     digest = blake2b(digest_size=16)
     for name, tensor in sorted(net.state_dict().items()):
         digest.update(name.encode() + tensor.cpu().contiguous().numpy().tobytes())

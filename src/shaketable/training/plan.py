@@ -1,7 +1,7 @@
 """Training plans: the source of the training lists, the objective, and the baselines of risk-sensitive objectives.
 
 A plan is a value with a text form. To train a ranker in another way, for example against attacks, pass another plan;
-learners and the training loop stay as they are.
+learners and the training loop do not change.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ class TrainingData:
         first_stage: str = DEFAULT_FIRST_STAGE,
         hold_out: bool = True,
     ) -> TrainingData:
-        """Check the queries; without validation queries, `hold_out` takes a fifth of the training queries for them.
+        """Check the queries and return the data; without `valid`, `hold_out` takes a fifth of `train` for it.
 
-        Candidates are the given ones, else those of the collection, else those that the first stage finds.
+        Candidates are the given ones, else those of the collection, else those of the first stage.
         """
         if unknown := [qid for qid in (*train, *valid) if qid not in collection.queries]:
             raise BadInput(f"collection {collection.name} has no query {unknown[0]!r}")
@@ -216,7 +216,7 @@ class ImitationSource(TextListSource):
 
 @dataclass(frozen=True)
 class ShuffledLabelSource:
-    """The lists of another source with shuffled labels: a control, as there is nothing to learn from them."""
+    """The lists of another source with shuffled labels: a control from which nothing can be learned."""
 
     lists: ListSource = field(default_factory=JudgementSource)
 
@@ -261,7 +261,7 @@ def _judge_by_teacher(teacher: Ranker, training_data: TrainingData) -> Qrels:
 class TrainingPlan:
     """The source of the lists, the objective ("" for the learner's own), and the baselines, as spec texts.
 
-    `card_extras` are notes for the card of the model about the origin of the plan. They are no part of the plan.
+    `card_extras` are notes on the origin of the plan for the card of the model. They are not part of the plan.
     """
 
     lists: ListSource = field(default_factory=JudgementSource)

@@ -1,13 +1,13 @@
-"""PROP: pre-training for ranking, on the texts of a collection alone.
+"""PROP: pre-training for ranking on the texts of a collection alone.
 
-Of two sets of words that a document's language model draws, the likelier one represents the document better; the net
-learns to tell which, reading set and document together, and to fill in words that are masked in the document.
+A document's language model draws two word sets; the more likely set represents the document better. The net reads a
+set and the document together and learns to score the better set higher, and to fill in masked words of the document.
 
     p(w | d) = (tf(w, d) + μ · df(w) / Σ_v df(v)) / (|d| + μ)        μ: the average length of a document
     loss     = max(0, 1 - (P+ - P-)) + MLM,  (P+, P-) = softmax of the two scores
 
-A set has Poisson(3) words, at least one, drawn from the words of the document and of the collection; frequent words are
-passed over as in word2vec, stop-words are none. Of ten pairs for a document, four are used.
+A set has Poisson(3) words, at least one, drawn from the words of the document and of the collection. Frequent words are
+subsampled as in word2vec; stop-words are excluded. Of ten pairs for a document, four are used.
 
 Ma, Guo, Zhang, Fan, Ji, Cheng. PROP: pre-training with representative words prediction for ad-hoc retrieval. WSDM 2021.
 The background model of document frequencies, and the softmax, are as in the authors' code.
@@ -51,23 +51,23 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-FORMAT_VERSION = 1  # of what pre-training comes to; raise it when the same settings come to something else
+FORMAT_VERSION = 1  # raise it when the same settings give another model
 PRETRAINING_SEED = 0
-"""Pre-training has one seed, so that trainings of several seeds share it."""
+"""Pre-training has one seed, so that trainings with different seeds share it."""
 PAIRS_DRAWN_PER_DOCUMENT, PAIRS_USED_PER_DOCUMENT = 10, 4
 """Pairs of word sets for a document."""
-MEAN_WORDS_PER_SET = 3  # words of a set, on average
-LONG_DOCUMENT_WORDS = 100  # words of a document that is always taken
-SHORT_DOCUMENT_SHARE = 0.2  # the share of shorter ones that is taken
-CANDIDATE_WORDS = 500  # different words that a set is drawn from, those of the document among them
+MEAN_WORDS_PER_SET = 3
+LONG_DOCUMENT_WORDS = 100  # a document of so many words is always used
+SHORT_DOCUMENT_SHARE = 0.2  # the share of shorter documents that is used
+CANDIDATE_WORDS = 500  # different words that a set is drawn from, including those of the document
 SUBSAMPLING_THRESHOLD = 1e-4  # word2vec's threshold
-MASKED_WORD_SHARE, MAX_MASKED_PIECES = 0.15, 60  # words that are masked, and pieces at most
-MAX_HELD_OUT_DOCUMENTS = 64  # pairs that are not learned from, to choose the weights by
+MASKED_WORD_SHARE, MAX_MASKED_PIECES = 0.15, 60  # the share of masked words, and the most masked pieces
+MAX_HELD_OUT_DOCUMENTS = 64  # one pair of each is used for validation only
 
 
 @dataclass(frozen=True)
 class PretrainingSettings:
-    """The settings. A checkpoint without a head for masked words has `adapt` steps on masked words alone before."""
+    """The settings. A checkpoint without a head for masked words first has `adapt` steps on masked words alone."""
 
     checkpoint: str
     max_length: int
@@ -81,10 +81,10 @@ class PretrainingSettings:
 def open_pretrained(
     corpus: Corpus, settings: PretrainingSettings, progress: ProgressFactory = no_progress, control: bool = False
 ) -> Path:
-    """The folder of a cross-encoder that was pre-trained on a collection: one that is kept, or a new one.
+    """Return the folder of a cross-encoder pre-trained on a collection: a cached one, or a new one.
 
-    It lies in the home folder under a name that tells texts, checkpoint and settings. If one was cut off there, it goes
-    on. A control is told at random which set is the better one.
+    Its name in the home folder depends on texts, checkpoint and settings. An interrupted pre-training resumes. A
+    control learns from random labels of the sets.
     """
     mark = checkpoints.fingerprint_checkpoint(pretrained_models.find_checkpoint_folder(settings.checkpoint))
     named = {name: value for name, value in asdict(settings).items() if name != "checkpoint"}
@@ -124,13 +124,13 @@ def open_pretrained(
 
 
 def _stage_folder(folder: Path, stage: str) -> Path:
-    """Where a stage keeps what it needs to go on: beside the model, whose folder is for the model alone."""
+    """Return the folder with the training state of a phase; it lies beside the model folder."""
     return folder.with_name(f"{folder.name}-{stage.replace(' ', '-')}")
 
 
 @dataclass(frozen=True)
 class MaskedPair:
-    """The tokens of a word set and a document, with words masked: where these pieces stand, and what they were."""
+    """The tokens of a word set and a document with masked words, and the positions and pieces of these words."""
 
     tokens: TokenRow
     positions: NDArray[np.int64]
@@ -138,7 +138,7 @@ class MaskedPair:
 
 
 class PROPNet(nn.Module):
-    """A cross-encoder and a head for masked words on one encoder."""
+    """A cross-encoder and a head for masked words that share one encoder."""
 
     kind: ClassVar[str] = "prop"
 
@@ -151,7 +151,7 @@ class PROPNet(nn.Module):
 
     @classmethod
     def from_checkpoint(cls, checkpoint: str, max_length: int) -> Self:
-        """From a checkpoint: its encoder once, its head for masked words or a tied one, and a fresh head to rank."""
+        """Build from a checkpoint: its encoder, its head for masked words or a tied one, and a new ranking head."""
         path = pretrained_models.find_checkpoint_folder(checkpoint)
         ranker = CrossEncoder.from_checkpoint(checkpoint, BertShape(max_length=max_length), fresh=True)
         masked = MaskedLM.from_checkpoint(path)
@@ -166,7 +166,7 @@ class PROPNet(nn.Module):
         return cls(ranker, masked)
 
     def mask_pairs(self, pairs: Sequence[tuple[str, str]], names: Sequence[str], seed: int) -> list[MaskedPair]:
-        """Tokens with some of the text's words masked: which ones depends on seed and name."""
+        """Return tokens with some of the text's words masked; the choice depends on seed and name."""
         frame, tokenizer = self.ranker._frame, self.ranker.tokenizer
         queries, texts = (self.ranker._pieces([pair[side] for pair in pairs]) for side in (0, 1))
         marks = [len(mark) for mark in frame.special_ids]
@@ -189,7 +189,7 @@ class PROPNet(nn.Module):
 
 
 def choose_masked_positions(is_continuation: NDArray[np.bool_], seed: int, name: str) -> NDArray[np.int64]:
-    """Places of the pieces of whole words to mask: as many pieces as 15 % of the words, one at least, 60 at most.
+    """Return the positions of the pieces of whole words to mask: 15 % of the number of words, from 1 to 60 pieces.
 
     >>> words = np.array([False, False, True, False, False, True, True, False])  # five words, of one to three pieces
     >>> choose_masked_positions(words, seed=0, name="d1").tolist() in ([0], [3], [7])
@@ -208,7 +208,7 @@ def choose_masked_positions(is_continuation: NDArray[np.bool_], seed: int, name:
 
 
 def _find_continuations(names: Sequence[str]) -> NDArray[np.bool_]:
-    """Which pieces of a vocabulary go on with a word: ##ing, or whatever lacks a mark where others have one."""
+    """Return a mask of the pieces that continue a word: ##ing, or a piece without the mark that starts a word."""
     for mark, going in (("##", True), ("Ġ", False), ("▁", False)):
         marked = np.array([name.startswith(mark) for name in names])
         if marked.any():
@@ -218,7 +218,7 @@ def _find_continuations(names: Sequence[str]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class PretrainingLoss:
-    """The objective: the better set has the higher score, and masked words are filled in; without `sets` the latter."""
+    """The loss of ranking the better set higher and of filling in masked words; without `compare_sets` the latter."""
 
     seed: int
     compare_sets: bool = True
@@ -248,7 +248,7 @@ class PretrainingLoss:
 
 @dataclass(frozen=True, eq=False)
 class PretrainingValidation:
-    """How small the loss is on pairs that are not learned from."""
+    """The negative mean loss on held-out pairs."""
 
     source: WordSets
     objective: PretrainingLoss
@@ -262,9 +262,9 @@ class PretrainingValidation:
 
 @dataclass(frozen=True, eq=False)
 class WordSets:
-    """Pairs of word sets: a sample's query is a document, its two texts are sets of words, the better is labelled 1.
+    """Pairs of word sets: a sample's query is a document, its two texts are word sets, and the better one has label 1.
 
-    Documents of fewer than 100 words are taken one time in five; if there are no others, all of them are.
+    A fifth of the documents with fewer than 100 words is used; if there are no longer ones, all are used.
     """
 
     corpus: Corpus
@@ -277,12 +277,12 @@ class WordSets:
 
     @cached_property
     def docnos(self) -> list[str]:
-        """The documents that are learned from."""
+        """The documents to learn from."""
         return [docno for docno in self._usable_docnos if docno not in self._held_out_docnos]
 
     @cached_property
     def held_out_samples(self) -> list[Sample]:
-        """Pairs of documents that are not learned from, or of all where there are too few."""
+        """Pairs of held-out documents, or of any documents if there are too few."""
         return [
             self._make_sample(docno, 0, "held")
             for docno in sorted(self._held_out_docnos) or self._usable_docnos[:MAX_HELD_OUT_DOCUMENTS]
@@ -297,7 +297,7 @@ class WordSets:
 
     @cached_property
     def _statistics(self) -> tuple[Counter[str], Counter[str], dict[str, int]]:
-        """How many documents have a word, how often it occurs, and the words of each document: one pass."""
+        """The document frequency and count of each word, and the length of each document, from one pass."""
         df: Counter[str] = Counter()
         tf: Counter[str] = Counter()
         lengths: dict[str, int] = {}
@@ -323,7 +323,7 @@ class WordSets:
 
     @cached_property
     def _background(self) -> tuple[list[str], Floats, dict[str, float], dict[str, float], float]:
-        """Words, their share of document frequencies added up, the share, how often each is taken, and μ."""
+        """The words, their cumulated document frequency shares, the shares, their sampling rates, and μ."""
         df, tf, lengths = self._statistics
         words = sorted(df)
         shares = np.array([df[word] for word in words]) / df.total()
@@ -333,7 +333,7 @@ class WordSets:
         return words, np.cumsum(shares), share, kept, tf.total() / len(lengths)
 
     def estimate_language_model(self, text: str, rng: np.random.Generator) -> dict[str, float]:
-        """p(w | d) of the words of a document and of some others of the collection."""
+        """Return p(w | d) of the words of a document and of some other words of the collection."""
         words, cumulated, share, _, mu = self._background
         counts = Counter(self.tokenizer(text))
         size = counts.total()
@@ -343,10 +343,10 @@ class WordSets:
         return {word: (counts[word] + mu * share.get(word, 0.0)) / (size + mu) for word in sorted({*counts, *others})}
 
     def draw_set_pairs(self, text: str, rng: np.random.Generator) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """Ten pairs of sets of one size, the better one first: the one whose words are likelier together."""
+        """Return ten pairs of sets of the same size, the set with the higher likelihood first."""
         language, kept = self.estimate_language_model(text, rng), self._background[3]
         words = list(language)
-        weights = np.array([language[word] * kept.get(word, 1.0) for word in words])  # drawn, and not passed over
+        weights = np.array([language[word] * kept.get(word, 1.0) for word in words])  # with subsampling
         pairs: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
         while len(pairs) < PAIRS_DRAWN_PER_DOCUMENT:
             if size := int(rng.poisson(MEAN_WORDS_PER_SET)):
@@ -355,7 +355,7 @@ class WordSets:
                     first, second = (tuple(words[i] for i in row) for row in drawn.tolist())
                     likely = [fsum(log(language[word]) for word in some) for some in (first, second)]
                     if likely[0] != likely[1]:
-                        break  # two that are alike tell nothing; where there are no others, so be it
+                        break  # equally likely sets have no better one; after ten draws they are accepted
                 pairs.append((first, second) if likely[0] > likely[1] else (second, first))
         return pairs
 

@@ -1,8 +1,8 @@
-"""Risk-sensitive objectives of nets, which should not lose to baselines: URisk and GeoRisk of a differentiable NDCG.
+"""Risk-sensitive objectives of nets: URisk and GeoRisk of a differentiable NDCG against baselines.
 
-LambdaMART has the same objectives (`training.lambdamart`); `measures.risk` has the mathematics of both. The topics of
-the measure are the lists of a step, and a baseline's value is its NDCG on the same list (`list_sources.BaselineLists`).
-As with LambdaMART, the weights that do best by the risk measure on the validation queries are kept.
+LambdaMART has the same objectives (`training.lambdamart`); `measures.risk` has the formulas of both. The topics of the
+measure are the lists of a step, and a baseline's value is its NDCG on the same list (`list_sources.BaselineLists`). As
+with LambdaMART, the weights that are best by the risk measure on the validation queries are kept.
 
 Dinçer, Macdonald, Ounis. Risk-sensitive evaluation and learning to rank using multiple baselines. SIGIR 2016.
 """
@@ -34,11 +34,11 @@ BASELINE_NAME = "baseline"
 
 
 def approx_ndcg(scores: Tensor, labels: Tensor, kept: Tensor, temperature: float = 0.1) -> Tensor:
-    """NDCG of whole lists with ranks that have a gradient: [lists, texts] -> [lists].
+    """Return the NDCG of whole lists with differentiable ranks: [lists, texts] -> [lists].
 
         rank_i = 1 + Σ_{j ≠ i} sigmoid((s_j - s_i) / temperature)
 
-    The lower the temperature, the nearer to NDCG, and the fewer pairs have a gradient. 0 where nothing is relevant.
+    A lower temperature is closer to NDCG, but fewer pairs have a gradient. The value is 0 if no text is relevant.
 
     Qin, Liu, Li. A general approximation framework for direct optimization of information retrieval measures.
     Information Retrieval 2010 (ApproxNDCG; their α is 1 / temperature).
@@ -54,7 +54,7 @@ def approx_ndcg(scores: Tensor, labels: Tensor, kept: Tensor, temperature: float
 
 @dataclass(frozen=True)
 class RiskLoss(ABC):
-    """What the objectives share: the lists that count, and a loss whose gradient is that of the risk measure.
+    """Base class of the risk objectives: a loss whose gradient is that of the risk measure.
 
     A list without a relevant text is neither gain nor loss, and no topic.
     """
@@ -79,20 +79,20 @@ class RiskLoss(ABC):
         return self.loss(approx_ndcg(scores, labels, kept, self.temperature)[telling], baselines)
 
     def loss(self, values: Tensor, baselines: Values) -> Tensor:
-        """The risk measure, negative, of the values of lists [lists] against those of baselines [baselines, lists]."""
+        """Return the negative risk measure of values [lists] against those of baselines [baselines, lists]."""
         reached = values.detach().cpu().double().numpy()
         slope = torch.as_tensor(self.compute_slope(reached, baselines), dtype=values.dtype, device=values.device)
-        # what is added is 0, and has the gradient
+        # the added term is 0 and carries the gradient
         return -self.compute_risk(reached, baselines) - (slope * (values - values.detach())).sum()
 
     def make_validation(self, validation: QueryValidation, baselines: Sequence[BaselineScorer]) -> RiskValidation:
-        """What a net is validated by: the risk measure of the validation's own, against what the rivals reach there."""
+        """Return a validation by the risk measure against the values of the baselines on the validation queries."""
         self.refuse_baseline_count(len(baselines))
         reached = [validation.measure_scores(BASELINE_NAME, partial(_score_slates, rival)) for rival in baselines]
         return RiskValidation(validation, self, np.stack(reached))
 
     def refuse_baseline_count(self, baselines: int) -> None:
-        """Refuse to measure risk against no baseline, or against more baselines than the measure takes."""
+        """Raise an error if there is no baseline, or more baselines than the measure takes."""
         if not baselines:
             raise BadInput(
                 f"the objective {self.name} needs a baseline to measure risk against; name one, such as bm25"
@@ -104,16 +104,16 @@ class RiskLoss(ABC):
 
     @abstractmethod
     def compute_risk(self, values: Values, baselines: Values) -> float:
-        """The risk measure of values [queries] against those of baselines [baselines, queries]."""
+        """Return the risk measure of values [queries] against those of baselines [baselines, queries]."""
 
     @abstractmethod
     def compute_slope(self, values: Values, baselines: Values) -> Values:
-        """Its derivative by the value of each query."""
+        """Return the derivative of the risk measure by the value of each query."""
 
 
 @dataclass(frozen=True)
 class URiskLoss(RiskLoss):
-    """URisk against one baseline: the mean difference of NDCG, losses counted 1 + α fold.
+    """URisk against one baseline: the mean difference of NDCG, with losses multiplied by 1 + α.
 
     Wang, Bennett, Collins-Thompson. Robust ranking models via risk-sensitive optimization. SIGIR 2012.
     """
@@ -132,7 +132,7 @@ class URiskLoss(RiskLoss):
 
 @dataclass(frozen=True)
 class GeoRiskLoss(RiskLoss):
-    """GeoRisk among baselines: √(mean NDCG · Φ(ZRisk / lists)), the baselines' values being constants.
+    """GeoRisk among baselines: √(mean NDCG · Φ(ZRisk / lists)), where the baselines' values are constants.
 
     With α = 0 this is not plain NDCG: lists below expectation still count more than others.
     """
@@ -148,7 +148,7 @@ class GeoRiskLoss(RiskLoss):
 
 @dataclass(frozen=True, eq=False)
 class RiskValidation:
-    """Validation by a risk measure: the values of the net's lists against those that baselines reached."""
+    """Validation by a risk measure of the net's values against those of baselines."""
 
     validation: QueryValidation
     objective: RiskLoss
@@ -156,7 +156,7 @@ class RiskValidation:
 
     @property
     def measure(self) -> str:
-        """Its name, for the card."""
+        """The name of the measure, for the card."""
         return f"{self.objective.name} of {self.validation.measure}"
 
     def __call__(self, net: Net) -> float:

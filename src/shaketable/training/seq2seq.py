@@ -1,8 +1,8 @@
 """Writers: T5 models trained on pairs of a source and a target; transformers can open the resulting checkpoint.
 
 One trainer serves models that write titles of descriptions (T5DescToTitle of paper 004), queries of documents
-(doc2query) and answers to prompts (monoT5): a writer of `registries.WRITERS` has its own defaults and pairs. It uses
-the training loop of the nets, so an interrupted training resumes and ends with the same weights.
+(doc2query) and answers to prompts (monoT5). Each writer of `registries.WRITERS` has its own defaults and pairs. The
+trainer uses the training loop of the nets, so an interrupted training resumes and ends with the same weights.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SETTING_BOUNDS: Mapping[str, tuple[float, float]] = {
     "layers": (1, 100),
     "dim": (4, 10_000),  # four heads
 }
-"""The least and the largest sensible value of each setting."""
+"""The smallest and largest sensible value of each setting."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class Seq2SeqWriter:
     prefix        a text put before every source
     epochs, batch passes over the pairs, and pairs per step
     lr, decay     the learning rate of AdamW, which falls to 0, and its weight decay
-    source_length, target_length    word pieces that are read and written
-    held          one pair in so many is held out; the weights that do best on held-out pairs are kept
+    source_length, target_length    the word pieces that are read and written
+    held          one in `held` pairs is held out; the weights that are best on held-out pairs are kept
 
     The defaults are the settings of T5DescToTitle (paper 004).
     """
@@ -74,7 +74,7 @@ class Seq2SeqWriter:
     """The name of the writer in the registry."""
     extra: ClassVar[str] = "neural"
     pair_origin: ClassVar[str] = ""
-    """The part of a collection that gives the pairs; "" if you have to bring them."""
+    """The part of a collection that gives the pairs; "" if you must provide them."""
     uses_candidates: ClassVar[bool] = False
     """True if the pairs depend on the candidates of a first stage."""
     usage: ClassVar[str] = 'whatever opens a T5, for example --transform "paraphrase(model={folder!r})"'
@@ -133,8 +133,8 @@ class Seq2SeqWriter:
     ) -> Path:
         """Train the writer and save it in the folder; an interrupted training in the folder resumes.
 
-        A control learns from shuffled targets: a writer that is no better has learned nothing. The origin of the pairs
-        is for the card. A writer in the folder is replaced only with `overwrite`.
+        A control learns from shuffled targets: a writer that is no better has learned nothing. The card records the
+        origin of the pairs. A writer in the folder is replaced only with `overwrite`.
         """
         loop = import_torch_module("shaketable.training.loop")
         target = Path(folder)
@@ -226,7 +226,7 @@ class Seq2SeqWriter:
 class DescToTitleWriter(Seq2SeqWriter):
     """Titles of descriptions (T5DescToTitle), from a collection's queries or from the topics of ir_datasets.
 
-    Paper 004 (3.2.2) has the settings; where neither a collection nor pairs are given, it has the topics too.
+    The settings, and the topics that are used without a collection or pairs, are those of paper 004 (3.2.2).
     """
 
     kind: ClassVar[str] = "desc_to_title"
@@ -247,7 +247,7 @@ class DescToTitleWriter(Seq2SeqWriter):
 class Doc2QueryWriter(Seq2SeqWriter):
     """Queries that a text might answer (doc2query), from a collection's relevant texts and their queries.
 
-    The rates are ours, for training sets that fit a laptop. Nogueira, Lin. From doc2query to docTTTTTquery. 2019.
+    The learning rates are ours, for small training sets. Nogueira, Lin. From doc2query to docTTTTTquery. 2019.
     """
 
     kind: ClassVar[str] = "doc2query"
@@ -264,9 +264,9 @@ class Doc2QueryWriter(Seq2SeqWriter):
 
 @dataclass(frozen=True)
 class AnswersWriter(Seq2SeqWriter):
-    """Answers to the prompts of monoT5, true or false, from a collection's judgements; `t5:` opens what comes of it.
+    """Answers to the prompts of monoT5, true or false, from a collection's judgements; `t5:` opens the result.
 
-    The learner monot5 learns the same from lists of texts. The rates are ours, as those of doc2query. In a file of
+    The learner monot5 learns the same from lists of texts. The learning rates are ours, as for doc2query. In a file of
     pairs a source is "Query: q Document: d Relevant:", as the ranker writes it.
     """
 
@@ -344,7 +344,7 @@ class HeldOutLikelihood:
 
 
 def train_tokenizer(texts: Iterable[str], limit: int = MAX_VOCABULARY_PIECES) -> Any:
-    """Train a tokenizer like that of T5 on texts: a mark starts the first piece of a word."""
+    """Train a tokenizer like that of T5 on texts: the first piece of a word starts with a mark."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 

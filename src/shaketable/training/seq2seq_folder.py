@@ -22,7 +22,7 @@ CARD_FILE, CONFIG_FILE = "card.json", "config.json"
 
 
 def refuse_occupied_folder(folder: Path, *, overwrite: bool = False) -> None:
-    """Refuse a folder that holds another model, or a writer without `overwrite`.
+    """Raise an error if the folder holds another model, or a writer and `overwrite` is False.
 
     A folder with an interrupted training is accepted: it may hold some or all files of the writer.
     """
@@ -39,14 +39,14 @@ def refuse_occupied_folder(folder: Path, *, overwrite: bool = False) -> None:
 
 
 def save_writer(net: Seq2SeqNet, folder: Path, card: Mapping[str, Any]) -> None:
-    """Write the files of a checkpoint, the configuration last: a folder without it holds no model."""
+    """Write the files of a checkpoint, the configuration last, because a folder without it holds no model."""
     from safetensors import SafetensorError
 
     with explain_write_errors(folder), staging_folder(folder) as fresh:
         try:
             with checkpoints.silence_transformers():
                 net.model.save_pretrained(fresh)
-        except SafetensorError as error:  # its way to say that the disk is full
+        except SafetensorError as error:  # raised when the disk is full
             raise BadInput(f"cannot be written ({checkpoints.summarise_error(error)})", folder) from error
         net.save_vocabulary(fresh)
         files = sorted({path.name for path in fresh.iterdir()} | {CARD_FILE})
@@ -62,9 +62,9 @@ def save_writer(net: Seq2SeqNet, folder: Path, card: Mapping[str, Any]) -> None:
 
 
 def _list_replaced_files(folder: Path) -> list[str]:
-    """List the files of the writer in a folder, the configuration first, without the card, which lists them.
+    """Return the files of the writer in a folder, the configuration first, without the card, which lists them.
 
-    Vocabulary files that stay behind would be read as part of the new writer.
+    Old vocabulary files would be read as part of the new writer.
     """
     if not (folder / CARD_FILE).exists():
         return []

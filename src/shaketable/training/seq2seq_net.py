@@ -1,9 +1,9 @@
-"""A sequence-to-sequence model as a net: how likely it is to write one text when it has read another.
+"""A sequence-to-sequence model as a net: the score is the likelihood of one text given another.
 
     score(source, target) = Σ_i ln p(target_i | target_<i, source)
 
-over the pieces of the target and the mark that ends it. What a source has behind a tab is never cut off: the end of a
-prompt, for instance.
+over the pieces of the target and its end mark. The part of a source after a tab, for instance the end of a prompt, is
+never truncated.
 
 Raffel et al. Exploring the limits of transfer learning with a unified text-to-text transformer. JMLR 2020.
 """
@@ -23,7 +23,7 @@ from shaketable.rankers.neural.monot5 import T5Net
 from shaketable.rankers.neural.tokens import Ids, make_attention_mask, pad_rows
 
 IGNORED_LABEL = -100
-"""Where there is no piece to write; transformers has the same number for it."""
+"""The label of padding, as in transformers."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class SourceTargetPieces:
 
 
 class Seq2SeqNet(T5Net):
-    """A T5 that is asked what it would write."""
+    """A T5 that scores a target by its likelihood given the source."""
 
     kind: ClassVar[str] = "writer"
 

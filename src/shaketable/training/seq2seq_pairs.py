@@ -1,4 +1,4 @@
-"""Pairs of a source and a target that writers learn from: from files, topics, queries and judgements."""
+"""Pairs of a source and a target for writers: from files, topics, queries and judgements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ANSWER_WORDS = ("true", "false")
 
 
 class SourceTarget(NamedTuple):
-    """A text to read and a text to write. If a source is too long, the part after a tab is never cut off."""
+    """A text to read and a text to write. If a source is too long, the part after a tab is never truncated."""
 
     source: str
     target: str
@@ -63,7 +63,7 @@ def build_topic_pairs(names: Sequence[str] = TOPIC_COLLECTIONS) -> tuple[list[So
     for name in names:
         try:
             topics = [(topic.description, topic.title) for topic in ir_datasets.load(name).queries_iter()]
-        except Exception as error:  # the library has many ways to fail
+        except Exception as error:  # the library raises many types of errors
             lacking[name] = str(error).strip().partition("\n")[0] or type(error).__name__
             continue
         pairs += (SourceTarget(*(" ".join(text.split()) for text in topic)) for topic in topics if all(topic))

@@ -1,1 +1,1 @@
-"""Seeded changes of texts, for queries, probes, attacks and training: each change exists once, here."""
+"""Seeded text transforms shared by queries, probes, attacks and training."""

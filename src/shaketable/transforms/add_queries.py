@@ -1,9 +1,9 @@
-"""Documents with queries appended that they might answer, sampled from a model that learned it: DocT5Query.
+"""DocT5Query: documents with appended queries that a model samples for them.
 
-What is sampled depends on the text and on the number of the sample, not on the texts beside it.
+A sample depends on the text and on the sample number, not on the other texts of the batch.
 
-Nogueira, Lin. From doc2query to docTTTTTquery. 2019. Four queries, the ten likeliest pieces at each step, and no more
-than 64 pieces of a query and 1,024 of a text are as in paper 001 (3.2).
+Nogueira, Lin. From doc2query to docTTTTTquery. 2019. The settings are those of paper 001 (3.2): four queries, top-10
+sampling, at most 64 tokens of a query and 1,024 of a text.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL = "castorini/doc2query-t5-base-msmarco"
 TOP_K, MAX_QUERY_TOKENS, MAX_TEXT_TOKENS = 10, 64, 1024
-BATCH_TEXTS = 8  # texts
+BATCH_TEXTS = 8
 
 
 @dataclass(frozen=True)
 class AddQueries:
-    """Append queries that the text might answer, sampled from a T5 that learned to write them (DocT5Query).
+    """Append queries that the text might answer, sampled from a T5 trained to write them (DocT5Query).
 
-    It does not use `rng` (see above). A transform of documents has no category of query variation.
+    The samples do not use `rng`. A document transform has no category of query variation.
     """
 
     model: str = DEFAULT_MODEL
@@ -44,14 +44,14 @@ class AddQueries:
     def apply_many(
         self, texts: Sequence[str], rngs: Sequence[ItemRandom], contexts: Sequence[TransformContext]
     ) -> list[str | None]:
-        """All texts at once."""
+        """Return each text with its sampled queries, or None if there are none."""
         loaded = open_generator(self.model)
         found = QuerySampler(loaded.model, loaded.tokenizer).sample_queries(texts, self.n)
         return [append_queries(text, some) if some else None for text, some in zip(texts, found, strict=True)]
 
 
 def append_queries(text: str, queries: Sequence[str]) -> str:
-    """A text and what was sampled for it.
+    """Return the text followed by the queries.
 
     >>> append_queries("Tides follow the moon.", ["what makes tides", "moon tides"])
     'Tides follow the moon. what makes tides moon tides'
@@ -61,14 +61,14 @@ def append_queries(text: str, queries: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class QuerySampler:
-    """A sequence-to-sequence model that writes queries."""
+    """A sequence-to-sequence model that samples queries."""
 
     model: Any
     tokenizer: Any
     seed: int = 0
 
     def sample_queries(self, texts: Sequence[str], n: int) -> list[list[str]]:
-        """n queries for each text, fewer where the model wrote nothing; none for a text without a word in it."""
+        """Return up to n non-empty queries for each text; a blank text gets none."""
         clean = [" ".join(text.encode("utf-8", "replace").decode().split()) for text in texts]
         distinct = sorted({text for text in clean if text}, key=lambda text: (len(text), text))
         found: dict[str, list[str]] = {"": []}
@@ -105,9 +105,9 @@ class QuerySampler:
 
 @dataclass(frozen=True)
 class _SeededTopKSampling:
-    """Leaves one of the likeliest pieces, the one on which a number of [0, 1) falls: [rows, steps] of these.
+    """A logits processor that keeps one of the top k tokens, selected by a uniform number for each row and step.
 
-    A model that then takes the likeliest piece has sampled, and each row from numbers of its own.
+    Greedy decoding after this processor equals sampling, with separate random numbers for each row.
     """
 
     uniform_numbers: Any

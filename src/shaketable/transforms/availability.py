@@ -1,4 +1,4 @@
-"""The reason why a transform is not available on this machine."""
+"""A check whether a transform is available on this machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PROBE_QUERY = "how to bake good bread"
 
 
 def find_unavailable_reason(transform: Transform) -> str:
-    """Return why a transform cannot work here, or an empty text; uses no network and loads no model."""
+    """Return the reason why a transform is unavailable, or ""; uses no network and loads no model."""
     model = getattr(transform, "model", None)
     if model is not None:
         if find_model_folder(model) is None:

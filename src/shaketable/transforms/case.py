@@ -1,4 +1,4 @@
-"""Case and punctuation: the words stay as they are."""
+"""Transforms of case and punctuation that keep the words."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def blank_punctuation(text: str) -> str:
 
 @dataclass(frozen=True)
 class ChangeCase:
-    """Write the query in capitals, in lower case, with a capital first, or With Capitals Everywhere."""
+    """Change the query to upper case, lower case, sentence case or title case."""
 
     category: ClassVar[str] = NATURALITY
 
@@ -39,7 +39,7 @@ class ChangeCase:
 
 @dataclass(frozen=True)
 class ChangePunctuation:
-    """Add or remove the mark at the end, put quotes around the query, or remove all punctuation; the words stay."""
+    """Add or remove the final mark, put the query in quotes, or remove all punctuation; keep the words."""
 
     category: ClassVar[str] = NATURALITY
 
@@ -55,6 +55,6 @@ class ChangePunctuation:
 
 
 def _draw_other_text(text: str, choices: list[str], rng: ItemRandom) -> str | None:
-    """Draw one of the choices that are not the text itself."""
+    """Draw one of the choices that differ from the text, or return None."""
     others = [choice for choice in dict.fromkeys(choices) if choice != text and choice]
     return rng.choice(others) if others else None

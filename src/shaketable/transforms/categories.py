@@ -1,6 +1,6 @@
-"""The six kinds of query variation (paper 004, Table 2), and which of them a pair of queries shows.
+"""The six categories of query variation (paper 004, Table 2) and a classifier for pairs of queries.
 
-Four keep what is asked for and change how; two change it within one need.
+Four categories preserve the meaning of the query; two change it within one information need.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ ASPECT = "aspect-change"
 
 CATEGORIES = (MISSPELLING, NATURALITY, ORDERING, PARAPHRASING, GENERALISATION, ASPECT)
 MEANING_PRESERVING = (MISSPELLING, NATURALITY, ORDERING, PARAPHRASING)
-"""Those that keep the meaning."""
+"""The categories that preserve the meaning."""
 DOCUMENT = "document"
-"""The category of transforms of documents, which is not a category of query variation."""
+"""The category of document transforms. It is not a category of query variation."""
 
 
 def classify_variation(original: str, variant: str) -> str:
-    """The kind of variation that a pair of queries shows; empty where there is none.
+    """Return the category of variation between two queries, or "" if they are equal.
 
     >>> classify_variation("carotid cavernous fistula treatment", "treatment carotid cavernous fistula")
     'ordering'
@@ -43,8 +43,8 @@ def classify_variation(original: str, variant: str) -> str:
     >>> classify_variation("cures for a bald spot", "remedies for a bald spot")
     'paraphrasing'
 
-    A pair may show several (paper 004 gave 56 of 550 pairs more than one); this is the one that explains most of it,
-    by the words alone.
+    A pair may show several categories (paper 004 gave 56 of 550 pairs more than one). This function returns the
+    category that explains most of the difference, judged by the words alone.
     """
     before, after = split_words(original), split_words(variant)
     if before == after:
@@ -70,7 +70,7 @@ def classify_variation(original: str, variant: str) -> str:
 
 
 def _classify_same_content(before: list[str], after: list[str]) -> str:
-    """The content words are the same; do the others differ, or only the order and the forms?"""
+    """Return the category of two queries with the same content words."""
     if Counter(word for word in before if not stem_content_word(word)) != Counter(
         word for word in after if not stem_content_word(word)
     ):
@@ -81,7 +81,7 @@ def _classify_same_content(before: list[str], after: list[str]) -> str:
 
 
 def _differ_by_typos(before: list[str], after: list[str]) -> bool:
-    """Is each word that went spelled nearly like one that came, and not both of them words that are known?"""
+    """Return True if each removed word is a typo of an added word."""
     gone, come = (
         list((Counter(before) - Counter(after)).elements()),
         list((Counter(after) - Counter(before)).elements()),
@@ -96,7 +96,7 @@ def _is_typo(old: str, new: str) -> bool:
 
 
 def _is_keyword_rewrite(original: str, variant: str, shared: SharedContent) -> bool:
-    """One is phrased, the other keywords that hold most of its content and nothing else."""
+    """Return True if one query is a question and the other holds most of its keywords and no other content."""
     phrased, plain = is_question(original), is_question(variant)
     if phrased == plain:
         return False

@@ -1,7 +1,7 @@
-"""What two queries share: the content words that both have, that one lost, that the other brought in.
+"""Comparison of the content words of two queries.
 
-All of it is lexical evidence: words are the same if their stems are, and may stand for each other if they are spelled
-nearly alike or, unless it must not be asked, if the bundled thesaurus says so.
+Two words are equal if their stems are. One word can replace another if their spellings are close or, where the
+thesaurus is allowed, if the bundled thesaurus lists them as synonyms.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from shaketable.nlp.inflection import find_lemmas
 from shaketable.nlp.thesaurus import read_bundled_thesaurus
 from shaketable.nlp.words import NLTK_STOPWORDS
 
-MAX_LETTER_DIFFERENCES = 2  # letters by which two spellings of one word may differ
-MIN_LETTERS_TO_COMPARE = 4  # letters that a word needs for that
+MAX_LETTER_DIFFERENCES = 2  # between two spellings of one word
+MIN_LETTERS_TO_COMPARE = 4  # shorter words are not compared by spelling
 
 _analyzer = Analyzer()
 _term_memo: Memo[str] = Memo(_analyzer.to_term)
 
 
 def split_words(text: str) -> list[str]:
-    """The words in lower case, without punctuation."""
+    """Return the words in lower case, without punctuation."""
     return _analyzer.split_words(text)
 
 
 def stem_content_word(word: str) -> str:
-    """The stem of a content word, empty for a stop-word."""
+    """Return the stem of a content word, or "" for a stop-word."""
     return "" if word in NLTK_STOPWORDS else _term_memo[word]
 
 
 def map_stems_to_words(text: str) -> dict[str, str]:
-    """stem -> word, of the content words in their order."""
+    """Return stem -> word for the content words, in text order."""
     return {found: word for word in split_words(text) if (found := stem_content_word(word))}
 
 
@@ -57,13 +57,13 @@ SYNONYM_STEMS: Memo[frozenset[str]] = Memo(_find_synonym_stems)
 
 
 def is_near_spelling(left: str, right: str) -> bool:
-    """Are the two spelled nearly alike: one letter apart, in long words two?"""
+    """Return True if the words differ by one letter, or by at most two in long words."""
     slips = 1 if min(len(left), len(right)) <= MIN_LETTERS_TO_COMPARE else MAX_LETTER_DIFFERENCES
     return min(len(left), len(right)) >= MIN_LETTERS_TO_COMPARE and damerau_levenshtein(left, right, slips) <= slips
 
 
 def is_known_word(word: str) -> bool:
-    """Is it a stop-word or a word of the bundled lists, in itself or without an ending?"""
+    """Return True if the word is a stop-word or one of its lemmas is in the bundled lists."""
     forms = (word, *(lemma for lemma, _ in find_lemmas(word)))
     return not stem_content_word(word) or any(
         form in read_bundled_thesaurus() or form in misspellings.read_bundled_misspellings() for form in forms
@@ -71,7 +71,7 @@ def is_known_word(word: str) -> bool:
 
 
 def are_synonyms(left: str, right: str) -> bool:
-    """Does the thesaurus know one as a synonym of the other?
+    """Return True if the thesaurus lists one word as a synonym of the other.
 
     >>> are_synonyms("quick", "fast"), are_synonyms("starts", "begins"), are_synonyms("boat", "tea")
     (True, True, False)
@@ -81,7 +81,7 @@ def are_synonyms(left: str, right: str) -> bool:
 
 @dataclass(frozen=True)
 class SharedContent:
-    """Two queries side by side; `use_thesaurus` says whether it may be asked for synonyms."""
+    """The content words of two queries, compared; `use_thesaurus` allows synonyms to count as replacements."""
 
     original: str
     variant: str
@@ -109,34 +109,34 @@ class SharedContent:
 
     @cached_property
     def reduced_words(self) -> list[str]:
-        """Content words that the original has more often than the variant: of a repeated word one may have gone."""
+        """Content words that occur less often in the variant than in the original."""
         counts = self._stem_counts
         return [word for found, word in self.original_words.items() if counts[0][found] > counts[1][found]]
 
     @cached_property
     def repeated_words(self) -> list[str]:
-        """Content words of the original that the variant has more often."""
+        """Content words of the original that occur more often in the variant."""
         counts = self._stem_counts
         return [word for found, word in self.original_words.items() if counts[0][found] < counts[1][found]]
 
     @cached_property
     def unrelated_words(self) -> list[str]:
-        """New words that stand for none that went."""
+        """New words that replace no reduced word."""
         return [word for word in self.new_words if not any(self._can_replace(word, old) for old in self.reduced_words)]
 
     @cached_property
     def unreplaced_words(self) -> list[str]:
-        """Lost words that no new one stands for."""
+        """Lost words that no new word replaces."""
         return [word for word in self.lost_words if not any(self._can_replace(new, word) for new in self.new_words)]
 
     @property
     def kept_share(self) -> float:
-        """Share of the original's content words that are in the variant; 1 where it has none."""
+        """Share of the original's content words that are in the variant; 1 if the original has none."""
         return 1 - len(self.lost_words) / len(self.original_words) if self.original_words else 1.0
 
     @property
     def expressed_share(self) -> float:
-        """The same, counting those for which another word stands."""
+        """Share of the original's content words that are in the variant or replaced by another word."""
         return 1 - len(self.unreplaced_words) / len(self.original_words) if self.original_words else 1.0
 
     @cached_property
@@ -149,7 +149,7 @@ class SharedContent:
 
 
 class WordSwap(NamedTuple):
-    """One word of a query that gave way to others: all words of the query, its place, and what stands there now."""
+    """A replacement of one word of a query: the words of the query, the position, and the new words."""
 
     words: list[str]
     position: int
@@ -157,12 +157,12 @@ class WordSwap(NamedTuple):
 
     @property
     def old_word(self) -> str:
-        """The word that went."""
+        """The replaced word."""
         return self.words[self.position]
 
 
 def find_swap(original: str, variant: str) -> WordSwap | None:
-    """The one word in which two queries differ; None where they differ in more, or a word only came or went.
+    """Return the single word replacement between two queries, or None if they differ in any other way.
 
     >>> find_swap("how to stop a cough", "how to halt a cough")
     WordSwap(words=['how', 'to', 'stop', 'a', 'cough'], position=2, new_words=['halt'])

@@ -1,6 +1,6 @@
-"""Variations by sequence-to-sequence models: any from Hugging Face, with the settings of paper 004 as presets.
+"""Variations by any sequence-to-sequence model of Hugging Face, with the settings of paper 004 as presets.
 
-Beams, not sampling: the output depends on the model and the text alone, so `rng` is not used.
+Beam search makes the output depend on the model and the text alone, so `rng` is not used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SEED = 0
 
 @dataclass(frozen=True)
 class GenerationPass:
-    """One run of the model: the prompt with a gap for the text, and how it writes."""
+    """The settings of one generation: a prompt with a gap for the text, lengths, beams and languages."""
 
     prompt: str = "{}"
     min_length: int = 0
@@ -36,7 +36,7 @@ class GenerationPass:
 
 
 class _GeneratedTransform(ABC):
-    """Runs the passes one after the other; what comes out as it went in, or empty, is no variation."""
+    """A transform that runs its passes in sequence; an unchanged or empty output counts as not applicable."""
 
     model: str
     batch: int
@@ -44,7 +44,7 @@ class _GeneratedTransform(ABC):
     @property
     @abstractmethod
     def passes(self) -> tuple[GenerationPass, ...]:
-        """What the model is asked to do, step by step."""
+        """The generation passes, in order."""
 
     def apply(self, text: str, rng: ItemRandom, context: TransformContext) -> str | None:
         return self.apply_many([text], [rng], [context])[0]
@@ -52,7 +52,7 @@ class _GeneratedTransform(ABC):
     def apply_many(
         self, texts: Sequence[str], rngs: Sequence[ItemRandom], contexts: Sequence[TransformContext]
     ) -> list[str | None]:
-        """All texts at once. Those of like length go together; the order given does not matter."""
+        """Return the variation of each text; batches hold texts of similar length, and input order has no effect."""
         order = sorted((i for i, text in enumerate(texts) if text.strip()), key=lambda i: (len(texts[i]), texts[i]))
         results: list[str | None] = [None] * len(texts)
         if not order:
@@ -71,9 +71,10 @@ class _GeneratedTransform(ABC):
 
 @dataclass(frozen=True)
 class DescToTitle(_GeneratedTransform):
-    """Shorten a query to a title with a T5 that learned it from TREC topics (T5DescToTitle).
+    """Shorten a query to a title with a T5 fine-tuned on TREC topics (T5DescToTitle).
 
-    The paper's fine-tuned weights are not public: the default is the plain t5-base it started from; give a folder.
+    The paper's fine-tuned weights are not public. The default is the plain t5-base it started from; `model` may be a
+    folder with your own weights.
     """
 
     model: str = GENERATOR_MODELS["desc_to_title"]
@@ -87,7 +88,7 @@ class DescToTitle(_GeneratedTransform):
 
 @dataclass(frozen=True)
 class BackTranslation(_GeneratedTransform):
-    """Translate a query into another language and back (BackTranslation: M2M100, by way of German)."""
+    """Translate a query into another language and back (BackTranslation: M2M100 through German)."""
 
     model: str = GENERATOR_MODELS["back_translation"]
     pivot: str = "de"
@@ -102,7 +103,7 @@ class BackTranslation(_GeneratedTransform):
 
 @dataclass(frozen=True)
 class Paraphrase(_GeneratedTransform):
-    """Rephrase a query with a T5 that learned it from questions asked twice (T5QQP)."""
+    """Rephrase a query with a T5 fine-tuned on pairs of duplicate questions (T5QQP)."""
 
     model: str = GENERATOR_MODELS["paraphrase"]
     batch: int = 32
@@ -115,14 +116,14 @@ class Paraphrase(_GeneratedTransform):
 
 @dataclass(frozen=True)
 class Generator:
-    """A model and its tokenizer, ready to write."""
+    """A generative model with its tokenizer."""
 
     name: str
     model: Any
     tokenizer: Any
 
     def generate(self, texts: list[str], generation_pass: GenerationPass) -> list[str]:
-        """What the model writes for each text."""
+        """Return the output of the model for each text."""
         import torch
 
         settings: dict[str, Any] = {}
@@ -157,7 +158,7 @@ class Generator:
 
 @lru_cache(maxsize=2)
 def open_generator(name: str) -> Generator:
-    """A model from a folder, our resources, the cache of Hugging Face, or the hub, whichever has it first."""
+    """Load a model from a folder, our resources, the Hugging Face cache or the hub, in this order."""
     try:
         import transformers  # noqa: F401
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Texts that are inserted into a text: the query, its keywords, a sentence, boilerplate."""
+"""Functions that insert text: the query, its keywords, a sentence or boilerplate."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ BOILERPLATE = (
     "any time. All content is provided as it is, without any warranty. Please read our terms of use and our privacy "
     "notice, or contact us if you have questions. Copyright by the publisher. All rights reserved."
 )
-"""A paragraph of a web page that has no topic."""
+"""A paragraph of a web page without a topic."""
 
 _WORD_GAP = re.compile(r"(?<=\S)\s+(?=\S)")
 
 
 def prepend_text(text: str, addition: str) -> str:
-    """Return the addition, a space and the text; a blank part is left out."""
+    """Return the addition, a space and the text; blank parts are dropped."""
     return " ".join(filter(str.strip, (addition, text)))
 
 
 def append_text(text: str, addition: str) -> str:
-    """Return the text, a space and the addition; a blank part is left out."""
+    """Return the text, a space and the addition; blank parts are dropped."""
     return " ".join(filter(str.strip, (text, addition)))
 
 
 def insert_text(text: str, addition: str, position: InsertionPosition, rng: ItemRandom) -> str:
-    """Insert a text at the start, at the end, or between two words of the middle, which are drawn at random.
+    """Insert a text at the start, at the end, or in a random gap between two words.
 
-    A text of fewer than two words has no middle: the addition is appended.
+    A text of fewer than two words has no gap, so "middle" appends the addition.
     """
     gaps = [gap.start() for gap in _WORD_GAP.finditer(text)] if position == "middle" else []
     if gaps:
@@ -45,7 +45,7 @@ def insert_text(text: str, addition: str, position: InsertionPosition, rng: Item
 
 
 def select_keywords(query: str) -> list[str]:
-    """Return the words of a query that are not stop-words, in their order.
+    """Return the words of a query that are not stop-words, in query order.
 
     >>> select_keywords("What is the weight of a (cargo) boat?")
     ['weight', 'cargo', 'boat']
@@ -57,7 +57,7 @@ def select_keywords(query: str) -> list[str]:
 def stuff_keywords(
     text: str, words: Sequence[str], max_times: int, position: InsertionPosition, rng: ItemRandom
 ) -> list[str]:
-    """Return the text with the words inserted 0, 1, ... `max_times` times, each made from the one before.
+    """Return the text with the words inserted 0, 1, ... `max_times` times; each text extends the previous one.
 
     >>> stuff_keywords("A boat.", ["cargo"], 2, "end", ItemRandom(bytes(64)))
     ['A boat.', 'A boat. cargo', 'A boat. cargo cargo']
@@ -69,7 +69,7 @@ def stuff_keywords(
 
 
 def prepend_query_lines(text: str, queries: Sequence[str]) -> str:
-    """Write a line for each query before the text.
+    """Return the text with one line for each query before it.
 
     >>> prepend_query_lines("Boats float.", ["boats", "ships"])
     'Query: boats\\nQuery: ships\\nBoats float.'
@@ -78,7 +78,7 @@ def prepend_query_lines(text: str, queries: Sequence[str]) -> str:
 
 
 def insert_sentence(text: str, sentence: str, position: int) -> str:
-    """Insert a sentence before the sentence of this number, or after the last.
+    """Insert a sentence before the sentence at this position, or after the last sentence.
 
     >>> insert_sentence("It rains.  It pours.", "It drips.", 1)
     'It rains. It drips.  It pours.'

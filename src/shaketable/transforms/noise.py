@@ -1,11 +1,11 @@
-"""The query attacks of paper 000 (section 5.1): a character or a word, changed at random.
+"""The query attacks of paper 000 (section 5.1): random changes of a character or a word.
 
     Add         a lower-case letter between two letters of a word     a lower-case word anywhere in the query
     Remove      an inner letter                                       a word, unless it is the only one
     Substitute  an inner letter by another                            a word by another
     Swap        two neighbouring inner letters that differ
 
-First and last letters stay, for people read words by them (Rawlinson 1976, Davis 2003).
+First and last letters stay, because people recognise words by them (Rawlinson 1976, Davis 2003).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from shaketable.transforms.categories import GENERALISATION, MISSPELLING
 from shaketable.transforms.typos import swap_letters
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-MIN_LETTERS_ALL_OPERATIONS = 4  # letters a word needs for all four operations
+MIN_LETTERS_ALL_OPERATIONS = 4  # shorter words do not allow all four operations
 MAX_TRIES = 100
 EMPTY_CONTEXT = TransformContext()
 
@@ -64,11 +64,11 @@ def _measure_core_length(token: str) -> int:
 
 
 WORD_LENGTHS: Memo[int] = Memo(_measure_core_length)
-"""token -> how long the word in it is; 0 where it is not in Latin letters."""
+"""token -> length of its word; 0 if it is not in Latin letters."""
 
 
 def _list_operations(length: int) -> tuple[str, ...]:
-    """Return the operations that a word of this length allows."""
+    """Return the operations available for a word of this length."""
     return ("add",) if length == 2 else ("add", "remove", "substitute") if length == 3 else tuple(CHAR_OPERATIONS)
 
 
@@ -76,10 +76,10 @@ def _list_operations(length: int) -> tuple[str, ...]:
 class CharNoise:
     """Add, remove, substitute or swap inner letters of a random word, `edits` times.
 
-    The word is drawn from those of four letters and more, where all four operations apply, so that their shares are
-    even; from shorter words only if there is no longer one. Each operation changes the text that the one before it
-    left, and one that leads back to an earlier text is drawn again. So with the random numbers of `vary.make_rng` the
-    text after two operations is the text after one, changed once more.
+    The word is drawn from the words of at least four letters, where all four operations apply with equal shares.
+    Shorter words are used only if no longer word exists. Each operation changes the result of the previous one; an
+    operation that restores an earlier text is redrawn. With the generator of `vary.make_rng`, the text after two
+    operations is therefore the text after one operation, changed once more.
     """
 
     edits: int = 1
@@ -96,7 +96,7 @@ class CharNoise:
     def attack(
         self, text: str, rng: ItemRandom, context: TransformContext = EMPTY_CONTEXT
     ) -> tuple[str, tuple[str, ...]] | None:
-        """Return the new text and the operations that made it."""
+        """Return the new text and the operations applied."""
         words = text.split()
         seen, kinds = {tuple(words)}, []
         for _ in range(self.edits):
@@ -110,7 +110,7 @@ class CharNoise:
     def _apply_new_operation(
         self, words: list[str], seen: set[tuple[str, ...]], rng: ItemRandom
     ) -> tuple[list[str], str] | None:
-        """Return the words after an operation that leads to no text seen before, and its name."""
+        """Return the words after an operation that produces an unseen text, and the name of the operation."""
         for _ in range(MAX_TRIES):
             changed = words.copy()
             if not (kind := self._apply_operation(changed, rng)):
@@ -129,7 +129,7 @@ class CharNoise:
         place = rng.choice(places)
         head, core, tail = TOKEN_PARTS[words[place]] or ("", "", "")
         kinds = _list_operations(len(core))
-        while True:  # ends: adding a letter always works
+        while True:  # terminates, because adding a letter always works
             kind = rng.choice(kinds)
             if changed := CHAR_OPERATIONS[kind](core, rng):
                 words[place] = f"{head}{changed}{tail}"
@@ -138,9 +138,9 @@ class CharNoise:
 
 @dataclass(frozen=True)
 class WordNoise:
-    """Add a random word to the query, remove a word or substitute one: it changes what is asked for.
+    """Add, remove or substitute a random word of the query, which changes its meaning.
 
-    Words come from the vocabulary of the context, from the bundled thesaurus where that is empty.
+    Words come from the vocabulary of the context, or from the bundled thesaurus if that is empty.
     """
 
     category: ClassVar[str] = GENERALISATION
@@ -153,7 +153,7 @@ class WordNoise:
     def attack(
         self, text: str, rng: ItemRandom, context: TransformContext = EMPTY_CONTEXT
     ) -> tuple[str, tuple[str, ...]] | None:
-        """Return the new text and the operation that made it."""
+        """Return the new text and the operation applied."""
         words = text.split()
         if not words:
             return None
@@ -170,7 +170,7 @@ class WordNoise:
 
 
 def _draw_other_word(vocabulary: Sequence[str], old: tuple[str, ...], rng: ItemRandom) -> tuple[str] | None:
-    """Draw a lower-case word of letters that is not the old one."""
+    """Draw a lower-case alphabetic word that differs from the old one."""
     for _ in range(MAX_TRIES):
         word = rng.choice(vocabulary).lower()
         if word.isalpha() and word not in old:

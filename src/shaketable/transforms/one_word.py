@@ -1,7 +1,7 @@
-"""Change one word of a text and leave the others alone.
+"""Functions that change one word of a text.
 
-A text is cut at white space and put together again with single spaces, so the words stay and runs of blanks do not. A
-word is what stands between the punctuation of a token: in "(theraderm?" only "theraderm" is changed.
+The text is split at white space and joined with single spaces. Only the part of a token inside its punctuation
+changes: "theraderm" in "(theraderm?".
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from shaketable.nlp.stopwords import ENGLISH_STOPWORDS
 from shaketable.nlp.words import NLTK_STOPWORDS, TOKEN_PARTS, TokenParts
 
 Rewrite: TypeAlias = Callable[[str, ItemRandom], str | None]
-"""A word and a random number generator -> another word, or None where the rewriting does not apply."""
+"""A function from a word and a random number generator to a new word, or None if it does not apply."""
 RewriteInContext: TypeAlias = Callable[[Sequence[str], int, str, ItemRandom], str | None]
-"""The tokens of a text, the position of one, its word, a random number generator -> another word, or None."""
+"""A function from the tokens, a position, the word there and a random number generator to a new word, or None."""
 
 
 def _split_non_stopword(token: str) -> TokenParts | None:
@@ -31,24 +31,24 @@ def _split_content_word(token: str) -> TokenParts | None:
 
 
 LATIN_WORDS = TOKEN_PARTS
-"""Words that may be changed: any in Latin letters."""
+"""Eligible words: any word in Latin letters."""
 NON_STOPWORDS: Memo[TokenParts | None] = Memo(_split_non_stopword)
-"""Words that may be changed: those of two letters and more that are not in NLTK's list of stop-words."""
+"""Eligible words: two or more letters and not in NLTK's stop-word list."""
 CONTENT_WORDS: Memo[TokenParts | None] = Memo(_split_content_word)
-"""Words that may be changed: those that no list has as a stop-word ("many" is one in ours only)."""
+"""Eligible words: not in any stop-word list ("many" is only in ours)."""
 
 
 def change_one_word(
     text: str, rng: ItemRandom, rewrite: Rewrite, eligible_words: Memo[TokenParts | None] = NON_STOPWORDS
 ) -> str | None:
-    """Rewrite one word, drawn from those to which the rewriting applies; return None where there is none."""
+    """Rewrite one random word to which `rewrite` applies; return None if there is none."""
     return change_one_word_in_context(text, rng, lambda words, place, core, rng: rewrite(core, rng), eligible_words)
 
 
 def change_one_word_in_context(
     text: str, rng: ItemRandom, rewrite: RewriteInContext, eligible_words: Memo[TokenParts | None] = NON_STOPWORDS
 ) -> str | None:
-    """Rewrite one word as `change_one_word` does, with a rewriting that gets the words around it."""
+    """Rewrite one word as `change_one_word` does, with a `rewrite` that also receives the context."""
     words = text.split()
     places = [i for i, word in enumerate(words) if eligible_words[word]]
     while places:

@@ -1,4 +1,4 @@
-"""The methods of a run of variations: by default, by category, by name, or those of paper 004."""
+"""Selection of transforms: the default, by category, by name, or those of paper 004."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shaketable.transforms.categories import CATEGORIES, DOCUMENT
 from shaketable.transforms.vary import refuse_document_transform
 
 NOISE_TRANSFORMS = ("char_noise", "word_noise")
-"""Transforms that are attacks, not variations; they have an experiment of their own (paper 000, section 5.1)."""
+"""Transforms that are attacks, not variations; a separate experiment uses them (paper 000, section 5.1)."""
 
 PAPER_004: Mapping[str, str] = {
     "NeighbCharSwap": "neighb_char_swap",
@@ -28,30 +28,30 @@ PAPER_004: Mapping[str, str] = {
     "WordEmbedSynSwap": "word_embed_syn_swap",
     "WordNetSynSwap": "wordnet_syn_swap",
 }
-"""The ten methods of paper 004 (Table 3) -> ours.
+"""The ten methods of paper 004 (Table 3) -> our transforms.
 
-Four of them need a model: T5DescToTitle, BackTranslation and T5QQP one that generates, WordEmbedSynSwap word vectors;
-WordNetSynSwap needs WordNet. `select_transforms(["paper_004"])` returns which are missing.
+T5DescToTitle, BackTranslation and T5QQP need a generative model, WordEmbedSynSwap needs word vectors, and
+WordNetSynSwap needs WordNet. `select_transforms(["paper_004"])` returns the missing ones.
 """
 
 
 def list_default_methods() -> tuple[str, ...]:
-    """Return the methods of a run that names none: all variations by rules, no attacks, no generating models."""
+    """Return the default methods: all rule-based variations, without attacks and generative models."""
     return tuple(name for name in _list_variation_methods() if name not in GENERATOR_MODELS)
 
 
 def list_presets() -> dict[str, tuple[str, ...]]:
-    """Return the named lists of methods."""
+    """Return the presets by name."""
     return {"default": list_default_methods(), "paper_004": tuple(PAPER_004.values())}
 
 
 def select_transforms(
     names: Sequence[str] = (), categories: Sequence[str] = ()
 ) -> tuple[list[Transform], dict[str, str]]:
-    """Return the transforms of a run, and the methods of a list that are left out: name -> reason.
+    """Return the selected transforms, and the unavailable methods of presets and categories: name -> reason.
 
-    Names are those of transforms or of presets; a category stands for all its methods except attacks. Without names
-    and categories the preset "default" is used. A transform that you name and that cannot work here is an error.
+    Names are those of transforms or presets; a category selects all its methods except attacks. Without names and
+    categories the preset "default" applies. An unavailable transform that you name is an error.
     """
     found: list[Transform] = []
     lacking: dict[str, str] = {}
@@ -95,14 +95,14 @@ def _find_category(name: str) -> str:
 
 
 def _list_variation_methods() -> Iterator[str]:
-    """Yield the transforms of queries that are not attacks and need no parameter."""
+    """Yield the query transforms that are not attacks and have no required parameter."""
     for name in TRANSFORMS:
         try:
             transform = TRANSFORMS.get_class(name)
-        except BadInput:  # a row of another package; building it reports why it cannot be imported
+        except BadInput:  # a plugin that cannot be imported; building it reports the reason
             yield name
             continue
         fields = dataclasses.fields(transform) if dataclasses.is_dataclass(transform) else ()
-        optional = all(f.default is not f.default_factory for f in fields if f.init)  # both are MISSING where it is not
+        optional = all(f.default is not f.default_factory for f in fields if f.init)  # required: both are MISSING
         if optional and name not in NOISE_TRANSFORMS and _find_category(name) != DOCUMENT:
             yield name

@@ -1,4 +1,4 @@
-"""Variations that others made: files of texts with their methods, categories and people's labels."""
+"""Reader for published variations: files of texts with methods, categories and human labels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COLUMN_ALIASES: Mapping[str, tuple[str, ...]] = {
     "category": ("category", "transformation_type"),
     "valid": ("valid",),
 }
-"""What a column holds -> how it may be called. `query` is an id or a text, `original` is a text."""
+"""Field -> accepted column names. `query` is an id or a text, `original` is a text."""
 
 METHOD_ALIASES: Mapping[str, str] = {
     **PAPER_004,
@@ -41,7 +41,7 @@ METHOD_ALIASES: Mapping[str, str] = {
     "WordSwapEmbedding": "word_embed_syn_swap",
     "WordSwapWordNet": "wordnet_syn_swap",
 }
-"""Methods as paper 004 and its files call them -> ours."""
+"""Method names in paper 004 and its files -> our names."""
 
 CATEGORY_ALIASES: Mapping[str, str] = {
     **{category: category for category in CATEGORIES},
@@ -49,22 +49,22 @@ CATEGORY_ALIASES: Mapping[str, str] = {
     "paraphrase": PARAPHRASING,
     "synonym": PARAPHRASING,
 }
-"""Categories as we call them, and as the files of that paper do -> ours."""
+"""Our category names and those in the files of paper 004 -> our names."""
 
 BOOLEAN_WORDS: Mapping[str, bool] = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-"""How a label may be written -> what it says."""
+"""Spellings of a label -> its value."""
 
 
 def read_variations(
     path: Path, queries: Mapping[str, Query], validity: Validity | None = None, lower: bool = True
 ) -> list[Variation]:
-    """The variations in a CSV or TSV file with a header, or in a JSONL file, plain or gzipped.
+    """Read the variations in a CSV or TSV file with a header, or in a JSONL file, plain or gzipped.
 
-    Columns are query (an id or a text), text and, where they are known, method, category and valid (`COLUMN_ALIASES`
-    has other names for them); what `shaketable vary` writes and the files of paper 004 are read as they are. A
-    variation belongs to the query with its id, or else to the one with its text, letter case and punctuation aside.
-    Without a method it is `human`; without a category it has that of its method, or the one that the words tell;
-    without a label it is judged, and a human one as `vary.build_human_variations` does it.
+    The columns are query (an id or a text), text and, optionally, method, category and valid (`COLUMN_ALIASES` lists
+    other names). The function also reads the output of `shaketable vary` and the files of paper 004. A variation
+    belongs to the query with its id, or else to the query with the same text up to case and punctuation. The default
+    method is `human`. A missing category is that of the method, or is found from the words. A variation without a
+    label is judged; a human one is judged as in `vary.build_human_variations`.
     """
     match = _QueryMatcher(queries)
     found: list[Variation] = []
@@ -92,7 +92,7 @@ def read_variations(
 
 
 def find_sources(method: str) -> tuple[str, ...]:
-    """The sources of evidence that a method says it is made with, by its text form; none where it is not known.
+    """Return the sources of evidence that a method declares, by its spec; () if the method is unknown.
 
     >>> find_sources("syn_swap(choice='random')"), find_sources("by hand")
     (('thesaurus',), ())
@@ -102,7 +102,7 @@ def find_sources(method: str) -> tuple[str, ...]:
 
 
 def _find_class(method: str) -> type[Any] | None:
-    """The class of a method of the catalogue, by its text form."""
+    """Return the class of a registered method, by its spec."""
     name = method.partition("(")[0]
     return TRANSFORMS.get_class(name) if name in list(TRANSFORMS) else None
 
@@ -122,7 +122,7 @@ def _parse_label(row: Mapping[str, str]) -> bool | None:
 
 
 class _QueryMatcher:
-    """Finds the query that a row is about."""
+    """A lookup from a row to its query id."""
 
     def __init__(self, queries: Mapping[str, Query]):
         self._queries = queries
@@ -146,7 +146,7 @@ class _QueryMatcher:
 
 
 def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """The number and the fields of each row, by our names; unknown columns and empty fields are left out."""
+    """Yield the number and the fields of each row, by our names; unknown columns and empty fields are dropped."""
     for number, row in _read_jsonl_rows(path) if ".jsonl" in path.suffixes else _read_table_rows(path):
         texts = [row[alias] for alias in COLUMN_ALIASES["text"] if alias in row]
         fields = {name: row[alias] for name, known in COLUMN_ALIASES.items() for alias in known if row.get(alias)}
@@ -167,7 +167,7 @@ def _read_jsonl_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _read_table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a table with a header; a field of a CSV may be quoted, one of a TSV is as it stands."""
+    """Yield the rows of a table with a header; CSV fields may be quoted, TSV fields are taken literally."""
     numbers = [0]
 
     def texts() -> Iterator[str]:

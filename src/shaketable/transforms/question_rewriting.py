@@ -1,4 +1,4 @@
-"""Questions rewritten as keywords, and keywords rewritten as questions."""
+"""Transforms from questions to keywords and from keywords to questions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from shaketable.transforms.questions import (
 MEANINGFUL_FUNCTION_WORDS = word_set(
     "no not without before after between against under over during vs versus off per near"
 )
-"""Function words without which a keyword query asks for something else."""
+"""Function words that change the meaning of a keyword query."""
 DROPPABLE_WORDS = (ENGLISH_STOPWORDS | NLTK_STOPWORDS) - MEANINGFUL_FUNCTION_WORDS
 
 QUANTITY_WORDS = word_set("many much long far old often fast big tall deep high heavy")
-"""After "how", these ask for a quantity and stay."""
+"""Words that ask for a quantity after "how" and are kept."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ QUESTION_TEMPLATES = {
     "difference": ("what is the difference in {}",),
     **{plural: (f"what are the {plural} of {{}}",) for plural in PLURAL_ASPECTS},
 }
-"""What a query is about, by its first or last word, and how one asks for it."""
+"""First or last word of a query -> question templates."""
 
 HOW_TO_VERBS = word_set(
     """
@@ -93,14 +93,14 @@ HOW_TO_VERBS = word_set(
     save sell send set start stop train treat unlock update use wash write
     """
 )
-"""A query that begins with one of these asks how to do it."""
+"""First words of queries that ask how to do something."""
 NON_KEYWORDS = AUXILIARIES | QUESTION_WORDS
-"""Keywords have none of these."""
+"""Words that do not occur in keyword queries."""
 
 
 @dataclass(frozen=True)
 class ToQuestion:
-    """Turn keywords into a question, the question word guessed from what they ask for.
+    """Turn keywords into a question and guess the question word from the topic.
 
     "flu symptoms" becomes "what are the symptoms of flu", "convert miles to km" "how do you convert miles to km".
     """
@@ -119,7 +119,7 @@ class ToQuestion:
 
 
 def _find_question_templates(words: list[str], plain: list[str]) -> tuple[tuple[str, ...], list[str]]:
-    """Return ways to ask for it, with a gap, and the words that fill the gap."""
+    """Return question templates and the words that fill their gap."""
     for sign in ("vs", "vs.", "versus"):
         if sign in plain[1:-1]:
             middle = plain.index(sign, 1)

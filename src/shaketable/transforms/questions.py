@@ -1,4 +1,4 @@
-"""How questions are put in English: their words, their frames."""
+"""Question words and question frames of English."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def _extract_core_word(token: str) -> str:
 
 
 CORE_WORDS: Memo[str] = Memo(_extract_core_word)
-"""token -> the word in it in lower case; the token itself where there is none."""
+"""token -> its word in lower case, or the token itself if it has no word."""
 
 
 def split_core_words(text: str) -> list[str]:
-    """The words in lower case, without the punctuation around them; a token that is no word stays as it is."""
+    """Return the words in lower case without surrounding punctuation; other tokens stay unchanged."""
     return [CORE_WORDS[token] for token in text.split()]
 
 
 def count_frame_words(plain: list[str]) -> int:
-    """How many words come before the question itself.
+    """Return the number of words before the question itself.
 
     >>> count_frame_words("can you please tell me how tides work".split()), count_frame_words("how tides work".split())
     (5, 0)
@@ -51,7 +51,7 @@ def count_frame_words(plain: list[str]) -> int:
 
 
 def is_question(text: str) -> bool:
-    """Does it read as a question, or ask as one does?
+    """Return True if the text is phrased as a question or as a request.
 
     >>> is_question("how do tides work"), is_question("tides explained"), is_question("please tell me about tides")
     (True, False, True)

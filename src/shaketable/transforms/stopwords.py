@@ -1,4 +1,4 @@
-"""Stop-words that are left out, and the lists that name them."""
+"""Stop-word lists and transforms that remove stop-words."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from shaketable.transforms.categories import NATURALITY
 from shaketable.transforms.questions import CORE_WORDS
 
 CONTRACTION_SUFFIXES = word_set("n't n’t 's ’s 'll ’ll 're ’re 've ’ve 'd ’d 'm ’m")
-"""Parts that parsers cut off contractions; the stop-word list of the index has these without the apostrophe."""
+"""Contraction parts that parsers split off; the stop-word list of the index has them without the apostrophe."""
 
 
 def load_stopwords(name: str) -> frozenset[str]:
-    """Return stop-words in lower case: of the list "english", of "none", or of a file with any number a line.
+    """Return lower-case stop-words: the list "english", "none", or a file of words separated by white space.
 
     >>> "n't" in load_stopwords("english"), load_stopwords("none")
     (True, frozenset())
@@ -43,26 +43,26 @@ def _read_words(path: Path, mtime_ns: int) -> frozenset[str]:
 
 
 def get_mtime_ns(path: Path) -> int:
-    """Return when a file was written, as part of a cache key: a file that has changed since is read again."""
+    """Return the modification time of a file, used in cache keys so that a changed file is read again."""
     try:
         return path.stat().st_mtime_ns
-    except (OSError, ValueError):  # the reader of the file reports what is wrong
+    except (OSError, ValueError):  # the file reader reports the error
         return 0
 
 
 def remove_stopwords_and_punctuation(words: Sequence[str], stopwords: frozenset[str]) -> list[str]:
-    """Return the words that are not stop-words, with a space for each punctuation character."""
+    """Return the words that are not stop-words, with punctuation replaced by spaces."""
     return [blank_punctuation(word) for word in words if word.lower() not in stopwords]
 
 
 def lemmatize(tokens: Sequence[Token], stopwords: frozenset[str]) -> list[str]:
-    """Return the lemma of each token that is not a stop-word, and the text of each that is."""
+    """Return the lemma of each token, or its text if it is a stop-word."""
     return [token.text if token.text.lower() in stopwords else token.lemma for token in tokens]
 
 
 @dataclass(frozen=True)
 class RemoveStopWords:
-    """Remove all stop-words of NLTK's list; it does not apply where there are none, or where nothing would be left."""
+    """Remove all stop-words of NLTK's list; needs at least one stop-word and one other word."""
 
     category: ClassVar[str] = NATURALITY
 

@@ -1,8 +1,8 @@
-"""Words replaced by synonyms: one word of a query, or some words of a text; `generated` rewrites whole queries.
+"""Transforms that replace words by synonyms; `generated` rewrites whole queries.
 
-A word is looked up as it stands; failing that, without its regular ending, which the synonym then gets. Where English
-would not make the form so (begin + ed, information + s), the synonym is passed over, as is one that the query has
-already ("a long period of time" does not become "a long time of time").
+A word is looked up unchanged, then without its regular ending, which the synonym then receives. A synonym is skipped
+if its inflected form is irregular in English (begin + ed, information + s) or if the query already contains it ("a
+long period of time" does not become "a long time of time").
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from shaketable.transforms.validity import THESAURUS
 
 
 def substitute_synonyms(text: str, count: int, synonyms: SynonymSource, rng: ItemRandom) -> str:
-    """Replace this number of random words, or all that have synonyms if they are fewer, by random synonyms.
+    """Replace up to `count` random words that have synonyms by random synonyms.
 
     >>> from shaketable.core.seeding import make_item_rng
     >>> from shaketable.nlp.synonyms import ThesaurusSynonyms
@@ -45,7 +45,7 @@ def substitute_synonyms(text: str, count: int, synonyms: SynonymSource, rng: Ite
 
 
 def replace_spans(text: str, replacements: Mapping[tuple[int, int], str]) -> str:
-    """Replace spans of characters, given in the order of the text; an empty word removes the spaces before it too.
+    """Replace character spans, given in text order; an empty replacement also removes the spaces before it.
 
     >>> replace_spans("a red, red boat", {(2, 5): "blue", (7, 10): ""})
     'a blue, boat'
@@ -58,13 +58,13 @@ def replace_spans(text: str, replacements: Mapping[tuple[int, int], str]) -> str
 
 
 SynonymMemo: TypeAlias = Memo[tuple[tuple[str, str], ...]]
-"""A lower-case word -> its synonyms, nearest first, each with its part of speech (empty where that is not known)."""
+"""A lower-case word -> its synonyms, nearest first, each with its part of speech ("" if unknown)."""
 
 
 def _swap_synonym(
     text: str, rng: ItemRandom, synonyms: SynonymMemo, nearest: bool, eligible_words: Memo[TokenParts | None]
 ) -> str | None:
-    """Replace one word by its nearest, or a random, synonym that fits where the word stands."""
+    """Replace one word by the nearest or a random synonym that fits its context."""
 
     def rewrite(tokens: Sequence[str], place: int, word: str, rng: ItemRandom) -> str | None:
         found = synonyms[word.lower()]
@@ -92,7 +92,7 @@ def _check_choice(transform: str, choice: str, first: str) -> bool:
 
 @dataclass(frozen=True)
 class SynSwap:
-    """Replace a word by its nearest, or a random, synonym in the bundled thesaurus that fits its place."""
+    """Replace a word by the nearest or a random synonym of the bundled thesaurus that fits its context."""
 
     choice: str = "nearest"
     category: ClassVar[str] = PARAPHRASING
@@ -109,7 +109,7 @@ class SynSwap:
 class WordNetSynSwap:
     """Replace a word by its first synonym in WordNet, or by a random one.
 
-    The first is what paper 004 describes; its published code takes a random one.
+    Paper 004 describes the first synonym; its published code takes a random one.
     """
 
     choice: str = "first"
@@ -126,9 +126,8 @@ class WordNetSynSwap:
 class WordEmbedSynSwap:
     """Replace a word by its nearest neighbour in counter-fitted vectors, or by a random one.
 
-    The nearest is what paper 004 describes; its published code takes a random one.
-    Of vectors up to `open_neighbours` words with a cosine of `compute_alarm_threshold` or more count; ready lists have
-    no cosines.
+    Paper 004 describes the nearest neighbour; its published code takes a random one. With vectors, up to `neighbours`
+    words with a cosine of at least `threshold` are candidates. Precomputed lists have no cosines.
     """
 
     choice: str = "nearest"
@@ -158,7 +157,7 @@ def _from_thesaurus() -> SynonymMemo:
 
 
 def _read_environment() -> tuple[str | None, ...]:
-    """What decides where resources are looked for: where it changes, what was found before no longer counts."""
+    """Return the environment variables that locate resources, as a cache key."""
     return tuple(map(os.environ.get, ("HOME", "NLTK_DATA", "SHAKETABLE_HOME")))
 
 
@@ -174,5 +173,5 @@ def _from_wordnet(environment: tuple[str | None, ...]) -> SynonymMemo:
 
 @lru_cache(maxsize=4)
 def _from_neighbours(file: str, count: int, threshold: float, environment: tuple[str | None, ...]) -> SynonymMemo:
-    near = open_neighbours(file)  # the vocabulary has inflected forms of its own
+    near = open_neighbours(file)  # no inflection needed: the vocabulary contains inflected forms
     return Memo(lambda word: tuple(("", other) for other in near.find_nearest(word, count, threshold)))

@@ -1,7 +1,7 @@
-"""Misspelling: one spelling error in one word (joining touches two), or one in every word that a table has.
+"""Misspelling transforms: one error in one word (joining affects two), or one in every word of a misspelling table.
 
-The first three are those of paper 004: its stop-words are never changed, the word is drawn from the others, and a
-change that has no effect is drawn again.
+The first three follow paper 004: they draw one word that is not a stop-word of its list, and redraw a change that has
+no effect.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ class _WordTypo(ABC):
 
     @abstractmethod
     def rewrite(self, word: str, rng: ItemRandom) -> str | None:
-        """Return the word with the error in it, or None where it cannot be made."""
+        """Return the misspelled word, or None if the error does not apply."""
 
 
 @dataclass(frozen=True)
 class NeighbCharSwap(_WordTypo):
-    """Swap two neighbouring letters of a word; the first and the last may be among them."""
+    """Swap two neighbouring letters of a word, first and last letters included."""
 
     def rewrite(self, word: str, rng: ItemRandom) -> str | None:
         return swap_letters(word, rng, range(len(word) - 1))
 
 
 def swap_letters(word: str, rng: ItemRandom, positions: Iterable[int]) -> str | None:
-    """Swap the letter at one of the positions with the next one, if the two differ."""
+    """Swap the letter at a random position with the next letter; return None if no such pair differs."""
     different = [i for i in positions if word[i] != word[i + 1]]
     if not different:
         return None
@@ -62,7 +62,7 @@ def swap_letters(word: str, rng: ItemRandom, positions: Iterable[int]) -> str | 
 
 @dataclass(frozen=True)
 class RandomCharSub(_WordTypo):
-    """Replace a letter by a random ASCII letter, upper or lower case, that differs in more than case."""
+    """Replace a letter by a random ASCII letter of either case that differs in more than case."""
 
     def rewrite(self, word: str, rng: ItemRandom) -> str:
         place = rng.randbelow(len(word))
@@ -74,7 +74,7 @@ class RandomCharSub(_WordTypo):
 
 @dataclass(frozen=True)
 class QwertyCharSub(_WordTypo):
-    """Replace a letter by one on a key beside it, as fast typing does."""
+    """Replace a letter by the letter of an adjacent key."""
 
     def rewrite(self, word: str, rng: ItemRandom) -> str | None:
         places = [i for i, letter in enumerate(word) if letter.lower() in ADJACENT_KEYS]
@@ -87,7 +87,7 @@ class QwertyCharSub(_WordTypo):
 
 @dataclass(frozen=True)
 class RealTypo(_WordTypo):
-    """Misspell a word as people really do: "receive" becomes "recieve". Stop-words may be hit too."""
+    """Replace a word by a real misspelling ("receive" by "recieve"); stop-words are eligible."""
 
     eligible_words: ClassVar[Memo[TokenParts | None]] = LATIN_WORDS
 
@@ -110,13 +110,13 @@ ASCII_LOOKALIKE_RULES = (
     *(("z", "2"), ("b", "6"), ("g", "9"), ("g", "q"), ("q", "g"), ("n", "h"), ("c", "e")),
     *(("u", "v"), ("v", "u"), ("m", "rn"), ("rn", "m"), ("w", "vv"), ("vv", "w"), ("d", "cl"), ("cl", "d")),
 )
-"""Letters and what looks like them in ASCII."""
+"""Letters and their ASCII look-alikes."""
 
 UNICODE_LOOKALIKE_RULES = (
     *(("a", "á"), ("c", "ç"), ("e", "é"), ("i", "í"), ("n", "ñ"), ("o", "ó"), ("u", "ü"), ("y", "ý")),
     *(("a", "а"), ("c", "с"), ("e", "е"), ("o", "о"), ("p", "р"), ("x", "х"), ("i", "і")),
 )
-"""The same beyond ASCII: accents, and letters of the Cyrillic alphabet."""
+"""Letters and their look-alikes outside ASCII: accented and Cyrillic letters."""
 
 VOWEL_PATTERN = "[aeiou]"
 SOUNDALIKE_RULES = (
@@ -140,21 +140,21 @@ SOUNDALIKE_RULES = (
     *((2 * letter, letter) for letter in "bcdfglmnprstz"),
     *((letter, 2 * letter, VOWEL_PATTERN, VOWEL_PATTERN) for letter in "lmnprst"),
 )
-"""What sounds alike, or nearly so: (seen, written, what must stand before, what must follow)."""
+"""Spellings that sound alike: (old spelling, new spelling, pattern before, pattern after)."""
 
 RuleMatches = tuple[tuple[int, int, str], ...]
-"""From where, to where, by what: kept instead of whole words, for a word may be very long."""
+"""(start, end, replacement) of each match. Whole words would need too much memory if a word is very long."""
 
 
 def _compile_rules(rules: Iterable[tuple[str, ...]]) -> Memo[RuleMatches]:
-    """Return a cache: word -> all ways in which one of the rules applies to it."""
+    """Return a cache from a word to all matches of the rules in it."""
     patterns = [(rule[0], _compile_pattern(*rule), rule[1]) for rule in rules]
 
     def found(word: str) -> RuleMatches:
         lower = word.lower()
         if len(lower) != len(word):
             return ()
-        hits = ((pattern, new) for seen, pattern, new in patterns if seen in lower)  # far faster than trying all
+        hits = ((pattern, new) for seen, pattern, new in patterns if seen in lower)  # faster than matching all patterns
         return tuple((match.start(), match.end(), new) for pattern, new in hits for match in pattern.finditer(lower))
 
     return Memo(found)
@@ -165,7 +165,7 @@ def _compile_pattern(seen: str, new: str, before: str = "", after: str = "") -> 
 
 
 def _apply_random_rule(word: str, rng: ItemRandom, found: RuleMatches) -> str | None:
-    """Apply one of the matches of rules to a word."""
+    """Return the word with a random match replaced, or None without matches."""
     if not found:
         return None
     start, end, new = rng.choice(found)
@@ -181,7 +181,7 @@ _soundalike_matches = _compile_rules(SOUNDALIKE_RULES)
 
 @dataclass(frozen=True)
 class LookalikeChar(_WordTypo):
-    """Replace a letter by what looks like it: o by 0, l by 1, m by rn; with ascii=False also é and Cyrillic letters."""
+    """Replace a letter by a look-alike: o by 0, l by 1, m by rn; with ascii=False also é and Cyrillic letters."""
 
     ascii: bool = True
 
@@ -191,7 +191,7 @@ class LookalikeChar(_WordTypo):
 
 @dataclass(frozen=True)
 class Phonetic(_WordTypo):
-    """Write a word as it sounds: ph as f, ei as ie, a double letter as one."""
+    """Replace letters by a spelling that sounds alike: ph by f, ei by ie, a double letter by a single one."""
 
     def rewrite(self, word: str, rng: ItemRandom) -> str | None:
         return _apply_random_rule(word, rng, _soundalike_matches[word])
@@ -199,7 +199,7 @@ class Phonetic(_WordTypo):
 
 @dataclass(frozen=True)
 class DropLetter(_WordTypo):
-    """Leave out a letter, though not the first, of a word of three letters or more."""
+    """Remove a letter other than the first from a word of at least three letters."""
 
     def rewrite(self, word: str, rng: ItemRandom) -> str | None:
         places = [i for i in range(1, len(word)) if word[i].isalpha()]
@@ -211,7 +211,7 @@ class DropLetter(_WordTypo):
 
 @dataclass(frozen=True)
 class DoubleLetter(_WordTypo):
-    """Type a letter of a word twice."""
+    """Double a letter of a word."""
 
     def rewrite(self, word: str, rng: ItemRandom) -> str:
         place = rng.choice([i for i, letter in enumerate(word) if letter.isalpha()])
@@ -220,7 +220,7 @@ class DoubleLetter(_WordTypo):
 
 @dataclass(frozen=True)
 class SplitWord(_WordTypo):
-    """Put a space into a word, with two letters or more on both sides."""
+    """Insert a space into a word, with at least two letters on each side."""
 
     def rewrite(self, word: str, rng: ItemRandom) -> str | None:
         if len(word) < 4:
@@ -231,7 +231,7 @@ class SplitWord(_WordTypo):
 
 @dataclass(frozen=True)
 class JoinWords:
-    """Leave out the space between two words."""
+    """Remove the space between two words."""
 
     category: ClassVar[str] = MISSPELLING
 
@@ -247,14 +247,14 @@ class JoinWords:
 
 
 class MisspellingTable(NamedTuple):
-    """A table of misspellings, and the largest number of words in an entry."""
+    """A table of misspellings and the maximum number of words in an entry."""
 
     table: Misspellings
     max_words: int
 
 
 def load_misspellings(file: str) -> MisspellingTable:
-    """Return the misspellings of a file, or those of the package."""
+    """Return the misspellings of a file, or the bundled ones if no file is given."""
     return _read_misspellings(Path(file), get_mtime_ns(Path(file))) if file else _read_misspellings(BUNDLED_PATH, 0)
 
 
@@ -265,10 +265,10 @@ def _read_misspellings(path: Path, mtime_ns: int) -> MisspellingTable:
 
 
 def misspell(text: str, misspellings: MisspellingTable, protected: frozenset[str], rng: ItemRandom) -> str:
-    """Replace every word that the table has and that is not protected by one of its misspellings.
+    """Replace every unprotected word in the table by one of its misspellings.
 
-    The text is read once, from left to right, and a replacement is not read again. An entry of several words comes
-    before its parts.
+    The function scans the text once from left to right and does not scan replacements. Entries of several words take
+    precedence over their parts.
     """
     table, most = misspellings
     words = list(_WORD_PATTERN.finditer(text))

@@ -1,4 +1,4 @@
-"""Characters that a reader does not notice: look-alike letters of other scripts, and characters without width."""
+"""Character changes that readers do not notice: look-alike letters of other scripts and zero-width characters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def find_homoglyph_positions(word: str) -> list[int]:
 
 
 def replace_with_homoglyphs(word: str, positions: Container[int]) -> str:
-    """Replace the letters at these positions by their look-alikes, where they have one.
+    """Replace the letters at these positions by their look-alikes, if they have one.
 
     >>> ascii(replace_with_homoglyphs("cope", [0, 3]))
     "'\\\\u0441op\\\\u0435'"

@@ -1,4 +1,4 @@
-"""A transform made of your own function `f(text, rng)`."""
+"""A transform that calls your own function `f(text, rng)`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from shaketable.core.seeding import ItemRandom
 class FunctionTransform:
     """Your own function f(text, rng), written MODULE:FUNCTION.
 
-    The function returns the new text, or None where it does not apply; it must draw all random numbers from `rng`
-    (`core.seeding.ItemRandom`). An attribute `category` of the function is the category of the transform; an attribute
-    `sources` names the sources of evidence that must not judge its texts. A text that is returned unchanged or empty
-    counts as not applicable.
+    The function returns the new text, or None if it does not apply. It must draw all random numbers from `rng`
+    (`core.seeding.ItemRandom`). Its attribute `category` sets the category of the transform. Its attribute `sources`
+    names the evidence that must not judge its texts. An unchanged or empty text counts as not applicable.
     """
 
     target: str
 
     def apply(self, text: str, rng: ItemRandom, context: TransformContext) -> str | None:
-        """Return the text that the function makes, or None."""
+        """Return the text that the function returns, or None if it does not apply."""
         with explain_user_errors(f"{self.target} failed on {text!r}"):
             changed = self._function(text, rng)
         if changed is not None and not isinstance(changed, str):
@@ -34,12 +33,12 @@ class FunctionTransform:
 
     @property
     def category(self) -> str:
-        """The category of query variation; empty where the function does not name one."""
+        """The category of query variation; empty if the function names none."""
         return str(getattr(self._function, "category", ""))
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The sources of evidence that must not judge its texts."""
+        """The sources of evidence that must not judge the texts."""
         return tuple(getattr(self._function, "sources", ()))
 
     @cached_property

@@ -1,10 +1,10 @@
-"""Is a variation valid: another text of the kind it claims to be, that asks for the same?
+"""Rules that judge whether a variation is valid: it belongs to its category and asks for the same information.
 
-A proxy for the judgement of people. Misspellings and orderings are valid by how they are made, as in paper 004; for the
-others the thresholds were fitted to that paper's labels for ANTIQUE and to labels of our own, and tested on TREC DL
-2019 and on other labels of our own (`evidence/validity.py`). A verdict depends on the case and on the evidence that
-`Validity` was given, and on nothing else; `rankers.similarity.build_validity_judge` gives it all that this machine
-and a collection have.
+The rules approximate human judgement. Misspellings and orderings are valid by construction, as in paper 004. The
+thresholds of the other categories were fitted to that paper's labels for ANTIQUE and to our own labels, and tested on
+TREC DL 2019 and on further labels of our own (`evidence/validity.py`). A verdict depends only on the case and on the
+evidence given to `Validity`. `rankers.similarity.build_validity_judge` collects all evidence available on this machine
+and in a collection.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from shaketable.transforms.categories import MISSPELLING, NATURALITY, ORDERING, 
 from shaketable.transforms.content_words import SharedContent, WordSwap, find_swap, split_words
 
 Similarity: TypeAlias = Callable[[list[str], list[str]], NDArray[Any]]
-"""Texts and as many others -> how alike each is to its partner, as a cosine."""
+"""A function from two lists of texts of equal length to the cosine similarity of each pair."""
 
 THESAURUS, SIMILARITY, BIGRAMS = "thesaurus", "similarity", "bigrams"
-"""The sources of evidence that a transform may use, and that must then not judge its texts."""
+"""Sources of evidence. A source that a transform uses must not judge the transform's texts."""
 
 NON_FINAL_WORDS = word_set(
     """
@@ -36,7 +36,7 @@ NON_FINAL_WORDS = word_set(
     must should will would
     """
 )
-"""Words after which a query cannot end, unless the original did."""
+"""Words that cannot end a query unless they end the original."""
 
 NO_EVIDENCE_REASON = (
     "Nothing but the thesaurus that it was made with speaks for it: "
@@ -45,7 +45,7 @@ NO_EVIDENCE_REASON = (
 
 
 class ValidityCase(NamedTuple):
-    """What is to be judged: a variation of a kind, and the sources that it was made with, which are not asked."""
+    """A variation to judge, with its category and the sources used to make it, which are excluded as evidence."""
 
     category: str
     original: str
@@ -54,7 +54,7 @@ class ValidityCase(NamedTuple):
 
 
 class _WordJudgement(NamedTuple):
-    """What the words alone say: why a variation is not valid, and whether an encoder is to be heard as well."""
+    """The verdict of the word rules, and whether the encoder must judge as well."""
 
     reason: str
     needs_encoder: bool = False
@@ -62,7 +62,7 @@ class _WordJudgement(NamedTuple):
 
 @dataclass(frozen=True)
 class Validity:
-    """Validity rules for variations, by category, and the evidence to judge by.
+    """Validity rules for variations by category, with the evidence they use.
 
     misspelling    at most `max_letter_changes` insertions, deletions, substitutions and swaps
     ordering       exactly the words of the original
@@ -74,12 +74,12 @@ class Validity:
     A fixed phrase is two neighbouring content words that `bigrams` counts at least `min_phrase_count` times, in a share
     of at least `min_phrase_share` of all occurrences of the rarer word. It is broken if the new pair never occurs.
 
-    The `similarity` function, if there is one, judges paraphrases, and naturalities that the words reject: a query of n
-    words with similarity s to its original has drifted by (1 - s) n words. It may drift by `max_drift_words`, and a
-    paraphrase that the words support by `max_supported_drift_words`.
+    The `similarity` function, if given, judges paraphrases and the naturality variations that the words reject. A
+    query of n words with similarity s to its original has drifted by (1 - s) n words. The limit is `max_drift_words`,
+    or `max_supported_drift_words` for a paraphrase that the words support.
 
-    The sources of a transform do not judge its texts: a swap from the thesaurus is judged by the other evidence, and is
-    not valid if there is neither a similarity function nor bigrams.
+    The sources of a transform do not judge its texts. A thesaurus swap is judged by the other evidence, and is invalid
+    if there is neither a similarity function nor bigrams.
     """
 
     max_letter_changes: int = 2
@@ -94,11 +94,11 @@ class Validity:
     bigrams: Bigrams | None = None
 
     def judge(self, category: str, original: str, text: str, sources: tuple[str, ...] = ()) -> str:
-        """Why a variation is not valid, in a sentence; empty where it is."""
+        """Return the reason why a variation is invalid, or "" if it is valid."""
         return self.judge_all([ValidityCase(category, original, text, sources)])[0]
 
     def judge_all(self, cases: Sequence[ValidityCase]) -> list[str]:
-        """`judge` for many cases, the similarity function being asked once."""
+        """Return the result of `judge` for each case, with a single call of the similarity function."""
         said = [self._judge_by_words(case) for case in cases]
         asked = [
             i
@@ -118,7 +118,7 @@ class Validity:
     def _judge_by_encoder(self, case: ValidityCase, why: str, similarity: float) -> str:
         moved = round(
             (1 - similarity) * len(split_words(case.original)), 3
-        )  # an encoder's last digits depend on the batch
+        )  # rounded, because an encoder's last digits depend on the batch
         limit = self.max_drift_words if why else self.max_supported_drift_words
         return (
             ""
@@ -186,11 +186,11 @@ class Validity:
         )
 
     def _select_bigrams(self, case: ValidityCase) -> Bigrams | None:
-        """The counts of pairs, unless the variation was made with them."""
+        """Return the bigram counts, or None if the variation was made with them."""
         return None if BIGRAMS in case.sources else self.bigrams
 
     def _find_flaw(self, swap: WordSwap, bigrams: Bigrams | None) -> str:
-        """Why the new words cannot stand in the place of the old one, as far as its neighbours tell."""
+        """Return the reason why the new words do not fit the neighbours of the old word, or ""."""
         parts = (
             lookup_pos(swap.new_words[0])
             if len(swap.new_words) == 1 and swap.old_word not in FUNCTION_WORDS
@@ -209,7 +209,7 @@ class Validity:
 
 
 def _iterate_changed_pairs(swap: WordSwap) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
-    """The pairs that the old word made with its neighbours, and those that the new ones make; content words only."""
+    """Yield the content-word pairs that the old word forms with its neighbours, each with its new pair."""
     if swap.position:
         left = swap.words[swap.position - 1]
         if FUNCTION_WORDS.isdisjoint((left, swap.old_word)):
@@ -221,6 +221,6 @@ def _iterate_changed_pairs(swap: WordSwap) -> Iterator[tuple[tuple[str, str], tu
 
 
 def _format_word_list(texts: Sequence[str], conjunction: str = "and") -> str:
-    """The words in a row, as a sentence has them: a, b and c."""
+    """Return the words as an enumeration: a, b and c."""
     *head, last = map(repr, texts)
     return f"{', '.join(head)} {conjunction} {last}" if head else last

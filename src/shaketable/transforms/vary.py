@@ -1,4 +1,4 @@
-"""Variations of queries: made by transforms, or written by people (`published` reads those of others)."""
+"""Query variations made by transforms or written by people (`published` reads published ones)."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from shaketable.files.reading import read_lines
 from shaketable.transforms.categories import CATEGORIES, DOCUMENT, classify_variation
 from shaketable.transforms.validity import Validity, ValidityCase
 
-MAX_IDLE_DRAWS = 5  # draws in a row that bring nothing new before a query is given up
+MAX_IDLE_DRAWS = 5  # consecutive draws without a new text before a query is given up
 HUMAN = "human"
 NOT_APPLICABLE_REASON = "The method does not apply to this query."
 
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """A query as it might have been asked: how it was made, of what kind it is, and whether it will do.
+    """A variation of a query, with its method, category and validity.
 
-    `original` is the query prepared as the variation is (`normalise_query`): the two differ by the transform alone.
-    So compare the ranking for `text` with the ranking for `original`, not for the raw query: a ranker that sees case
-    would otherwise lose by the preparation what the transform did not change.
+    `original` is the query after `normalise_query`, so `text` and `original` differ by the transform alone. Compare
+    the ranking for `text` with the ranking for `original`, not for the raw query. Otherwise a case-sensitive ranker
+    is charged for the normalisation.
     """
 
     qid: str
@@ -41,12 +41,12 @@ class Variation:
 
 
 def normalise_query(text: str, lower: bool = True) -> str:
-    """Return a query as transforms get it: single spaces and, unless case is kept, lower case as in paper 004."""
+    """Return the query with single spaces and, if `lower` is set, in lower case as in paper 004."""
     return " ".join((text.lower() if lower else text).split())
 
 
 def normalise_like(text: str, original: str, lower: bool = True) -> str:
-    """Return a variation, prepared as its original was, unless the two differ in case or spaces alone."""
+    """Return the normalised variation, or the raw text if it differs from the original in case or spaces alone."""
     same = normalise_query(text, lower)
     return text if same == original else same
 
@@ -62,10 +62,10 @@ def vary(
 ) -> list[Variation]:
     """Return up to n distinct variations of each query by each transform, in the order of transforms, then queries.
 
-    The random numbers depend on the seed, the spec of the transform, the query's id and the number of the draw alone:
-    asking for more variations keeps the first ones, and other queries or transforms do not matter. Queries are passed
-    through `normalise_query` first, and so are the new texts, unless only case or spaces were changed. The category of
-    a transform without one is taken from the words (`categories.classify_variation`).
+    The random numbers depend only on the seed, the spec of the transform, the query id and the draw number. A larger
+    n therefore keeps the first variations, and other queries or transforms have no effect. `normalise_query` is
+    applied to the queries and to the new texts, except where a transform changes only case or spaces. If a transform
+    has no category, `categories.classify_variation` finds it.
     """
     if n < 1:
         raise BadInput(f"at least one variation must be asked for, not {n}")
@@ -88,7 +88,7 @@ def vary(
 
 
 def refuse_document_transform(transform: Transform) -> None:
-    """Refuse a transform of documents where queries are varied."""
+    """Raise `BadInput` if the transform is for documents."""
     if getattr(transform, "category", "") == DOCUMENT:
         raise BadInput(
             f"{TRANSFORMS.spec(transform)} is an edit of documents, so it cannot vary a query; name another edit"
@@ -98,8 +98,8 @@ def refuse_document_transform(transform: Transform) -> None:
 def make_rng(transform: Transform, seed: int, qid: str, draw: int) -> ItemRandom:
     """Return the random number generator of a transform, a query and a draw.
 
-    Transforms that build on each other share a `random_key`: the first of two character changes is then the same as
-    the one of a single change.
+    Transforms that build on each other share a `random_key`. The first of two character changes then equals the
+    change of the single-change transform.
     """
     return make_item_rng(seed, getattr(transform, "random_key", None) or TRANSFORMS.spec(transform), qid, draw)
 
@@ -112,20 +112,20 @@ def _draw_variations(
     seed: int,
     lower: bool,
 ) -> dict[str, list[str]]:
-    """qid -> distinct texts. Each round is one draw for each query that still needs one."""
+    """Return the distinct texts of each query id. Each round draws once for each unfinished query."""
     found: dict[str, list[str]] = {qid: [] for qid in texts}
-    waiting, draw = dict.fromkeys(texts, 0), 0  # qid -> draws in a row without anything new
+    waiting, draw = dict.fromkeys(texts, 0), 0  # qid -> consecutive draws without a new text
     many = getattr(transform, "apply_many", None)
     while waiting:
         rngs = [make_rng(transform, seed, qid, draw) for qid in waiting]
-        if many:  # a model: its output does not depend on chance, so one round says all
+        if many:  # a model's output is deterministic, so one round is enough
             results = many([texts[q] for q in waiting], rngs, [contexts[q] for q in waiting])
         else:
             results = [transform.apply(texts[q], rng, contexts[q]) for q, rng in zip(waiting, rngs, strict=True)]
         later = {}
         for (qid, idle), result in zip(waiting.items(), results, strict=True):
             if result is None:
-                continue  # not applicable now, not applicable ever
+                continue  # a transform that does not apply once never applies
             text = normalise_like(result, texts[qid], lower)
             new = text not in found[qid]
             if new:
@@ -139,10 +139,10 @@ def _draw_variations(
 def build_human_variations(
     queries: Mapping[str, Query], variants: Mapping[str, Iterable[Variant]], lower: bool = True
 ) -> list[Variation]:
-    """Return variations that people wrote; `categories.classify_variation` finds the category of those without one.
+    """Return variations that people wrote; `categories.classify_variation` finds missing categories.
 
-    Their writers vouch for the meaning: people rephrase far more freely than lexical rules can follow, so only empty
-    texts and copies of the original are not valid. They are prepared as what `vary` makes.
+    Only empty texts and copies of the original are invalid, because people rephrase more freely than lexical rules
+    can follow. The texts are normalised as in `vary`.
     """
     drafts = []
     for qid, texts in variants.items():
@@ -170,12 +170,11 @@ def fill_missing_variations(
     transforms: Sequence[Transform] = (),
     lower: bool = True,
 ) -> list[Variation]:
-    """The variations, and the original, as not valid, for each query to which a method does not apply.
+    """Return the variations, plus the original marked invalid for each query to which a method does not apply.
 
-    So every method has every query, as in paper 004: its Table 3 counts a query without a variation as not valid, and
-    its Table 5 ranks by the original there. Methods are those of the transforms, which may apply to no query, and
-    those of the variations, in this order; each is complete, query by query, but `human`, of which nobody expects a
-    variant of each query. Variations of other queries are left out.
+    Every method then covers every query, as in paper 004: its Table 3 counts a query without a variation as not
+    valid, and its Table 5 ranks by the original there. The methods are those of the transforms, then those of the
+    variations. The method `human` is not filled. Variations of other queries are dropped.
     """
     categories = {TRANSFORMS.spec(transform): transform.category for transform in transforms}
     found: dict[tuple[str, str], list[Variation]] = {}
@@ -193,7 +192,7 @@ def fill_missing_variations(
 
 
 def read_variants(path: Path) -> dict[str, tuple[Variant, ...]]:
-    """Human-written variants: JSONL as collections have it, or TSV of query id, text and, if known, category."""
+    """Read human-written variants from JSONL (as in collections) or TSV (query id, text, optional category)."""
     if ".tsv" not in path.suffixes:
         return beir.read_variants(path)
     found: dict[str, tuple[Variant, ...]] = {}

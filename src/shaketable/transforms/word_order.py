@@ -1,4 +1,4 @@
-"""The same words in another order, the same sentences in another order, and one sentence less."""
+"""Transforms that reorder words or sentences, or delete a sentence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class RandomOrderSwap:
-    """Swap two random words that differ; stop-words may be swapped too.
+    """Swap two random words that differ, stop-words included.
 
     Penha, Câmara, Hauff. Evaluating the robustness of retrieval pipelines with query variation generators. ECIR 2022.
     """
@@ -39,13 +39,13 @@ class RandomOrderSwap:
 
 
 def shuffle_items(items: Sequence[Item], rng: ItemRandom) -> list[Item]:
-    """Return the items in random order; for the many words of a text numpy is much faster than `rng.permutation`."""
+    """Return the items in random order; numpy is much faster than `rng.permutation` for long texts."""
     order = np.random.default_rng(rng.random_bits()).permutation(len(items))
     return [items[i] for i in order.tolist()]
 
 
 def permute_words(words: Sequence[str], positions: Sequence[int], rng: ItemRandom) -> list[str]:
-    """Return the words, with those at some positions shuffled among these positions."""
+    """Return the words with those at the given positions shuffled among themselves."""
     dealt = list(words)
     for position, source in zip(positions, shuffle_items(positions, rng), strict=True):
         dealt[position] = words[source]
@@ -53,13 +53,13 @@ def permute_words(words: Sequence[str], positions: Sequence[int], rng: ItemRando
 
 
 def shuffle_words(parsed: Parsed, keep_phrases: bool, rng: ItemRandom) -> list[str]:
-    """Shuffle all tokens, or all noun phrases and the tokens outside of them."""
+    """Shuffle all tokens, or all noun phrases and the tokens outside them."""
     units = _group_movable_tokens(parsed, Span(0, len(parsed.tokens)), keep_phrases)
     return [word for unit in shuffle_items(units, rng) for word in unit]
 
 
 def shuffle_sentence_words(parsed: Parsed, keep_phrases: bool, rng: ItemRandom) -> list[str]:
-    """Shuffle the tokens within each sentence; its last token, or noun phrase if these are kept, stays."""
+    """Shuffle the tokens within each sentence; the last token, or the last kept noun phrase, stays last."""
     words: list[str] = []
     for span in parsed.sentences:
         *moved, last = _group_movable_tokens(parsed, span, keep_phrases)
@@ -68,7 +68,7 @@ def shuffle_sentence_words(parsed: Parsed, keep_phrases: bool, rng: ItemRandom) 
 
 
 def _group_movable_tokens(parsed: Parsed, span: Span, keep_phrases: bool) -> list[list[str]]:
-    """Return the units that move: each token, or each noun phrase and each token outside of them."""
+    """Return the units that move: each token, or each noun phrase and each token outside them."""
     if not keep_phrases:
         return [[word] for word in parsed.list_words(span)]
     ends = {chunk.start: chunk.end for chunk in parsed.chunks if chunk.end <= span.end}
@@ -82,7 +82,7 @@ def _group_movable_tokens(parsed: Parsed, span: Span, keep_phrases: bool) -> lis
 
 
 def replace_noun_phrases(parsed: Parsed, phrases: Sequence[Span]) -> list[str]:
-    """Return the tokens with these noun phrases, in this order, at the positions of the noun phrases."""
+    """Return the tokens with the noun phrases replaced by `phrases`, in order."""
     words: list[str] = []
     done = 0
     for slot, phrase in zip(parsed.chunks, phrases, strict=True):
@@ -93,20 +93,20 @@ def replace_noun_phrases(parsed: Parsed, phrases: Sequence[Span]) -> list[str]:
 
 
 def shuffle_some_words(parsed: Parsed, count: int, rng: ItemRandom) -> list[str]:
-    """Shuffle as many random tokens."""
+    """Shuffle `count` random tokens among their positions."""
     return permute_words(parsed.list_words(), shuffle_items(range(len(parsed.tokens)), rng)[:count], rng)
 
 
 def find_prepositions(parsed: Parsed) -> list[int]:
-    """Return the positions of the prepositions among the tokens."""
+    """Return the token positions of the prepositions."""
     return [i for i, token in enumerate(parsed.tokens) if token.tag == "ADP"]
 
 
 def overwrite_with_prepositions(parsed: Parsed, text: str, rng: ItemRandom) -> list[str]:
     """Shuffle the prepositions as the program of paper 001 does.
 
-    It takes the offset of a preposition in characters for its position among the tokens, and so writes it over the
-    token of that number; no preposition is moved.
+    That program uses the character offset of a preposition as a token position. It overwrites the token at that
+    position and moves no preposition.
     """
     words, positions = parsed.list_words(), find_prepositions(parsed)
     offsets = find_offsets(text, parsed.tokens)
@@ -118,15 +118,15 @@ def overwrite_with_prepositions(parsed: Parsed, text: str, rng: ItemRandom) -> l
 
 
 def order_sentences(parsed: Parsed, sentences: Sequence[Span]) -> list[str]:
-    """Return the tokens of the sentences, in this order."""
+    """Return the tokens of the sentences in the given order."""
     return [word for span in sentences for word in parsed.list_words(span)]
 
 
 def move_sentence_to_end(sentences: Sequence[str], number: int) -> str:
-    """Return the sentences as a text, with the one of this number last."""
+    """Join the sentences with the sentence at this position last."""
     return " ".join([*sentences[:number], *sentences[number + 1 :], sentences[number]])
 
 
 def delete_sentence(text: str, starts: Sequence[int], number: int) -> str:
-    """Return the text without the sentence of this number; `starts` has the offset of each sentence."""
+    """Return the text without the sentence at this position; `starts` holds the offset of each sentence."""
     return (text[: starts[number]] + text[[*starts, len(text)][number + 1] :]).strip()

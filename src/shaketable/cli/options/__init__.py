@@ -1,1 +1,1 @@
-"""The flags of the commands, each described once, and the groups that several commands share."""
+"""The flags of the commands, and groups of flags that several commands share."""

@@ -1,4 +1,4 @@
-"""Flags for the collection, its queries, and the documents that are ranked for them."""
+"""Flags for the collection, its queries, and the documents to rank."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ Seed = Annotated[
 
 @dataclass(frozen=True)
 class FileFlags:
-    """The files of a collection that is no folder."""
+    """The files of a collection without a folder."""
 
     queries: QueriesFile = None
     docs: DocsFile = None
     qrels: QrelsFile = None
 
     def select_source(self, data: Named) -> Named | str:
-        """Return the text of the collection of these files, or the data if no file is given."""
+        """Return the spec of a collection of these files, or `data` if there are none."""
         from shaketable.datasets.load import select_source
 
         return select_source(data, self.queries, self.docs, self.qrels)
@@ -107,7 +107,7 @@ class FileFlags:
 
 @dataclass(frozen=True)
 class CandidateFlags:
-    """How queries are split, and which documents are ranked for each query."""
+    """The split of the queries, and the documents to rank for each query."""
 
     split_ratio: SplitRatio = ""
     candidates: Candidates = None
@@ -128,7 +128,7 @@ class CandidateFlags:
 
 @dataclass(frozen=True)
 class CollectionFlags(CandidateFlags):
-    """The queries to measure on, and the documents that are ranked for them."""
+    """The queries to measure on, and the documents to rank for them."""
 
     split: Split = None
     max_queries: MaxQueries = None
@@ -141,7 +141,7 @@ class CollectionFlags(CandidateFlags):
 
 @dataclass(frozen=True)
 class RunCollectionFlags(CollectionFlags):
-    """The same flags with the defaults of a run: all queries, and longer lists."""
+    """`CollectionFlags` with the defaults of a run: all queries, and longer lists."""
 
     depth: Depth = RUN_DEPTH
     split: Split = "all"

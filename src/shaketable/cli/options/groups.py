@@ -12,13 +12,13 @@ import typer
 
 
 def make_repeatable(name: str, help_: str, **how: Any) -> typer.models.OptionInfo:
-    """Return the option of a flag that may be repeated."""
+    """Return the option of a repeatable flag."""
     option: typer.models.OptionInfo = typer.Option(name, help=f"{help_} The option may be repeated.", **how)
     return option
 
 
 def expand_groups(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the command with a parameter for each flag, as typer reads it; the command itself receives the groups."""
+    """Return a function with a parameter for each flag, for typer, that passes the groups to the command."""
     own = signature(command, eval_str=True)
     groups: dict[str, Any] = {
         name: parameter.annotation for name, parameter in own.parameters.items() if is_dataclass(parameter.annotation)

@@ -1,4 +1,4 @@
-"""Flags for what is written and shown."""
+"""Flags for output: files, tables and JSON."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ Verbose = Annotated[
 
 @dataclass(frozen=True)
 class VerdictFlags:
-    """What is shown of an audit besides its verdict."""
+    """The output of an audit besides its verdict."""
 
     tables: AllTables = False
     table: TableNames = None
@@ -115,7 +115,7 @@ class BuildServerFlags:
 
 @dataclass(frozen=True)
 class ReportFlags:
-    """The gates of a report, and where its JSON goes."""
+    """The gates of a report, and the target of its JSON."""
 
     require: Require = None
     json_to: Json = None
@@ -123,7 +123,7 @@ class ReportFlags:
 
 @dataclass(frozen=True)
 class TableFlags:
-    """Where the tables of an evaluation go."""
+    """The files and formats of the tables of an evaluation."""
 
     json_to: Json = None
     csv_to: Csv = None

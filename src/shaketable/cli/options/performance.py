@@ -1,4 +1,4 @@
-"""Flags for the workers that do the work, the device of neural rankers, and the cost of an audit."""
+"""Flags for workers, the device of neural rankers, and the cost of an audit."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ SecondsPerRequest = Annotated[
 
 @dataclass(frozen=True)
 class WorkerFlags:
-    """The workers that do the work, and the device of neural rankers."""
+    """The workers, and the device of neural rankers."""
 
     jobs: Jobs = None
     ray: Ray = None
@@ -93,7 +93,7 @@ class WorkerFlags:
 
 @dataclass(frozen=True)
 class RunFlags(WorkerFlags):
-    """How rankers run."""
+    """`WorkerFlags` for commands that run rankers."""
 
     keep_going: KeepGoing = False
 
@@ -104,7 +104,7 @@ class RunFlags(WorkerFlags):
 
 @dataclass(frozen=True)
 class DryRunFlags:
-    """Whether to count requests only, and what a request costs."""
+    """The switch for a dry run, and the cost of a request."""
 
     dry_run: DryRunOnly = False
     price_per_1k: PricePer1k = None

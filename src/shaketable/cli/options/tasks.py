@@ -1,4 +1,4 @@
-"""Flags for what is measured: tasks, probes, attacks, parity, evaluation and variations."""
+"""Flags for tasks, probes, attacks, parity, evaluation and variations."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ KeepCase = Annotated[
 
 @dataclass(frozen=True)
 class AttackFlags:
-    """What is attacked, by which recipes, and how hard."""
+    """The targets, the recipes and the budget of an attack."""
 
     recipe: Recipes = None
     goal: GoalText = "promote"
@@ -194,7 +194,7 @@ class AttackFlags:
 
 @dataclass(frozen=True)
 class ProbeFlags:
-    """Which probes run, and how preferences are counted."""
+    """The probes to run, and the rules for counting preferences."""
 
     probe: Probes = None
     pairs: UserPairsFile = None
@@ -207,7 +207,7 @@ class ProbeFlags:
 
 @dataclass(frozen=True)
 class ParityFlags:
-    """What rankers are compared with, and how."""
+    """The reference and the settings of a parity check."""
 
     reference: Reference = ""
     repeats: Repeats = 10

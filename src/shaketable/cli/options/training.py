@@ -1,4 +1,4 @@
-"""Flags for what is learned, and from what."""
+"""Flags for training: the data and the learner."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class TrainingDataFlags:
 
 @dataclass(frozen=True)
 class LearningFlags:
-    """How a learner learns."""
+    """The settings of a learner."""
 
     not_worse_than: NotWorseThan = None
     tune: Tune = False

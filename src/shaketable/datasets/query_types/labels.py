@@ -1,9 +1,9 @@
 """Query types, such as location or numeric, from a file or by rules.
 
-    rules     question words and words that name what is wanted (`query_types.rules`)
+    rules     question words and words that name the wanted answer (`query_types.rules`)
     FILE      a table with a header (TSV or CSV, also .gz) or JSONL, with the query's id or text, and its type
 
-The types that come with a collection are those of its queries already (`Query.type`).
+Without either, queries keep the types of their collection (`Query.type`).
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ TYPE_FILE_LABEL_COLUMNS = (
     "answer-type",
     "label",
 )
-"""What the columns of a file are called; the first name that is there counts."""
+"""Accepted column names; the first name present is used."""
 MAX_TYPE_CHARS = 100
 UNTYPED_LABEL = "without a type"
 
 
 @dataclass(frozen=True, slots=True)
 class QueryTypeRow:
-    """A line of a file of query types: what names the query, by column, and its type."""
+    """A line of a query type file: the query's id or text by column, and its type."""
 
     line: int
     names: Mapping[str, str]
@@ -49,9 +49,9 @@ class QueryTypeRow:
 
 
 def with_query_types(collection: Collection, source: str | Path) -> Collection:
-    """Return the collection with the types that rules or a file give its queries, in place of those that they had.
+    """Return the collection with query types from rules or a file, which replace the previous types.
 
-    A query that a file does not know has no type, and `format_type_counts` counts it.
+    A query that is not in the file has no type; `format_type_counts` counts it.
     """
     found = find_query_types(collection.queries, source)
     queries = {qid: replace(query, type=found.get(qid, "")) for qid, query in collection.queries.items()}
@@ -59,7 +59,7 @@ def with_query_types(collection: Collection, source: str | Path) -> Collection:
 
 
 def find_query_types(queries: Mapping[str, Query], source: str | Path) -> dict[str, str]:
-    """Return the type of each query id, by rules or by a file."""
+    """Return the type of each query id, by rules or from a file."""
     if str(source) == RULES_SOURCE:
         return {qid: classify_by_rules(query.text) for qid, query in queries.items()}
     path = Path(source)
@@ -71,7 +71,7 @@ def find_query_types(queries: Mapping[str, Query], source: str | Path) -> dict[s
 
 
 def read_query_type_rows(path: Path) -> list[QueryTypeRow]:
-    """Read the lines of a file of query types; types are in lower case, since MS MARCO writes them in capitals."""
+    """Read the lines of a query type file; types are lower-cased, because MS MARCO writes them in capitals."""
     found = []
     for at, cells in read_records(
         path, [TYPE_FILE_LABEL_COLUMNS, {*TYPE_FILE_ID_COLUMNS, *TYPE_FILE_TEXT_COLUMNS}], "qid (or text) and type"
@@ -95,7 +95,7 @@ def read_query_type_rows(path: Path) -> list[QueryTypeRow]:
 
 
 def _match_rows(queries: Mapping[str, Query], rows: list[QueryTypeRow], path: Path) -> dict[str, str]:
-    """Return the types of the queries that the file names, by the first column that names any: an id, or a text."""
+    """Return the types of the queries in the file, matched by the first column (id or text) that matches any query."""
     ids = {qid: [qid] for qid in queries}
     texts: dict[str, list[str]] = {}
     for qid, query in queries.items():
@@ -126,7 +126,7 @@ def _normalise_text(text: str) -> str:
 
 
 def format_type_counts(queries: Mapping[str, Query]) -> str:
-    """Say how many queries there are of each type, the most frequent first, and how many have none.
+    """Return the number of queries of each type, most frequent first, and the number without a type.
 
     >>> queries = [Query("a", "person"), Query("b", "entity"), Query("c", "person"), Query("d")]
     >>> format_type_counts(dict(zip("1234", queries)))

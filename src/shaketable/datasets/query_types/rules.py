@@ -1,4 +1,4 @@
-"""The type of a query, which is what it asks for, by rules: question words, and words that name what is wanted.
+"""Rules that find the type of a query from question words and words that name the wanted answer.
 
 The types are those of MS MARCO and of paper 000, sections 4.1 and 4.3: location, numeric, person, description, entity.
 """
@@ -57,8 +57,9 @@ TYPE_PATTERNS: tuple[tuple[str, str], ...] = (
     ("description", rf"\bwhat'?s?(?: {_match_any(_AFTER_WHAT)}\b|$)|^what's\b"),
     ("entity", r"^what\b"),
 )
-"""Types and patterns of queries in lower case: the first pattern that is found decides. A query with none of them is a
-description, the most frequent type."""
+"""Types and patterns for lower-case queries; the first match decides. A query without a match is a description, the
+most frequent type.
+"""
 _COMPILED_PATTERNS = tuple((query_type, re.compile(pattern)) for query_type, pattern in TYPE_PATTERNS)
 
 

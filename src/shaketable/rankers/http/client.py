@@ -1,7 +1,7 @@
 """An HTTP client that limits concurrency, retries, waits as the server asks, and stops after repeated failures.
 
-It knows nothing of the content of requests. All threads share one `ConcurrencyLimiter`, so if one of them learns that
-the server is busy or gone, all of them wait or stop.
+It does not depend on the content of requests. All threads share one `ConcurrencyLimiter`, so if one of them learns that
+the server is busy or down, all of them wait or stop.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     import httpx
 
 MAX_WAIT_S = 120.0
-"""Seconds between two tries. A server that asks for more is not waited for."""
+"""Maximum wait between two attempts. If a server asks for a longer wait, the request fails."""
 MAX_RESPONSE_BYTES = 64 << 20
-"""Of one answer: the scores of a million documents take less."""
+"""Maximum size of one response; the scores of a million documents are smaller."""
 MAX_FAILURES_IN_A_ROW = 5
-"""Requests in a row that fail for good, each after all its tries: then a server is taken to be gone."""
+"""Consecutive requests that fail after all retries before the server is considered down."""
 MAX_REDIRECTS = 5
-"""Redirects that are followed for one request."""
+"""Maximum redirects per request."""
 BUSY_STATUSES = (429, 503)
 """The status codes of a busy server."""
 REDIRECT_STATUSES = (301, 302, 307, 308)
@@ -44,12 +44,12 @@ NEVER_STOP = Event()
 
 
 class UnreadableReply(Exception):
-    """An answer that says it is fine and is not: a proxy's page, half of a text. The next one may be better."""
+    """A response with a success status but invalid content, such as a proxy's page. A retry may succeed."""
 
 
 @dataclass(frozen=True)
 class HttpReply:
-    """What a server answered: `content` is the JSON of a success, None of a refusal."""
+    """A server's response: `content` is the JSON of a success, or None."""
 
     status: int
     text: str
@@ -63,9 +63,9 @@ class HttpReply:
 
 @dataclass
 class ConcurrencyLimiter:
-    """A limit of `max_requests` concurrent requests, which is lower while a server says that it is busy.
+    """A limit of `max_requests` concurrent requests, which is lowered while the server is busy.
 
-    Each busy answer halves the limit, but only once for all requests that were in flight together. The limit grows by
+    Each busy response halves the limit, but only once for all requests that were in flight together. The limit grows by
     one after as many answered requests as it allows at a time.
     """
 
@@ -73,7 +73,7 @@ class ConcurrencyLimiter:
     answered_count: int = 0
     retry_count: int = 0
     stop_reason: str = ""
-    """The reason why no request is allowed any more."""
+    """The reason why no more requests are allowed."""
     _allowed: int = field(init=False)
     _active: int = 0
     _answered_since_change: int = 0
@@ -86,7 +86,7 @@ class ConcurrencyLimiter:
         self._allowed = self.max_requests
 
     def acquire(self, stop: Event) -> bool:
-        """Wait until a request is allowed, at least as long as the server asked; return False if none is any more."""
+        """Wait until a request is allowed, at least as long as the server asked; return False if requests stopped."""
         with self._condition:
             while not self.stop_reason and not stop.is_set():
                 wait = self._resume_at - time.monotonic()
@@ -122,7 +122,7 @@ class ConcurrencyLimiter:
             self.retry_count += 1
 
     def count_failure(self, problem: str) -> None:
-        """Count a request that failed after all its retries; after a few in a row no request is allowed any more."""
+        """Count a request that failed after all its retries; after a few in a row, allow no more requests."""
         with self._condition:
             self._failures_in_a_row += 1
             if self._failures_in_a_row >= MAX_FAILURES_IN_A_ROW and not self.stop_reason:
@@ -134,7 +134,7 @@ class ConcurrencyLimiter:
 
     @property
     def status(self) -> str:
-        """What goes on, for a progress line; "" while nothing is out of the ordinary."""
+        """The current retries and waits, for a progress bar; "" if there are none."""
         wait = self._resume_at - time.monotonic()
         words = [
             "not asked any more" if self.stop_reason else "",
@@ -146,7 +146,7 @@ class ConcurrencyLimiter:
 
     @property
     def retry_summary(self) -> str:
-        """What it took to get the answers, for afterwards; "" if nothing was tried twice."""
+        """The total of retries and waits; "" if nothing was retried."""
         return (
             f"requests answered: {self.answered_count:,}, tried again: {self.retry_count:,}" if self.retry_count else ""
         )
@@ -154,7 +154,7 @@ class ConcurrencyLimiter:
 
 @dataclass(eq=False)
 class HttpClient:
-    """A client of one address; the secret goes into the headers of requests to its host, and nowhere else."""
+    """A client of one address; it sends the secret only in the headers of requests to this host."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -165,21 +165,21 @@ class HttpClient:
     backoff: float = 0.5
     concurrency: int = 4
     endpoint_description: str = "a rerank endpoint (often /rerank or /v1/rerank)"
-    """What is looked for at the address, and what its users can lower where an answer takes too long, for errors."""
+    """The expected endpoint; `load_settings` are the options to lower after a timeout. Both are for error messages."""
     load_settings: str = "concurrency or --depth"
     limiter: ConcurrencyLimiter = field(init=False)
     _idle_connections: list[httpx.HTTPTransport] = field(init=False, repr=False, default_factory=list)
-    """One connection each: what keeps many looks through all of them for every request. Clients, with their cookies and
-    their redirects, take twice the processor's time of what they are made of."""
+    """One connection each: a pool would scan all its connections for every request, and httpx clients, with cookies and
+    redirects, take twice the CPU time of transports."""
 
     def __post_init__(self) -> None:
         self.limiter = ConcurrencyLimiter(self.concurrency)
         weakref.finalize(self, _close_connections, self._idle_connections)
 
     def post(self, content: bytes, stop: Event) -> HttpReply:
-        """Post until there is an answer or a refusal, waiting twice as long after each failure that may pass by itself.
+        """Post until there is a success or a refusal, and return it. The wait doubles after each temporary failure.
 
-        While others are answered, a server that says it is busy is alive, and being asked later costs no try.
+        If the server answers other requests meanwhile, a busy response does not count as an attempt.
         """
         import httpx
 
@@ -214,7 +214,7 @@ class HttpClient:
                     tried = self.retries + 1
                 else:
                     self.limiter.report_busy(asked)
-                    wait = wait if asked is None else 0.0  # the limiter waits, for all threads
+                    wait = wait if asked is None else 0.0  # the limiter makes all threads wait
                     if reply.status == 429 and self.limiter.answered_count > before:
                         tried = 0
             if tried > self.retries:
@@ -225,7 +225,7 @@ class HttpClient:
                 raise RankerFailed(f"{self.url} {problem} (tried {tried} times); {remedy}")
 
     def try_get(self, url: str) -> HttpReply | None:
-        """Send one GET request to an address of the same host; return None if there is no readable answer."""
+        """Send one GET request to an address of the same host; return None if there is no readable response."""
         import httpx
 
         try:
@@ -234,7 +234,7 @@ class HttpClient:
             return None
 
     def try_post(self, url: str, content: bytes) -> HttpReply | None:
-        """Send one POST request to an address of the same host; return None if there is no readable answer."""
+        """Send one POST request to an address of the same host; return None if there is no readable response."""
         import httpx
 
         try:
@@ -243,12 +243,12 @@ class HttpClient:
             return None
 
     def excerpt(self, reply: HttpReply) -> str:
-        """Return the beginning of an answer in one line, without the key, which some servers repeat."""
+        """Return the beginning of a response in one line, without the key, which some servers repeat."""
         said = " ".join(reply.text.split())
         return repr((said.replace(self.secret, "***") if self.secret else said)[:200])
 
     def _post_following_redirects(self, content: bytes) -> HttpReply:
-        """Post, and go where a redirect within the host leads; the next request goes there at once."""
+        """Post, and follow redirects within the host; later requests go directly to the new address."""
         url = self.url
         for _ in range(MAX_REDIRECTS):
             reply = self._send_once("POST", url, content)
@@ -261,7 +261,7 @@ class HttpClient:
         return reply
 
     def _send_once(self, method: str, url: str, content: bytes | None) -> HttpReply:
-        """The answer, read piece by piece: one that never ends, by length or by time, is given up."""
+        """Return the response, read in chunks; raise an error if it is too long or takes too long."""
         import httpx
 
         check_network_allowed(url)
@@ -304,7 +304,7 @@ class HttpClient:
 
     @cached_property
     def _ssl_context(self) -> ssl.SSLContext:
-        """The authorities; reading them takes longer than a request, so all connections share them."""
+        """The certificate authorities, shared by all connections because reading them takes longer than a request."""
         import httpx
 
         return httpx.create_ssl_context()
@@ -316,7 +316,7 @@ def _close_connections(connections: list[httpx.HTTPTransport]) -> None:
 
 
 def describe_model(model: str, url: str) -> str:
-    """A model and its host, for tables; "" where no model is named.
+    """Return a model and its host, for tables; "" if no model is named.
 
     >>> describe_model("bge-reranker", "http://localhost:8080/v1/rerank"), describe_model("", "http://localhost:8080/v1/rerank")
     ('bge-reranker at localhost:8080', '')
@@ -325,7 +325,7 @@ def describe_model(model: str, url: str) -> str:
 
 
 def is_local_host(host: str) -> bool:
-    """Is it a name of the loopback?
+    """Return True if the host is a loopback name or address.
 
     >>> is_local_host("localhost"), is_local_host("127.0.0.1"), is_local_host("api.example.com")
     (True, True, False)
@@ -337,7 +337,7 @@ def is_local_host(host: str) -> bool:
 
 
 def find_proxy(url: str) -> str | None:
-    """The proxy that the environment names for an address, as HTTPS_PROXY, ALL_PROXY and NO_PROXY do."""
+    """Return the proxy for an address from the environment variables HTTPS_PROXY, ALL_PROXY and NO_PROXY."""
     parts = urlsplit(url)
     proxies = getproxies()
     if proxy_bypass(parts.hostname or ""):
@@ -346,7 +346,7 @@ def find_proxy(url: str) -> str | None:
 
 
 def resolve_redirect(url: str, location: str) -> str:
-    """Where a redirect leads, if it stays on the host and does not give up encryption; otherwise "".
+    """Return the target of a redirect if it stays on the host and keeps encryption; otherwise "".
 
     >>> resolve_redirect("http://host/rerank", "/rerank/"), resolve_redirect("http://host/rerank", "https://host/rerank")
     ('http://host/rerank/', 'https://host/rerank')
@@ -365,7 +365,7 @@ def resolve_redirect(url: str, location: str) -> str:
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds of Retry-After, which may also be a date; None if it is absent or neither.
+    """Return the seconds of Retry-After, which may also be a date; None if it is absent or invalid.
 
     >>> parse_retry_after({"retry-after": "7"}), parse_retry_after({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"})
     (7.0, 0.0)

@@ -1,4 +1,4 @@
-"""The doctor's visit to an endpoint: what its scores are worth, by about fifteen small requests."""
+"""Diagnostics of an endpoint: checks of its scores with about fifteen small requests."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from shaketable.rankers.http.reranker import HttpEndpoint, HttpReranker
 
 REPEATED_REQUESTS = 5
 MAX_TEXTS_TRIED = 100
-"""Texts of a list as long as those that are ranked by default."""
+"""The length of the longest list tried: the default length of ranked lists."""
 FILLER_LENGTHS_WORDS = (100, 300, 1000, 3000, 10_000)
-"""Words of filler before a sentence that answers the query: from where on is that sentence not read any more?"""
+"""Words of filler before a sentence that answers the query, to find where the server truncates."""
 FILLER_WORDS = "the weather was mild and the road was long and nobody said much on the way".split()
 EMPTY_COLLECTION = Collection("no documents", MemoryCorpus({}), {})
 RELATIVE_TOLERANCE = 1e-6
-"""How far the scores of equal texts in one batch may lie apart, as a share of the score: the last bits depend on it."""
+"""Maximum relative difference of the scores of equal texts in one batch; the last bits depend on the batch."""
 SATURATION_MARGIN = 1e-4
-"""How near to 0 or 1 a score is as good as there."""
+"""A score within this distance of 0 or 1 counts as saturated."""
 
 
 def diagnose_endpoint(settings: HttpEndpoint) -> list[ValidationCheck]:
@@ -89,7 +89,7 @@ def _check_noise(noise: float) -> ValidationCheck:
 def _check_list_dependence(
     discovery: Discovery, profile: ServerProfile, scores: Scores, noise: float
 ) -> ValidationCheck:
-    """Measured again, though it may be known: a user may have promised what is not so."""
+    """Measure the list effect, even if it is known: the user's setting may be wrong."""
     other = discovery.request_scores(
         profile.dialect, profile.model, [SAMPLE_TEXTS[place] for place in RESENT_POSITIONS]
     )
@@ -112,7 +112,7 @@ def _check_list_dependence(
 
 
 def _check_order(discovery: Discovery, profile: ServerProfile, scores: Scores) -> ValidationCheck:
-    """A server that does nothing gives back the order that it was sent, whatever that is."""
+    """Check that the server does not just return the input order."""
     name = "it ranks, and does not hand back the order that it was sent"
     backwards = discovery.request_scores(profile.dialect, profile.model, SAMPLE_TEXTS[::-1])
     if not np.ptp(scores) and not np.ptp(backwards):
@@ -134,7 +134,7 @@ def _check_order(discovery: Discovery, profile: ServerProfile, scores: Scores) -
 
 
 def _check_score_spread(discovery: Discovery, profile: ServerProfile) -> Iterator[ValidationCheck]:
-    """Ties and saturation among twenty different texts."""
+    """Check ties and saturation among twenty different texts."""
     texts = [
         *SAMPLE_TEXTS,
         *map(" ".join, combinations(SAMPLE_TEXTS, 2)),
@@ -185,7 +185,7 @@ def _check_truncation(discovery: Discovery, profile: ServerProfile, noise: float
 
 
 def _check_list_limit(discovery: Discovery, profile: ServerProfile) -> ValidationCheck:
-    """The longest list that the server takes, of those that matter: its refusal may say it, or half is tried."""
+    """Find the longest list that the server accepts, from its refusal or by halving."""
     size, name = MAX_TEXTS_TRIED, f"texts that it takes in one request, of {MAX_TEXTS_TRIED}"
     while True:
         texts = [f"{SAMPLE_TEXTS[i % len(SAMPLE_TEXTS)]} ({i})" for i in range(size)]

@@ -1,7 +1,7 @@
-"""How families of servers want to be asked for scores, and what they answer.
+"""Dialects of rerank servers: how each family of servers expects a request, and how to read the response.
 
-They differ in what they want to be sent, so that is what a `RerankDialect` is. What they answer is read by one reader
-for all: a list of rows with an index and a score, or of scores alone, wherever it stands.
+Servers differ in the request format, so a `RerankDialect` describes only the request. One parser reads all responses:
+a list of rows with an index and a score, or a list of scores.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from typing import Any, TypeAlias
 Rows: TypeAlias = list[tuple[Any, Any]]
 
 LIST_FIELDS = ("results", "data", "rerank", "scores", "rankings")
-"""Where in an answer the list may be; it may also be the answer."""
+"""Fields of a response that may hold the list; the response itself may also be the list."""
 SCORE_FIELDS = ("relevance_score", "score")
 ECHOED_FIELDS = ("input", "query", "documents", "document", "texts", "text", "text_1", "text_2", "body")
-"""Fields of a refusal that repeat what was sent."""
+"""Fields of a refusal that repeat the request."""
 MAX_REFUSAL_CHARS = 2000
-"""Characters of a refusal that are looked at."""
+"""Maximum characters of a refusal that are parsed."""
 
 
 @dataclass(frozen=True)
 class RerankDialect:
-    """How a family of servers wants to be asked: the names of the JSON fields, and of the header for a key."""
+    """The request format of a family of servers: the names of the JSON fields and of the header for the key."""
 
     documents_field: str = "documents"
     query_field: str = "query"
     top_field: str = ""
-    """The field that says how many results to send back: always all of them."""
+    """The field for the number of results, which is always set to all."""
     extra_fields: Mapping[str, object] = field(default_factory=dict)
     wraps_texts: bool = False
-    """Each text goes as {"text": ...}."""
+    """True if each text is sent as {"text": ...}."""
     key_header: tuple[str, str] = ("Authorization", "Bearer ")
-    """The header that carries the key, and what stands before the key."""
+    """The header that carries the key, and the prefix of the key."""
     headers: Mapping[str, str] = field(default_factory=dict)
     url_pattern: str = ""
-    """A pattern of URLs that can be of this dialect only."""
+    """A pattern of URLs that belong to this dialect only."""
 
     def build_request(self, model: str, query: str, texts: Sequence[str]) -> dict[str, object]:
-        """The body to send. Servers refuse an empty text, so a blank stands for it."""
+        """Return the request body. Servers refuse an empty text, so a blank replaces it."""
         filled = [text or " " for text in texts]
         return {
             **({"model": model} if model else {}),
@@ -55,10 +55,10 @@ class RerankDialect:
 DIALECTS = {
     # Cohere (v1 and v2), Jina, vLLM and llama.cpp
     "cohere": RerankDialect(top_field="top_n"),
-    # infinity takes Cohere's requests as well, and answers these with the sigmoid of its scores
+    # infinity also accepts Cohere's requests, but then returns the sigmoid of its scores
     # (`detect_dialect_from_answer`)
     "infinity": RerankDialect(top_field="top_n", extra_fields={"raw_scores": True}),
-    # Hugging Face text-embeddings-inference; raw scores, for the sigmoid's saturate and tie
+    # Hugging Face text-embeddings-inference; raw scores, because the sigmoid saturates and ties
     "tei": RerankDialect("texts", extra_fields={"raw_scores": True, "truncate": True}),
     "vllm-score": RerankDialect("text_2", "text_1", url_pattern=r"/score/?$"),
     "mixedbread": RerankDialect("input", top_field="top_k", url_pattern=r"mixedbread\.\w+/"),
@@ -72,16 +72,16 @@ DIALECTS = {
         url_pattern=r"pinecone\.io",
     ),
     "elasticsearch": RerankDialect("input", key_header=("Authorization", "ApiKey "), url_pattern=r"/_inference/"),
-    # a server of one's own: a query and documents, and no field that it may not know
+    # a custom server: a query and documents, without optional fields
     "plain": RerankDialect(),
 }
 DIALECTS_TO_TRY = ("cohere", "tei", "vllm-score", "mixedbread", "voyage", "plain")
-"""The dialects that a server of unknown family is spoken to in, in this order."""
+"""The dialects to try with an unknown server, in this order."""
 
 
 @dataclass(frozen=True)
 class Vendor:
-    """A service whose host tells it: the variable that its users put the key into, and a model of it."""
+    """A service recognised by its host: the usual environment variable for its key, and an example model."""
 
     host: str
     key_env: str
@@ -98,7 +98,7 @@ VENDORS = (
 
 
 def find_vendor(host: str) -> Vendor | None:
-    """The service at a host.
+    """Return the service at a host, or None.
 
     >>> find_vendor("api.cohere.com").key_env, find_vendor("cohere.com.elsewhere.org")
     ('COHERE_API_KEY', None)
@@ -107,7 +107,7 @@ def find_vendor(host: str) -> Vendor | None:
 
 
 def detect_dialect_from_url(url: str) -> str:
-    """The dialect that can be told by the address alone, or "".
+    """Return the dialect if the address determines it, or "".
 
     >>> detect_dialect_from_url("https://api.voyageai.com/v1/rerank"), detect_dialect_from_url("http://localhost:8000/rerank")
     ('voyage', '')
@@ -116,7 +116,7 @@ def detect_dialect_from_url(url: str) -> str:
 
 
 def detect_dialect_from_answer(answer: Any) -> str:
-    """The dialect of a server that names itself in its answer, or "".
+    """Return the dialect if the response names the server, or "".
 
     >>> detect_dialect_from_answer({"object": "rerank", "id": "infinity-0b1c", "results": []})
     'infinity'
@@ -128,7 +128,7 @@ def detect_dialect_from_answer(answer: Any) -> str:
 
 
 def parse_rows(answer: Any) -> Rows | None:
-    """(index, score) of each result, in the server's order; None if there is no such list in the answer.
+    """Return (index, score) of each result, in the server's order; None if the response has no such list.
 
     >>> parse_rows([{"index": 1, "score": 0.5}]), parse_rows({"scores": [0.1, 0.9]}), parse_rows({"error": "no"})
     ([(1, 0.5)], [(0, 0.1), (1, 0.9)], None)
@@ -146,7 +146,7 @@ def parse_rows(answer: Any) -> Rows | None:
 
 
 def order_scores(rows: Rows, number: int) -> list[Any]:
-    """The scores in the order of the texts; a ValueError says what is wrong with the indexes.
+    """Return the scores in the order of the texts; raise a ValueError if the indexes are wrong.
 
     >>> order_scores([(1, 0.9), (0, 0.1)], 2)
     [0.1, 0.9]
@@ -176,7 +176,7 @@ def order_scores(rows: Rows, number: int) -> list[Any]:
 
 
 def strip_echo(message: str) -> str:
-    """What a server says of a request, without the parts of the request that it repeats: texts may say anything.
+    """Return a server's message without the parts of the request that it repeats, which may contain anything.
 
     >>> strip_echo('{"detail": [{"msg": "Field required", "input": {"query": "at most 5 models"}}]}')
     '{"detail": [{"msg": "Field required"}]}'
@@ -195,7 +195,7 @@ def _drop_echoed_fields(said: Any) -> Any:
 
 
 def parse_text_limit(status: int, message: str, sent: int) -> int:
-    """How many texts a server takes at once, by the refusal of `sent` texts; 0 if the refusal is about something else.
+    """Return the server's maximum of texts per request, from its refusal of `sent` texts; 0 if the cause is different.
 
     >>> parse_text_limit(422, "batch size 100 > maximum allowed batch size 32", 100)
     32
@@ -204,7 +204,7 @@ def parse_text_limit(status: int, message: str, sent: int) -> int:
     >>> parse_text_limit(422, "`inputs` must have less than 512 tokens. Given: 534", 1000)
     0
 
-    Where a server only says that it is too much, half is the next thing to try.
+    If the server names no number, the result is half of `sent`.
     """
     if status not in (400, 413, 422) or sent < 2:
         return 0
@@ -217,7 +217,7 @@ def parse_text_limit(status: int, message: str, sent: int) -> int:
 
 
 def parse_missing_fields(message: str) -> list[str]:
-    """The fields that a server misses in a request; serde, pydantic and others word it so.
+    """Return the missing fields that a refusal names, in the wording of serde, pydantic and others.
 
     >>> parse_missing_fields("missing field `texts` at line 1 column 9")
     ['texts']
@@ -231,7 +231,7 @@ def parse_missing_fields(message: str) -> list[str]:
 
 
 def wants_model(message: str) -> bool:
-    """Does a refusal say that there is no model of that name, or that one must be named?
+    """Return True if a refusal says that the model is unknown or must be named.
 
     >>> wants_model("Invalid model: Engine for model name `x` not found."), wants_model("query too long")
     (True, False)

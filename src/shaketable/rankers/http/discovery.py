@@ -1,8 +1,8 @@
-"""Discovery of a server's capabilities by a few small requests: its dialect, its model, and the kind of its scores.
+"""Discovery of a server's capabilities by a few small requests: its dialect, its model, and the type of its scores.
 
-One request finds the dialect and the model. A second one, with fewer texts in another order, shows whether the score of
-a text depends on the other texts of the list. Only if the scores differ, a third one shows whether that is noise. If
-the server does not say enough, the error message has the whole spec to write instead.
+One request finds the dialect and the model. A second request, with fewer texts in another order, shows whether the
+score of a text depends on the other texts of the list. Only if the scores differ, a third request shows whether the
+difference is noise. If discovery fails, the error message contains the full spec to use instead.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ SAMPLE_TEXTS = (
     "A ring is worn on a finger, and is often made of gold or silver.",
     "Knead the dough for ten minutes and let it rise before you bake the bread.",
 )
-"""From what answers the query to what has nothing to do with it."""
+"""Sample texts, from an answer to the query to an unrelated text."""
 RESENT_POSITIONS = (3, 2, 1)
-"""The positions of the texts that are sent again. Without the first and the last, ranks and shares of a list change."""
+"""The positions of the texts that are sent again. Without the first and the last, list-dependent scores change."""
 SAME_SCORE_TOLERANCE = 1e-3
-"""Scores of a text that lie no further apart, as a share of how far all scores lie apart, are one score."""
+"""Maximum difference of two equal scores, as a share of the range of all scores."""
 ENDPOINT_PATHS = ("rerank", "v1/rerank", "v2/rerank", "score")
-"""Where servers have their endpoint."""
+"""Common endpoint paths."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class ServerProfile:
     """The detected capabilities of a server.
 
     `list_effect` is the largest difference of a text's scores in two different lists, `noise` that in two requests with
-    the same list; None if it was not measured.
+    the same list; None means not measured.
     """
 
     dialect: str
@@ -130,7 +130,7 @@ class Discovery:
         )
 
     def request_scores(self, name: str, model: str, texts: Sequence[str], query: str = SAMPLE_QUERY) -> Scores:
-        """The scores of some texts, or an error that says what to write."""
+        """Return the scores of some texts; on failure, raise an error with a remedy."""
         reply = self.http_client.post(self.build_body(name, model, texts, query), NEVER_STOP)
         if not reply.is_success:
             raise make_refusal_error(self.settings, self.http_client, reply, name, len(texts))
@@ -143,9 +143,9 @@ class Discovery:
         return parse_scores(self.http_client, reply, Slate(SAMPLE_QUERY, tuple(map(Doc, texts))))
 
     def find_only_model(self, name: str, reply: HttpReply) -> str:
-        """The model to name where the server wants one named: the only one that it serves.
+        """Return the only model that the server serves, for a server that requires a model.
 
-        With several of them, or none that it tells, the error has the spec to write.
+        If there are several or none, raise an error with the spec to use.
         """
         served = list_served_models(self.http_client)
         if len(served) == 1:
@@ -154,7 +154,7 @@ class Discovery:
 
 
 def list_served_models(http_client: HttpClient) -> list[str]:
-    """The models that a server lists where OpenAI's servers do; those that it calls rerankers, if it calls any so."""
+    """Return the models that a server lists at OpenAI's path; only the rerankers, if any are marked as such."""
     import httpx
 
     here = httpx.URL(http_client.url)
@@ -169,7 +169,7 @@ def list_served_models(http_client: HttpClient) -> list[str]:
 
 
 def parse_scores(http_client: HttpClient, reply: HttpReply, slate: Slate) -> Scores:
-    """The scores of a slate in the order of its documents, or an error that says what is wrong with the answer."""
+    """Return the scores of a slate in document order; raise an error that describes an invalid response."""
     where = f"{http_client.url}, query {slate.query[:60]!r}:"
     rows = parse_rows(reply.content)
     if rows is None:
@@ -194,7 +194,7 @@ def make_refusal_error(
     sent: int,
     served: Sequence[str] | None = None,
 ) -> RankerFailed:
-    """What a refusal means, and the whole spec to write instead where there is one."""
+    """Return an error that explains a refusal, with the full spec to use instead if there is one."""
     said = f"{http_client.url} answered {reply.status}: {http_client.excerpt(reply)}"
     return RankerFailed(f"{said}; {_suggest_remedy(settings, http_client, reply, name, sent, served)}".rstrip("; "))
 
@@ -244,7 +244,7 @@ def _suggest_key(settings: HttpEndpoint, http_client: HttpClient) -> str:
 
 
 def _suggest_address(settings: HttpEndpoint, http_client: HttpClient, name: str) -> str:
-    """Where on this host an endpoint answers, if it does anywhere."""
+    """Return the address of a working endpoint on this host as a suggestion, if there is one."""
     import httpx
 
     here = httpx.URL(http_client.url)

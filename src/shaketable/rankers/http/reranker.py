@@ -1,4 +1,4 @@
-"""Rankers behind an HTTP rerank endpoint: one request for each slate, as many under way at once as the user says."""
+"""Rankers behind an HTTP rerank endpoint: one request per slate, with a limit on concurrent requests."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from shaketable.rankers.http.dialects import DIALECTS, detect_dialect_from_url, 
 from shaketable.rankers.http.discovery import ServerProfile, discover, make_refusal_error, parse_scores
 
 DEFAULT_TEXTS_PER_REQUEST = 100
-"""Texts of one request to a server whose limit is not known."""
+"""Texts per request to a server whose limit is unknown."""
 
 
 def documented_field(default: Any, description: str, example: str) -> Any:
-    """A field that says what it is for: `shaketable list rankers http` shows it."""
+    """Return a field with a description, which `shaketable list rankers http` shows."""
     return field(default=default, metadata={"says": description, "example": example})
 
 
@@ -34,14 +34,14 @@ def documented_field(default: Any, description: str, example: str) -> Any:
 class HttpEndpoint:
     """A rerank endpoint by its URL: Cohere, Jina, infinity, vLLM, llama.cpp, TEI, Elasticsearch and others.
 
-    A few small requests before the first list detect what the settings leave open (`rankers.http.discovery`): the
+    Before the first list, a few small requests detect settings that you leave open (`rankers.http.discovery`): the
     dialect, the model if the server serves only one, and whether the score of a text depends on the other texts of the
-    list. If it does not, lists are split at the server's limit, which its error messages tell; otherwise a slate is one
-    request.
+    list. If it does not, lists are split at the server's limit, which is read from its error messages; otherwise a
+    slate is one request.
 
     The model behind a URL may change. So cached scores carry the first answers of the server, or `revision`, and are
-    used again only after a few requests gave the same scores. Each answer is cached as it arrives. The key goes into
-    the header of requests to this host alone, and never over plain http to another machine.
+    reused only after a few requests return the same scores. Each answer is cached as it arrives. The key is sent only
+    in the header of requests to this host, and never over plain http to another machine.
     """
 
     url: str = field(metadata={"says": "The address of the endpoint.", "example": "http://localhost:8080/rerank"})
@@ -83,12 +83,12 @@ class HttpEndpoint:
 
     @property
     def display_name(self) -> str:
-        """The model, where one is named, and the host: of two models at one address a table shows the difference."""
+        """The model, if one is named, and the host, so a table can tell two models at one address apart."""
         return describe_model(self.model, self.address)
 
     @property
     def address(self) -> str:
-        """The URL with its scheme: http where none is written, as a browser has it, and https at port 443.
+        """The URL with its scheme: http by default, as in a browser, and https at port 443.
 
         >>> HttpEndpoint("localhost:8080/rerank").address, HttpEndpoint("api.example.org:443/rerank").address
         ('http://localhost:8080/rerank', 'https://api.example.org:443/rerank')
@@ -105,12 +105,12 @@ class HttpEndpoint:
 
     @property
     def key_variable(self) -> str:
-        """The environment variable that the key is looked for in; "" if there is none for this host."""
+        """The environment variable that holds the key; "" if there is none for this host."""
         vendor = find_vendor(self.host)
         return self.key_env or (vendor.key_env if vendor else "")
 
     def _read_key(self) -> str:
-        """The key for this host; a key that was named must be there, and must not cross the network in the clear."""
+        """Return the key for this host. A key with a named variable must be set and must not be sent unencrypted."""
         key = os.environ.get(self.key_variable, "").strip() if self.key_variable else ""
         if self.key_env and not key:
             raise BadInput(f"{self.url}: the environment variable {self.key_env} is to have the key, and has none")
@@ -161,7 +161,7 @@ class HttpReranker:
     volatile: ClassVar[bool] = True
     _profile: ServerProfile | ShaketableError | None = field(default=None, repr=False)
     _max_texts: int = 0
-    """Texts of one request, once that is known."""
+    """Texts per request, once known."""
     _lock: Lock = field(default_factory=Lock, repr=False)
     _threads: ThreadExecutor = field(init=False, repr=False)
 
@@ -188,9 +188,9 @@ class HttpReranker:
 
     @property
     def fingerprint(self) -> str:
-        """Names the requests and the served model: its revision, or its first scores with two digits each.
+        """A digest of the requests and the served model: its revision, or its first scores with two digits each.
 
-        Scores that change from request to request are left out.
+        Scores that vary between requests are left out.
         """
         said = "" if self.profile.noise else " ".join(f"{score:.2g}" for score in self.profile.scores)
         what = self.settings.revision or said
@@ -198,7 +198,7 @@ class HttpReranker:
 
     @property
     def noise_floor(self) -> float:
-        """The noise floor, as far as it is known: what other texts beside a text change counts where lists are cut."""
+        """The noise floor, if known. If lists are split, it includes the effect of the other texts in a list."""
         return max(self.profile.noise or 0.0, (self.profile.list_effect or 0.0) if self.profile.pointwise else 0.0)
 
     @property
@@ -207,12 +207,12 @@ class HttpReranker:
 
     @property
     def chunk(self) -> int:
-        """One request: a slate, or a batch of pairs; each is kept as it arrives, for it may have been paid for."""
+        """The size of one request: a slate, or a batch of pairs. Each is cached as it arrives, as it may cost money."""
         return (self._max_texts or DEFAULT_TEXTS_PER_REQUEST) if self.pointwise else 1
 
     @property
     def offline_traits(self) -> dict[str, Any]:
-        """Its traits as far as settings tell them, for a plan that sends nothing: most servers score text by text."""
+        """The traits known from the settings, for a plan without requests; most servers are pointwise."""
         apart = self.settings.pointwise is not False
         return {
             "pointwise": apart,
@@ -227,13 +227,13 @@ class HttpReranker:
 
     @property
     def remark(self) -> str:
-        """What a reader of the scores should know of the server."""
+        """The remark on the server for readers of the scores."""
         noise = self._profile.noise if isinstance(self._profile, ServerProfile) else None
         return f"scores of the same list, asked for twice, differed by up to {noise:.2g}" if noise else ""
 
     @property
     def notice(self) -> str:
-        """What it took to get the scores."""
+        """A summary of retries and waits."""
         return self.http_client.limiter.retry_summary
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
@@ -261,7 +261,7 @@ class HttpReranker:
         return split_slate(slate, self._max_texts if self.profile.pointwise else 0)
 
     def _request_scores(self, profile: ServerProfile, slate: Slate, stop: Event) -> Scores:
-        """Return the scores of a slate; one that is too long for the server is split, if its scores are pointwise."""
+        """Return the scores of a slate; split it if it is too long for the server and the scores are pointwise."""
         parts = self._split(slate)
         if len(parts) > 1:
             return np.concatenate([self._request_scores(profile, part, stop) for part in parts])
@@ -282,7 +282,7 @@ class HttpReranker:
 
 
 def _request_or_stop(remote: HttpReranker, profile: ServerProfile, slate: Slate, stop: Event) -> Scores:
-    """Send a request in a thread; an error stops the retries of the other threads."""
+    """Send a request in a thread; on an error, stop the retries of the other threads."""
     try:
         return remote._request_scores(profile, slate, stop)
     except BaseException:
@@ -291,7 +291,7 @@ def _request_or_stop(remote: HttpReranker, profile: ServerProfile, slate: Slate,
 
 
 def split_slate(slate: Slate, size: int) -> list[Slate]:
-    """The slate in parts of about one length, of at most `size` documents; 0 means whole, and no documents no part.
+    """Return the slate in parts of similar length, at most `size` documents each; with 0, the whole slate.
 
     >>> from shaketable.core.documents import Doc
     >>> [len(part.docs) for part in split_slate(Slate("q", tuple(map(Doc, "abcdefg"))), 3)]
@@ -299,5 +299,5 @@ def split_slate(slate: Slate, size: int) -> list[Slate]:
     """
     number = -(-len(slate.docs) // (size or len(slate.docs) or 1))
     ends = [len(slate.docs) * i // number for i in range(number + 1)] if number else []
-    ends = [len(slate.docs) - end for end in reversed(ends)]  # the longer ones first
+    ends = [len(slate.docs) - end for end in reversed(ends)]  # longer parts first
     return [Slate(slate.query, slate.docs[start:end]) for start, end in pairwise(ends)]

@@ -1,1 +1,1 @@
-"""Language models as rankers: what is asked (`orders`), in which words (`prompts`), of whom (`client`)."""
+"""Language models as rankers: prompt schedules (`orders`), prompts and parsers (`prompts`), and the client."""

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint: a prompt goes in, the answer comes out, with the first token's probabilities."""
+"""A client of an OpenAI-compatible endpoint: it sends a prompt and returns the answer with log-probabilities."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from shaketable.core.errors import BadInput, RankerFailed
 from shaketable.rankers.http.client import NEVER_STOP, HttpClient, HttpReply, is_local_host
 
 TOP_LOGPROBS = 20
-"""Alternatives of the first token that a chat server is asked for; a completion server is asked for 5."""
+"""Alternatives of the first token to request from a chat server; for a completion server it is 5."""
 CHAT_PATH, COMPLETION_PATH = "/chat/completions", "/completions"
 
 
 @dataclass(frozen=True)
 class Completion:
-    """What a model wrote, and the log-probabilities of alternatives to its first token, where the server tells."""
+    """A model's text, and the log-probabilities of alternatives to its first token if the server returns them."""
 
     text: str
     top_logprobs: Mapping[str, float] = field(default_factory=dict)
 
 
 def resolve_endpoint_url(url: str) -> str:
-    """Where prompts are sent: the URL itself if it ends like an endpoint, otherwise chat below it.
+    """Return the endpoint for prompts: the URL itself if it ends like an endpoint, otherwise the chat path below it.
 
     >>> resolve_endpoint_url("localhost:8080"), resolve_endpoint_url("https://host/v1"), resolve_endpoint_url("http://127.0.0.1:8000/v1/completions")
     ('http://localhost:8080/v1/chat/completions', 'https://host/v1/chat/completions', 'http://127.0.0.1:8000/v1/completions')
@@ -51,7 +51,7 @@ def resolve_endpoint_url(url: str) -> str:
 
 
 def read_key(url: str, key_env: str) -> str:
-    """The key in an environment variable, if it may be sent there."""
+    """Return the key in an environment variable; refuse to send it unencrypted to another machine."""
     if not key_env:
         return ""
     import httpx
@@ -71,31 +71,31 @@ def read_key(url: str, key_env: str) -> str:
 
 @dataclass(eq=False)
 class CompletionClient:
-    """A client of a language model server. Settings that the server refuses, such as a seed, are then left out."""
+    """A client of a language model server. Settings that the server refuses, such as a seed, are left out."""
 
     http_client: HttpClient
     model: str = ""
     seed: int = 0
     key_env: str = ""
     format_spec: Callable[[str], str] = "llm(url=..., model={!r})".format
-    """What to write for a model of the server."""
+    """Formats the spec for a model of the server."""
     refused_settings: dict[str, None] = field(default_factory=dict)
-    """Settings of a request that the server did not want."""
+    """Request settings that the server refused."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _served_models: list[str] | None = field(default=None, repr=False)
-    """The models that the server lists, once it was asked."""
+    """The models that the server lists, once requested."""
 
     @property
     def url(self) -> str:
         return self.http_client.url
 
     def complete(self, prompt: str, max_tokens: int, logprobs: bool = False) -> Completion:
-        """The answer to one prompt, in at most so many tokens."""
+        """Return the answer to one prompt."""
         self._choose_model()
         while True:
             body = json.dumps(
                 self._build_body(prompt, max_tokens, logprobs)
-            )  # as ASCII: a text may hold half a character
+            )  # as ASCII: a text may contain lone surrogates
             reply = self.http_client.post(body.encode(), NEVER_STOP)
             if reply.is_success:
                 return self._parse_completion(reply)
@@ -114,7 +114,7 @@ class CompletionClient:
         return known | asked | {name: value for name, value in settings.items() if name not in self.refused_settings}
 
     def _drop_refused_setting(self, message: str, logprobs: bool) -> bool:
-        """Leave out the setting that a refusal names; False if it names none of those that may be left out."""
+        """Leave out the setting that a refusal names; return False if it names no optional setting."""
         with self._lock:
             sent = ["max_tokens", "temperature", "seed", *(["top_logprobs", "logprobs"] if logprobs else [])]
             for name in sent:
@@ -126,7 +126,7 @@ class CompletionClient:
         return False
 
     def _choose_model(self) -> None:
-        """Where no model is named, the one that the server has; several are a question for the user."""
+        """Set the model to the only one that the server serves; raise an error if there are several."""
         with self._lock:
             if self.model:
                 return
@@ -141,7 +141,7 @@ class CompletionClient:
             self.model = self._served_models[0] if self._served_models else ""
 
     def _list_models(self) -> list[str]:
-        """The models that a server lists; a server that does not tell may not ask either."""
+        """Return the models that a server lists; empty if it lists none."""
         reply = self.http_client.try_get(self.url.removesuffix(COMPLETION_PATH).removesuffix("/chat") + "/models")
         try:
             return [str(row["id"]) for row in reply.content["data"]] if reply and reply.is_success else []
@@ -174,7 +174,7 @@ class CompletionClient:
 
 
 def parse_top_logprobs(logprobs: Any) -> dict[str, float]:
-    """token -> log-probability, of the first token and its alternatives, in either of the two shapes that servers have.
+    """Return token -> log-probability of the first token and its alternatives, from either of the two common formats.
 
     >>> token = {"token": "No", "logprob": -0.1}
     >>> parse_top_logprobs({"content": [token | {"top_logprobs": [token]}]})

@@ -1,4 +1,4 @@
-"""A language model behind an OpenAI-compatible endpoint, as a ranker of lists, texts, pairs or sets."""
+"""A language model behind an OpenAI-compatible endpoint as a listwise, pointwise, pairwise or setwise ranker."""
 
 from __future__ import annotations
 
@@ -54,26 +54,26 @@ PARAMETER_RANGES = {
 class LLM:
     """A language model by the URL of its chat or completion endpoint: vLLM, Ollama, llama.cpp, a vendor's.
 
-    url         such as http://localhost:8000/v1; one that ends with /completions is sent plain prompts
-    model       the name of the model; where the server has only one, it need not be named
-    method      listwise: a window slides over the list, and the model puts what it shows in order (RankGPT)
-                pointwise: does the passage answer the query, yes or no; by log-probabilities where the server tells
+    url         such as http://localhost:8000/v1; a URL that ends with /completions receives plain prompts
+    model       the name of the model; optional if the server has only one
+    method      listwise: a window slides over the list, and the model orders its passages (RankGPT)
+                pointwise: does the passage answer the query, yes or no; by log-probabilities if the server returns them
                 pairwise: which of two passages; setwise: which of a few passages
-    window      passages that a list-wise prompt shows, and `step`, by which the window moves
+    window      passages in a listwise prompt, and `step`, by which the window moves
     pairs       sorting: as few pairs as sorting needs; all: every pair
-    size        passages that a set-wise prompt shows
-    top         places that are sorted out set-wise; the passages below keep their order
-    words       words of each passage that are shown
-    wording     a built-in way to put the question: plain, role or terse
+    size        passages in a setwise prompt
+    top         ranks that setwise sorting fills; the passages below keep their order
+    words       words of each passage in the prompt
+    wording     a built-in prompt wording: plain, role or terse
     template    a file with your own: {query} and {passages} for lists and sets (also {count}), {query} and {passage}
                 for points, {query}, {a} and {b} for pairs; a word in braces is always a placeholder
-    tokens      the longest answer; 0 is as long as an answer in the form that is asked for
-    key_env     the environment variable that holds the key; without it, none is sent
+    tokens      maximum tokens of an answer; 0 is the length of a well-formed answer
+    key_env     the environment variable that holds the key; without it, no key is sent
 
-    Answers are asked for at temperature 0, with `seed` where the server takes one. Scores are ranks, but for pointwise,
-    where they are the log-odds of yes. What is malformed in an answer is repaired where that leaves no doubt, counted,
-    and reported. What is served behind a URL may change, so scores on disk are used again only after a few of them were
-    asked for once more; another `revision` is another ranker.
+    Requests use temperature 0, and `seed` if the server accepts one. Scores are ranks; pointwise scores are the
+    log-odds of yes. Malformed answers are repaired if they are unambiguous, counted, and reported. The model behind a
+    URL may change, so cached scores are reused only after a few of them are requested again; another `revision` is
+    another ranker.
     """
 
     url: str
@@ -104,7 +104,7 @@ class LLM:
             raise UnknownName("wording", self.wording, WORDINGS[self.method])
 
     def open(self, collection: Collection) -> LLMReranker:
-        """Check the settings, read the template and make a client; the first request is the first scoring."""
+        """Check the settings, read the template and return the ranker; the first request is sent at the first score."""
         url = resolve_endpoint_url(self.url)
         text = read_template(Path(self.template), self.method) if self.template else WORDINGS[self.method][self.wording]
         shape = {
@@ -139,18 +139,18 @@ class LLM:
 
     @property
     def display_name(self) -> str:
-        """The model, where one is named, and the host."""
+        """The model, if one is named, and the host."""
         return describe_model(self.model, resolve_endpoint_url(self.url))
 
     def wordings(self) -> dict[str, LLM]:
-        """The same ranker by each built-in wording that is not its own."""
+        """Return the same ranker with each other built-in wording."""
         others = {name: replace(self, wording=name, template="") for name in WORDINGS[self.method]}
         return {name: model for name, model in others.items() if model != self}
 
 
 @dataclass
 class AnswerTally:
-    """How many answers were read, and what was wrong with them."""
+    """The numbers of answers that were read, repaired and unreadable."""
 
     answers: int = 0
     repaired: int = 0
@@ -185,7 +185,7 @@ class LLMReranker:
 
     @property
     def chunk(self) -> int:
-        """One list, or one pair: each is kept as soon as it is there, for it may have been paid for."""
+        """The size of one job: one list, or one pair. Each is cached as it arrives, as it may cost money."""
         return 1
 
     @property
@@ -195,12 +195,12 @@ class LLMReranker:
 
     @property
     def notice(self) -> str:
-        """What it took to get the answers."""
+        """A summary of retries and waits."""
         return self.client.http_client.limiter.retry_summary
 
     @property
     def remark(self) -> str:
-        """The rate of malformed answers, and what the server did not accept."""
+        """The rate of malformed answers, and the settings that the server refused."""
         one, said = self.tally, []
         if one.malformed:
             said.append(
@@ -226,7 +226,7 @@ class LLMReranker:
         return scores
 
     def count_requests(self, slates: Sequence[Slate]) -> int:
-        """How many questions these lists take; as many as it would be if every answer left the order as it is."""
+        """Return the number of prompts for these lists, assuming that every answer keeps the order."""
         if self.pointwise:
             return sum(len(slate.docs) for slate in slates)
         asked = 0
@@ -241,7 +241,7 @@ class LLMReranker:
         return asked
 
     def make_schedule(self, count: int) -> PromptSchedule:
-        """Which documents of a list of so many are shown together, one question after the other."""
+        """Return the prompt schedule for a list of `count` documents."""
         how = self.model
         if how.method == "listwise":
             return slide_windows(count, how.window, how.step)
@@ -250,7 +250,7 @@ class LLMReranker:
         return compare_all_pairs(count) if how.pairs == "all" else sort_by_pairs(count)
 
     def _ask_order(self, query: str, texts: Sequence[str]) -> tuple[int, ...]:
-        """What the model says of the passages that it is shown."""
+        """Return the model's order of the passages."""
         method = self.model.method
         count = len(texts)
         needed = 8 * count if method == "listwise" else 8
@@ -278,7 +278,7 @@ class LLMReranker:
 
 
 def format_passage(doc: Doc, words: int) -> str:
-    """The first words of a document, in one line.
+    """Return the first words of a document in one line.
 
     >>> format_passage(Doc("the oak is a tree", title="Oaks"), 3)
     'Oaks the oak'

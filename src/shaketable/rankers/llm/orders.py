@@ -15,10 +15,10 @@ PromptSchedule: TypeAlias = Generator[tuple[int, ...], tuple[int, ...], list[int
 
 
 def slide_windows(count: int, size: int, step: int) -> PromptSchedule:
-    """A window slides from the end of the list to its start; each time what it shows is put into the answer's order.
+    """Slide a window from the end of the list to its start; each answer reorders the documents in the window.
 
-    So a document can rise from the last place to the first, while it can sink by one window at most. The last window
-    begins at the first document, whatever the length of the list.
+    A document can rise from the last rank to the first, but sink by at most one window. The last window always begins
+    at the first document.
 
     Sun, Yan, Ma, Wang, Ren, Chen, Yin, Ren. Is ChatGPT good at search? EMNLP 2023, section 3.2.
     """
@@ -35,9 +35,9 @@ def slide_windows(count: int, size: int, step: int) -> PromptSchedule:
 
 
 def compare_all_pairs(count: int) -> PromptSchedule:
-    """Every pair is shown in both orders; who wins both has a point, otherwise each has half of one.
+    """Show every pair in both orders; a document that wins both gets 1 point, otherwise each gets ½.
 
-    Documents with equally many points keep the order of the input.
+    Documents with equal points keep the input order.
 
     Qin, Jagerman, Hui, et al. Large language models are effective text rankers with pairwise ranking prompting. NAACL
     2024 (Findings), section 3.2: PRP-Allpair.
@@ -52,9 +52,9 @@ def compare_all_pairs(count: int) -> PromptSchedule:
 
 
 def sort_by_pairs(count: int) -> PromptSchedule:
-    """The list is sorted by pairs, each shown in both orders: where these disagree, the order of the input stays.
+    """Sort the list by pairs, each shown in both orders; if the two answers disagree, the input order stays.
 
-    As PRP-Sorting of Qin et al., by merging, which never moves documents that tie.
+    This is PRP-Sorting of Qin et al. with merge sort, which is stable.
     """
 
     def sort(numbers: Sequence[int]) -> PromptSchedule:
@@ -73,7 +73,7 @@ def sort_by_pairs(count: int) -> PromptSchedule:
 
 
 def _compare_both_orders(left: int, right: int) -> Generator[tuple[int, ...], tuple[int, ...], int | None]:
-    """The winner of a pair in both orders; None where the answers disagree or cannot be read."""
+    """Return the winner of a pair in both orders; None if the answers disagree or are unreadable."""
     first = yield (left, right)
     second = yield (right, left)
     if not first or not second or (left, right)[first[0]] != (right, left)[second[0]]:
@@ -82,10 +82,10 @@ def _compare_both_orders(left: int, right: int) -> Generator[tuple[int, ...], tu
 
 
 def sort_by_sets(count: int, size: int, top: int) -> PromptSchedule:
-    """A heap whose nodes have size - 1 children: a node and its children are shown, and the best of them moves up.
+    """Sort with a heap of size - 1 children per node: a prompt shows a node and its children, and the best moves up.
 
-    The best `top` documents are taken out one by one; the others keep the order of the input. Where an answer cannot
-    be read, the order of the input decides.
+    The best `top` documents are extracted one by one; the others keep the input order. If an answer is unreadable, the
+    input order decides.
 
     Zhuang, Zhuang, Koopman, Zuccon. A setwise approach for effective and highly efficient zero-shot ranking with large
     language models. SIGIR 2024: setwise.heapsort.
@@ -104,7 +104,7 @@ def sort_by_sets(count: int, size: int, top: int) -> PromptSchedule:
 
 
 def _sift_down(heap: list[int], node: int, size: int) -> Generator[tuple[int, ...], tuple[int, ...], None]:
-    """Let a node sink until it is better than its children."""
+    """Move a node down until it is better than its children."""
     while children := range(node * (size - 1) + 1, min(len(heap), node * (size - 1) + size)):
         places = (node, *children)
         answer = yield tuple(heap[i] for i in places)
@@ -116,7 +116,7 @@ def _sift_down(heap: list[int], node: int, size: int) -> Generator[tuple[int, ..
 
 
 def run_schedule(schedule: PromptSchedule, answer: Callable[[tuple[int, ...]], tuple[int, ...]]) -> list[int]:
-    """Answer every question of a schedule with a function; return the ranking.
+    """Answer every prompt of a schedule with a function; return the ranking.
 
     >>> run_schedule(slide_windows(4, size=2, step=1), lambda shown: (1, 0))
     [3, 0, 1, 2]

@@ -1,7 +1,7 @@
-"""What a language model is asked, in words, and what its answers say. Templates of a user's are files.
+"""Prompt templates and answer parsers for language models. A user's templates are files.
 
-A template has placeholders in braces, such as {query}, and nothing else in it is special: values are put in once, so
-that braces in a query or in a passage stay what they are.
+A template has placeholders in braces, such as {query}; all other text is literal. Values are inserted once, so braces
+in a query or a passage are kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PLACEHOLDERS = {
     "pairwise": ("query", "a", "b"),
     "setwise": ("query", "passages", "count"),
 }
-"""What templates of each method may hold; all but the count must be there."""
+"""The placeholders of each method's templates; all but the count are required."""
 
 WORDINGS: Mapping[str, Mapping[str, str]] = {
     "listwise": {
@@ -99,20 +99,20 @@ Name the most relevant of the {count} results by its number in brackets. Do not 
 Most relevant, as []:""",
     },
 }
-"""The wordings that are built in, for each method."""
+"""The built-in wordings of each method."""
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _BRACKETED = re.compile(r"\[\s*(\d{1,6})\s*\]")
 _BARE = re.compile(r"[\d\s>,;.()=-]+")
-"""An answer of numbers without brackets, and of what may stand between them."""
+"""An answer of numbers without brackets, with separators."""
 _REASONING = re.compile(r"^.*?</think>", re.DOTALL)
-"""What a reasoning model writes before its answer."""
+"""The reasoning before the answer of a reasoning model."""
 CERTAIN_LOG_ODDS = 20.0
-"""The log-odds of a word that comes without a probability."""
+"""The log-odds of an answer without probabilities."""
 
 
 def read_template(path: Path, method: str) -> str:
-    """A user's template for a method, with all that the method has to say in it."""
+    """Read a user's template for a method; check its placeholders."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -130,7 +130,7 @@ def read_template(path: Path, method: str) -> str:
 
 
 def fill_template(template: str, values: Mapping[str, str]) -> str:
-    """The template with values in the place of their names. What stands in a value is never looked at.
+    """Return the template with values for its placeholders. Values are never parsed.
 
     >>> fill_template("{query}: {passage}", {"query": "tea", "passage": "{query} and {0.__class__}"})
     'tea: {query} and {0.__class__}'
@@ -139,7 +139,7 @@ def fill_template(template: str, values: Mapping[str, str]) -> str:
 
 
 def build_prompt(method: str, template: str, query: str, texts: Sequence[str]) -> str:
-    """The question about a query and the texts that are shown."""
+    """Return the prompt for a query and the texts to show."""
     values = {"query": query, "count": str(len(texts))}
     if method == "pointwise":
         values["passage"] = texts[0]
@@ -152,10 +152,9 @@ def build_prompt(method: str, template: str, query: str, texts: Sequence[str]) -
 
 @dataclass(frozen=True)
 class ParsedAnswer:
-    """What an answer says: positions in what was shown, best first, and what was wrong with the answer.
+    """A parsed answer: positions in the shown list, best first, and the fault of the answer.
 
-    `fault` is "" for an answer in the form that was asked for, "repaired" where it leaves no doubt all the same, and
-    "unreadable" where it says nothing.
+    `fault` is "" for a well-formed answer, "repaired" for a malformed but unambiguous one, and "unreadable" otherwise.
     """
 
     order: tuple[int, ...]
@@ -163,7 +162,7 @@ class ParsedAnswer:
 
 
 def read_ranking(text: str, count: int) -> ParsedAnswer:
-    """The permutation that an answer names. What it names twice counts once, what it leaves out comes last, in order.
+    """Return the permutation in an answer. Duplicates count once; missing passages come last, in input order.
 
     >>> read_ranking("[2] > [3] > [1]", 3)
     ParsedAnswer(order=(1, 2, 0), fault='')
@@ -181,7 +180,7 @@ def read_ranking(text: str, count: int) -> ParsedAnswer:
 
 
 def read_choice(text: str, count: int) -> ParsedAnswer:
-    """The one number that an answer names; several different ones are no choice.
+    """Return the one number in an answer; several different numbers are unreadable.
 
     >>> read_choice("[2]", 3)
     ParsedAnswer(order=(1,), fault='')
@@ -195,7 +194,7 @@ def read_choice(text: str, count: int) -> ParsedAnswer:
 
 
 def read_letter(text: str) -> ParsedAnswer:
-    """A or B; both are no choice. The article "a" is no letter: capitals count, or a letter that stands alone.
+    """Return the choice of A or B; both are unreadable. Only capitals or a letter alone count, not the article "a".
 
     >>> read_letter("B")
     ParsedAnswer(order=(1,), fault='')
@@ -210,10 +209,10 @@ def read_letter(text: str) -> ParsedAnswer:
 
 
 def read_log_odds(text: str, top_logprobs: Mapping[str, float]) -> tuple[float, str]:
-    """ln p(yes) - ln p(no), and what was wrong with the answer.
+    """Return ln p(yes) - ln p(no), and the fault of the answer.
 
-    `tops` are log-probabilities of the first token. Tokens that differ in case and blanks are added up; what is not
-    among them is at most as probable as the least of them. Without probabilities the word itself counts, as certain.
+    `top_logprobs` are of the first token. Tokens that differ only in case and blanks are summed; a missing token is at
+    most as probable as the least probable listed one. Without probabilities the word itself counts as certain.
 
     >>> read_log_odds("Yes", {" yes": -1.0, "No": -3.0})
     (2.0, '')
@@ -232,7 +231,7 @@ def read_log_odds(text: str, top_logprobs: Mapping[str, float]) -> tuple[float, 
 
 
 def strip_reasoning(text: str) -> str:
-    """An answer without what a reasoning model thought before it.
+    """Return an answer without the reasoning before it.
 
     >>> strip_reasoning("<think>[1] or [2]?</think> [2] > [1]")
     '[2] > [1]'
@@ -241,7 +240,7 @@ def strip_reasoning(text: str) -> str:
 
 
 def _parse_numbers(text: str) -> list[int]:
-    """Numbers in brackets; bare ones only where there is nothing else, for elsewhere they may be years."""
+    """Return the numbers in brackets; bare numbers count only if there is no other text, as they may be years."""
     found = _BRACKETED.findall(text)
     if not found and _BARE.fullmatch(text):
         found = re.findall(r"\d{1,6}", text)

@@ -1,4 +1,4 @@
-"""monoBERT: query and text are read together, and a head on the first token says how relevant the text is.
+"""monoBERT: a transformer reads query and text together, and a head on the first token computes the score.
 
     score = w · pooled([CLS] q [SEP] d [SEP]) + b
 
@@ -22,9 +22,9 @@ from shaketable.rankers.neural.tokens import SpecialTokenFrame, TokenRow, WordPi
 
 
 class CrossEncoder(Net):
-    """Any transformer with a head for sequences: one logit is the score, of two it is their difference.
+    """Any transformer with a classification head: the score is its one logit, or the difference of its two.
 
-    The difference is the log of the odds of "relevant"; the probability itself would saturate, and tie.
+    The difference is the log-odds of "relevant"; the probability itself would saturate and tie.
     """
 
     kind: ClassVar[str] = "bert"
@@ -41,7 +41,7 @@ class CrossEncoder(Net):
 
     @classmethod
     def from_checkpoint(cls, checkpoint: str, shape: BertShape, fresh: bool = False) -> Self:
-        """From a checkpoint, with its own head, or with a `fresh` one to be trained."""
+        """Build the net from a checkpoint, with its own head or with a `fresh` one to train."""
         path = pretrained_models.find_checkpoint_folder(checkpoint)
         model, tokenizer = pretrained_models.read_classifier(path, fresh), checkpoints.read_tokenizer(path)
         checkpoints.check_vocabulary(path, tokenizer, model)

@@ -1,4 +1,4 @@
-"""ColBERT: a vector for each token; each of the query's looks for its nearest one in the text.
+"""ColBERT: one vector per token; each query vector is matched with its nearest text vector.
 
     E_q = normalize(W · BERT("[CLS] [Q] q_1 ... q_l [SEP] [MASK] ... [MASK]"))
     E_d = keep(normalize(W · BERT("[CLS] [D] d_1 ... d_n [SEP]")))      keep: all but punctuation
@@ -30,12 +30,12 @@ from shaketable.rankers.neural.shapes import ColBERTShape
 from shaketable.rankers.neural.tokens import Ids, make_attention_mask, pad_rows, truncate_lengths
 
 QUERY_MARKER, TEXT_MARKER = "[unused0]", "[unused1]"
-"""The tokens that stand for [Q] and [D]."""
+"""The tokens for [Q] and [D]."""
 
 
 @dataclass(frozen=True)
 class MarkedTokens:
-    """A query or a text as tokens: how many are attended to, and which ones are compared."""
+    """A query or a text as tokens: how many are attended to, and which are compared."""
 
     ids: Ids
     attended_tokens: int
@@ -75,7 +75,7 @@ class ColBERT(PretrainedEncoder):
         return shape
 
     def prepare_queries(self, queries: Sequence[str]) -> list[MarkedTokens]:
-        """Filled up with [MASK] to the query's length."""
+        """Tokenise queries, padded with [MASK] to the query length."""
         marked = []
         for pieces in self.pieces(queries):
             ids, truncated = self._add_special_tokens(self._query_mark, pieces, self.shape.query_length)
@@ -85,7 +85,7 @@ class ColBERT(PretrainedEncoder):
         return marked
 
     def prepare_texts(self, texts: Sequence[str]) -> list[MarkedTokens]:
-        """Punctuation is read, but not compared."""
+        """Tokenise texts; punctuation is read but not compared."""
         marked = []
         for pieces in self.pieces(texts):
             ids, truncated = self._add_special_tokens(self._text_mark, pieces, self.shape.text_length)
@@ -93,7 +93,7 @@ class ColBERT(PretrainedEncoder):
         return marked
 
     def align_tokens(self, text: str, query: str = "") -> TokenAlignment:
-        """The text stands behind [CLS] and [D], and [SEP] behind the text."""
+        """Return the alignment: the text follows [CLS] and [D], and [SEP] follows the text."""
         return self.pieces.align_tokens(text, lookup=1, start=2, limit=self.shape.text_length - 3)
 
     def _add_special_tokens(self, mark: int, pieces: Ids, limit: int) -> tuple[Ids, bool]:

@@ -1,11 +1,11 @@
-"""Conv-KNRM: K-NRM between n-grams, whose vectors a convolution makes of the words' vectors.
+"""Conv-KNRM: K-NRM between n-grams, whose vectors are convolutions of word vectors.
 
     g_i^h   = relu(W_h · v_{i:i+h} + b_h)                  h = 1 .. H words
     M^{a,b} = cos(g^a of the query, g^b of the text)       all H × H pairs of lengths
     score   = w · (φ(M^{1,1}) ⊕ ... ⊕ φ(M^{H,H})) + b      φ as in K-NRM
 
 Dai, Xiong, Callan, Liu. Convolutional neural networks for soft-matching n-grams in ad-hoc search. WSDM 2018, eqs. 2-8.
-An n-gram that begins near the end of a text runs into zeros.
+An n-gram that begins near the end of a text is padded with zeros.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ConvKNRM(WordVectorNet):
         return scores[:, 0]
 
     def encode_ngrams(self, ids: Tensor) -> list[Tensor]:
-        """Unit vectors of the n-grams that begin at each word, for each length: H times [n, w, filters]."""
+        """Return unit vectors of the n-grams that begin at each word, for each length: H times [n, w, filters]."""
         words = self.look_up_vectors(ids).transpose(1, 2)  # [n, d, w]
         return [
             normalize(conv(pad(words, (0, h))).relu(), dim=1).transpose(1, 2)

@@ -27,22 +27,22 @@ from shaketable.rankers.neural.tokens import SpecialTokenFrame, TokenRow, make_a
 
 
 def pool_mean(states: Tensor, mask: Tensor) -> Tensor:
-    """The mean of the tokens."""
+    """Return the mean of the tokens."""
     return (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
 
 
 def pool_first(states: Tensor, mask: Tensor) -> Tensor:
-    """The first token, which is [CLS]."""
+    """Return the first token, which is [CLS]."""
     return states[:, 0]
 
 
 def pool_last(states: Tensor, mask: Tensor) -> Tensor:
-    """The last token that is no padding."""
+    """Return the last token that is not padding."""
     return states[torch.arange(len(states)), mask.sum(1) - 1]
 
 
 def pool_max(states: Tensor, mask: Tensor) -> Tensor:
-    """The largest value in each dimension."""
+    """Return the largest value in each dimension."""
     return states.masked_fill(mask[..., None] == 0, float("-inf")).amax(1)
 
 
@@ -52,8 +52,8 @@ POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "lasttoken": pool_last,
     "max": pool_max,
 }
-"""From the states of tokens [n, t, d] and the mask of padding [n, t] to one vector a text [n, d], by the names that
-sentence-transformers has for them."""
+"""Pooling functions by their sentence-transformers names: token states [n, t, d] and padding mask [n, t] to one vector
+per text [n, d]."""
 
 
 class BiEncoder(PretrainedEncoder):
@@ -96,7 +96,7 @@ class BiEncoder(PretrainedEncoder):
 
     def pack(self, prepared: Sequence[TokenRow]) -> dict[str, Tensor]:
         ids = pad_rows([row.ids for row in prepared], self.tokenizer.pad_token_id)
-        # where a tokenizer adds no special tokens, an empty text has none at all: it stands as one padding token
+        # if a tokenizer adds no special tokens, an empty text has no tokens: it becomes one padding token
         return {"ids": ids, "mask": make_attention_mask([max(1, row.length) for row in prepared], ids.shape[1])}
 
     def encode(self, **batch: Tensor) -> EncodedTexts:
@@ -107,7 +107,7 @@ class BiEncoder(PretrainedEncoder):
 
 
 def read_shape(path: Path) -> DenseShape:
-    """What the files of a sentence-transformers model say; whatever else they ask for is refused, not left out."""
+    """Read the shape from the files of a sentence-transformers model; reject unsupported settings."""
     try:
         return _parse_shape(path)
     except (TypeError, KeyError, AttributeError) as error:
@@ -162,7 +162,7 @@ _OLD_POOLING_KEYS = {
 
 
 def _read_optional_json(path: Path) -> Any:
-    """What a JSON file holds; nothing if there is none."""
+    """Return the content of a JSON file; {} if it does not exist."""
     if not path.is_file():
         return {}
     try:

@@ -1,12 +1,12 @@
-"""DRMM: for each word of the query a histogram of how like it the text's words are; a gate weighs the words.
+"""DRMM: a histogram of the similarities of the text's words to each query word; a gate weights the query words.
 
-    z_i^(0) = LCH(w_i ⊗ d)                  ln(1 + how many cosines are in each bin)
+    z_i^(0) = LCH(w_i ⊗ d)                  ln(1 + the number of cosines in each bin)
     z_i^(l) = tanh(W_l z_i^(l-1) + b_l)     bins -> hidden -> 1
     g_i     = softmax_i(w_g · x_i)          the gate by term vectors (TV)
     score   = a · Σ_i g_i z_i + b
 
 Guo, Fan, Ai, Croft. A deep relevance matching model for ad-hoc retrieval. CIKM 2016, eqs. 1-3. Bin = ⌊(cos + 1)/2 ·
-(bins - 1)⌋, so the last one holds exact matches and nothing else; a and b, as in MatchZoo, give scores a scale.
+(bins - 1)⌋, so the last bin holds only exact matches; a and b, as in MatchZoo, scale the scores.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class DRMM(WordVectorNet):
         return scores[:, 0]
 
     def compute_gates(self, query: Tensor) -> Tensor:
-        """The weights of the query's words, which sum to 1: [n, q, 1]."""
+        """Return the weights of the query words, which sum to 1: [n, q, 1]."""
         logits: Tensor = self.gate(self.look_up_vectors(query))
-        # not -inf: of a query without words only padding is left, and its gates would be NaN
+        # not -inf: a query without words has only padding, and its gates would be NaN
         return logits.masked_fill((query == 0)[..., None], -1e9).softmax(1)
 
 
 def log_counts(cosines: Tensor, kept: Tensor, bins: int) -> Tensor:
-    """LCH: ln(1 + count) of each bin. [n, q, t] and [n, t] -> [n, q, bins]."""
+    """Return LCH: ln(1 + count) of each bin. [n, q, t] and [n, t] -> [n, q, bins]."""
     places = ((cosines.detach().clamp(-1, 1) + 1) / 2 * (bins - 1)).long()  # [n, q, t]
     counts = torch.zeros(*cosines.shape[:2], bins, device=cosines.device)
     counts.scatter_add_(2, places, kept[:, None, :].to(counts.dtype).expand_as(places))

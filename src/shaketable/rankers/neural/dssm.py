@@ -1,4 +1,4 @@
-"""DSSM: query and text as bags of letter trigrams, each brought to a small vector; their cosine is the score.
+"""DSSM: query and text as bags of letter trigrams, each mapped to a small vector; their cosine is the score.
 
     x       counts of the letter trigrams, at unit length
     l_1     = tanh(W_1 x + b_1)                            eq. 3
@@ -7,7 +7,7 @@
 
 Huang, He, Gao, Deng, Acero, Heck. Learning deep structured semantic models for web search using clickthrough data.
 CIKM 2013. As there, one network reads both sides (MatchZoo has one for each), and γ starts at 10. The paper reads
-titles; x is brought to unit length here so that long texts do not saturate the first layer.
+titles; here x has unit length so that long texts do not saturate the first layer.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from shaketable.rankers.neural.tokens import pad_rows
 from shaketable.rankers.neural.words import Floats, Ids, Vocabulary, align_terms, letter_trigrams, select_most_frequent
 
 MAX_TRIGRAMS = 30_000
-"""How many there are at most; rarer ones share a row."""
+"""Maximum size of the vocabulary; rarer trigrams share a row."""
 
 
 class Bag(NamedTuple):
@@ -48,7 +48,7 @@ class Bag(NamedTuple):
 
 
 class DSSM(Encoder):
-    """A deep structured semantic model. The first layer is a table: row t is column t of W_1."""
+    """A deep structured semantic model. The first layer is an embedding table: row t is column t of W_1."""
 
     kind: ClassVar[str] = "dssm"
     shape_class: ClassVar[type[DSSMShape]] = DSSMShape
@@ -58,7 +58,7 @@ class DSSM(Encoder):
         self.vocabulary = vocabulary
         self.shape = shape
         first, *_ = shape.layers
-        self.trigrams = nn.Embedding(len(vocabulary) + 2, first, padding_idx=0)  # padding, the known, all unknown
+        self.trigrams = nn.Embedding(len(vocabulary) + 2, first, padding_idx=0)  # padding, known, one for all unknown
         self.bias = nn.Parameter(torch.zeros(first))
         self.layers = nn.ModuleList(nn.Linear(size, after) for size, after in pairwise(shape.layers))
         self.gamma = nn.Parameter(torch.tensor(float(shape.gamma)))
@@ -70,7 +70,7 @@ class DSSM(Encoder):
         return [self.make_bag(text) for text in texts]
 
     def make_bag(self, text: str) -> Bag:
-        """x of the paper, without its zeros."""
+        """Return x of the paper in sparse form."""
         numbers, unknown = self.vocabulary.numbers, len(self.vocabulary) + 1
         counts = Counter(
             numbers.get(trigram, unknown)
@@ -118,7 +118,7 @@ class DSSM(Encoder):
 
 
 def build_trigram_vocabulary(corpus: Corpus, tokenizer: Analyzer) -> Vocabulary:
-    """The letter trigrams of a collection's words."""
+    """Return the vocabulary of letter trigrams of a collection's words."""
     words: Counter[str] = Counter()
     for _, doc in corpus.items():
         words.update(tokenizer(doc.text))

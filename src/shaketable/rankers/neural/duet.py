@@ -1,4 +1,4 @@
-"""Duet: where a text has the query's words, and what the two are about; two networks whose scores are added.
+"""Duet: a local network for exact matches and a distributed network for topics; their scores are added.
 
     local        X_jk = 1 if word j of the text is word k of the query; each of c filters sees a whole column:
                  f_l = MLP(tanh(conv(X)))
@@ -7,12 +7,12 @@
                  f_d = MLP(q ⊙ D)
     score        f_l + f_d
 
-v are the vectors of words, one for each word that the vocabulary has (as in MatchZoo for Keras, and in Duet v2); or,
-with input="trigrams", as the paper has it, the counts of each word's letter trigrams, at unit length. Then an
-unseen word, a misspelt one for instance, is still similar to the words that it shares letters with.
+v are word vectors, one for each word of the vocabulary (as in MatchZoo for Keras, and in Duet v2); or, with
+input="trigrams", as in the paper, the counts of each word's letter trigrams, at unit length. Then an unseen word, such
+as a misspelt one, is still similar to words that share its letters.
 
 Mitra, Diaz, Craswell. Learning to match using local and distributed representations of text for web search. WWW 2017,
-eqs. 1-4. Lengths are fixed: what is longer is cut, what is shorter is filled up with zeros.
+eqs. 1-4. Lengths are fixed: longer inputs are truncated, shorter ones padded with zeros.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ INPUT_CHOICES = "words", "trigrams"
 
 
 class LetterTrigrams(NamedTuple):
-    """The letter trigrams of words: at which word, which trigram, and its share of the word's vector."""
+    """The letter trigrams of words: the word, the trigram, and its share of the word's vector."""
 
     word_positions: Ids
     trigrams: Ids
@@ -53,7 +53,7 @@ class LetterTrigrams(NamedTuple):
 
 
 class SpelledPair(NamedTuple):
-    """A query and a text as numbers of words, and the letters of these words."""
+    """A query and a text as word numbers, and the letter trigrams of these words."""
 
     query: Ids
     text: Ids
@@ -70,8 +70,8 @@ class Duet(WordVectorNet):
     """A local and a distributed network side by side.
 
     On trigrams, the vocabulary is that of trigrams, and the convolution over three words is a table: row t has, for
-    the query and then for the text, what trigram t adds to each filter from each of the three words. The last row is
-    for trigrams that are unknown.
+    the query and then for the text, the contribution of trigram t to each filter from each of the three words. The last
+    row is for unknown trigrams.
     """
 
     kind: ClassVar[str] = "duet"
@@ -96,7 +96,7 @@ class Duet(WordVectorNet):
         self.distributed = _build_mlp(filters * shape.pooled_windows, shape.distributed, shape.dropout)
         if not on_words:
             self.words = nn.Embedding(len(vocabulary) + 2, 6 * filters, padding_idx=0)
-            nn.init.uniform_(self.words.weight[1:].detach(), -0.5, 0.5)  # a word's vector has the length 1
+            nn.init.uniform_(self.words.weight[1:].detach(), -0.5, 0.5)  # word vectors have unit length
             self.query_bias, self.text_bias = (nn.Parameter(torch.zeros(filters)) for _ in range(2))
             self._trigram_cache = Memo(self._count_trigrams)
 
@@ -112,7 +112,7 @@ class Duet(WordVectorNet):
         return rows
 
     def _count_trigrams(self, word: str) -> tuple[Ids, Floats]:
-        """The trigrams of a word, and their counts at unit length."""
+        """Return the trigrams of a word, and their counts at unit length."""
         numbers, unknown = self.vocabulary.numbers, len(self.vocabulary) + 1
         counts = Counter(numbers.get(trigram, unknown) for trigram in letter_trigrams(word))
         shares = np.fromiter(counts.values(), np.float32)
@@ -177,7 +177,7 @@ class Duet(WordVectorNet):
         return scores
 
     def _convolve_trigrams(self, ids: Tensor, side: str, letters: dict[str, Tensor]) -> Tensor:
-        """conv3 of words that are given by their letters: [n, w] -> [n, c, w - 2]."""
+        """Return conv3 of words given by their letters: [n, w] -> [n, c, w - 2]."""
         filters, bias = self.shape.filters, self.query_bias if side == "query" else self.text_bias
         first = 0 if side == "query" else 3 * filters
         rows = self.words(letters[f"{side}_trigrams"])[:, first : first + 3 * filters]  # [trigrams, 3c]
@@ -190,7 +190,7 @@ class Duet(WordVectorNet):
 
 
 def _hash_words(words: Sequence[str]) -> Ids:
-    """A number for each word, as good as its own: all that the local network asks is which words are the same."""
+    """Return a practically unique number for each word: the local network needs only equality of words."""
     return np.fromiter((1 + crc32(word.encode("utf-8", "surrogatepass")) for word in words), np.int64)
 
 

@@ -1,4 +1,4 @@
-"""EPIC: query and text as vectors over the vocabulary; what a text is about has weight there though no word says it.
+"""EPIC: query and text as vectors over the vocabulary; a text also has weight on words that it does not contain.
 
     a(x)     = ln(1 + softplus(x))
     q[v]     = Σ_{i: piece i is v} a(w_q · h_i + b_q)
@@ -37,7 +37,7 @@ from shaketable.rankers.neural.tokens import Ids, SpecialTokenFrame, make_attent
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """A query or a text as tokens; those of `pieces` are its own, the others are special."""
+    """A query or a text as tokens; those in `piece_range` are its own, the others are special."""
 
     ids: Ids
     piece_range: range
@@ -50,7 +50,7 @@ class TokenizedText:
 
 
 class EPIC(PretrainedEncoder):
-    """A masked language model and three heads: how much a piece of a query, a piece of a text, and a text matter."""
+    """A masked language model with three heads: the importance of query pieces, of text pieces, and of a text."""
 
     kind: ClassVar[str] = "epic"
     shape_class: ClassVar[type[EPICShape]] = EPICShape
@@ -101,7 +101,7 @@ class EPIC(PretrainedEncoder):
         return [TokenizedText(row.ids, range(before, row.length - after), is_query, row.truncated) for row in rows]
 
     def pack(self, prepared: Sequence[TokenizedText]) -> dict[str, Tensor]:
-        """The pieces that count are "asked" in a batch of queries and "said" in a batch of texts."""
+        """Return a batch; the mask of its own pieces is called "asked" for queries and "said" for texts."""
         ids = pad_rows([row.ids for row in prepared], self.tokenizer.pad_token_id)
         own = torch.zeros(ids.shape, dtype=torch.bool)
         for row, place in zip(prepared, own, strict=True):
@@ -123,7 +123,7 @@ class EPIC(PretrainedEncoder):
         return vectors.scatter_add(1, ids, weights)  # [n, v]
 
     def _encode_text(self, states: Tensor, said: Tensor) -> Tensor:
-        """Text by text, and without padding: the logits of a whole batch would be large."""
+        """Encode one text at a time, without padding: the logits of a whole batch would be large."""
         vectors = torch.stack(
             [self._max_pool_pieces(row[own]) for row, own in zip(states, said, strict=True)]
         )  # [n, v]
@@ -134,10 +134,10 @@ class EPIC(PretrainedEncoder):
         return vectors
 
     def _max_pool_pieces(self, states: Tensor) -> Tensor:
-        """max_j of the pieces of one text: [t, h] -> [v].
+        """Return max_j over the pieces of one text: [t, h] -> [v].
 
-        A gradient flows to the piece that wins and to no other, so where there are gradients the winners are found
-        without them first, and what every piece has to say is not kept for the way back.
+        The gradient flows only to the winning piece. So with gradients, the winners are found first without gradients,
+        and the values of all pieces need not be kept for the backward pass.
         """
         if not len(states):
             return states.new_zeros(self.embedding().num_embeddings)
@@ -159,5 +159,5 @@ class EPIC(PretrainedEncoder):
 
 
 def log1p_softplus(values: Tensor) -> Tensor:
-    """a(x) of the paper: above 0, and slow to grow."""
+    """Return a(x) of the paper, which is positive and grows slowly."""
     return softplus(values).log1p()

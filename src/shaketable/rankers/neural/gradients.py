@@ -1,17 +1,16 @@
-"""Gradients with respect to the words of a text: what an attacker who holds a net learns of how to climb past others.
+"""Gradients of a ranking loss with respect to the words of a text, for white-box attacks on a net.
 
     L(d)  = Σ_{d'} max(0, margin - s(q, d) + s(q, d'))        d' are the texts that d competes with
-    G[w]  = ∂L / ∂E[w]                                        w is a token of d, E the table of the tokens' vectors
+    G[w]  = ∂L / ∂E[w]                                        w is a token of d, E the embedding table
     I(w)  = ‖G[w]‖
 
-For a text that is to stand below the others, the signs of s change. Gradients are taken where the text's tokens are
-looked up, and are added up over the places of a token in the text: what the query and other texts have of the same
-token does not count. That it counts is the other choice (`shared`), for E is one table; the code that came with PRADA
-does so. (Only reading counts, not an output layer that is tied to E.) Either way dropout is off, and no weight is
-touched.
+To demote a text, the signs of s change. Gradients are taken at the lookups of the text's tokens and summed over the
+positions of a token in the text: the same token in the query or in other texts does not count. With `shared` it does
+count, because E is one table; the code of PRADA does so. (Only input lookups count, not an output layer tied to E.)
+Either way dropout is off, and the weights do not change.
 
-What is said of a contest does not depend on the contests beside it: a text's own score and gradients come from a batch
-whose shape depends on that text alone, in float64 unless the net stands on a transformer.
+The result of a contest does not depend on the other contests: a text's own score and gradients come from a batch whose
+shape depends on that text alone, in float64 unless the net is a transformer.
 
 Wu, Zhang, Guo, de Rijke, Fan, Cheng. PRADA: practical black-box adversarial attacks against neural ranking models. ACM
 Transactions on Information Systems 41(4), 2023. Ebrahimi, Rao, Lowd, Dou. HotFlip: white-box adversarial examples for
@@ -45,16 +44,16 @@ from shaketable.rankers.neural.words import WordVectorNet
 Numbers = NDArray[np.float64]
 
 MARGIN_TOLERANCE = 1e-9
-"""A text that is ahead by the margin, but for so much of a score, is ahead: batches show in the last digits."""
+"""A text that leads by the margin up to this tolerance counts as ahead: batches affect the last digits of scores."""
 TEXTS_PER_BATCH = 8
-"""Texts that are read together where all of them need gradients."""
+"""Texts per batch with gradients."""
 MAX_CACHED_SCORES = 1_000_000
-"""Scores of texts that are remembered."""
+"""Maximum number of cached scores."""
 
 
 @dataclass(frozen=True)
 class RankContest:
-    """A text, and those that it competes with for a query: to stand above them, or, with `down`, below."""
+    """A text and its competitors for a query: the goal is to rank above them, or, with `demote`, below."""
 
     query: str
     text: str
@@ -63,21 +62,21 @@ class RankContest:
 
     @property
     def sign(self) -> int:
-        """Which way the text's score should go."""
+        """The desired direction of the text's score."""
         return -1 if self.demote else 1
 
 
 class WordGradients(NamedTuple):
-    """What gradients say of the words of a text, in the order of the text."""
+    """Word importances and perturbed vectors of a text, in the order of the text."""
 
     importance: dict[str, float]
-    """I of each word; 0 for one that is not read or has no vector of its own."""
+    """I of each word; 0 for a word that is truncated or has no vector of its own."""
     perturbed_vectors: dict[str, Numbers]
-    """E' of each word that is read and has a vector: the mean over its tokens, at the first place that has any."""
+    """E' of each word that is read and has a vector: the mean over its tokens, at its first occurrence with any."""
 
 
 class WordFlip(NamedTuple):
-    """A word that may take the place of another, and by how much the loss would change, to the first order."""
+    """A replacement word, and the first-order change of the loss."""
 
     word: str
     loss_change: float
@@ -85,7 +84,7 @@ class WordFlip(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _TokenizedContest:
-    """A text as a net reads it: the distinct rows of its tokens, and for each token the number of its row, or -1."""
+    """A tokenized text: the distinct rows of its tokens, and for each token the index of its row, or -1."""
 
     contest: RankContest
     reading: TokenAlignment
@@ -98,11 +97,11 @@ class _TokenizedContest:
 
     @property
     def token_slice(self) -> slice:
-        """Where the tokens are among the vectors that are looked up."""
+        """The positions of the tokens in their lookup."""
         return slice(self.reading.start, self.reading.start + len(self.row_indices))
 
     def iter_words(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        """The words of the text in lower case, each with the numbers of its tokens' rows."""
+        """Yield the words of the text in lower case, each with the row indexes of its tokens."""
         text = self.contest.text
         for word in self.reading.words:
             slots = self.row_indices[list(word.tokens)] if word.tokens else self.row_indices[:0]
@@ -110,7 +109,7 @@ class _TokenizedContest:
 
 
 class _SingleTokenWords(NamedTuple):
-    """Words of one token each, and their rows."""
+    """Words of one token each, and their embedding rows."""
 
     words: list[str]
     rows: NDArray[np.int64]
@@ -124,9 +123,9 @@ class _TableGradient(NamedTuple):
 
 
 class Gradients:
-    """What the gradients of a net say of the words of texts. A word is told by its letters, in lower case.
+    """The gradients of a net with respect to the words of texts. Words are compared in lower case.
 
-    A word of several tokens matters as much as the one of them that matters most, and has the mean of their vectors.
+    The importance of a word with several tokens is the maximum over its tokens, and its vector is their mean.
     """
 
     def __init__(self, net: Net, margin: float = 1.0, shared: bool = False):
@@ -142,12 +141,12 @@ class Gradients:
         self._vector_cache = Memo(self._find_vector)
 
     def analyze(self, contests: Sequence[RankContest], steps: int = 3, epsilon: float = 45.0) -> list[WordGradients]:
-        """What matters in each text, and where the loss would have its words go, in `steps` steps:
+        """Return the importance of the words of each text, and their vectors after `steps` gradient steps:
 
             E[w] <- E[w] - α · (G / ‖G‖)[w],   α = epsilon / max(1, ⌊steps / 2⌋)
 
-        for all tokens w of the text, each time with G at the E that was reached. Nothing keeps E' near E. Where the
-        text is ahead of all others by the margin, G is 0: nothing matters, and E stays as it is.
+        for all tokens w of the text, with G at the current E. Nothing keeps E' near E. If the text is ahead of all
+        others by the margin, G is 0: all importances are 0, and E does not change.
         """
         texts = [self._tokenize_contest(contest) for contest in contests]
         moved = {i: self._make_zero_moves(text) for i, text in enumerate(texts)}
@@ -162,23 +161,23 @@ class Gradients:
         return [self._summarize_words(text, importance[i], moved[i]) for i, text in enumerate(texts)]
 
     def compute_importance(self, contests: Sequence[RankContest]) -> list[dict[str, float]]:
-        """I of the words of each text."""
+        """Return I of the words of each text."""
         return [study.importance for study in self.analyze(contests, steps=0)]
 
     def perturb_vectors(
         self, contests: Sequence[RankContest], steps: int = 3, epsilon: float = 45.0
     ) -> list[dict[str, Numbers]]:
-        """E' of the words of each text."""
+        """Return E' of the words of each text."""
         return [study.perturbed_vectors for study in self.analyze(contests, steps, epsilon)]
 
     def look_up_vectors(self, words: Sequence[str]) -> Numbers:
-        """E of each word, the mean over its tokens as they are after a space: [n, d]; NaN for a word without any."""
+        """Return E of each word, the mean over its tokens after a space: [n, d]; NaN for a word without tokens."""
         if not words:
             return np.empty((0, self._embedding_table.shape[1]))
         return np.stack([self._vector_cache[word] for word in words])
 
     def is_single_token(self, word: str) -> bool:
-        """Is a word read as one token that has a vector? Only such words can be flipped."""
+        """Return True if a word is one token with a vector. Only such words can be flipped."""
         return len(self._row_cache[word]) == 1
 
     def find_flips(
@@ -188,13 +187,12 @@ class Gradients:
         k: int = 10,
         vocabulary: Sequence[str] = (),
     ) -> list[dict[int, list[WordFlip]]]:
-        """For each marked word of each text up to k words that would lower the loss in its place, best first:
+        """Return up to k replacements that would lower the loss for each given word of each text, best first:
 
-            ΔL = ∂L/∂e_i · (E[c] - e_i)        e_i is the vector at the place of the word, and only there
+            ΔL = ∂L/∂e_i · (E[c] - e_i)        e_i is the vector at the position of the word, and only there
 
-        A word is marked by its number among `nlp.words.find_word_spans`. The words c are those of `among`, or all that
-        the net's vocabulary can spell; they and the marked word must be one token each, so a marked word of more than
-        one token, or none, has no flips.
+        `positions` index the words of `nlp.words.find_word_spans`. The candidates c are the words of `vocabulary`, or
+        all words that the net's vocabulary can spell. Only words of one token have flips or are candidates.
         """
         words = self._select_single_token_words(vocabulary) if vocabulary else self._single_token_vocabulary
         texts = [self._tokenize_contest(contest) for contest in contests]
@@ -236,7 +234,7 @@ class Gradients:
     def _compute_gradients(
         self, texts: Sequence[_TokenizedContest], moved: Mapping[int, Tensor]
     ) -> dict[int, _TableGradient]:
-        """G of some of the texts, where the vectors of their tokens have `moved` from those of the table."""
+        """Return G of the texts in `moved`, which holds the changes of their token vectors from the table."""
         if self.shared:
             return {i: self._compute_table_gradient(texts[i], by) for i, by in moved.items()}
         found: dict[int, _TableGradient] = {}
@@ -249,9 +247,9 @@ class Gradients:
     def _compute_token_gradients(
         self, texts: Sequence[_TokenizedContest], moved: Mapping[int, Tensor]
     ) -> Iterator[tuple[int, Tensor]]:
-        """∂L/∂e_i for each token of a text: [t, d], of no meaning for those without a vector of their own.
+        """Yield ∂L/∂e_i for each token of a text: [t, d], meaningless for tokens without a vector of their own.
 
-        Other texts do not depend on e_i, so all of it is in s(q, d).
+        Other texts do not depend on e_i, so only s(q, d) contributes.
         """
         yield from ((i, by.new_zeros(len(texts[i].row_indices), by.shape[1])) for i, by in moved.items() if not len(by))
         some = [i for i, by in moved.items() if len(by)]
@@ -280,10 +278,10 @@ class Gradients:
                 yield i, -contest.sign * rivals * own_places if rivals else torch.zeros_like(own_places)
 
     def _make_batches(self, contests: Sequence[RankContest]) -> Iterator[tuple[list[int], dict[str, Tensor]]]:
-        """Batches of the texts of contests, each of which is filled up to `TEXTS_PER_BATCH` texts of a round length.
+        """Yield batches of the texts of contests, each padded to `TEXTS_PER_BATCH` texts of a rounded length.
 
-        The numbers of a text depend on the shape of its batch and on nothing else in it. A transformer's batches have
-        one text each, and are not filled up: there they would save no time.
+        So the results of a text depend only on the shape of its batch. A transformer's batches have one text each,
+        without padding, because larger ones would save no time.
         """
         prepared = self.net.prepare([(contest.query, contest.text) for contest in contests])
         if not isinstance(self.net, WordVectorNet):
@@ -303,14 +301,14 @@ class Gradients:
                 yield part, {"query": _pad_batch(batch["query"], asked), "text": _pad_batch(batch["text"], said)}
 
     def _compute_table_gradient(self, read: _TokenizedContest, moved: Tensor) -> _TableGradient:
-        """All that looks up a token counts, in the query and in each text that has a part in the loss."""
+        """Return G over all lookups of a token, in the query and in each text that contributes to the loss."""
         contest = read.contest
         mine = torch.from_numpy(read.distinct_rows).to(moved.device)
         rows: list[Tensor] = []
         slopes: list[Tensor] = []
         looked_up: list[tuple[Tensor, Tensor]] = []
         padding = self.net.embedding().padding_idx
-        padding = -1 if padding is None else padding  # as in torch, it has no gradient
+        padding = -1 if padding is None else padding  # as in torch, padding has no gradient
 
         def change(number: int, ids: Tensor, vectors: Tensor) -> Tensor:
             changed = vectors.detach().clone()
@@ -351,12 +349,12 @@ class Gradients:
         return _TableGradient(still, float(table.norm()))
 
     def _mask_unbeaten(self, contest: RankContest, own: float, others: Numbers) -> NDArray[np.bool_]:
-        """The others that a text is not past by the margin: each of them has a part in the loss."""
+        """Return True for the competitors that the text does not beat by the margin; only these add to the loss."""
         left: NDArray[np.bool_] = self.margin - contest.sign * (own - others) > MARGIN_TOLERANCE * (1 + abs(own))
         return left
 
     def _score_texts(self, query: str, texts: Sequence[str]) -> Numbers:
-        """The scores of texts, each asked for once. A transformer reads them one by one: batches would show."""
+        """Return the scores of texts, with a cache. A transformer scores them one by one: batches change the digits."""
         if len(self._score_cache) > MAX_CACHED_SCORES:
             self._score_cache.clear()
         fresh = [text for text in dict.fromkeys(texts) if (query, text) not in self._score_cache]
@@ -371,7 +369,7 @@ class Gradients:
     def _score_pairs(
         self, pairs: Sequence[tuple[str, str]], change: Callable[[int, Tensor, Tensor], Tensor | None] | None
     ) -> Tensor:
-        """The scores of pairs; `change` may put other vectors in the place of those that are looked up."""
+        """Return the scores of pairs; `change` may replace the looked-up vectors."""
         return self._score_batch(self.net.collate(self.net.prepare(pairs)), change)
 
     def _score_batch(
@@ -391,16 +389,16 @@ class Gradients:
 
     @cached_property
     def _embedding_layers(self) -> list[nn.Module]:
-        """The layers that look vectors up in E: T5's encoder and decoder have one each."""
+        """The layers that look up vectors in E: T5's encoder and decoder have one each."""
         weight = self.net.embedding().weight
         return [layer for layer in self.net.modules() if isinstance(layer, nn.Embedding) and layer.weight is weight]
 
     def _make_zero_moves(self, read: _TokenizedContest) -> Tensor:
-        """Vectors that have not moved."""
+        """Return zero changes of the token vectors."""
         return self._embedding_table.new_zeros(len(read.distinct_rows), self._embedding_table.shape[1])
 
     def _find_rows(self, word: str) -> NDArray[np.int64]:
-        """The rows of a word's tokens, behind another word: many tokenizers mark where a word begins."""
+        """Return the rows of a word's tokens after another word: many tokenizers mark the beginning of a word."""
         reading = self.net.align_tokens(f"a {word}")
         rows = reading.rows[[token for found in reading.words[1:] for token in found.tokens]]
         return rows[rows >= 0]
@@ -414,7 +412,7 @@ class Gradients:
         return self._select_single_token_words(self.net.decode_vocabulary())
 
     def _select_single_token_words(self, words: Sequence[str]) -> _SingleTokenWords:
-        """What is no word, or is read as more than one token, is left out."""
+        """Return the single-token words among the given strings."""
         rows = {
             word: self._row_cache[word] for word in dict.fromkeys(words) if find_word_spans(word) == [(0, len(word))]
         }
@@ -423,7 +421,7 @@ class Gradients:
 
 
 def _copy_weights_as_float64(net: Net) -> dict[str, Tensor]:
-    """The weights of a net, as they are now, in float64."""
+    """Return a float64 copy of the weights of a net."""
     return {
         name: weight.detach().double()
         for name, weight in (*net.named_parameters(), *net.named_buffers())
@@ -437,7 +435,7 @@ def _to_numpy(rows: Tensor) -> Numbers:
 
 
 def _round_up(length: int, step: int, most: int) -> int:
-    """The next multiple of a step, if that is not too much.
+    """Return the next multiple of a step, at most `most`.
 
     >>> _round_up(0, 8, 20), _round_up(8, 8, 20), _round_up(9, 8, 20), _round_up(17, 8, 20)
     (8, 8, 16, 20)
@@ -446,13 +444,13 @@ def _round_up(length: int, step: int, most: int) -> int:
 
 
 def _pad_batch(ids: Tensor, length: int) -> Tensor:
-    """A batch of `TEXTS_PER_BATCH` rows of so many words or more, 0 where there is none."""
+    """Return a batch of `TEXTS_PER_BATCH` rows of at least `length` words, padded with 0."""
     return pad(ids, (0, max(0, length - ids.shape[1]), 0, TEXTS_PER_BATCH - ids.shape[0]))
 
 
 @contextmanager
 def _use_eval_mode(net: Net) -> Iterator[None]:
-    """A net without dropout, for a while."""
+    """Turn off dropout of a net within the context."""
     training = [module for module in net.modules() if module.training]
     net.eval()
     try:
@@ -466,7 +464,7 @@ def _use_eval_mode(net: Net) -> Iterator[None]:
 def _hook_lookups(
     tables: Sequence[nn.Module], change: Callable[[int, Tensor, Tensor], Tensor | None] | None
 ) -> Iterator[None]:
-    """While this lasts, `change` is asked at each lookup: its number, the rows, and their vectors."""
+    """Call `change` at each lookup within the context, with the lookup's number, the rows, and their vectors."""
     numbers = count()
 
     def hook(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor | None:

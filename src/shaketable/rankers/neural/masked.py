@@ -1,10 +1,10 @@
-"""A transformer that fills gaps: states of tokens, and for each state a logit for every piece of the vocabulary.
+"""A masked language model: token states, and for each state a logit for every piece of the vocabulary.
 
-The head is the checkpoint's own. A checkpoint without one is given a head that is tied to the table of pieces:
+The head is the checkpoint's own. A checkpoint without one gets a head that is tied to the embedding table:
 
     logits = E · h + b
 
-so the piece that a state stands for is likely from the first; only b is new, and it starts at 0.
+so the piece of a state is likely before any training; only b is new, and it starts at 0.
 
 Devlin, Chang, Lee, Toutanova. BERT: pre-training of deep bidirectional transformers for language understanding. NAACL
 2019. Press, Wolf. Using the output embedding to improve language models. EACL 2017.
@@ -33,12 +33,12 @@ HEAD_LAYER_NAMES = (
     ("generator_predictions", "generator_lm_head"),
     ("head", "decoder"),
 )
-"""The layers that make the head of a model of transformers, one after the other: BERT's, RoBERTa's and MPNet's,
-ALBERT's, DistilBERT's, ELECTRA's, ModernBERT's."""
+"""The layers of the head in transformers' models, in order: BERT's, RoBERTa's and MPNet's, ALBERT's, DistilBERT's,
+ELECTRA's, ModernBERT's."""
 
 
 class MaskedLM(nn.Module):
-    """A masked language model; `own` tells whether the head is the checkpoint's or the tied one."""
+    """A masked language model; `has_own_head` is True for the checkpoint's head and False for the tied one."""
 
     def __init__(self, model: Transformer, has_own_head: bool):
         super().__init__()
@@ -48,7 +48,7 @@ class MaskedLM(nn.Module):
 
     @classmethod
     def from_checkpoint(cls, path: Path) -> Self:
-        """From a checkpoint; what cannot be taken for a head of either kind is refused."""
+        """Build the model from a checkpoint; reject it if neither head fits."""
         model, own = pretrained_models.read_masked_lm(path)
         if own and not _find_head_layers(model):
             raise BadInput(f"is a {type(model).__name__}, whose head for masked words is not known here", path)
@@ -66,13 +66,13 @@ class MaskedLM(nn.Module):
         return pretrained_models.get_word_embedding(self.model)
 
     def compute_states(self, **batch: Tensor) -> Tensor:
-        """The last layer: [n, t, h]."""
+        """Return the states of the last layer: [n, t, h]."""
         encoder = self.model.base_model if self.has_own_head else self.model
         states: Tensor = encoder(**batch).last_hidden_state
         return states
 
     def compute_logits(self, states: Tensor) -> Tensor:
-        """For each state a logit for every piece: [..., h] -> [..., v]."""
+        """Return a logit for every piece for each state: [..., h] -> [..., v]."""
         if not self.has_own_head:
             return linear(states, self.get_input_embeddings().weight, self.bias)
         for layer in _find_head_layers(self.model):
@@ -80,7 +80,7 @@ class MaskedLM(nn.Module):
         return states
 
     def to_config(self) -> dict[str, Any]:
-        """What `blank` makes the same model of, without its weights."""
+        """Return the configuration from which `from_config` builds the same model without weights."""
         return {"model": pretrained_models.to_plain_config(self.model), "own": self.has_own_head}
 
     @classmethod
@@ -95,7 +95,7 @@ class MaskedLM(nn.Module):
 
 
 def _find_head_layers(model: Transformer) -> list[Any]:
-    """The head, layer by layer; empty if it is none of those that are known."""
+    """Return the layers of the head; empty if the head is unknown."""
     return next(
         ([getattr(model, name) for name in names] for names in HEAD_LAYER_NAMES if _has_layers(model, names)), []
     )

@@ -1,7 +1,7 @@
-"""Neural rankers as values: bi-encoders, cross-encoders of the Hugging Face hub, and what `train` saved.
+"""Neural rankers as values: bi-encoders, cross-encoders of the Hugging Face hub, and models that training saved.
 
-Torch is imported where one is opened. A cross-encoder or a ColBERT on a bare checkpoint has a head that knows nothing,
-so these are learners, in `train`.
+Torch is imported when a ranker is opened. A cross-encoder or a ColBERT on a bare checkpoint has an untrained head, so
+these are learners, in `training`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shaketable.rankers.neural.net import Net
 
 KIND_PATTERN = r"[a-z][a-z0-9_]*"
-"""How a kind of net is spelled: the name of a module, and nothing that leads out of the folder of nets."""
+"""The pattern of a net's kind: a module name, so it cannot leave the folder of nets."""
 
 
 def find_net_class(kind: str) -> type[Net]:
@@ -38,7 +38,7 @@ def find_net_class(kind: str) -> type[Net]:
 
 
 def _find_net(module: str) -> type[Net] | None:
-    """The net in a module of `rankers.neural` that is called as the module is; most modules there have none."""
+    """Return the net whose kind is the name of this module of `rankers.neural`; None for most modules."""
     net: type[Net] = import_net_module("net").Net
     classes = (
         thing
@@ -50,10 +50,10 @@ def _find_net(module: str) -> type[Net] | None:
 
 @dataclass(frozen=True)
 class Dense:
-    """Dense retrieval: the cosine of two vectors that an encoder makes of query and text.
+    """Dense retrieval: the cosine of the encoder's vectors of query and text.
 
-    It searches the collection too. `max_length` counts word pieces, special tokens included; what a text has beyond it
-    is not read. `precision` other than float32 is faster on a GPU, and less exact.
+    It also searches the collection. `max_length` counts word pieces, special tokens included; the rest of a text is
+    truncated. A `precision` other than float32 is faster on a GPU, and less exact.
 
     Reimers, Gurevych. Sentence-BERT. EMNLP 2019.
     """
@@ -75,7 +75,7 @@ class Dense:
 
 @dataclass(frozen=True)
 class SentenceTransformer:
-    """A sentence-transformers bi-encoder, written st:NAME: a hub name or a folder, read as its own files say."""
+    """A sentence-transformers bi-encoder, written st:NAME: a hub name or a folder, with the settings in its files."""
 
     name: str
     precision: str = "float32"
@@ -90,7 +90,7 @@ class SentenceTransformer:
 class HuggingFaceCrossEncoder:
     """A Hugging Face cross-encoder, written hf:NAME: any model for sequence classification with one or two logits.
 
-    `max_length` 0 is the model's own.
+    `max_length` 0 is the model's own limit.
     """
 
     name: str
@@ -109,7 +109,7 @@ class HuggingFaceCrossEncoder:
 
 @dataclass(frozen=True)
 class T5:
-    """A monoT5, written t5:NAME: how likely the word "true" is when it is asked whether a text is relevant.
+    """A monoT5, written t5:NAME: the probability of "true" when the model is asked whether a text is relevant.
 
     `max_length` counts pieces, the prompt included.
 
@@ -133,7 +133,7 @@ class T5:
 
 @dataclass(frozen=True)
 class TrainedNet:
-    """A neural ranker that was trained here, by its folder."""
+    """A trained neural ranker by its folder."""
 
     folder: str
     precision: str = "float32"
@@ -147,7 +147,7 @@ class TrainedNet:
         return ranker
 
     def read_card(self) -> dict[str, Any]:
-        """What is known of its training."""
+        """Return the training card."""
         about: dict[str, Any] = import_net_module("saving").read_description(Path(self.folder)).get("card", {})
         return about
 

@@ -1,4 +1,4 @@
-"""monoT5: a sequence-to-sequence model is asked whether a text is relevant, and the answer's first word is the score.
+"""monoT5: a sequence-to-sequence model answers whether a text is relevant; the score is the answer's log-probability.
 
     "Query: q Document: d Relevant:"  ->  score = ln p(true) - ln (p(true) + p(false))
 
@@ -31,7 +31,7 @@ ANSWER_WORDS = "true", "false"
 
 
 class T5Net(Net):
-    """What nets on a T5 share: the model, its tokenizer, and how many pieces of a text are read."""
+    """The base of nets on a T5: the model, its tokenizer, and the input limit in pieces."""
 
     family: ClassVar[str] = "transformer"
 
@@ -60,9 +60,9 @@ class T5Net(Net):
 
 
 class MonoT5(T5Net):
-    """A T5 whose first word is compared. Where a pair is too long the longer of the two gives way, never the prompt.
+    """A T5 that answers "true" or "false". If a pair is too long, the longer of the two is truncated, never the prompt.
 
-    Pieces never reach from one word into the next, so those of the whole prompt are those of its parts.
+    Pieces never span two words, so the pieces of the whole prompt are those of its parts.
     """
 
     kind: ClassVar[str] = "monot5"
@@ -77,7 +77,7 @@ class MonoT5(T5Net):
 
     @classmethod
     def from_checkpoint(cls, checkpoint: str, shape: MonoT5Shape) -> Self:
-        """From a checkpoint of the T5 family."""
+        """Build the net from a checkpoint of the T5 family."""
         path = pretrained_models.find_checkpoint_folder(checkpoint)
         model, tokenizer = pretrained_models.read_t5(path), checkpoints.read_tokenizer(path)
         checkpoints.check_vocabulary(path, tokenizer, model)
@@ -118,4 +118,4 @@ class MonoT5(T5Net):
         first = torch.full((len(batch["input_ids"]), 1), start, device=batch["input_ids"].device)
         logits: Tensor = self.model(**batch, decoder_input_ids=first, use_cache=False).logits  # [n, 1, v]
         true, false = logits[:, 0, self._answer_ids].unbind(1)
-        return logsigmoid(true - false)  # as log_softmax has it, but for sure answers, which it would make tie
+        return logsigmoid(true - false)  # equals log_softmax, which would make very confident answers tie

@@ -1,4 +1,4 @@
-"""What scoring, training and attacks need of a neural ranker, and no more."""
+"""The interface of neural rankers for scoring, training and attacks."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from shaketable.core.errors import BadInput
 
 
 class PreparedPair(Protocol):
-    """A (query, text) pair as numbers, before it meets others in a batch."""
+    """A (query, text) pair as numbers, before batching."""
 
     @property
     def length(self) -> int:
-        """What the pair takes in a batch, in tokens: pairs of like length go together."""
+        """The number of tokens in a batch; pairs of similar length are batched together."""
         ...
 
     @property
     def truncated(self) -> bool:
-        """Was the text longer than what the net reads?"""
+        """True if the text was truncated."""
         ...
 
 
 class Word(NamedTuple):
-    """A word of a text: its characters from `start` to `end`, and which tokens of the text are read for it.
+    """A word of a text: its characters from `start` to `end`, and its tokens.
 
-    Tokens are counted from the text's first one, without special tokens, prompt or query. A word that is beyond what
-    the net reads of the text, or that it drops or does not know how to spell, has none; one that is cut has the rest.
+    Tokens are counted from the text's first one, without special tokens, prompt or query. A word that is truncated
+    away, dropped or unknown to the net has none; a word that is cut has only the remaining tokens.
     """
 
     start: int
@@ -41,92 +41,92 @@ class Word(NamedTuple):
 
 
 class TokenAlignment(NamedTuple):
-    """What a net reads of a text, and where the vectors of the text's tokens are looked up."""
+    """The part of a text that a net reads, and the position of its tokens among the embedding lookups."""
 
     words: list[Word]
-    """Those of `nlp.words.find_word_spans`, all of them and in order."""
+    """All words of `nlp.words.find_word_spans`, in order."""
     rows: NDArray[np.int64]
-    """For each token that is read its row of `Net.embedding`; -1 where it has no vector of its own."""
+    """The row of `Net.embedding` for each token; -1 if the token has no vector of its own."""
     lookup: int
-    """How often a forward pass has asked for other vectors (those of the query) before it asks for the text's."""
+    """The number of lookups for other vectors (those of the query) before the lookup for the text."""
     start: int
-    """The place of the text's first token among the vectors that are asked for then."""
+    """The position of the text's first token in that lookup."""
 
 
 class Net(nn.Module, ABC):
-    """A module that gives (query, text) pairs a score each.
+    """A module that computes one score per (query, text) pair.
 
         net(**net.collate(net.prepare(pairs)))  ->  [n]
 
-    A net is made by its own constructor, or by `saving.read_net` from `config`, what `save_vocabulary` wrote, and
-    the weights. An empty query and an empty text have a score like any other.
+    A net is built by its constructor, or by `saving.read_net` from `config`, the files of `save_vocabulary`, and the
+    weights. An empty query and an empty text also have a score.
     """
 
     kind: ClassVar[str]
-    """What saved models call it, and the learner that trains it; the net's module has the same name."""
+    """The name of the net in saved models, of its learner, and of its module."""
     shape_class: ClassVar[type[Any]]
-    """The dataclass in `rankers.neural.shapes` that has its sizes and choices, and their defaults."""
+    """The dataclass in `rankers.neural.shapes` with its sizes, choices and defaults."""
     family: ClassVar[str] = "neural"
-    """The class of ranker in paper 004: neural, or transformer where it stands on one."""
+    """The class of ranker in paper 004: neural, or transformer for a net on a transformer."""
 
     @abstractmethod
     def prepare(self, pairs: Sequence[tuple[str, str]]) -> list[Any]:
-        """Tokenise: one `PreparedPair` a pair. The same text may come often; remember what can be."""
+        """Tokenise: return one `PreparedPair` per pair. Texts repeat often, so cache their tokens."""
 
     @abstractmethod
     def collate(self, prepared: Sequence[Any]) -> dict[str, Tensor]:
-        """A padded batch: what `forward` takes. Padding must not show in the scores."""
+        """Return a padded batch, the input of `forward`. Padding must not affect the scores."""
 
     @abstractmethod
     def forward(self, **batch: Tensor) -> Tensor:
-        """One score a pair, higher is better: [n]."""
+        """Return one score per pair, higher is better: [n]."""
 
     @abstractmethod
     def embedding(self) -> nn.Embedding:
-        """The layer that turns tokens into vectors: where gradients with respect to words are taken."""
+        """Return the layer that maps tokens to vectors, at which gradients with respect to words are taken."""
 
     @property
     def no_gradients_reason(self) -> str:
-        """Nothing if there are gradients with respect to the words of a text; else the reason why there are none."""
+        """The reason why there are no gradients with respect to the words of a text; "" if there are."""
         return f"a net of the kind {self.kind} does not tell which of its tokens are a text's words"
 
     def align_tokens(self, text: str, query: str = "") -> TokenAlignment:
-        """Where the words of a text are in what is read of it. How much that is may depend on the query beside it."""
+        """Return the alignment of a text's words and tokens. Truncation may depend on the query."""
         raise BadInput(self.no_gradients_reason)
 
     def decode_vocabulary(self) -> list[str]:
-        """How the rows of `embedding` are written in a text, as far as they are; what is no word may be among them."""
+        """Return the strings of the rows of `embedding`, where they exist; some may not be words."""
         return []
 
     @abstractmethod
     def config(self) -> dict[str, Any]:
-        """What, besides vocabulary and weights, makes the same net again: plain values that JSON can hold."""
+        """Return the JSON-serialisable settings that, with vocabulary and weights, rebuild the net."""
 
     @classmethod
     @abstractmethod
     def from_config(cls, config: Mapping[str, Any], folder: Path) -> Self:
-        """The net without its weights; `folder` is where `save_vocabulary` wrote."""
+        """Return the net without weights; `save_vocabulary` wrote `folder`."""
 
     @abstractmethod
     def save_vocabulary(self, folder: Path) -> None:
-        """Write what texts are read with: the tokenizer's files, a list of words."""
+        """Write the files of the vocabulary, such as the tokenizer's files or a list of words."""
 
 
 class EncodedTexts(NamedTuple):
-    """What an encoder makes of a batch of texts."""
+    """The vectors of a batch of texts."""
 
     values: Tensor
     """[n, t, d]"""
     mask: Tensor
-    """[n, t]: False where there is padding, or a token that does not count."""
+    """[n, t]: False for padding and for tokens that do not count."""
 
 
 class Encoder(Net):
-    """A net that reads queries and texts apart, into one vector or several, and compares these:
+    """A net that encodes queries and texts separately, into one or several vectors, and compares these:
 
         score = Σ_i max_j q_i · d_j
 
-    So each distinct query and text need be encoded once only.
+    So each distinct query and text is encoded only once.
     """
 
     @abstractmethod
@@ -139,11 +139,11 @@ class Encoder(Net):
 
     @abstractmethod
     def pack(self, prepared: Sequence[Any]) -> dict[str, Tensor]:
-        """A padded batch of queries or of texts: what `encode` takes."""
+        """Return a padded batch of queries or of texts, the input of `encode`."""
 
     @abstractmethod
     def encode(self, **batch: Tensor) -> EncodedTexts:
-        """The vectors of a batch."""
+        """Return the vectors of a batch."""
 
     def prepare(self, pairs: Sequence[tuple[str, str]]) -> list[SeparatePair]:
         queries, texts = self.prepare_queries([q for q, _ in pairs]), self.prepare_texts([t for _, t in pairs])
@@ -164,7 +164,7 @@ class Encoder(Net):
 
 
 class SeparatePair(NamedTuple):
-    """A pair whose query and text are read apart."""
+    """A pair whose query and text are encoded separately."""
 
     query: Any
     text: Any
@@ -179,7 +179,7 @@ class SeparatePair(NamedTuple):
 
 
 def maxsim(queries: EncodedTexts, texts: EncodedTexts) -> Tensor:
-    """For each of the query's vectors the text's nearest one, added up: [n].
+    """Return the sum over the query's vectors of the product with the text's nearest vector: [n].
 
     Khattab, Zaharia. ColBERT. SIGIR 2020, eq. 3.
     """

@@ -18,7 +18,7 @@ from shaketable.rankers.neural.tokens import WordPieces
 
 
 class PretrainedEncoder(Encoder):
-    """An encoder, its tokenizer, and the sizes and choices in which nets of a kind differ."""
+    """An encoder, its tokenizer, and the shape of the net."""
 
     family: ClassVar[str] = "transformer"
 
@@ -31,7 +31,7 @@ class PretrainedEncoder(Encoder):
 
     @classmethod
     def from_checkpoint(cls, checkpoint: str, shape: Any) -> Self:
-        """Build the net from a checkpoint; weights that it lacks are fresh."""
+        """Build the net from a checkpoint; missing weights are initialised."""
         path = pretrained_models.find_checkpoint_folder(checkpoint)
         encoder, tokenizer = pretrained_models.read_encoder(path), checkpoints.read_tokenizer(path)
         checkpoints.check_vocabulary(path, tokenizer, encoder)
@@ -40,7 +40,7 @@ class PretrainedEncoder(Encoder):
     @classmethod
     @abstractmethod
     def fit_shape(cls, shape: Any, path: Path, tokenizer: Any, encoder: Transformer) -> Any:
-        """Return the shape for this checkpoint; refuse settings that do not fit it."""
+        """Return the shape for this checkpoint; reject settings that do not fit it."""
 
     def embedding(self) -> nn.Embedding:
         return pretrained_models.get_word_embedding(self.encoder)

@@ -1,6 +1,6 @@
 """Pretrained models of nets: find a checkpoint and read an encoder, classifier, masked language model or T5 from it.
 
-`nlp.checkpoints` reads the files; this module refuses checkpoints that do not fit a net, in one sentence each.
+`nlp.checkpoints` reads the files; this module rejects checkpoints that do not fit a net.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from shaketable.nlp.checkpoints import Transformer
 from shaketable.nlp.resources import PACKAGED_MODELS, find_hub_cache, find_model_folder
 
 T5_MODEL_TYPES = ("t5", "mt5", "umt5")
-"""Models of transformers that are a T5."""
+"""Model types of transformers that are a T5."""
 MIN_INPUT_TOKENS = 8
-"""Tokens that every ranker reads at least."""
+"""The minimum number of input tokens of every ranker."""
 
 
 def find_checkpoint_folder(name: str) -> Path:
@@ -83,7 +83,7 @@ def read_classifier(path: Path, fresh: bool) -> Transformer:
 
 
 def read_masked_lm(path: Path) -> tuple[Transformer, bool]:
-    """Read an encoder with its masked-word head, and True; without such a head the encoder alone, and False."""
+    """Return an encoder with its masked-word head, and True; without such a head the encoder alone, and False."""
     from transformers import AutoModelForMaskedLM
 
     config = read_config(path)
@@ -120,9 +120,9 @@ def to_plain_config(model: Transformer) -> dict[str, Any]:
 
 
 def resolve_max_length(path: Path, tokenizer: Any, model: Transformer, requested_length: int) -> int:
-    """Return how many tokens a model reads: the requested number, or (0) all that its positions allow.
+    """Return the maximum input tokens of a model: the requested number, or (0) all that its positions allow.
 
-    A table of positions with a padding row (RoBERTa's) starts to count behind it.
+    A position table with a padding row (RoBERTa's) starts to count after it.
     """
     limits = [tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None) or 1 << 30]
     for name, table in model.named_modules():

@@ -24,18 +24,18 @@ from shaketable.rankers.neural.net import Net
 
 WEIGHTS_FILE = "weights.safetensors"
 MAX_NET_SIZE = 1_000_000
-"""The largest size of a net: a larger one needs more memory than any machine has."""
+"""The largest allowed size in a configuration; a larger net would not fit into memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class FittedNet:
-    """A net that was trained, and the card of its training."""
+    """A trained net and its training card."""
 
     net: Net
     card: Mapping[str, Any]
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
-        """Write the net, whole or not at all. A model that is there is replaced only if that was asked for."""
+        """Write the net atomically. An existing model is replaced only with `overwrite`."""
         about = {"kind": self.net.kind, "config": self.net.config(), "card": dict(self.card)}
         folders.write_model(folder, about, self._write_files, overwrite=overwrite)
 
@@ -47,13 +47,13 @@ class FittedNet:
 
 
 def read_net(folder: str | Path) -> Net:
-    """The net in a folder."""
+    """Return the net in a folder."""
     stored = folders.read_verified(folder)
     about, path, weights = stored.metadata, stored.folder / folders.MODEL_FILE, stored.files_folder / WEIGHTS_FILE
     try:
         make, config = find_net_class(about["kind"]).from_config, about["config"]
         _refuse_large(config)
-        with torch.device("meta"):  # sizes are compared before any memory is asked for
+        with torch.device("meta"):  # compares sizes before memory is allocated
             _refuse_mismatched_weights(make(config, stored.files_folder), weights)
         net = make(config, stored.files_folder)
         net.load_state_dict(load_file(weights), strict=False)
@@ -69,25 +69,25 @@ def read_net(folder: str | Path) -> Net:
 
 
 def read_description(folder: str | Path) -> Mapping[str, Any]:
-    """What model.json says: the kind of a net, its configuration, and its card."""
+    """Return the content of model.json: the kind of a net, its configuration, and its card."""
     return folders.read_manifest(folder).metadata
 
 
 def compute_fingerprint(folder: str | Path) -> str:
-    """Names what the scores of a saved net depend on: its weights, its configuration, its vocabulary."""
+    """Return a digest of everything the scores of a saved net depend on: weights, configuration and vocabulary."""
     stored = folders.read_manifest(folder)
     config = json.dumps(stored.metadata["config"], sort_keys=True)
     return fingerprint(stored.metadata["kind"], config, stored.fingerprint)
 
 
 def _list_saved_tensors(net: Net) -> list[str]:
-    """The tensors that are saved, each under its first name only: two layers may share one."""
+    """Return the names of the tensors to save; a tensor shared by two layers is saved once."""
     own = {name for name, _ in (*net.named_parameters(), *net.named_buffers())}
     return [name for name in net.state_dict() if name in own]
 
 
 def _refuse_mismatched_weights(net: Net, weights: Path) -> None:
-    """Weights must be those of the net, all of them and in its sizes."""
+    """Raise an error unless the weights have exactly the names and sizes of the net's tensors."""
     state = net.state_dict()
     wanted = {name: list(state[name].shape) for name in _list_saved_tensors(net)}
     with safe_open(weights, "pt") as file:
@@ -98,7 +98,7 @@ def _refuse_mismatched_weights(net: Net, weights: Path) -> None:
 
 
 def _refuse_large(config: Any) -> None:
-    """Look for sizes that make no sense; those of a transformer are looked at where it is made."""
+    """Raise an error for implausible sizes; those of a transformer are checked when it is built."""
     for key, value in config.items() if isinstance(config, dict) else enumerate(config):
         if isinstance(value, dict | list):
             if "model_type" not in value:

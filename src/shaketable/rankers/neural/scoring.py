@@ -1,6 +1,6 @@
-"""From slates to scores: pairs of all queries together, sorted by length, in batches that fill a token budget.
+"""Scoring of slates: pairs of all queries together, sorted by length, in batches that fill a token budget.
 
-A net that reads queries and texts apart is asked for each distinct one once; the vectors are remembered.
+An encoder computes the vectors of each distinct query and text once and caches them.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ Floats = NDArray[np.float32]
 Out = TypeVar("Out")
 
 TOKENS_PER_BATCH = {"cpu": 4096, "cuda": 65536}
-"""Tokens of a batch, padding included."""
-TEXTS_PER_WINDOW = 4096  # texts that are tokenised, sorted and scored at a time
-VECTOR_CACHE_BYTES = 1 << 30  # bytes of vectors and texts that are remembered
+"""Tokens per batch, padding included."""
+TEXTS_PER_WINDOW = 4096  # texts tokenised, sorted and scored at a time
+VECTOR_CACHE_BYTES = 1 << 30  # vectors and their texts
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 SCORE_LAYER_NAMES = ("combine", "model.classifier", "model.classifier.out_proj", "model.score")
-"""What the layer that makes the score is called: by kernel rankers, and by transformers with a head for sequences."""
+"""Names of the layer that computes the score: in kernel rankers, and in transformers with a classification head."""
 
 SCORE_NOISE = {"float32": 1e-6, "bfloat16": 2**-8, "float16": 2**-11}
-"""How far a score lies from itself in another batch, as a share of its size: measured for float32."""
+"""The difference of a score between batches, relative to its size: measured for float32."""
 
 
 @dataclass(eq=False)
 class NeuralRanker:
-    """A net that scores. It counts the texts that it read, and those of them that were cut to what the net takes."""
+    """A net that scores slates. It counts the texts that it read and those that it truncated."""
 
     name: str
     fingerprint: str
@@ -73,17 +73,17 @@ class NeuralRanker:
 
     @property
     def num_gpus(self) -> float:
-        """What a worker of a cluster takes."""
+        """The GPUs that a cluster worker needs."""
         return float(self.device.type == "cuda")
 
     @property
     def noise(self) -> float:
-        """Texts of other lengths in a batch change what sums are made in, and so the last digits of a score."""
+        """The noise of a score: the lengths of the other texts in a batch change its last digits."""
         return SCORE_NOISE[self.precision]
 
     @property
     def remark(self) -> str:
-        """What a reader of the scores should know."""
+        """The remark on the scores for readers."""
         if not self.texts_truncated:
             return ""
         return (
@@ -92,7 +92,7 @@ class NeuralRanker:
         )
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
-        """One array a slate."""
+        """Return one array per slate."""
         pairs = [(slate.query, doc.text) for slate in slates for doc in slate.docs]
         scores: list[float] = []
         for start in range(0, len(pairs), TEXTS_PER_WINDOW):
@@ -104,7 +104,7 @@ class NeuralRanker:
         """Return the input of the last layer for each pair of query and text: [n, d].
 
         It is the kernel features for K-NRM and Conv-KNRM, and the pooled first token for a cross-encoder; None for a
-        net whose score does not come from one linear layer.
+        net whose score is not computed by one linear layer.
         """
         layer = find_score_layer(self.net)
         if layer is None:
@@ -128,13 +128,13 @@ class NeuralRanker:
         return found
 
     def _run_forward(self, function: Callable[..., Any], batch: dict[str, Tensor]) -> Any:
-        """A forward pass: no gradients, and in mixed precision where that was asked for."""
+        """Run a forward pass without gradients, in mixed precision if requested, and return its output."""
         mixed = self.precision != "float32"
         with torch.inference_mode(), torch.autocast(self.device.type, PRECISIONS[self.precision], enabled=mixed):
             return function(**{name: tensor.to(self.device) for name, tensor in batch.items()})
 
     def _run_in_batches(self, prepared: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Out]]) -> list[Out]:
-        """What `call` makes of each, in order."""
+        """Return the output of `call` for each input, in order."""
         self.counters["read"] += len(prepared)
         self.counters["truncated"] += sum(one.truncated for one in prepared)
         outs: dict[int, Out] = {}
@@ -143,7 +143,7 @@ class NeuralRanker:
         return [outs[i] for i in range(len(prepared))]
 
     def _run_batch(self, batch: Sequence[Any], call: Callable[[Sequence[Any]], Sequence[Out]]) -> list[Out]:
-        """Halve a batch that does not fit into memory; later batches are smaller."""
+        """Run a batch; halve it if it does not fit into memory. Later batches are smaller."""
         try:
             return list(call(batch))
         except (RuntimeError, MemoryError) as error:
@@ -163,14 +163,14 @@ class NeuralRanker:
 
 @dataclass(eq=False)
 class EncoderRanker(NeuralRanker):
-    """A net that reads queries and texts apart."""
+    """A ranker that encodes queries and texts separately."""
 
     net: Encoder
     _query_cache: ArrayCache[Floats] = field(default_factory=lambda: ArrayCache(VECTOR_CACHE_BYTES // 8), repr=False)
     _text_cache: ArrayCache[Floats] = field(default_factory=lambda: ArrayCache(VECTOR_CACHE_BYTES), repr=False)
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
-        """One array a slate."""
+        """Return one array per slate."""
         queries = self.encode_queries([slate.query for slate in slates])
         scores: list[Scores] = []
         for some in split_windows(slates):
@@ -182,11 +182,11 @@ class EncoderRanker(NeuralRanker):
         return scores
 
     def encode_queries(self, queries: Sequence[str]) -> list[Floats]:
-        """The vectors of each query: [a, d]."""
+        """Return the vectors of each query: [a, d]."""
         return self._query_cache.get_or_make(queries, lambda fresh: self._encode(fresh, self.net.prepare_queries))
 
     def encode_texts(self, texts: Sequence[str]) -> list[Floats]:
-        """The vectors of each text: [t, d]. Nothing is remembered here."""
+        """Return the vectors of each text: [t, d], without the cache."""
         return self._encode(texts, self.net.prepare_texts)
 
     def _encode(self, texts: Sequence[str], prepare: Callable[[Sequence[str]], list[Any]]) -> list[Floats]:
@@ -203,7 +203,7 @@ class EncoderRanker(NeuralRanker):
 
 @dataclass(eq=False)
 class DenseRanker(EncoderRanker):
-    """A bi-encoder: it also finds documents, for the vectors of a collection are made once and kept on disk."""
+    """A bi-encoder ranker. It also searches: the vectors of a collection are computed once and kept on disk."""
 
     corpus: Corpus = field(kw_only=True, repr=False)
 
@@ -216,7 +216,7 @@ class DenseRanker(EncoderRanker):
 
     @cached_property
     def _saved_store(self) -> VectorStore | None:
-        """The vectors of the collection, if a search made them before."""
+        """The vectors of the collection, if an earlier search computed them."""
         return find_vector_store(self._store_name)
 
     @property
@@ -225,12 +225,12 @@ class DenseRanker(EncoderRanker):
 
     @property
     def notice(self) -> str:
-        """What became of vectors that were damaged."""
+        """The report on damaged vectors."""
         store: VectorStore | None = self.__dict__.get("vector_store")
         return store.remark if store else ""
 
     def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]:
-        """The k documents whose vectors are nearest: exact, over the whole collection."""
+        """Return the k documents with the nearest vectors, by exact search over the whole collection."""
         if k < 1:
             raise BadInput(f"a search for the best {k} documents finds nothing; ask for 1 or more")
         if not queries or not len(self.corpus):
@@ -238,7 +238,7 @@ class DenseRanker(EncoderRanker):
         return self.vector_store.search(np.concatenate(self.encode_queries(queries)), k)
 
     def encode_texts(self, texts: Sequence[str]) -> list[Floats]:
-        """From the vector store if it is there already and has the text."""
+        """Return the vectors of each text, from the vector store if it exists and has the text."""
         store: VectorStore | None = self.__dict__.get("vector_store") or self._saved_store
         if store is None:
             return self._encode_anew(texts)
@@ -251,7 +251,7 @@ class DenseRanker(EncoderRanker):
 
 
 def make_ranker(name: str, net_fingerprint: str, net: Net, corpus: Corpus, precision: str = "float32") -> NeuralRanker:
-    """The ranker that suits a net; `mark` names its weights and settings."""
+    """Return the ranker for a net; `net_fingerprint` identifies its weights and settings."""
     net_fingerprint = fingerprint(net_fingerprint, precision)
     if isinstance(net, BiEncoder):
         return DenseRanker(name, net_fingerprint, net, precision, corpus=corpus)
@@ -261,7 +261,7 @@ def make_ranker(name: str, net_fingerprint: str, net: Net, corpus: Corpus, preci
 
 
 def select_device() -> torch.device:
-    """Return the device of nets, by the device settings (`executors.device`)."""
+    """Return the device for nets from the device settings (`executors.device`)."""
     wanted = device.get_device_settings().device
     if wanted == "cuda" and not torch.cuda.is_available():
         raise BadInput("torch sees no GPU that CUDA can use here; leave --device out, or choose cpu")
@@ -269,16 +269,16 @@ def select_device() -> torch.device:
 
 
 def find_score_layer(net: nn.Module) -> nn.Linear | None:
-    """The linear layer that makes the score of a net, by the names that such layers have; None if there is none."""
+    """Return the linear layer that computes the score of a net, found by its name; None if there is none."""
     modules = dict(net.named_modules())
     return next((modules[name] for name in SCORE_LAYER_NAMES if isinstance(modules.get(name), nn.Linear)), None)
 
 
 def score_maxsim(query: Floats, texts: Sequence[Floats]) -> Scores:
-    """Σ_i max_j q_i · d_j for each text, whose vectors stand one below the other in one product.
+    """Return Σ_i max_j q_i · d_j for each text; one product covers the vectors of all texts.
 
-    Single vectors are multiplied in float64: equal texts then tie whatever stands beside them. Where a query's vector
-    is mostly zeros, as over a vocabulary, nothing else of the texts is looked at.
+    Single vectors are multiplied in float64, so equal texts tie in any list. If a query's vector is mostly zeros, as
+    over a vocabulary, only its nonzero dimensions are used.
     """
     if not texts:
         return np.empty(0)
@@ -297,7 +297,7 @@ def score_maxsim(query: Floats, texts: Sequence[Floats]) -> Scores:
 
 
 def make_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Places of rows for each batch, longest first; padded to its longest row, a batch keeps to the budget.
+    """Yield the row indexes of each batch, longest first; a batch padded to its longest row stays within the budget.
 
     >>> list(make_batches([3, 9, 4, 2], budget=8))
     [[1], [2, 0], [3]]
@@ -311,7 +311,7 @@ def make_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
 
 
 def split_windows(slates: Sequence[Slate]) -> Iterator[list[Slate]]:
-    """Slates in order, as many at a time as have `TEXTS_PER_WINDOW` documents together, or one."""
+    """Yield groups of consecutive slates with at most `TEXTS_PER_WINDOW` documents together, or a single slate."""
     some: list[Slate] = []
     size = 0
     for slate in slates:
@@ -325,5 +325,5 @@ def split_windows(slates: Sequence[Slate]) -> Iterator[list[Slate]]:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """CUDA has an error of its own for it; the allocator of the CPU tells by its message only."""
+    """Return True for an out-of-memory error; CUDA has its own class, the CPU allocator only a message."""
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)

@@ -1,9 +1,9 @@
-"""The shapes of the nets: the sizes and choices in which nets of one kind differ, with their defaults.
+"""The shapes of the nets: the sizes and choices of each kind of net, with their defaults.
 
-A net has a shape, and its learner inherits it, so a default stands here and nowhere else. There is no torch in this
-module: learners are listed without it.
+A net has a shape, and its learner inherits it, so each default is defined only here. This module does not import torch,
+so learners can be listed without it.
 
-What is declared by keyword only cannot be given by its place, in a shape or in a learner.
+Keyword-only fields stay keyword-only in learners.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 DEFAULT_MAX_PIECES = 192
-"""Pieces that a net on a pretrained model reads, special tokens included: quick where there is no GPU."""
+"""Input limit in pieces of a net on a pretrained model, special tokens included: fast enough without a GPU."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordsRead:
-    """How much is read of a query and of a text, in words."""
+    """The input limits of query and text, in words."""
 
     query_length: int = 32
     text_length: int = 512
@@ -32,7 +32,7 @@ class DSSMShape:
 
 @dataclass(frozen=True)
 class DRMMShape(WordsRead):
-    """The sizes of the histogram and of the hidden layer; and how much is read, in words."""
+    """The sizes of the histogram and of the hidden layer; and the input limits in words."""
 
     bins: int = 30
     hidden: int = 5
@@ -40,7 +40,7 @@ class DRMMShape(WordsRead):
 
 @dataclass(frozen=True)
 class KNRMShape(WordsRead):
-    """The kernels, one of them for exact matches, and their widths; and how much is read, in words."""
+    """The kernels, one of them for exact matches, and their widths; and the input limits in words."""
 
     kernels: int = 11
     sigma: float = 0.1
@@ -49,7 +49,7 @@ class KNRMShape(WordsRead):
 
 @dataclass(frozen=True)
 class ConvKNRMShape(WordsRead):
-    """The longest n-gram, the filters, the kernels as in K-NRM; and how much is read, in words."""
+    """The longest n-gram, the filters, the kernels as in K-NRM; and the input limits in words."""
 
     grams: int = 3
     filters: int = 128
@@ -60,7 +60,7 @@ class ConvKNRMShape(WordsRead):
 
 @dataclass(frozen=True)
 class DuetShape(WordsRead):
-    """The filters of both networks, their hidden layers, the pooling window; and how much is read, in words."""
+    """The filters of both networks, their hidden layers, the pooling window; and the input limits in words."""
 
     query_length: int = 16
     text_length: int = 256
@@ -73,27 +73,27 @@ class DuetShape(WordsRead):
 
     @property
     def pooled_windows(self) -> int:
-        """Windows of the text that are left after convolution and pooling."""
+        """The number of windows of the text after convolution and pooling."""
         return (self.text_length - 2) // self.pool
 
 
 @dataclass(frozen=True, kw_only=True)
 class BertShape:
-    """How many pieces of query and text together are read, special tokens included; 0 is the model's own limit."""
+    """The input limit of query and text together in pieces, special tokens included; 0 is the model's own limit."""
 
     max_length: int = DEFAULT_MAX_PIECES
 
 
 @dataclass(frozen=True, kw_only=True)
 class MonoT5Shape:
-    """How many pieces are read, prompt included. T5 knows no positions, only distances, so any number can be asked."""
+    """The input limit in pieces, prompt included. T5 has relative positions, so any limit is possible."""
 
     max_length: int = DEFAULT_MAX_PIECES
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColBERTShape:
-    """The size of the vectors; and how many pieces are read, special tokens included."""
+    """The size of the vectors; and the input limits in pieces, special tokens included."""
 
     dim: int = 128
     query_length: int = 32
@@ -102,7 +102,7 @@ class ColBERTShape:
 
 @dataclass(frozen=True, kw_only=True)
 class DenseShape:
-    """How texts become vectors: how much is read, what the vector is made of, what is put before a text.
+    """The encoding of texts: the input limit, the pooling, and the prompts before a query or a text.
 
     `max_length` counts pieces, special tokens included; 0 is the model's own limit.
     """
@@ -116,11 +116,11 @@ class DenseShape:
 
 @dataclass(frozen=True, kw_only=True)
 class EPICShape:
-    """How much is read, special tokens included (0: all that the model can), and how much of a text's vector is kept.
+    """The input limits, special tokens included (0: the model's own limit), and the entries kept of a text's vector.
 
-    A text has some weight on every piece, for a(x) > 0. With `keep` only its largest entries stay (the paper keeps
-    1,000): each entry that goes is at most the smallest one that stays, so a score falls by no more than that times
-    Σ_v q[v]. That is little only where training has made most entries small: before it, they are nearly alike.
+    A text has some weight on every piece, as a(x) > 0. `keep` keeps only its largest entries (the paper keeps 1,000):
+    each removed entry is at most the smallest kept one, so a score falls by at most that times Σ_v q[v]. That is small
+    only after training has made most entries small: before it, they are nearly equal.
     """
 
     max_length: int = DEFAULT_MAX_PIECES

@@ -1,4 +1,4 @@
-"""A bounded cache for what is made of texts: their tokens, their vectors."""
+"""A bounded cache of arrays computed from texts: tokens and vectors."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Array = TypeVar("Array", bound=NDArray[Any])
 
 
 class ArrayCache(Generic[Array]):
-    """Arrays by text, `max_bytes` bytes at most.
+    """A cache of arrays by text, of at most `max_bytes` bytes.
 
     >>> cache = ArrayCache(max_bytes=1000)
     >>> cache.get_or_make(["ab", "abc", "ab"], lambda texts: [np.array([len(text)]) for text in texts])
     [array([2]), array([3]), array([2])]
 
-    What comes when it is full takes the place of something at random. Audits go over the same texts again and again
-    in the same order, and there a cache that gives up the oldest gives up each text just before it is asked for.
+    A full cache evicts random entries. Audits read the same texts repeatedly in the same order, and a cache that evicts
+    the oldest entry would evict each text just before its next use.
     """
 
     def __init__(self, max_bytes: int):
@@ -35,7 +35,7 @@ class ArrayCache(Generic[Array]):
         return len(self._texts)
 
     def get_or_make(self, texts: Sequence[str], make: Callable[[list[str]], Sequence[Array]]) -> list[Array]:
-        """The array of each text; `make` is asked once, for the distinct texts that are not there."""
+        """Return the array of each text; call `make` once, for the distinct texts that are not cached."""
         distinct = dict.fromkeys(texts)
         found = {text: self._arrays[text] for text in distinct if text in self._arrays}
         fresh = [text for text in distinct if text not in found]

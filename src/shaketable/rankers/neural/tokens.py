@@ -1,4 +1,4 @@
-"""Word pieces: what a pretrained tokenizer makes of texts, the special tokens around them, and the cut to a limit."""
+"""Word pieces of pretrained tokenizers: tokenisation, special tokens, truncation and padding."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from shaketable.rankers.neural.net import TokenAlignment, Word
 from shaketable.rankers.neural.text_cache import ArrayCache
 
 Ids = NDArray[np.int32]
-PIECE_CACHE_BYTES = 64 << 20  # bytes of pieces and texts
+PIECE_CACHE_BYTES = 64 << 20  # pieces and their texts
 
 
 class WordPieces:
-    """The pieces of texts without special tokens; those of texts seen lately are remembered."""
+    """A tokenizer without special tokens, with a cache."""
 
     def __init__(self, tokenizer: Any):
         self.tokenizer = tokenizer
@@ -34,19 +34,19 @@ class WordPieces:
         return [np.array(ids, dtype=np.int32) for ids in self._tokenize(texts)["input_ids"]]
 
     def _tokenize(self, texts: Sequence[str], **asked: bool) -> Any:
-        # a half of a surrogate pair is no character, and tokenizers refuse it
+        # tokenizers refuse lone surrogates
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         return self.tokenizer(clean, add_special_tokens=False, return_attention_mask=False, verbose=False, **asked)
 
     @property
     def no_gradients_reason(self) -> str:
-        """Why the pieces of a word are not known: nothing, if they are."""
+        """The reason why the pieces of a word are unknown; "" if they are known."""
         return "" if self.tokenizer.is_fast else "its tokenizer does not tell which pieces a word is made of"
 
     def align_tokens(self, text: str, lookup: int, start: int, limit: int, prompt: str = "") -> TokenAlignment:
-        """The words of a text of which `limit` pieces are read, those of a prompt before it among them.
+        """Return the alignment of a text truncated to `limit` pieces, which include those of the prompt before it.
 
-        A piece belongs to the first word that it has a character of. The piece for unknown characters is no word's.
+        A piece belongs to the first word that it shares a character with. The unknown piece belongs to no word.
         """
         if self.no_gradients_reason:
             raise BadInput(self.no_gradients_reason)
@@ -68,7 +68,7 @@ class WordPieces:
         return TokenAlignment(located, np.array(ids[before:], dtype=np.int64), lookup, start + before)
 
     def decode_vocabulary(self) -> list[str]:
-        """How the pieces of the vocabulary are written; not all of them are words, nor read as they are written."""
+        """Return the strings of the vocabulary's pieces; some are not words or are not tokenised to themselves."""
         return [self.tokenizer.decode([number]).strip() for number in range(len(self.tokenizer))]
 
 
@@ -87,21 +87,21 @@ class TokenRow:
 
 @dataclass(frozen=True)
 class SpecialTokenFrame:
-    """Where a tokenizer puts special tokens: around one text, or around and between two.
+    """The positions of a tokenizer's special tokens: around one text, or around and between two.
 
-    `marks` are the special tokens before, between and after texts, `special_type_ids` and `text_type_ids` the segments
-    that they and the texts belong to.
+    `special_ids` are the special tokens before, between and after texts, `special_type_ids` and `text_type_ids` the
+    segments of these tokens and of the texts.
     """
 
     special_ids: tuple[Ids, ...]
     special_type_ids: tuple[Ids, ...]
     text_type_ids: tuple[int, ...]
     uses_type_ids: bool
-    """Does the model want to know segments?"""
+    """True if the model uses segments."""
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any, texts: int) -> SpecialTokenFrame:
-        """Found by looking at what the tokenizer does to the text "a"."""
+        """Return the frame, detected from the tokenizer's output for the text "a"."""
         size = len(tokenizer("a", add_special_tokens=False)["input_ids"])
         probe = tokenizer(*["a"] * texts, return_special_tokens_mask=True)
         ids = np.array(probe["input_ids"], dtype=np.int32)
@@ -121,11 +121,11 @@ class SpecialTokenFrame:
         )
 
     def fit_lengths(self, sizes: Sequence[int], limit: int) -> list[int]:
-        """How much of texts of these sizes is left, so that `limit` holds with the special tokens."""
+        """Return the truncated sizes of texts, so that with the special tokens they fit into `limit`."""
         return truncate_lengths(sizes, limit - sum(map(len, self.special_ids)))
 
     def wrap_texts(self, texts: Sequence[Ids], limit: int) -> TokenRow:
-        """The texts between their special tokens, cut so that `limit` holds."""
+        """Return the texts with their special tokens, truncated to `limit`."""
         sizes = [len(text) for text in texts]
         kept = self.fit_lengths(sizes, limit)
         ids, types = [self.special_ids[0]], [self.special_type_ids[0]]
@@ -138,7 +138,7 @@ class SpecialTokenFrame:
 
 
 def truncate_lengths(sizes: Sequence[int], room: int) -> list[int]:
-    """What is left of one or two texts: the longer one gives way, until both have half.
+    """Return the truncated sizes of one or two texts: the longer one is cut first, until both have half.
 
     >>> truncate_lengths([10, 300], 100), truncate_lengths([300, 200], 101), truncate_lengths([300], 100)
     ([10, 90], [51, 50], [100])
@@ -153,7 +153,7 @@ def truncate_lengths(sizes: Sequence[int], room: int) -> list[int]:
 
 
 def pad_rows(rows: Sequence[NDArray[np.generic]], fill: int) -> Tensor:
-    """Rows of unlike length as one tensor, filled up at the right: [n, longest]."""
+    """Return rows of different lengths as one tensor, padded at the right: [n, longest]."""
     out = np.full((len(rows), max(1, *map(len, rows))), fill, dtype=np.int64)
     for row, place in zip(rows, out, strict=True):
         place[: len(row)] = row
@@ -161,5 +161,5 @@ def pad_rows(rows: Sequence[NDArray[np.generic]], fill: int) -> Tensor:
 
 
 def make_attention_mask(sizes: Sequence[int], width: int) -> Tensor:
-    """1 for tokens, 0 for padding: [n, width]."""
+    """Return 1 for tokens and 0 for padding: [n, width]."""
     return (torch.arange(width) < torch.tensor(sizes)[:, None]).long()

@@ -1,4 +1,4 @@
-"""The vectors of a collection's documents: made once, kept on disk, mapped into memory, searched exactly."""
+"""The vectors of a collection's documents: computed once, stored on disk, memory-mapped, searched exactly."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ DOCUMENTS_PER_BLOCK = 4096  # documents encoded at a time
 VECTORS_PER_BLOCK = 1 << 16  # vectors compared at a time
 QUERIES_PER_BLOCK = 256  # queries compared at a time
 SCORE_TOLERANCE = 1e-4
-"""Products in float32 choose the candidates, with this much to spare; products in float64 decide."""
+"""The margin for selecting candidates by float32 products; float64 products decide."""
 
 
 @dataclass(frozen=True, eq=False)
 class VectorStore:
-    """One vector for each distinct text, and the documents that have it. Documents are numbered by their docnos."""
+    """One vector for each distinct text, and its documents. Documents are numbered in the order of their docnos."""
 
     vectors: Floats
     """[texts, d]"""
@@ -38,16 +38,16 @@ class VectorStore:
     """The digest of each text."""
     docnos: PackedStrings
     text_numbers: NDArray[np.int64]
-    """For each document the number of its text."""
+    """The text number of each document."""
     remark: str = ""
-    """What a reader should know of how these vectors came about, in a sentence."""
+    """A remark for readers on how the vectors were computed."""
 
     def find(self, text: str) -> int:
-        """The number of a text, -1 if it is not there."""
+        """Return the number of a text, -1 if it is missing."""
         return self.text_digests.find(_digest_text(text))
 
     def search(self, queries: Floats, k: int) -> list[dict[str, float]]:
-        """For each query the best k documents, best first: highest float32 score, then highest docno."""
+        """Return the best k documents of each query, best first: highest float32 score, then highest docno."""
         owners = np.argsort(self.text_numbers, kind="stable")  # documents by text
         firsts = np.searchsorted(self.text_numbers[owners], np.arange(len(self.vectors) + 1))
         found: list[dict[str, float]] = []
@@ -62,7 +62,7 @@ class VectorStore:
         return found
 
     def _select_candidates(self, queries: Floats, k: int) -> list[NDArray[np.int64]]:
-        """For each query the texts that may be among its best k."""
+        """Return the texts that may be among the best k of each query."""
         numbers: list[list[NDArray[np.int64]]] = [[] for _ in queries]
         for start in range(0, len(self.vectors), VECTORS_PER_BLOCK):
             products = queries @ self.vectors[start : start + VECTORS_PER_BLOCK].T  # [queries, rows]
@@ -76,7 +76,7 @@ class VectorStore:
 
 
 def open_vector_store(corpus: Corpus, name: str, encode: Encode) -> VectorStore:
-    """The vectors on disk, or new ones, which are kept there; `name` tells encoder and corpus."""
+    """Return the stored vectors, or compute and store them; `name` identifies encoder and corpus."""
     folder, remark = _store_folder(name), ""
     try:
         if folder.is_dir():
@@ -84,7 +84,7 @@ def open_vector_store(corpus: Corpus, name: str, encode: Encode) -> VectorStore:
     except Damaged as error:
         arrays.discard_array_folder(folder)
         remark = f"the vectors of the collection were made again, for those on disk were damaged ({error})"
-    stayed = folder.exists()  # damaged, and not to be removed
+    stayed = folder.exists()  # damaged and not removable
     try:
         build_vector_store(corpus, folder, encode)
         return replace(read_vector_store(folder, written=not stayed), remark=remark)
@@ -93,16 +93,16 @@ def open_vector_store(corpus: Corpus, name: str, encode: Encode) -> VectorStore:
 
 
 def find_vector_store(name: str) -> VectorStore | None:
-    """The vectors on disk, if they are there and can be read."""
+    """Return the stored vectors, or None if they are missing or unreadable."""
     folder = _store_folder(name)
     try:
         return read_vector_store(folder) if folder.is_dir() else None
     except BadInput:
-        return None  # the search computes them again and says so
+        return None  # the search computes them again and reports it
 
 
 def build_vector_store(corpus: Corpus, folder: Path, encode: Encode) -> None:
-    """Read the corpus once and encode each distinct text. The folder appears when it is whole; who was first, stays."""
+    """Encode each distinct text of the corpus and write the folder atomically; an existing folder is kept."""
     texts: dict[str, int] = {}
     docnos: list[str] = []
     places: list[int] = []
@@ -126,7 +126,7 @@ def build_vector_store(corpus: Corpus, folder: Path, encode: Encode) -> None:
 
 
 def read_vector_store(folder: Path, *, written: bool = False) -> VectorStore:
-    """The vectors in a folder, mapped; `Damaged` if they are not as they were written, which may have been just now."""
+    """Return the memory-mapped vectors of a folder; raise `Damaged` if they differ from the written ones."""
     _, found = arrays.read_arrays(folder, just_written=written)
 
     def ids(name: str) -> PackedStrings:

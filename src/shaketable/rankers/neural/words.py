@@ -1,7 +1,7 @@
-"""Words as numbers, for nets that start from words: the vocabulary, vectors from text files, letter trigrams.
+"""Words as numbers, for nets on words: the vocabulary, vectors from text files, letter trigrams.
 
-A word that the vocabulary lacks has the zero vector, so it is like no other word; but it has a number of its own, so
-it is still found where a text has the very same one.
+A word outside the vocabulary has the zero vector, so it is similar to no other word; but it has its own number, so an
+exact match is still found.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ Ids = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
 VOCABULARY_FILE = "vocabulary.json"
-ID_CACHE_BYTES = 64 << 20  # bytes of numbers and texts
+ID_CACHE_BYTES = 64 << 20  # numbers and their texts
 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The words (or letter trigrams) that have a vector, numbered from 1, and how a text is cut into words.
+    """The words (or letter trigrams) with a vector, numbered from 1, and the tokenizer of texts.
 
     >>> vocabulary = Vocabulary(("shake", "table"), Analyzer(stemmer="none"))
     >>> vocabulary.to_ids("Shake the table")
@@ -66,7 +66,7 @@ class Vocabulary:
         return {word: number for number, word in enumerate(self.words, 1)}
 
     def to_ids(self, text: str) -> Ids:
-        """The number of each word; those of unknown words are beyond all others, and as good as unique."""
+        """Return the number of each word; unknown words get larger, practically unique numbers."""
         numbers, beyond = self.numbers, len(self.words) + 1
         found = (
             numbers.get(word) or beyond + crc32(word.encode("utf-8", "surrogatepass")) for word in self.tokenizer(text)
@@ -88,7 +88,7 @@ class Vocabulary:
 
 
 def select_most_frequent(parts: Iterable[Iterable[str]], limit: int, min_count: int = 2) -> tuple[str, ...]:
-    """What occurs at least so often, most frequent first, no more than `limit`.
+    """Return the items that occur at least `min_count` times, most frequent first, at most `limit`.
 
     >>> select_most_frequent(["abracadabra"], limit=3)
     ('a', 'b', 'r')
@@ -101,12 +101,12 @@ def select_most_frequent(parts: Iterable[Iterable[str]], limit: int, min_count: 
 
 
 def collect_words(corpus: Corpus, tokenizer: Analyzer, limit: int = MAX_FREQUENT_WORDS) -> tuple[str, ...]:
-    """The words of a collection, for vectors that are to be learned."""
+    """Return the frequent words of a collection, for vectors to be learned."""
     return select_most_frequent((tokenizer(doc.text) for _, doc in corpus.items()), limit)
 
 
 def letter_trigrams(word: str) -> list[str]:
-    """Three letters at a time, with a mark where the word begins and ends.
+    """Return the letter trigrams of a word, with a mark at its start and end.
 
     >>> letter_trigrams("table")
     ['#ta', 'tab', 'abl', 'ble', 'le#']
@@ -116,9 +116,9 @@ def letter_trigrams(word: str) -> list[str]:
 
 
 def align_terms(text: str, tokenizer: Analyzer, limit: int | None = None) -> list[Word]:
-    """The words of a text and which of the terms that a tokenizer makes of it, `limit` at most, are each word's.
+    """Return the words of a text with their terms, among the first `limit` terms of the text.
 
-    No term reaches from one side of a space to the other, so the terms of a text are those of its parts.
+    No term spans a space, so the terms of a text are those of its parts.
 
     >>> text = "The shake-table moves."
     >>> [(text[word.start : word.end], word.tokens) for word in align_terms(text, Analyzer(), limit=2)]
@@ -138,7 +138,7 @@ def align_terms(text: str, tokenizer: Analyzer, limit: int | None = None) -> lis
 
 
 class WordPair(NamedTuple):
-    """A query and a text as numbers of words."""
+    """A query and a text as word numbers."""
 
     query: Ids
     text: Ids
@@ -150,10 +150,10 @@ class WordPair(NamedTuple):
 
 
 class WordVectorNet(Net):
-    """What the nets share that compare a query's words with a text's: reading texts, and the vectors of words.
+    """The base of nets that compare query words with text words: tokenisation and word vectors.
 
-    `forward` of a subclass is given numbers of words, 0 where there is none: query [n, q], text [n, t]. It looks up the
-    vectors of the query first and those of the text next, each once (`reading` relies on it).
+    `forward` of a subclass receives word numbers, 0 for padding: query [n, q], text [n, t]. It must look up the vectors
+    of the query first and those of the text next, each once (`align_tokens` relies on it).
     """
 
     def __init__(self, vocabulary: Vocabulary, dim: int, shape: WordsRead):
@@ -165,7 +165,7 @@ class WordVectorNet(Net):
         self._id_cache: ArrayCache[Ids] = ArrayCache(ID_CACHE_BYTES)
 
     def load_vectors(self, vectors: Floats, frozen: bool) -> None:
-        """Vectors from elsewhere, in the order of the vocabulary: [words, d]; frozen ones are not learned."""
+        """Set pretrained vectors, in the order of the vocabulary: [words, d]; frozen vectors are not trained."""
         with torch.no_grad():
             self.words.weight[1:] = torch.from_numpy(vectors)
         self.freeze(frozen)
@@ -187,15 +187,15 @@ class WordVectorNet(Net):
 
     @abstractmethod
     def forward(self, query: Tensor, text: Tensor) -> Tensor:  # type: ignore[override]
-        """One score a pair: [n]."""
+        """Return one score per pair: [n]."""
 
     def look_up_vectors(self, ids: Tensor) -> Tensor:
-        """[n, w] -> [n, w, d]; unknown words have the zero vector, as padding has."""
+        """Return word vectors: [n, w] -> [n, w, d]; unknown words and padding have the zero vector."""
         found: Tensor = self.words(ids.where(ids <= len(self.vocabulary), 0))
         return found
 
     def cosines(self, query: Tensor, text: Tensor) -> Tensor:
-        """How like each word of the query is to each of the text: [n, q, t]; 1 for the same word, known or not."""
+        """Return the cosine of each query word and each text word: [n, q, t]; 1 for equal words, known or not."""
         near = normalize(self.look_up_vectors(query), dim=2) @ normalize(self.look_up_vectors(text), dim=2).transpose(
             1, 2
         )
@@ -209,14 +209,14 @@ class WordVectorNet(Net):
         return ""
 
     def align_tokens(self, text: str, query: str = "") -> TokenAlignment:
-        """A word that the vocabulary lacks has the zero vector, which is not its own."""
+        """Return the alignment; a word outside the vocabulary has no vector of its own."""
         longest = self.shape.text_length
         (ids,) = self._to_ids([text])
         rows = np.where(ids <= len(self.vocabulary), ids, -1)[:longest]
         return TokenAlignment(align_terms(text, self.vocabulary.tokenizer, longest), rows, lookup=1, start=0)
 
     def decode_vocabulary(self) -> list[str]:
-        """The words of the vocabulary; stems, where texts are stemmed."""
+        """Return the words of the vocabulary; stems, if texts are stemmed."""
         return list(self.vocabulary.words)
 
     def config(self) -> dict[str, Any]:
@@ -233,5 +233,5 @@ class WordVectorNet(Net):
 
 
 def match_words(query: Tensor, text: Tensor) -> Tensor:
-    """Where query and text have the very same word: [n, q], [n, t] -> [n, q, t]."""
+    """Return True where a query word equals a text word: [n, q], [n, t] -> [n, q, t]."""
     return (query[:, :, None] == text[:, None, :]) & (query != 0)[:, :, None]

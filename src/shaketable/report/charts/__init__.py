@@ -1,7 +1,7 @@
-"""Draw figures as inline SVG: Altair describes the chart, vl-convert draws it, and only harmless parts are kept.
+"""Figures as inline SVG: Altair describes the chart, vl-convert draws it, and `sanitize_svg` keeps the safe parts.
 
-Text and axes have the colour `currentColor`, so that a drawing follows its page from light to dark. Texts of the data
-never enter a Vega expression: columns are renamed to their roles, and texts are values or titles only.
+Text and axes have the colour `currentColor`, so that a drawing follows the light or dark theme of its page. Texts of
+the data never enter a Vega expression: columns are renamed to their roles, and texts are values or titles only.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _VEGA_CONFIG = {
         "columnPadding": 16,
         "symbolStrokeWidth": 2.5,
         "symbolOpacity": 1,
-        "offset": 26,  # leaves room for the title of the vertical axis
+        "offset": 26,  # space for the title of the vertical axis
     },
     "title": {
         "color": "currentColor",
@@ -66,7 +66,7 @@ _VEGA_CONFIG = {
 
 
 def draw_svg(figure: Figure, table: pd.DataFrame, colors: Colors | None = None, key_columns: Sequence[str] = ()) -> str:
-    """Draw a figure as one SVG element; return "" if the table has no values.
+    """Return a figure as one SVG element; "" if the table has no values.
 
     `colors` are those of `assign_page_colors`; other series get new colours. The attribute `data-at` of a mark has its
     values in `key_columns`, which must be columns that the figure draws.
@@ -84,7 +84,7 @@ def draw_svg(figure: Figure, table: pd.DataFrame, colors: Colors | None = None, 
     own = {} if "color" in kind.numeric_roles else _assign_colors([list_distinct(frame, "color")])
     roles = {getattr(figure, role): role for role in names}
     plot = Plot(frame, names, {**own, **(colors or {})}, tuple(roles[key] for key in key_columns))
-    with alt.utils.schemapi.debug_mode(False):  # what is drawn here is known to be right, and checking takes as long
+    with alt.utils.schemapi.debug_mode(False):  # schema checks would double the time
         chart = kind.draw(plot)
         if notes:
             chart = alt.concat(chart, title=alt.TitleParams(notes, orient="bottom", offset=10, fontStyle="italic"))
@@ -94,9 +94,9 @@ def draw_svg(figure: Figure, table: pd.DataFrame, colors: Colors | None = None, 
 
 
 def assign_page_colors(results: Iterable[Result]) -> dict[str, str]:
-    """Assign one colour to each series of a page, the same in all figures.
+    """Return series -> colour, the same in all figures of a page.
 
-    The series of one figure get different colours, as far as the palette goes.
+    The series of one figure get different colours unless there are more series than colours.
     """
     return _assign_colors(
         list_distinct(_limit_rows(figure, kind, result.tables[figure.table])[0], "color")
@@ -149,7 +149,7 @@ def _extract_roles(figure: Figure, kind: ChartKind, table: pd.DataFrame) -> pd.D
     if absent := [column for column in (*named.values(), *more.values()) if column not in table.columns]:
         raise BadInput(f"figure {figure.title!r}: table {figure.table!r} has no column {absent[0]!r}")
     value = getattr(figure, kind.numeric_roles[-1])
-    # an interval is named after its column, or stands beside it as "low" and "high"
+    # the columns of an interval are named after its column, or "low" and "high"
     beside_it = [str(name) for name in table.columns][list(table.columns).index(value) + 1 :][:2]
     ends = {"low": f"{value} low", "high": f"{value} high"}
     ends = {"low": "low", "high": "high"} if beside_it == ["low", "high"] else ends

@@ -21,7 +21,7 @@ from shaketable.report.layout import CHART_WIDTH_PX, pad_span
 
 
 def draw_bars(plot: Plot) -> Any:
-    """Draw horizontal bars, with room for long names; the columns `low` and `high` become whiskers."""
+    """Draw horizontal bars with space for long names; the columns `low` and `high` become whiskers."""
     import altair as alt
 
     frame = plot.frame

@@ -18,7 +18,7 @@ from shaketable.report.layout import (
 )
 
 MAX_SLOPE_LINES = 400
-"""Lines between ranks in one panel; beyond that they would hide each other and make the page heavy."""
+"""The maximum number of lines in a slope panel; more lines hide each other and enlarge the page."""
 
 
 def draw_lines(plot: Plot) -> Any:
@@ -137,8 +137,8 @@ def draw_scatter(plot: Plot) -> Any:
 def draw_slope(plot: Plot) -> Any:
     """Draw a line for each row, from its rank before (x) to its rank after (y), the best rank at the top.
 
-    There is a panel for each series; its title counts the lines that go up, down and neither, each in its own colour.
-    Of very many lines `MAX_SLOPE_LINES` are drawn, spread evenly over the ranks, and the title says so.
+    Each series has a panel; its title counts the lines that go up, down and neither, each in its own colour. At most
+    `MAX_SLOPE_LINES` lines are drawn, spread evenly over the ranks; the title reports the limit.
     """
     import altair as alt
     import numpy as np
@@ -166,7 +166,7 @@ def draw_slope(plot: Plot) -> Any:
             (equal, NEUTRAL_COLOR, 0.45),
             (up, GAIN_COLOR, 0.9),
             (down, LOSS_COLOR, 0.9),
-        ):  # the last is on top
+        ):  # the last direction is drawn on top
             lines = part[way.loc[part.index]]
             if lines.empty:
                 continue

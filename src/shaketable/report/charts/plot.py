@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Colors: TypeAlias = Mapping[str, str]
 """Series -> colour."""
 MAX_LABELLED_POINTS = 60
-"""Up to this number, topics or points are labelled."""
+"""The maximum number of labelled topics or points."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Plot:
     names: Mapping[str, str]
     colors: Colors
     text_roles: tuple[str, ...] = ()
-    """The roles that hold texts: a page looks up the queries of a mark by them."""
+    """The roles that hold texts; a page looks up the queries of a mark by them."""
 
     @property
     def series(self) -> list[str]:
@@ -47,13 +47,13 @@ class Plot:
         return make_chart(rows)
 
     def format_value(self, role: str, value: object, decimals: int = 4) -> str:
-        """Format a value: a percentage, by the name of its role, has one decimal."""
+        """Format a value; a percentage (by the name of its role) has one decimal."""
         if isinstance(value, float) and not is_missing(value):
             return format_percent(value) if is_percentage(self.names[role]) else format_number(value, decimals)
         return format_cell(value)
 
     def _describe_sample(self, row: Mapping[str, Any]) -> Iterator[str]:
-        """List the interval and the number of queries of a row, if they are known."""
+        """Yield the interval and the number of queries of a row, if they are known."""
         value = "color" if "y" not in self.names or isinstance(row.get("y"), str) else "y"
         if not is_missing(row.get("low")) and not is_missing(row.get("high")):
             yield (
