@@ -87,7 +87,7 @@ class TestRules:
         (tmp_path / "docs.tsv").write_text("d1\tan oak\nd2\tan ash\n")
         files = f"files?queries={tmp_path}/queries.tsv&docs={tmp_path}/docs.tsv"
         for name in ("nDCG@10", "counting.nDCG@10"):
-            with pytest.raises(BadInput, match="only judgements can tell"):
+            with pytest.raises(BadInput, match="which needs judgements"):
                 check_gate_findings([Threshold.parse(f"{name}>0")], *self.given(["agreement"], files))
 
 

@@ -117,7 +117,7 @@ class TestForms:
         path = written(tmp_path / "a.jsonl", "", {"query": "tidal power", "text": "The tide.", "more": [1]})
         (one,) = read_adversarial_documents(path)
         assert one == AdversarialDocument(
-            {"line-2": "tidal power"}, "", Doc("The tide."), recipe="a text of somebody else"
+            {"line-2": "tidal power"}, "", Doc("The tide."), recipe="a text of unknown origin"
         )
 
     def test_a_query_may_be_called_query(self, tmp_path):

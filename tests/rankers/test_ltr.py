@@ -121,7 +121,7 @@ def test_other_features_are_refused():
 
 
 def test_a_model_of_unnamed_columns_ranks_no_texts(collection):
-    with pytest.raises(BadInput, match="46 columns of a LETOR file that nobody named"):
+    with pytest.raises(BadInput, match="46 unnamed columns of a LETOR file"):
         FittedModel(LinearPredictor((1.0,) * 46), learner="ranksvm").open(collection)
 
 

@@ -121,7 +121,7 @@ class DryRun:
 
     def __str__(self) -> str:
         unknown = sorted({row.ranker for row in self.rows if np.isnan(row.seconds)})
-        beside = f", and the time of {', '.join(unknown)}, which nobody can know" if unknown else ""
+        beside = f", and the time of {', '.join(unknown)}, which is not known" if unknown else ""
         money = "" if np.isnan(self.money) else f", {self.money:,.2f} of money"
         return f"in all: {self.pairs:,} pairs, {self.requests:,} requests, {self.minutes:,.1f} minutes{money}{beside}"
 

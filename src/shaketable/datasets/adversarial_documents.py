@@ -116,7 +116,7 @@ def _parse_documents(fields: Mapping[str, Any], path: Path, number: int) -> Iter
         docno,
         _parse_doc(fields, path, number),
         _parse_doc(original, path, number),
-        _get_text(fields, "recipe", path, number) or "a text of somebody else",
+        _get_text(fields, "recipe", path, number) or "a text of unknown origin",
         _get_text(fields, "ranker", path, number),
         _parse_ranks(fields, "before", len(queries), path, number),
         _parse_ranks(fields, "after", len(queries), path, number),

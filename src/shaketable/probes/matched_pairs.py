@@ -88,7 +88,7 @@ class MatchedPairs:
 
     def remark(self, context: ProbeContext) -> str:
         """Return a note if unjudged documents are included or pairs are sampled, or ""."""
-        said = ["documents that nobody judged are among these"] if self._includes_unjudged(context) else []
+        said = ["unjudged documents are among these"] if self._includes_unjudged(context) else []
         possible = sum(len(docs) * (len(docs) - 1) for docs in context.get_documents(bool(said)).values())
         return "; ".join(said + ([f"at most {self.most:,} pairs were looked at"] if possible > self.most else []))
 

@@ -134,7 +134,7 @@ class FittedModel:
         """Return a ranker of texts that uses the statistics of the collection."""
         if not self.feature_names:
             raise BadInput(
-                f"{self.learner} was learned on {self.predictor.dims} columns of a LETOR file that nobody named, so it "
+                f"{self.learner} was learned on {self.predictor.dims} unnamed columns of a LETOR file, so it "
                 "cannot rank texts; train it on a collection, or on a file that says what its features are"
             )
         return FittedRanker(
