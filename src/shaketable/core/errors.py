@@ -19,8 +19,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from shaketable.core.redaction import redact
+
 MAX_QUOTED_CHARS = 200  # characters of a value quoted in a message
 MAX_MESSAGE_CHARS = 1000  # characters of a whole message
+MAX_INSPECTED_CHARS = 1 << 16  # characters of a value that are formatted before it is truncated
 
 
 def quote_value(value: object) -> str:
@@ -30,7 +33,7 @@ def quote_value(value: object) -> str:
     ("'a b'", 200)
     """
     if isinstance(value, str | bytes):
-        value = value[:MAX_QUOTED_CHARS]  # the quotation marks still exceed the limit, so it is truncated
+        value = value[:MAX_INSPECTED_CHARS]
     try:
         return truncate(repr(value))
     except ValueError:  # Python refuses to print integers with thousands of digits
@@ -38,19 +41,21 @@ def quote_value(value: object) -> str:
 
 
 def truncate(text: str, max_chars: int = MAX_QUOTED_CHARS) -> str:
-    """Return a text, truncated to `max_chars` characters."""
+    """Return a text without API keys, truncated to `max_chars` characters."""
+    text = redact(text, max_chars)
     return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
 
 
 class ShaketableError(Exception):
     """The base class of all errors caused by the input, not by the program.
 
-    A message is one line of limited length; unprintable characters are escaped.
+    A message is one line of limited length, without API keys; unprintable characters are escaped.
     """
 
     exit_code = 2
 
     def __init__(self, message: str):
+        message = redact(message, MAX_MESSAGE_CHARS)
         if not message.isprintable():
             shown = (c if c.isprintable() else repr(c)[1:-1] for c in message[: MAX_MESSAGE_CHARS + 1])
             message = "".join(shown)

@@ -15,7 +15,7 @@ import pytest
 from shaketable.core.documents import Collection, Doc, Slate
 from shaketable.core.errors import BadInput, RankerFailed
 from shaketable.core.registries import RANKERS
-from shaketable.rankers.http import client
+from shaketable.rankers.http import connection
 from shaketable.rankers.http.client import MAX_FAILURES_IN_A_ROW, ConcurrencyLimiter
 from shaketable.rankers.http.reranker import HttpEndpoint
 from shaketable.scoring.engine import ScoringEngine
@@ -318,7 +318,7 @@ def test_an_unreadable_answer_is_asked_for_again(serve):
 
 
 def test_an_answer_without_end_is_given_up(serve, monkeypatch):
-    monkeypatch.setattr(client, "MAX_RESPONSE_BYTES", 1 << 20)
+    monkeypatch.setattr(connection, "MAX_RESPONSE_BYTES", 1 << 20)
     server = serve(always(200, b"[" + b" " * (1 << 21)))
     with pytest.raises(RankerFailed, match="more than 1 MB"):
         ask(server, retries=0)

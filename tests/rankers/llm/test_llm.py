@@ -14,7 +14,7 @@ import pytest
 from shaketable.core.documents import Collection, Doc, Slate
 from shaketable.core.errors import BadInput, RankerFailed, ShaketableError, UnknownName
 from shaketable.core.registries import RANKERS
-from shaketable.rankers.http import client
+from shaketable.rankers.http import connection
 from shaketable.rankers.http.client import MAX_FAILURES_IN_A_ROW
 from shaketable.rankers.llm.client import resolve_endpoint_url
 from shaketable.rankers.llm.model import LLM
@@ -349,7 +349,7 @@ def test_an_unreachable_server_is_one_sentence():
 
 
 def test_an_answer_that_never_ends_is_given_up(monkeypatch):
-    monkeypatch.setattr(client, "MAX_RESPONSE_BYTES", 10_000)
+    monkeypatch.setattr(connection, "MAX_RESPONSE_BYTES", 10_000)
     with pytest.raises(RankerFailed, match="answered with more than"):
         ask(lambda prompt, body: "[1] > " * 10_000)
 

@@ -7,35 +7,33 @@ the server is busy or down, all of them wait or stop.
 from __future__ import annotations
 
 import ipaddress
-import json
-import re
 import ssl
 import time
 import weakref
 from collections.abc import Mapping
-from contextlib import closing
-from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Condition, Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from shaketable.core.errors import RankerFailed
+from shaketable.core.errors import RankerFailed, truncate
+from shaketable.core.redaction import redact, register_secret
+from shaketable.rankers.http.reply import HttpReply, UnreadableReply, load_json, parse_retry_after
 from shaketable.scoring.network_guard import check_network_allowed
 
 if TYPE_CHECKING:
-    import httpx
+    from shaketable.rankers.http.connection import Connection
 
 MAX_WAIT_S = 120.0
 """Maximum wait between two attempts. If a server asks for a longer wait, the request fails."""
-MAX_RESPONSE_BYTES = 64 << 20
-"""Maximum size of one response; the scores of a million documents are smaller."""
 MAX_FAILURES_IN_A_ROW = 5
 """Consecutive requests that fail after all retries before the server is considered down."""
 MAX_REDIRECTS = 5
 """Maximum redirects per request."""
+MAX_EXCERPT_CHARS = 200
+"""Maximum characters of a response in an error message."""
 BUSY_STATUSES = (429, 503)
 """The status codes of a busy server."""
 REDIRECT_STATUSES = (301, 302, 307, 308)
@@ -43,22 +41,15 @@ NEVER_STOP = Event()
 """The stop event of a single request, which no other request stops."""
 
 
-class UnreadableReply(Exception):
-    """A response with a success status but invalid content, such as a proxy's page. A retry may succeed."""
-
-
 @dataclass(frozen=True)
-class HttpReply:
-    """A server's response: `content` is the JSON of a success, or None."""
+class FailedAttempt:
+    """An attempt that gave no answer; `status` is 0 if there was no readable response."""
 
-    status: int
-    text: str
-    headers: Mapping[str, str]
-    content: Any = None
-
-    @property
-    def is_success(self) -> bool:
-        return 200 <= self.status < 300
+    problem: str
+    remedy: str
+    status: int = 0
+    asked_wait: float | None = None
+    """The seconds that a busy server asks to wait."""
 
 
 @dataclass
@@ -66,7 +57,7 @@ class ConcurrencyLimiter:
     """A limit of `max_requests` concurrent requests, which is lowered while the server is busy.
 
     Each busy response halves the limit, but only once for all requests that were in flight together. The limit grows by
-    one after as many answered requests as it allows at a time.
+    a quarter, at least by one, after as many answered requests as it allows at a time.
     """
 
     max_requests: int
@@ -104,8 +95,9 @@ class ConcurrencyLimiter:
                 self._failures_in_a_row = 0
                 self._answered_since_change += 1
                 if self._allowed < self.max_requests and self._answered_since_change >= self._allowed:
-                    self._allowed, self._answered_since_change = self._allowed + 1, 0
-                    self._condition.notify()
+                    grown = self._allowed + max(1, self._allowed // 4)
+                    self._allowed, self._answered_since_change = min(grown, self.max_requests), 0
+                    self._condition.notify_all()
             self._condition.notify()
 
     def report_busy(self, wait: float | None) -> None:
@@ -154,7 +146,7 @@ class ConcurrencyLimiter:
 
 @dataclass(eq=False)
 class HttpClient:
-    """A client of one address; it sends the secret only in the headers of requests to this host."""
+    """A client of one address; it sends the secret only in the headers of requests to this origin."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -168,90 +160,106 @@ class HttpClient:
     """The expected endpoint; `load_settings` are the options to lower after a timeout. Both are for error messages."""
     load_settings: str = "concurrency or --depth"
     limiter: ConcurrencyLimiter = field(init=False)
-    _idle_connections: list[httpx.HTTPTransport] = field(init=False, repr=False, default_factory=list)
-    """One connection each: a pool would scan all its connections for every request, and httpx clients, with cookies and
-    redirects, take twice the CPU time of transports."""
+    _idle_connections: list[Connection] = field(init=False, repr=False, default_factory=list)
+    """One connection each: a pool would scan all its connections for every request."""
 
     def __post_init__(self) -> None:
+        register_secret(self.secret)
         self.limiter = ConcurrencyLimiter(self.concurrency)
         weakref.finalize(self, _close_connections, self._idle_connections)
+
+    @property
+    def max_wait(self) -> float:
+        """The longest wait between two attempts, in seconds."""
+        return min(MAX_WAIT_S, self.deadline)
 
     def post(self, content: bytes, stop: Event) -> HttpReply:
         """Post until there is a success or a refusal, and return it. The wait doubles after each temporary failure.
 
         If the server answers other requests meanwhile, a busy response does not count as an attempt.
         """
-        import httpx
-
         tried = 0
         while True:
             if not self.limiter.acquire(stop):
                 raise RankerFailed(
                     f"{self.url} {self.limiter.stop_reason or 'was not asked: another request has failed'}"
                 )
-            before, wait, reply = self.limiter.answered_count, self.backoff * 2**tried, None
+            before, wait = self.limiter.answered_count, self.backoff * 2**tried
+            outcome = self._attempt_holding_slot(content)
+            if isinstance(outcome, HttpReply):
+                return outcome
             tried += 1
-            try:
-                reply = self._post_following_redirects(content)
-                if reply.status != 429 and reply.status < 500:
-                    return reply
-                problem = f"answered {reply.status}: {self.excerpt(reply)}"
-                remedy = "wait, or lower concurrency" if reply.status == 429 else "look at the server's log"
-            except UnreadableReply as error:
-                problem, remedy = str(error), f"is this the address of {self.endpoint_description}?"
-            except httpx.TimeoutException:
-                problem = f"gave no answer within {self.timeout:g} seconds"
-                remedy = f"raise timeout, or lower {self.load_settings}"
-            except httpx.RequestError as error:
-                problem = f"cannot be reached ({error})"
-                remedy = "is the server running, and the address right?"
-            finally:
-                self.limiter.release(reply is not None and reply.status != 429 and reply.status < 500)
-            if reply is not None and reply.status in BUSY_STATUSES:
-                asked = parse_retry_after(reply.headers)
-                if asked is not None and asked > MAX_WAIT_S:
-                    remedy = f"it asks to be left alone for {asked:,.0f} seconds: give the same command again then"
-                    tried = self.retries + 1
-                else:
-                    self.limiter.report_busy(asked)
-                    wait = wait if asked is None else 0.0  # the limiter makes all threads wait
-                    if reply.status == 429 and self.limiter.answered_count > before:
-                        tried = 0
-            if tried > self.retries:
-                self.limiter.count_failure(problem)
-                raise RankerFailed(f"{self.url} {problem} (tried {tried} times); {remedy}")
-            self.limiter.count_retry()
-            if stop.wait(min(wait, MAX_WAIT_S)):
-                raise RankerFailed(f"{self.url} {problem} (tried {tried} times); {remedy}")
+            asked = outcome.asked_wait
+            if asked is not None and asked > self.max_wait:
+                remedy = f"it asks to be left alone for {asked:,.0f} seconds: give the same command again then"
+                outcome, retryable = replace(outcome, remedy=remedy), False
+            else:
+                wait = wait if asked is None else 0.0  # the limiter makes all threads wait
+                if outcome.status == 429 and self.limiter.answered_count > before:
+                    tried = 0
+                retryable = tried <= self.retries
+            if not retryable:
+                self.limiter.count_failure(outcome.problem)
+            else:
+                self.limiter.count_retry()
+            if not retryable or stop.wait(min(wait, self.max_wait)):
+                raise RankerFailed(f"{self.url} {outcome.problem} (tried {tried} times); {outcome.remedy}")
 
-    def try_get(self, url: str) -> HttpReply | None:
-        """Send one GET request to an address of the same host; return None if there is no readable response."""
-        import httpx
+    def try_get(self, url: str, ends_at: float) -> HttpReply | None:
+        """Send one GET request to an address of the same origin; return None if there is no readable response.
 
-        try:
-            return self._send_once("GET", url, None)
-        except (httpx.HTTPError, UnreadableReply):
-            return None
+        `ends_at` is the deadline, by the monotonic clock.
+        """
+        return self._try_once("GET", url, b"", ends_at)
 
-    def try_post(self, url: str, content: bytes) -> HttpReply | None:
-        """Send one POST request to an address of the same host; return None if there is no readable response."""
-        import httpx
-
-        try:
-            return self._send_once("POST", url, content)
-        except (httpx.HTTPError, UnreadableReply):
-            return None
+    def try_post(self, url: str, content: bytes, ends_at: float) -> HttpReply | None:
+        """Send one POST request to an address of the same origin; return None if there is no readable response."""
+        return self._try_once("POST", url, content, ends_at)
 
     def excerpt(self, reply: HttpReply) -> str:
         """Return the beginning of a response in one line, without the key, which some servers repeat."""
-        said = " ".join(reply.text.split())
-        return repr((said.replace(self.secret, "***") if self.secret else said)[:200])
+        said = " ".join(redact(reply.text, 2 * MAX_EXCERPT_CHARS).split())
+        return repr(said[:MAX_EXCERPT_CHARS])
+
+    def _attempt_holding_slot(self, content: bytes) -> HttpReply | FailedAttempt:
+        """Attempt a request and release its slot; the other threads learn of a busy server before they get the slot."""
+        outcome: HttpReply | FailedAttempt | None = None
+        try:
+            outcome = self._attempt(content)
+            if isinstance(outcome, FailedAttempt) and outcome.status in BUSY_STATUSES:
+                asked = outcome.asked_wait
+                self.limiter.report_busy(asked if asked is not None and asked <= self.max_wait else None)
+            return outcome
+        finally:
+            self.limiter.release(isinstance(outcome, HttpReply))
+
+    def _attempt(self, content: bytes) -> HttpReply | FailedAttempt:
+        import httpcore
+
+        wrong_address = f"is this the address of {self.endpoint_description}?"
+        try:
+            reply = self._post_following_redirects(content)
+        except UnreadableReply as error:
+            return FailedAttempt(str(error), error.remedy or wrong_address)
+        except httpcore.TimeoutException:
+            problem = f"gave no answer within {self.timeout:g} seconds"
+            return FailedAttempt(problem, f"raise timeout, or lower {self.load_settings}")
+        except httpcore.ProtocolError as error:
+            return FailedAttempt(f"gave no valid HTTP response ({truncate(str(error))})", wrong_address)
+        except (httpcore.NetworkError, httpcore.ProxyError, httpcore.UnsupportedProtocol) as error:
+            problem = f"cannot be reached ({truncate(str(error))})"
+            return FailedAttempt(problem, "is the server running, and the address right?")
+        if reply.is_answer:
+            return reply
+        remedy = "wait, or lower concurrency" if reply.status == 429 else "look at the server's log"
+        asked = parse_retry_after(reply.headers) if reply.status in BUSY_STATUSES else None
+        return FailedAttempt(f"answered {reply.status}: {self.excerpt(reply)}", remedy, reply.status, asked)
 
     def _post_following_redirects(self, content: bytes) -> HttpReply:
-        """Post, and follow redirects within the host; later requests go directly to the new address."""
-        url = self.url
+        """Post, and follow redirects within the origin; later requests go directly to the new address."""
+        url, ends_at = self.url, time.monotonic() + self.deadline
         for _ in range(MAX_REDIRECTS):
-            reply = self._send_once("POST", url, content)
+            reply = self._send_once("POST", url, content, ends_at)
             if reply.status not in REDIRECT_STATUSES or not (
                 there := resolve_redirect(url, reply.headers.get("location", ""))
             ):
@@ -260,47 +268,44 @@ class HttpClient:
             url = there
         return reply
 
-    def _send_once(self, method: str, url: str, content: bytes | None) -> HttpReply:
-        """Return the response, read in chunks; raise an error if it is too long or takes too long."""
-        import httpx
+    def _try_once(self, method: str, url: str, content: bytes, ends_at: float) -> HttpReply | None:
+        import httpcore
 
+        try:
+            return self._send_once(method, url, content, ends_at)
+        except (
+            httpcore.TimeoutException,
+            httpcore.ProtocolError,
+            httpcore.NetworkError,
+            httpcore.ProxyError,
+            httpcore.UnsupportedProtocol,
+            UnreadableReply,
+        ):
+            return None
+
+    def _send_once(self, method: str, url: str, content: bytes, ends_at: float) -> HttpReply:
+        """Return the response, with the JSON of a success; raise an error if it cannot be read within the limits."""
         check_network_allowed(url)
         try:
             connection = self._idle_connections.pop()
         except IndexError:
             connection = self._open_connection()
-        started = time.monotonic()
-        parts: list[bytes] = []
-        size = 0
-        headers = {"Accept-Encoding": "gzip, deflate", "User-Agent": "shaketable", **self.headers}
-        patience = {"timeout": httpx.Timeout(self.timeout).as_dict()}
+        headers = {"Accept-Encoding": "gzip", "User-Agent": "shaketable", **self.headers}
         try:
-            request = httpx.Request(method, url, headers=headers, content=content, extensions=patience)
-            answer = connection.handle_request(request)
-            with closing(answer):
-                for part in answer.iter_bytes():
-                    parts.append(part)
-                    size += len(part)
-                    if size > MAX_RESPONSE_BYTES:
-                        raise UnreadableReply(f"answered with more than {MAX_RESPONSE_BYTES >> 20} MB")
-                    if time.monotonic() - started > self.deadline:
-                        raise UnreadableReply(f"gave no whole answer within {self.deadline:g} seconds")
+            reply = connection.send(method, url, headers, content, self.timeout, self.deadline, ends_at)
         finally:
             self._idle_connections.append(connection)
-        body = b"".join(parts)
-        if not answer.is_success:
-            return HttpReply(answer.status_code, body.decode("utf-8", "replace"), answer.headers)
+        if not reply.is_success:
+            return reply
         try:
-            return HttpReply(answer.status_code, "", answer.headers, json.loads(body))
-        except (ValueError, RecursionError) as error:
-            reply = HttpReply(answer.status_code, body.decode("utf-8", "replace"), answer.headers)
+            return replace(reply, content=load_json(reply.body))
+        except ValueError as error:
             raise UnreadableReply(f"answered no JSON: {self.excerpt(reply)}") from error
 
-    def _open_connection(self) -> httpx.HTTPTransport:
-        import httpx
+    def _open_connection(self) -> Connection:
+        from shaketable.rankers.http.connection import Connection
 
-        limits = httpx.Limits(max_connections=1)
-        return httpx.HTTPTransport(verify=self._ssl_context, limits=limits, proxy=find_proxy(self.url))
+        return Connection(self._ssl_context, find_proxy(self.url))
 
     @cached_property
     def _ssl_context(self) -> ssl.SSLContext:
@@ -310,7 +315,7 @@ class HttpClient:
         return httpx.create_ssl_context()
 
 
-def _close_connections(connections: list[httpx.HTTPTransport]) -> None:
+def _close_connections(connections: list[Connection]) -> None:
     for connection in connections:
         connection.close()
 
@@ -346,11 +351,11 @@ def find_proxy(url: str) -> str | None:
 
 
 def resolve_redirect(url: str, location: str) -> str:
-    """Return the target of a redirect if it stays on the host and keeps encryption; otherwise "".
+    """Return the target of a redirect if it has the same origin (scheme, host and port); otherwise "".
 
-    >>> resolve_redirect("http://host/rerank", "/rerank/"), resolve_redirect("http://host/rerank", "https://host/rerank")
-    ('http://host/rerank/', 'https://host/rerank')
-    >>> resolve_redirect("https://host/rerank", "https://elsewhere/rerank"), resolve_redirect("https://host/rerank", "http://host/rerank")
+    >>> resolve_redirect("http://host/rerank", "/rerank/"), resolve_redirect("http://host/rerank", "http://host:80/v1")
+    ('http://host/rerank/', 'http://host/v1')
+    >>> resolve_redirect("http://host:81/a", "http://host:82/a"), resolve_redirect("https://host/a", "http://host/a")
     ('', '')
     """
     import httpx
@@ -360,22 +365,5 @@ def resolve_redirect(url: str, location: str) -> str:
         there = here.join(location)
     except (httpx.InvalidURL, ValueError):
         return ""
-    safe = there.scheme in ("http", "https") and not (here.scheme == "https" and there.scheme == "http")
-    return str(there) if location and safe and there.host == here.host and there != here else ""
-
-
-def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of Retry-After, which may also be a date; None if it is absent or invalid.
-
-    >>> parse_retry_after({"retry-after": "7"}), parse_retry_after({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"})
-    (7.0, 0.0)
-    >>> parse_retry_after({}), parse_retry_after({"retry-after": "soon"})
-    (None, None)
-    """
-    value = headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d+(\.\d+)?", value):
-        return float(value)
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return None
+    same_origin = (there.scheme, there.host, there.port) == (here.scheme, here.host, here.port)
+    return str(there) if location and same_origin and there != here else ""

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+from shaketable.core.errors import quote_value
+from shaketable.rankers.http.reply import load_json
 
 Rows: TypeAlias = list[tuple[Any, Any]]
 
@@ -19,6 +23,8 @@ LIST_FIELDS = ("results", "data", "rerank", "scores", "rankings")
 SCORE_FIELDS = ("relevance_score", "score")
 ECHOED_FIELDS = ("input", "query", "documents", "document", "texts", "text", "text_1", "text_2", "body")
 """Fields of a refusal that repeat the request."""
+MAX_SCORE_CHARS = 40
+"""Maximum characters of a score that a server sends as a text."""
 MAX_REFUSAL_CHARS = 2000
 """Maximum characters of a refusal that are parsed."""
 
@@ -155,24 +161,33 @@ def order_scores(rows: Rows, number: int) -> list[Any]:
     ValueError: its indexes begin at 1 (1, 2); they should be the places of the texts, from 0 to 1
     """
     indexes = [index for index, _ in rows]
-    shown = ", ".join(map(repr, indexes[:10])) + (", ..." if len(indexes) > 10 else "")
+    shown = ", ".join(map(quote_value, indexes[:10])) + (", ..." if len(indexes) > 10 else "")
     should = f"they should be the places of the texts, from 0 to {number - 1}"
+    if len(rows) > number + 1:
+        raise ValueError(f"it scored {len(rows):,} texts of {number:,} (indexes {shown}); {should}")
     if odd := [index for index in indexes if not isinstance(index, int) or isinstance(index, bool)]:
         kind = "texts" if isinstance(odd[0], str) else "no whole numbers"
         raise ValueError(f"its indexes are {kind} ({shown}); {should}")
-    if twice := [index for index in dict.fromkeys(indexes) if indexes.count(index) > 1]:
-        raise ValueError(f"it scored the text with index {twice[0]} more than once ({shown}); {should}")
-    if indexes and 0 not in indexes and max(indexes) == number:
+    scores = dict(rows)
+    if len(scores) < len(rows):
+        twice, _ = Counter(indexes).most_common(1)[0]
+        raise ValueError(f"it scored the text with index {twice} more than once ({shown}); {should}")
+    if scores and 0 not in scores and max(scores) == number:
         raise ValueError(f"its indexes begin at 1 ({shown}); {should}")
     if outside := [index for index in indexes if not 0 <= index < number]:
-        raise ValueError(f"it scored a text with index {outside[0]}, which was not sent ({shown}); {should}")
+        raise ValueError(
+            f"it scored a text with index {quote_value(outside[0])}, which was not sent ({shown}); {should}"
+        )
     if len(rows) != number:
         raise ValueError(
             f"it scored {len(rows)} texts of {number} (indexes {shown or 'none'}); "
             "has the server a limit of its own on how many it returns?"
         )
-    scores = dict(rows)
-    return [scores[place] for place in range(number)]
+    ordered = [scores[place] for place in range(number)]
+    for place, score in enumerate(ordered):
+        if not isinstance(score, int | float | None) and not (isinstance(score, str) and len(score) <= MAX_SCORE_CHARS):
+            raise ValueError(f"its scores are not numbers: the text with index {place} has {quote_value(score)}")
+    return ordered
 
 
 def strip_echo(message: str) -> str:
@@ -182,8 +197,8 @@ def strip_echo(message: str) -> str:
     '{"detail": [{"msg": "Field required"}]}'
     """
     try:
-        said = json.loads(message)
-    except (ValueError, RecursionError):
+        said = load_json(message)
+    except ValueError:
         return message[:MAX_REFUSAL_CHARS]
     return json.dumps(_drop_echoed_fields(said))[:MAX_REFUSAL_CHARS]
 

@@ -8,7 +8,8 @@ difference is noise. If discovery fails, the error message contains the full spe
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,9 @@ import numpy as np
 
 from shaketable.core.documents import Doc, Scores, Slate
 from shaketable.core.errors import RankerFailed
+from shaketable.core.redaction import redact
 from shaketable.core.registries import RANKERS
-from shaketable.rankers.http.client import NEVER_STOP, HttpClient, HttpReply
+from shaketable.rankers.http.client import NEVER_STOP, HttpClient
 from shaketable.rankers.http.dialects import (
     DIALECTS,
     DIALECTS_TO_TRY,
@@ -30,6 +32,7 @@ from shaketable.rankers.http.dialects import (
     parse_text_limit,
     wants_model,
 )
+from shaketable.rankers.http.reply import HttpReply
 from shaketable.scoring.validation import validate_scores
 
 if TYPE_CHECKING:
@@ -48,6 +51,7 @@ RESENT_POSITIONS = (3, 2, 1)
 """The positions of the texts that are sent again. Without the first and the last, list-dependent scores change."""
 SAME_SCORE_TOLERANCE = 1e-3
 """Maximum difference of two equal scores, as a share of the range of all scores."""
+MAX_MODEL_NAME_CHARS = 200
 ENDPOINT_PATHS = ("rerank", "v1/rerank", "v2/rerank", "score")
 """Common endpoint paths."""
 
@@ -111,8 +115,7 @@ class Discovery:
                         continue
                     return name, model, self.read_scores(reply, SAMPLE_TEXTS)
                 problem = (
-                    problem
-                    or f"answered in a shape that none of the dialects has: {excerpt_content(self.http_client, reply)}"
+                    problem or f"answered in a shape that none of the dialects has: {self.http_client.excerpt(reply)}"
                 )
                 continue
             if not model and wants_model(reply.text) and (model := self.find_only_model(name, reply)):
@@ -154,18 +157,31 @@ class Discovery:
 
 
 def list_served_models(http_client: HttpClient) -> list[str]:
-    """Return the models that a server lists at OpenAI's path; only the rerankers, if any are marked as such."""
+    """Return the models that a server lists at OpenAI's path; only the rerankers, if any are marked as such.
+
+    Names that contain the key are left out.
+    """
     import httpx
 
-    here = httpx.URL(http_client.url)
+    here, ends_at = httpx.URL(http_client.url), time.monotonic() + http_client.deadline
     for url in dict.fromkeys(str(here.join(path)) for path in ("models", "/v1/models", "/models")):
-        reply = http_client.try_get(url)
+        reply = http_client.try_get(url, ends_at)
         rows = reply.content.get("data") if reply and isinstance(reply.content, dict) else None
         if isinstance(rows, list):
-            named = [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
-            able = [row for row in named if "rerank" in (row.get("capabilities") or ())]
+            named = [row for row in rows if isinstance(row, dict) and is_model_name(row.get("id"))]
+            able = [row for row in named if "rerank" in _list_capabilities(row)]
             return [row["id"] for row in able or named]
     return []
+
+
+def is_model_name(name: object) -> bool:
+    """Return True for a text of a usual length without an API key."""
+    return isinstance(name, str) and len(name) <= MAX_MODEL_NAME_CHARS and redact(name) == name
+
+
+def _list_capabilities(row: Mapping[str, Any]) -> Sequence[Any]:
+    listed = row.get("capabilities")
+    return listed if isinstance(listed, list) else ()
 
 
 def parse_scores(http_client: HttpClient, reply: HttpReply, slate: Slate) -> Scores:
@@ -173,17 +189,11 @@ def parse_scores(http_client: HttpClient, reply: HttpReply, slate: Slate) -> Sco
     where = f"{http_client.url}, query {slate.query[:60]!r}:"
     rows = parse_rows(reply.content)
     if rows is None:
-        raise RankerFailed(
-            f"{where} answered in a shape that none of the dialects has: {excerpt_content(http_client, reply)}"
-        )
+        raise RankerFailed(f"{where} answered in a shape that none of the dialects has: {http_client.excerpt(reply)}")
     try:
         return validate_scores(http_client.url, slate, order_scores(rows, len(slate.docs)))
     except ValueError as error:
         raise RankerFailed(f"{where} {error}") from error
-
-
-def excerpt_content(http_client: HttpClient, reply: HttpReply) -> str:
-    return http_client.excerpt(replace(reply, text=json.dumps(reply.content)))
 
 
 def make_refusal_error(
@@ -247,11 +257,11 @@ def _suggest_address(settings: HttpEndpoint, http_client: HttpClient, name: str)
     """Return the address of a working endpoint on this host as a suggestion, if there is one."""
     import httpx
 
-    here = httpx.URL(http_client.url)
+    here, ends_at = httpx.URL(http_client.url), time.monotonic() + http_client.deadline
     body = json.dumps(DIALECTS[name].build_request(settings.model, SAMPLE_QUERY, SAMPLE_TEXTS)).encode()
     for path in (*ENDPOINT_PATHS, *(f"/{path}" for path in ENDPOINT_PATHS)):
         url = str(here.join(path))
-        reply: HttpReply | None = http_client.try_post(url, body) if url != http_client.url else None
+        reply: HttpReply | None = http_client.try_post(url, body, ends_at) if url != http_client.url else None
         if reply is not None and (reply.status in (400, 401, 403, 422) or _has_scores(reply)):
             return "there is no endpoint at this address, but there is one at another: write " + RANKERS.spec(
                 replace(settings, url=url)

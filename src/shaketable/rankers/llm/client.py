@@ -6,12 +6,15 @@ import json
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from shaketable.core.errors import BadInput, RankerFailed
-from shaketable.rankers.http.client import NEVER_STOP, HttpClient, HttpReply, is_local_host
+from shaketable.rankers.http.client import NEVER_STOP, HttpClient, is_local_host
+from shaketable.rankers.http.discovery import is_model_name
+from shaketable.rankers.http.reply import HttpReply
 
 TOP_LOGPROBS = 20
 """Alternatives of the first token to request from a chat server; for a completion server it is 5."""
@@ -142,18 +145,20 @@ class CompletionClient:
 
     def _list_models(self) -> list[str]:
         """Return the models that a server lists; empty if it lists none."""
-        reply = self.http_client.try_get(self.url.removesuffix(COMPLETION_PATH).removesuffix("/chat") + "/models")
+        url = self.url.removesuffix(COMPLETION_PATH).removesuffix("/chat") + "/models"
+        reply = self.http_client.try_get(url, time.monotonic() + self.http_client.deadline)
         try:
-            return [str(row["id"]) for row in reply.content["data"]] if reply and reply.is_success else []
+            names = [row["id"] for row in reply.content["data"]] if reply and reply.is_success else []
         except (KeyError, TypeError):
             return []
+        return [name for name in names if is_model_name(name)]
 
     def _parse_completion(self, reply: HttpReply) -> Completion:
         try:
             choice = reply.content["choices"][0]
             text = choice["message"]["content"] if "message" in choice else choice["text"]
         except (KeyError, IndexError, TypeError) as error:
-            said = self.http_client.excerpt(replace(reply, text=json.dumps(reply.content)))
+            said = self.http_client.excerpt(reply)
             raise self._make_error(f"gave no answer of a chat or completion: {said}") from error
         return Completion(text if isinstance(text, str) else "", parse_top_logprobs(choice.get("logprobs")))
 
