@@ -74,10 +74,12 @@ def _save_traceback(error: BaseException) -> str:
     import tempfile
     import traceback
 
+    from shaketable.core.redaction import redact
+
     try:
         handle, path = tempfile.mkstemp(prefix="shaketable-error-", suffix=".txt")
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as out:
-            out.write("".join(traceback.format_exception(error)))
+            out.write(redact("".join(traceback.format_exception(error))))
     except OSError:
         return f"its traceback could not be written: {error}"
     return f"please report what is in {path}"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from shaketable.core.errors import BadInput
+from shaketable.core.redaction import redact
 from shaketable.files.atomic import atomic_write
 from shaketable.report import clean, escape_controls, format_cell
 
@@ -226,9 +227,9 @@ def emit_json(data: Mapping[str, Any], target: str) -> None:
 
 
 def emit_text(text: str, target: str) -> None:
-    """Write a text to a file, atomically, or to stdout."""
+    """Write a text to a file, atomically, or to stdout, without API keys."""
     if target == "-":
-        print(text, end="")
+        print(redact(text), end="")
         return
     with atomic_write(Path(target)) as out:
         out.write(text)

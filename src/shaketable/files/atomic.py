@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from shaketable.core.errors import BadInput, quote_value
+from shaketable.core.redaction import has_secrets, redact
 from shaketable.files.locking import is_open_at, try_lock
 from shaketable.files.reading import _refuse_nul
 from shaketable.files.staging import staging_folder, sync_folder, sync_path
@@ -38,7 +39,8 @@ def atomic_write(path: Path) -> Iterator[TextIO]:
     """Open a text file that appears under its name only when the block succeeds; gzipped if the name ends in .gz."""
     with atomic_write_binary(path) as raw:
         stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw, mode="wb", mtime=0)) if path.suffix == ".gz" else raw
-        text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
+        text_class = _RedactingWriter if has_secrets() else io.TextIOWrapper
+        text = text_class(stream, encoding="utf-8", newline="\n")
         try:
             yield text
             text.flush()
@@ -115,6 +117,13 @@ def _remove_abandoned_drafts(path: Path) -> None:
 def _draft_prefix(path: Path) -> str:
     """Return the prefix of the names of a file's drafts."""
     return f".{path.name[:50]}{DRAFT_MARK}"
+
+
+class _RedactingWriter(io.TextIOWrapper):
+    """A text file without API keys, if each is within one call of `write`."""
+
+    def write(self, text: str, /) -> int:
+        return super().write(redact(text))
 
 
 class _Target(io.FileIO):

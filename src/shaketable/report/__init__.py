@@ -10,6 +10,8 @@ import re
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
+from shaketable.core.redaction import redact
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -23,12 +25,12 @@ _PERCENTAGE = re.compile(r"[-+−]?\d[\d.,]*\s*%")
 
 
 def clean(text: str) -> str:
-    """Return the text with unsafe characters replaced by U+FFFD.
+    """Return the text without API keys, with unsafe characters replaced by U+FFFD.
 
     >>> clean("red \\x1b[31m alert")
     'red �[31m alert'
     """
-    return _UNSAFE_CHARACTERS.sub("\ufffd", text)
+    return _UNSAFE_CHARACTERS.sub("\ufffd", redact(text))
 
 
 def escape_controls(text: str) -> str:
