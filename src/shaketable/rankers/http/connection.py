@@ -6,6 +6,7 @@ the TLS handshake, between informational responses, within a header, a chunk ext
 
 from __future__ import annotations
 
+import logging
 import socket
 import ssl
 import time
@@ -17,6 +18,7 @@ from typing import Any
 import httpcore
 import httpx
 
+from shaketable.core.redaction import redact
 from shaketable.rankers.http.reply import (
     MAX_HEADER_BYTES,
     MAX_RESPONSE_BYTES,
@@ -27,6 +29,8 @@ from shaketable.rankers.http.reply import (
 )
 
 BYTES_PER_WRITE = 1 << 16
+HTTPCORE_LOGGERS = ("httpcore.connection", "httpcore.http11", "httpcore.proxy", "httpcore.socks")
+"""The loggers that show the headers of responses if you set the level DEBUG."""
 KEEPALIVE_S = 5.0
 """Seconds after which an idle connection is opened again; many servers close theirs."""
 
@@ -136,6 +140,8 @@ class Connection:
     """A connection that is opened when it is used, and again after the server closes it."""
 
     def __init__(self, ssl_context: ssl.SSLContext, proxy: str | None):
+        for name in HTTPCORE_LOGGERS:
+            logging.getLogger(name).addFilter(_redact_record)  # adds it once
         self._limits = ResponseLimits()
         self._pool = httpcore.ConnectionPool(
             ssl_context=ssl_context,
@@ -187,6 +193,11 @@ class Connection:
 
     def close(self) -> None:
         self._pool.close()
+
+
+def _redact_record(record: logging.LogRecord) -> bool:
+    record.msg, record.args = redact(record.getMessage()), None
+    return True
 
 
 def _join_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
