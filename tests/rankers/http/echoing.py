@@ -122,7 +122,8 @@ def echoing(sent: list[bytes]) -> Iterator[int]:
         def do_GET(self) -> None:
             _, _, _, encoding = self.path.split("/")[:4]
             key = ENCODINGS[encoding](CANARY).replace("\\", "\\\\")
-            self.send(respond(200, f'{{"data": [{{"id": "{key}"}}, {{"id": "b-{key}"}}, {{"id": "c"}}, {{"id": "d"}}]}}'))
+            listed = ", ".join(f'{{"id": "{name}"}}' for name in (key, f"b-{key}", "c", "d"))
+            self.send(respond(200, f'{{"data": [{listed}]}}'))
 
         def echo(self, place: str, encoding: str) -> None:
             key = self.headers["Authorization"].removeprefix("Bearer ")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from shaketable.cli.console import emit_text, notify
 from shaketable.core.redaction import redact, register_secret
+from shaketable.files.atomic import atomic_write
 from tests.processes import SOURCE
 from tests.rankers.http.echoing import CANARY, ENCODINGS, SERVERS, echoing, find_leaks
 
@@ -44,7 +47,22 @@ def test_a_text_that_is_cut_ends_within_no_key(name, length):
         assert not find_leaks(redact(text, 200)[:200])
 
 
-def test_ordinary_texts_stay(capsys):
+def test_what_is_printed_and_written_has_no_key(tmp_path, capsys):
+    """Whatever came past the errors."""
+    register_secret(CANARY)
+    notify(f"the key {CANARY}", always=True)
+    emit_text(f"the key {CANARY}\n", "-")
+    for name in ("a.txt", "b.txt.gz"):
+        with atomic_write(tmp_path / name) as out:
+            out.write(f"the key {CANARY}\n")
+            out.writelines([f"the key {CANARY}\n"])
+    shown = capsys.readouterr()
+    written = [(tmp_path / "a.txt").read_text(), gzip.decompress((tmp_path / "b.txt.gz").read_bytes()).decode()]
+    assert [shown.err, shown.out] == ["the key ***\n"] * 2
+    assert written == ["the key ***\n" * 2] * 2
+
+
+def test_ordinary_texts_stay():
     register_secret(CANARY)
     register_secret("EMPTY")  # what people give to servers that want any key
     register_secret("12345678")
@@ -55,8 +73,6 @@ def test_ordinary_texts_stay(capsys):
 
 @pytest.mark.slow
 def test_the_canary_is_in_no_file_and_no_stream(folder, tmp_path):
-    import json
-
     sent: list[bytes] = []
     with echoing(sent) as port:
         commands = []
@@ -66,9 +82,9 @@ def test_the_canary_is_in_no_file_and_no_stream(folder, tmp_path):
             settings = f"{known}key_env='CANARY_KEY', retries=0, backoff=0.0, timeout=5)"
             spec = f"mine=http(url='{url.format('audit')}', {settings}"
             out = str(tmp_path / f"out{number}")
+            shown = ["--out", out, "--json", "-", "--tables", "--verbose", "--keep-going"]
             commands += [
-                ["audit", "--data", str(folder), "--ranker", spec, "--task", "effectiveness", "--keep-going"]
-                + ["--out", out, "--json", "-", "--tables", "--verbose"],
+                ["audit", "--data", str(folder), "--ranker", spec, "--task", "effectiveness", *shown],
                 ["doctor", f"http(url='{url.format('doctor')}', {settings}", "--json", "-"],
             ]
             asked = f"mine=llm(url='{url.format('llm')}/completions', key_env='CANARY_KEY', retries=0, timeout=5)"

@@ -75,6 +75,33 @@ def test_everybody_waits_when_one_is_asked_to(serve):
     assert ranker.http_client.limiter.retry_count == 1
 
 
+@pytest.mark.slow
+def test_nobody_asks_before_the_time_that_the_server_names(serve):
+    """Not even who is next in the queue when the busy answer comes; and a wait within the deadline is waited for."""
+    came: list[float] = []
+    refused: list[float] = []
+
+    def reply(nth, body):
+        came.append(time.monotonic())
+        time.sleep(0.02)
+        if nth == 20:
+            refused.append(time.monotonic())
+            return 429, "slow down", {"Retry-After": "1"}
+        return simple(nth, body)
+
+    ranker = HttpEndpoint(serve(reply).url, concurrency=8, deadline=2.0, **KNOWN).open(NOWHERE)
+    assert len(ranker.score(slates(60))) == 60
+    (moment,) = refused
+    assert sum(came_at > moment + 1.0 for came_at in came) >= 60 - 20 - 8
+    assert not [came_at for came_at in came if moment + 0.2 < came_at < moment + 1.0]
+
+
+def test_a_wait_beyond_the_deadline_is_told_and_not_waited_for(serve):
+    server = serve(always(503, "later", Retry_After="5"))
+    assert "left alone for 5 seconds" in failure(server, deadline=4.0)
+    assert len(server.bodies) == 1
+
+
 def test_a_rate_limit_costs_no_tries_while_others_are_answered(serve):
     """At most two at a time: whoever is too many is sent away, and nobody fails for it."""
     lock, inside = threading.Lock(), [0]
@@ -113,6 +140,16 @@ def test_the_gate_halves_once_for_a_crowd_and_grows_again():
         gate.release(True)
     assert gate._allowed == 8
     assert gate.status == ""
+
+
+def test_the_gate_opens_again_within_a_few_rounds(serve):
+    """One busy answer must not halve the requests in flight for the rest of an audit."""
+    server = serve(lambda nth, body: (503, "wait", {}) if nth == 50 else simple(nth, body))
+    ranker = HttpEndpoint(server.url, concurrency=64, backoff=0.0, **KNOWN).open(NOWHERE)
+    ranker.score(slates(50))
+    assert "32 at a time" in ranker.status
+    ranker.score(slates(32 + 40 + 50 + 62))
+    assert ranker.http_client.limiter._allowed == 64
 
 
 def test_a_server_that_fails_once_is_asked_again(serve):
@@ -227,6 +264,16 @@ def test_redirects_to_elsewhere_are_told(serve, monkeypatch):
     server = serve(always(308, b"", Location=f"http://localhost:{other.port}/rerank"))
     message = failure(server, key_env="MY_KEY")
     assert f"sends its callers to http://localhost:{other.port}/rerank" in message
+    assert other.bodies == []
+
+
+@pytest.mark.parametrize("with_key", [True, False])
+def test_a_redirect_to_another_port_is_another_server(serve, monkeypatch, with_key):
+    monkeypatch.setenv("MY_KEY", SECRET)
+    other = serve(simple)
+    server = serve(always(307, b"", Location=other.url))
+    message = failure(server, key_env="MY_KEY" if with_key else "")
+    assert f"sends its callers to {other.url}" in message
     assert other.bodies == []
 
 
@@ -346,10 +393,11 @@ def test_an_answer_that_drips_has_a_deadline():
     listener.close()
 
 
+@pytest.mark.parametrize("concurrency", [7, 64])
 @pytest.mark.parametrize("pointwise", [True, False])
-def test_as_many_are_in_flight_by_the_road_as_the_user_says(serve, pointwise):
-    """Nobody is answered before seven have asked, and never more than seven do."""
-    together = threading.Barrier(7, timeout=20)
+def test_as_many_are_in_flight_as_the_user_says(serve, pointwise, concurrency):
+    """Nobody is answered before so many have asked, and never more do."""
+    together = threading.Barrier(concurrency, timeout=20)
     lock, inside, most = threading.Lock(), [0], [0]
 
     def reply(nth, body):
@@ -361,10 +409,12 @@ def test_as_many_are_in_flight_by_the_road_as_the_user_says(serve, pointwise):
             inside[0] -= 1
         return simple(nth, body)
 
-    ranker = HttpEndpoint(serve(reply).url, concurrency=7, **{**KNOWN, "pointwise": pointwise}).open(NOWHERE)
-    answers = ScoringEngine().score(ranker, slates(70))
-    assert [a.tolist() for a in answers] == [[worth(s.query, d.text) for d in s.docs] for s in slates(70)]
-    assert most[0] == 7
+    settings = {**KNOWN, "pointwise": pointwise, "concurrency": concurrency}
+    ranker = HttpEndpoint(serve(reply).url, **settings).open(NOWHERE)
+    given = slates(4 * concurrency)
+    answers = ScoringEngine().score(ranker, given)
+    assert [a.tolist() for a in answers] == [[worth(s.query, d.text) for d in s.docs] for s in given]
+    assert most[0] == concurrency
 
 
 def test_retries_are_shown_beside_the_progress(serve):

@@ -202,6 +202,17 @@ def test_answers_that_are_no_scores(serve, body, said):
     assert (len(server.bodies) > 1) == unreadable, "what cannot be read at all may be a proxy's; the next may do"
 
 
+def test_many_rows_are_read_in_linear_time():
+    """No time is measured: comparing each row with all others would take hours."""
+    number = 300_000
+    pairs = [(index, float(index)) for index in reversed(range(number))]
+    assert order_scores(pairs, number) == [float(index) for index in range(number)]
+    with pytest.raises(ValueError, match="index 7 more than once"):
+        order_scores([*pairs[:-1], (7, 1.0)], number)
+    with pytest.raises(ValueError, match="it scored 300,000 texts of 3"):
+        order_scores(pairs, 3)
+
+
 @pytest.mark.parametrize("score", [float("nan"), float("inf"), None])
 def test_scores_that_are_no_numbers(serve, score):
     assert "for the text 'Boats a red boat'" in failure(serve(always(200, rows((0, 1.0), (1, score), (2, 0.5)))))

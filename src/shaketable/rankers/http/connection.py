@@ -18,7 +18,7 @@ from typing import Any
 import httpcore
 import httpx
 
-from shaketable.core.redaction import redact
+from shaketable.core.redaction import redact, register_secret
 from shaketable.rankers.http.reply import (
     MAX_HEADER_BYTES,
     MAX_RESPONSE_BYTES,
@@ -219,4 +219,5 @@ def _split_url(url: str) -> tuple[httpcore.URL, bytes]:
 
 def _parse_proxy(url: str) -> httpcore.Proxy:
     proxy = httpx.Proxy(url)
+    register_secret(proxy.auth[1] if proxy.auth else "")
     return httpcore.Proxy(_split_url(str(proxy.url))[0], auth=proxy.raw_auth)

@@ -55,7 +55,9 @@ class HttpEndpoint:
     batch: int = documented_field(0, "The most texts of one request; 0 is what the server takes.", "batch=32")
     revision: str = documented_field("", "What is served; another revision is another ranker.", "revision='2026-10-01'")
     timeout: float = documented_field(30.0, "Seconds to wait for the next piece of an answer.", "timeout=5")
-    deadline: float = documented_field(300.0, "Seconds that a whole answer may take.", "deadline=60")
+    deadline: float = documented_field(
+        300.0, "Seconds that an answer, or a wait that the server asks for, may take.", "deadline=60"
+    )
     retries: int = documented_field(4, "How often a request that failed is tried again.", "retries=10")
     backoff: float = documented_field(0.5, "Seconds before the second try; they double with each.", "backoff=2")
     concurrency: int = documented_field(4, "Requests in flight at a time.", "concurrency=16")
