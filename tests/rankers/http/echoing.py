@@ -66,7 +66,7 @@ PLACES: dict[str, Callable[[str], bytes]] = {
     "score": lambda key: respond(200, rows(*((str(i), f'"{key[:40]}"') for i in range(5)))),
     "score-long": lambda key: respond(200, rows(*((str(i), f'["{"x" * 150}{key}"]') for i in range(5)))),
     "location": lambda key: respond(307, "", f"Location: http://127.0.0.1:9/{key}"),
-    "location-within": lambda key: respond(308, "", f"Location: /audit/{key}"),
+    "location-within": lambda key: respond(308, "", f"Location: /doctor/failure/plain/{key}"),
     "header": lambda key: respond(200, "[]", f"X {key}"),
     "header-value": lambda key: respond(400, "no", f"X-Key: {key}"),
     "encoding": lambda key: respond(200, "[]", f"Content-Encoding: {key}"),

@@ -7,12 +7,16 @@ import json
 import os
 import subprocess
 import sys
+import traceback
 
 import pytest
 
 from shaketable.cli.console import emit_text, notify
+from shaketable.core.documents import Collection, Doc, Slate
+from shaketable.core.errors import RankerFailed
 from shaketable.core.redaction import redact, register_secret
 from shaketable.files.atomic import atomic_write
+from shaketable.rankers.http.reranker import HttpEndpoint
 from tests.processes import SOURCE
 from tests.rankers.http.echoing import CANARY, ENCODINGS, SERVERS, echoing, find_leaks
 
@@ -65,10 +69,26 @@ def test_what_is_printed_and_written_has_no_key(tmp_path, capsys):
 def test_ordinary_texts_stay():
     register_secret(CANARY)
     register_secret("EMPTY")  # what people give to servers that want any key
-    register_secret("12345678")
-    for text in ("EMPTY results", "score 0.123456789", "a=b&amp;c", "", "x" * 1000):
+    register_secret("9081726354")
+    for text in ("EMPTY results", "score 0.90817263549", "a=b&amp;c", "", "x" * 1000):
         assert redact(text) == text
-    assert redact("12345678 is wrong") == "*** is wrong"
+    assert redact("9081726354 is wrong") == "*** is wrong"
+
+
+@pytest.mark.parametrize(("place", "encoding"), SERVERS)
+def test_no_traceback_has_the_key(monkeypatch, place, encoding):
+    """Not even the errors that caused an error, which Python prints for a caller that does not catch it."""
+    monkeypatch.setenv("CANARY_KEY", CANARY)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    known = {} if place == "models" else {"dialect": "cohere", "pointwise": False, "revision": "1"}
+    sent: list[bytes] = []
+    with echoing(sent) as port:
+        url = f"http://127.0.0.1:{port}/doctor/{place}/{encoding}/rerank"
+        ranker = HttpEndpoint(url, key_env="CANARY_KEY", retries=0, **known).open(Collection("empty", {}, {}))
+        with pytest.raises(RankerFailed) as caught:
+            ranker.score([Slate("red boat", tuple(map(Doc, "abcde")))])
+    assert sent
+    assert not find_leaks("".join(traceback.format_exception(caught.value)))
 
 
 @pytest.mark.slow

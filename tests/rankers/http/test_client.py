@@ -292,7 +292,7 @@ def test_a_key_that_is_wrong_is_told_from_one_that_is_missing(serve, monkeypatch
     message = failure(server)
     assert "none was sent" in message
     assert "key_env='MY_KEY')" in message
-    monkeypatch.setenv("MY_KEY", "not this")
+    monkeypatch.setenv("MY_KEY", "sk-not-this")
     message = failure(server, key_env="MY_KEY")
     assert "the key in the environment variable MY_KEY was sent, and is wrong" in message
     monkeypatch.delenv("MY_KEY")

@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -183,11 +184,17 @@ def order_scores(rows: Rows, number: int) -> list[Any]:
             f"it scored {len(rows)} texts of {number} (indexes {shown or 'none'}); "
             "has the server a limit of its own on how many it returns?"
         )
-    ordered = [scores[place] for place in range(number)]
-    for place, score in enumerate(ordered):
-        if not isinstance(score, int | float | None) and not (isinstance(score, str) and len(score) <= MAX_SCORE_CHARS):
-            raise ValueError(f"its scores are not numbers: the text with index {place} has {quote_value(score)}")
-    return ordered
+    return [_parse_score(place, scores[place]) for place in range(number)]
+
+
+def _parse_score(place: int, score: Any) -> Any:
+    """Return a score, which some servers send as a text; None stands for a score that is not a number."""
+    if isinstance(score, int | float | None):
+        return score
+    if isinstance(score, str) and len(score) <= MAX_SCORE_CHARS:
+        with suppress(ValueError):
+            return float(score)
+    raise ValueError(f"its scores are not numbers: the text with index {place} has {quote_value(score)}")
 
 
 def strip_echo(message: str) -> str:
