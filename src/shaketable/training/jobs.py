@@ -19,6 +19,7 @@ from shaketable.core.registry import find_named_files
 from shaketable.datasets.splits import TEST, find_validation_split
 from shaketable.executors.base import Executor, Job, as_completed
 from shaketable.files.checksums import digest_files
+from shaketable.files.staging import set_aside
 from shaketable.rankers.persistence import MODEL_FILE, SCHEMA, read_verified, remove_leftovers
 from shaketable.rankers.saved import SavedModel
 from shaketable.training.plan import TrainingPlan
@@ -85,7 +86,7 @@ def is_stored(model_folder: Path, repair_notes: list[str]) -> bool:
         remove_leftovers(model_folder)
         read_verified(model_folder)
     except Damaged as error:
-        model_folder.rename(model_folder.with_name(f"{model_folder.name}.damaged-{time.time_ns()}"))
+        set_aside(model_folder)
         repair_notes.append(f"a kept model was damaged, and learned again ({error})")
         return False
     return True
