@@ -231,6 +231,8 @@ def train(
         saved = experiment.fit_folds(chosen, folds, folder=model, plan=plan, overwrite=overwrite)
     else:
         saved = experiment.fit(chosen, train_split, valid=valid_split, plan=plan, folder=model, overwrite=overwrite)
+    for name, remark in experiment.collect_remarks().items():
+        notify(f"{name}: {remark}")
     return _describe_model(saved, chosen, trials, notify)
 
 

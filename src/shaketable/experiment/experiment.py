@@ -27,6 +27,7 @@ from shaketable.datasets.splits import TRAIN, Fold, make_folds
 from shaketable.executors.base import Job, RemoteSpec
 from shaketable.experiment.provenance import collect_provenance, describe_weights, summarize
 from shaketable.experiment.slices import slice_queries
+from shaketable.files.scratch import find_writable_path
 from shaketable.measures.effectiveness import score_table
 from shaketable.measures.slices import Slices
 from shaketable.rankers import run_file
@@ -305,8 +306,10 @@ class Experiment:
         """
         how: Learner = LEARNERS.build(learner) if isinstance(learner, str) else learner
         qids, judges = self.resolve_query_ids(train, valid)
-        model_folder = Path(folder) if folder is not None else self._get_model_folder(how, qids, judges, plan)
-        if folder is None and is_stored(model_folder, self._cache.repair_notes):
+        model_folder, stored = (
+            (Path(folder), False) if folder is not None else self._find_model_folder(how, qids, judges, plan)
+        )
+        if stored:
             LOG.info("%s was trained before; its model is in %s.", LEARNERS.spec(how), model_folder)
             return SavedModel(str(model_folder))
         known = {qid: self.collection.queries[qid] for qid in (*qids, *judges)}
@@ -333,8 +336,8 @@ class Experiment:
     def is_fitted(self, learner: str) -> bool:
         """Return True if the learner's model for the train split is already stored."""
         how: Learner = LEARNERS.build(learner)
-        folder = self._get_model_folder(how, *self.resolve_query_ids(TRAIN, None), None)
-        return is_stored(folder, self._cache.repair_notes)
+        _, stored = self._find_model_folder(how, *self.resolve_query_ids(TRAIN, None), None)
+        return stored
 
     def fit_folds(
         self,
@@ -434,6 +437,7 @@ class Experiment:
         remarks_by_name |= {
             "scores": "; ".join(self.engine.list_warnings()),
             "models": "; ".join(self._cache.repair_notes),
+            "documents": str(getattr(self.collection.docs, "notice", "")),
         }
         return {name: remark for name, remark in remarks_by_name.items() if remark}
 
@@ -472,11 +476,18 @@ class Experiment:
             return given
         return self._search(self._first_stage_name, {qid: self.collection.queries[qid].text for qid in qids})
 
-    def _get_model_folder(
+    def _find_model_folder(
         self, learner: Learner, train: Sequence[str], valid: Sequence[str], plan: TrainingPlan | None
-    ) -> Path:
-        settings = (self.seed, self.depth, self.first_stage)
-        return get_model_folder(learner, self.collection, train, valid, plan, *settings)
+    ) -> tuple[Path, bool]:
+        """Return the folder of a model, which can be written to unless it has the model; and True if it has."""
+        settings, notes = (self.seed, self.depth, self.first_stage), self._cache.repair_notes
+        kept = get_model_folder(learner, self.collection, train, valid, plan, *settings)
+        if is_stored(kept, notes):
+            return kept, True
+        folder, remark = find_writable_path(kept)
+        if remark and remark not in notes:
+            notes.append(remark)
+        return folder, folder != kept and is_stored(folder, notes)
 
     def _rank_test_queries(self, model: SavedModel, fold: Fold) -> Run:
         whole = self.collection

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -79,14 +80,15 @@ def get_model_folder(
 
 
 def is_stored(model_folder: Path, repair_notes: list[str]) -> bool:
-    """Return True if the folder has an intact model; a damaged one is renamed, with a note."""
+    """Return True if the folder has an intact model; a damaged one is renamed if possible, with a note."""
     if not (model_folder / MODEL_FILE).is_file():
         return False
     try:
         remove_leftovers(model_folder)
         read_verified(model_folder)
     except Damaged as error:
-        set_aside(model_folder)
+        with suppress(OSError):
+            set_aside(model_folder)
         repair_notes.append(f"a kept model was damaged, and learned again ({error})")
         return False
     return True
