@@ -234,10 +234,11 @@ class ExampleGenerator:
         qids = list(self.documents)
         count = sum(map(len, self.documents.values()))
         notify(f"attacking {count:,} documents of {len(qids):,} queries with {self.recipe}, once; what is made is kept")
+        parts = self._read_manifest().get("parts", {})
         for start in range(0, len(qids), QUERIES_PER_PART):
             part = self._part_path(start)
-            if self._read_manifest().get("parts", {}).get(part.name) == _digest_if_file(part) != "":
-                rows += read_adversarial_documents(part)
+            if parts.get(part.name, {}).get("checksum") == _digest_if_file(part):
+                rows += read_adversarial_documents(part) if part.is_file() else []
                 continue
             began = time.perf_counter()
             attack = attack or self.open_attack()
@@ -246,8 +247,8 @@ class ExampleGenerator:
             if found:
                 write_adversarial_documents(found, part)
             seconds = time.perf_counter() - began
-            parts = self._read_manifest().get("parts", {}) | {part.name: _digest_if_file(part)}
-            self._write_manifest(self._read_cost() + ExampleCost(seconds, pairs), parts=parts)
+            parts[part.name] = {"checksum": _digest_if_file(part), "seconds": seconds, "pairs": pairs}
+            self._write_manifest(_add_costs(parts.values()), parts=parts)
             if (left := len(qids) - start - QUERIES_PER_PART) > 0 and start == 0:
                 notify(
                     f"the first {QUERIES_PER_PART} queries took {seconds:.0f} s, the others may take "
@@ -256,7 +257,7 @@ class ExampleGenerator:
         if not rows:
             raise BadInput(f"{self.recipe} failed on all documents that it was to attack, so there is nothing to learn")
         write_adversarial_documents(rows, self.path)
-        self._write_manifest(self._read_cost(), digest_file(self.path))
+        self._write_manifest(_add_costs(parts.values()), digest_file(self.path))
         self._remove_parts(range(0, len(qids), QUERIES_PER_PART))
 
     def _is_complete(self) -> bool:
@@ -320,6 +321,10 @@ class ExampleGenerator:
             self._part_path(start).unlink(missing_ok=True)
         with suppress(OSError):
             self.path.with_suffix("").rmdir()
+
+
+def _add_costs(parts: Iterable[Mapping[str, Any]]) -> ExampleCost:
+    return sum((ExampleCost(part["seconds"], part["pairs"]) for part in parts), ExampleCost())
 
 
 def _digest_if_file(path: Path) -> str:
