@@ -84,6 +84,7 @@ def begin(
 ) -> Running:
     """Begin a job in a process of its own."""
     said = folder.parent / f"{name or folder.name}.said"
+    said.touch()  # a process may be killed before it says anything
     if (child := os.fork()) == 0:
         code = 99
         try:
@@ -141,7 +142,7 @@ def snapshot(folder: Path) -> dict[str, Any]:
     return {
         NUMBERED.sub(r"\1", path.relative_to(folder).as_posix()): _content(path, place)
         for path in sorted(folder.rglob("*"))
-        if not path.name.endswith(("-wal", "-shm")) and ".damaged-" not in path.name
+        if not path.name.endswith(("-wal", "-shm", "-journal")) and ".damaged-" not in path.name
     }
 
 

@@ -27,7 +27,6 @@ from shaketable.datasets.splits import TRAIN, Fold, make_folds
 from shaketable.executors.base import Job, RemoteSpec
 from shaketable.experiment.provenance import collect_provenance, describe_weights, summarize
 from shaketable.experiment.slices import slice_queries
-from shaketable.files.scratch import find_writable_path
 from shaketable.measures.effectiveness import score_table
 from shaketable.measures.slices import Slices
 from shaketable.rankers import run_file
@@ -37,8 +36,8 @@ from shaketable.rankers.similarity import build_validity_judge
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.training.jobs import (
     TunedLearner,
+    find_model_folder,
     get_model_folder,
-    is_stored,
     resolve_query_ids,
     run_fit_job,
     run_training_jobs,
@@ -306,9 +305,8 @@ class Experiment:
         """
         how: Learner = LEARNERS.build(learner) if isinstance(learner, str) else learner
         qids, judges = self.resolve_query_ids(train, valid)
-        model_folder, stored = (
-            (Path(folder), False) if folder is not None else self._find_model_folder(how, qids, judges, plan)
-        )
+        given = None if folder is None else (Path(folder), False)
+        model_folder, stored = given or self._find_model_folder(how, qids, judges, plan)
         if stored:
             LOG.info("%s was trained before; its model is in %s.", LEARNERS.spec(how), model_folder)
             return SavedModel(str(model_folder))
@@ -335,9 +333,7 @@ class Experiment:
 
     def is_fitted(self, learner: str) -> bool:
         """Return True if the learner's model for the train split is already stored."""
-        how: Learner = LEARNERS.build(learner)
-        _, stored = self._find_model_folder(how, *self.resolve_query_ids(TRAIN, None), None)
-        return stored
+        return self._find_model_folder(LEARNERS.build(learner), *self.resolve_query_ids(TRAIN, None), None)[1]
 
     def fit_folds(
         self,
@@ -433,8 +429,7 @@ class Experiment:
 
     def collect_remarks(self) -> dict[str, str]:
         """Return remarks on scores by ranker, for example that texts were truncated."""
-        remarks_by_name = {name: self.engine.get_remark(ranker) for name, ranker in self._cache.rankers.items()}
-        remarks_by_name |= {
+        remarks_by_name = {name: self.engine.get_remark(ranker) for name, ranker in self._cache.rankers.items()} | {
             "scores": "; ".join(self.engine.list_warnings()),
             "models": "; ".join(self._cache.repair_notes),
             "documents": str(getattr(self.collection.docs, "notice", "")),
@@ -479,15 +474,9 @@ class Experiment:
     def _find_model_folder(
         self, learner: Learner, train: Sequence[str], valid: Sequence[str], plan: TrainingPlan | None
     ) -> tuple[Path, bool]:
-        """Return the folder of a model, which can be written to unless it has the model; and True if it has."""
-        settings, notes = (self.seed, self.depth, self.first_stage), self._cache.repair_notes
+        settings = (self.seed, self.depth, self.first_stage)
         kept = get_model_folder(learner, self.collection, train, valid, plan, *settings)
-        if is_stored(kept, notes):
-            return kept, True
-        folder, remark = find_writable_path(kept)
-        if remark and remark not in notes:
-            notes.append(remark)
-        return folder, folder != kept and is_stored(folder, notes)
+        return find_model_folder(kept, self._cache.repair_notes)
 
     def _rank_test_queries(self, model: SavedModel, fold: Fold) -> Run:
         whole = self.collection

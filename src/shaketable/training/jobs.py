@@ -20,6 +20,7 @@ from shaketable.core.registry import find_named_files
 from shaketable.datasets.splits import TEST, find_validation_split
 from shaketable.executors.base import Executor, Job, as_completed
 from shaketable.files.checksums import digest_files
+from shaketable.files.scratch import find_writable_path
 from shaketable.files.staging import set_aside
 from shaketable.rankers.persistence import MODEL_FILE, SCHEMA, read_verified, remove_leftovers
 from shaketable.rankers.saved import SavedModel
@@ -92,6 +93,16 @@ def is_stored(model_folder: Path, repair_notes: list[str]) -> bool:
         repair_notes.append(f"a kept model was damaged, and learned again ({error})")
         return False
     return True
+
+
+def find_model_folder(kept: Path, repair_notes: list[str]) -> tuple[Path, bool]:
+    """Return the folder of a model, and True if it has the model; otherwise the folder can be written to."""
+    if is_stored(kept, repair_notes):
+        return kept, True
+    folder, remark = find_writable_path(kept)
+    if remark and remark not in repair_notes:
+        repair_notes.append(remark)
+    return folder, folder != kept and is_stored(folder, repair_notes)
 
 
 def run_training_jobs(

@@ -35,7 +35,6 @@ from shaketable.core.errors import BadInput
 from shaketable.core.home import home_folder
 from shaketable.core.progress import ProgressFactory, no_progress
 from shaketable.core.seeding import make_item_rng, make_numpy_rng
-from shaketable.files.scratch import find_writable_path
 from shaketable.nlp import checkpoints
 from shaketable.nlp.analyzer import Analyzer
 from shaketable.rankers.neural import pretrained_models, saving
@@ -43,7 +42,7 @@ from shaketable.rankers.neural.bert import CrossEncoder
 from shaketable.rankers.neural.masked import MaskedLM
 from shaketable.rankers.neural.shapes import BertShape
 from shaketable.rankers.neural.tokens import TokenRow, truncate_lengths
-from shaketable.training.jobs import is_stored
+from shaketable.training.jobs import find_model_folder
 from shaketable.training.list_sources import Sample
 from shaketable.training.loop import TrainingRun, TrainingSchedule
 
@@ -90,11 +89,8 @@ def open_pretrained(
     mark = checkpoints.fingerprint_checkpoint(pretrained_models.find_checkpoint_folder(settings.checkpoint))
     named = {name: value for name, value in asdict(settings).items() if name != "checkpoint"}
     name = fingerprint("prop", FORMAT_VERSION, corpus.fingerprint, mark, sorted(named.items()), control)
-    folder = home_folder() / "pretrained" / name
-    if is_stored(folder, []):
-        return folder
-    folder, _ = find_writable_path(folder)
-    if is_stored(folder, []):
+    folder, stored = find_model_folder(home_folder() / "pretrained" / name, [])
+    if stored:
         return folder
     with torch.random.fork_rng():
         torch.manual_seed(make_item_rng(PRETRAINING_SEED, "weights").random_bits())
