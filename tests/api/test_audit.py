@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from shaketable.core.documents import Collection, Doc, Slate
 from shaketable.core.errors import BadInput, UnknownName
 from shaketable.core.registries import RANKERS, TASKS
 from shaketable.datasets.trec import read_run
-from shaketable.report.audit_folder import MANIFEST_FILE, STAGING_PREFIX
+from shaketable.report.audit_folder import MANIFEST_FILE, STAGING_PREFIX, check_writable
 
 
 def longest(query, texts):
@@ -223,6 +223,13 @@ def average(scores, relevant):
     return sum(found / place for found, place in enumerate(places, 1)) / len(relevant)
 
 
+class KilledStack(ExitStack):
+    """Undoes nothing, as in a process that is killed."""
+
+    def __exit__(self, *error):
+        self.pop_all()
+
+
 class TestFolder:
     @pytest.fixture
     def done(self, folder):
@@ -350,6 +357,69 @@ class TestFolder:
         (out / MANIFEST_FILE).write_text(json.dumps(about))
         done.save(out)
         assert (tmp_path / "precious.txt").read_text() == "keep"
+
+    def test_a_forged_manifest_removes_nothing(self, folder, done, tmp_path):
+        """A foreign file under a name that a manifest lists, with no checksum or with another one."""
+        out = tmp_path / "out"
+        done.save(out)
+        (tmp_path / "elsewhere").mkdir()
+        (out / "link").symlink_to(tmp_path / "elsewhere")
+        digest = json.loads((out / MANIFEST_FILE).read_text())["files"]["report.html"]["blake2b"]
+        for place in ("thesis.txt", "link/thesis.txt"):
+            (out / place).write_text("mine")
+            for record in ({}, {"bytes": 4}, {"bytes": 4, "blake2b": digest}, {"blake2b": ""}, {"blake2b": None}):
+                about = json.loads((out / MANIFEST_FILE).read_text())
+                about["files"][place] = record
+                (out / MANIFEST_FILE).write_text(json.dumps(about))
+                if place == "thesis.txt":
+                    with pytest.raises(BadInput, match=r"has a file thesis\.txt that no audit wrote"):
+                        done.save(out)
+                    del about["files"][place]
+                    (out / MANIFEST_FILE).write_text(json.dumps(about))
+                else:
+                    done.save(out)
+                assert (out / place).read_text() == "mine"
+
+    def test_a_table_that_was_edited_is_kept(self, done, tmp_path):
+        out = tmp_path / "out"
+        done.save(out)
+        (out / "agreement-agreement.csv").write_text("edited in a spreadsheet")
+        with pytest.raises(BadInput, match=r"agreement-agreement\.csv that no audit wrote, or that was changed since"):
+            check_writable(out)
+        with pytest.raises(BadInput, match="move it or name another folder"):
+            done.save(out)
+        assert (out / "agreement-agreement.csv").read_text() == "edited in a spreadsheet"
+
+    def test_an_audit_can_be_read_wherever_its_replacement_stops(self, folder, tmp_path, monkeypatch):
+        import os
+
+        old, new = (st.audit(folder, [ranker], ["agreement"]) for ranker in ("bm25", "ql"))
+        moved, read = os.replace, 0
+        for after in range(30):
+            out = tmp_path / f"out {after}"
+            old.save(out)
+            left = [after]
+
+            def killed(source, target, left=left):
+                if STAGING_PREFIX not in str(target):
+                    if left[0] == 0:
+                        raise KeyboardInterrupt
+                    left[0] -= 1
+                return moved(source, target)
+
+            with monkeypatch.context() as patched:
+                patched.setattr(os, "replace", killed)
+                patched.setattr("shaketable.report.audit_folder.ExitStack", KilledStack)
+                try:
+                    new.save(out)
+                except KeyboardInterrupt:
+                    pass
+                else:
+                    break
+            if (out / "results.json").exists():
+                read += 1
+                assert st.read_audit(out).to_dict() in (old.to_dict(), new.to_dict())
+        assert read >= 2
 
     def test_two_rankers_whose_file_names_clash_have_two_files(self, folder, tmp_path):
         rankers = {"a/b": "bm25", "a:b": longest, "A b": Shortest()}

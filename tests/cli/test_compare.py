@@ -243,7 +243,11 @@ def test_the_page_is_made_again(shaketable, audits, tmp_path):
     assert shaketable("report", "copy", "--html", "other.html").code == 0
     assert Path("other.html").read_text() == again
     Path("copy/manifest.json").unlink()
-    assert "has no report.html that an audit wrote" in shaketable("report", "copy").complaint()
+    assert (
+        "there is no manifest.json of an audit beside it; copy the whole folder"
+        in shaketable("report", "copy").complaint()
+    )
+    assert "has no report.html that an audit wrote" in shaketable("report", "copy", "--allow-edited").complaint()
     assert "there is no such file" in shaketable("report", "nowhere").complaint()
 
 
@@ -257,7 +261,38 @@ def test_an_audit_that_is_read_is_the_one_that_was_saved(audits, tmp_path):
     for part, damaged in (("about", {}), ("gate_results", [3]), ("queries", None), ("gate_results", [{"rule": "a"}])):
         (tmp_path / "results.json").write_text(json.dumps({**whole, part: damaged}))
         with pytest.raises(BadInput, match="is not a whole audit"):
-            st.read_audit(tmp_path)
+            st.read_audit(tmp_path, allow_edited=True)
+
+
+EDITED = (
+    r"copy/results.json: is not as the audit wrote it: it was edited or damaged; run the audit again, into another "
+)
+EDITED += "folder, or use the file as it is with --allow-edited"
+
+
+def test_an_edited_audit_is_refused_unless_allowed(shaketable, audits, tmp_path):
+    shutil.copytree(audits / "base", "copy")
+    path = Path("copy/results.json")
+    whole = json.loads(path.read_text())
+    finding = next(
+        f for r in whole["results"] for f in r["findings"] if f["name"] == "nDCG@10" and f["ranker"] == "grams"
+    )
+    finding["value"] = 0.9
+    path.write_text(json.dumps(whole))
+    gate = ("gate", "copy", "--require", "grams.nDCG@10>=0.89")
+    for words in (gate, ("compare", audits / "base", "copy"), ("compare", path, audits / "base"), ("report", "copy")):
+        ended = shaketable(*words)
+        assert ended.complaint() == EDITED
+        assert shaketable(*words, "--allow-edited").code == 0
+    with pytest.raises(BadInput, match="is not as the audit wrote it"):
+        st.compare("copy", audits / "base")
+    assert (
+        "was changed since; move it or name another folder"
+        in shaketable(
+            "audit", "--ranker", "bm25", "--task", "variance", "--max-queries", "3", "--out", "copy"
+        ).complaint()
+    )
+    assert json.loads(path.read_text()) == whole, "an edited file is the user's"
 
 
 def test_robustness_as_a_test_of_pytest(audits):

@@ -18,6 +18,7 @@ from shaketable.core.documents import Doc
 from shaketable.core.errors import BadInput
 from shaketable.datasets import corpus as corpus_module
 from shaketable.datasets.corpus import JsonlCorpus, MemoryCorpus
+from shaketable.datasets.tables import read_docs_table
 from shaketable.files import reading
 
 GOOD = '{"_id": "d1", "title": "Boats", "text": "a boat", "url": "http://a/b"}'
@@ -136,10 +137,10 @@ def test_gz_is_unpacked_once_and_is_the_same_corpus(tmp_path: Path, home: Path) 
     packed = JsonlCorpus.read(path)
     assert packed["d1"] == plain["d1"]
     assert packed.fingerprint == plain.fingerprint
-    (unpacked,) = (home / "corpora").iterdir()
-    before = unpacked.stat().st_mtime_ns
-    JsonlCorpus.read(path)
-    assert [p.stat().st_mtime_ns for p in (home / "corpora").iterdir()] == [before]
+    before = {p: p.stat().st_mtime_ns for p in (home / "corpora").iterdir()}
+    assert {p.suffix for p in before} == {".jsonl", ".json"}
+    assert JsonlCorpus.read(path).notice == ""
+    assert {p: p.stat().st_mtime_ns for p in (home / "corpora").iterdir()} == before
 
 
 @pytest.mark.parametrize(
@@ -247,3 +248,64 @@ def test_memory_corpus_is_the_dictionary_and_order_does_not_matter(docs: dict[st
 
 def test_memory_fingerprint_tells_the_fields_apart() -> None:
     assert MemoryCorpus({"a": Doc("x", title="y")}).fingerprint != MemoryCorpus({"a": Doc("y", title="x")}).fingerprint
+
+
+def make_table(folder: Path) -> JsonlCorpus:
+    path = folder / "docs.csv"
+    path.write_text("docno,text\n" + "".join(f"d{i},a boat number {i}\n" for i in range(20)))
+    return read_docs_table(path)
+
+
+def make_packed(folder: Path) -> JsonlCorpus:
+    path = folder / "c.jsonl.gz"
+    lines = "".join(json.dumps({"_id": f"d{i}", "text": f"a boat number {i}"}) + "\n" for i in range(20))
+    path.write_bytes(gzip.compress(lines.encode(), mtime=0))
+    return JsonlCorpus.read(path)
+
+
+@pytest.mark.parametrize("read", [make_table, make_packed])
+@pytest.mark.parametrize("suffix", [".jsonl", ".json"])
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_damaged_copy_is_made_again(tmp_path: Path, home: Path, read, suffix: str, cut: bool) -> None:  # type: ignore[no-untyped-def]
+    """One letter of a text changes, or an object that is no longer closed; the user's file is intact."""
+    whole = read(tmp_path)
+    content = dict(whole.items())
+    (damaged,) = (home / "corpora").glob(f"*{suffix}")
+    raw = damaged.read_bytes()
+    damaged.write_bytes(
+        raw[:-3] if cut else raw.replace(b"boat number 7", b"goat number 7").replace(b'"size"', b'"sizf"')
+    )
+    again = read(tmp_path)
+    assert dict(again.items()) == content
+    assert again.fingerprint == whole.fingerprint
+    assert again.notice.startswith(f"the copy of {'docs.csv' if read is make_table else 'c.jsonl.gz'} in ")
+    assert "was damaged, and was made again from that file" in again.notice
+    assert damaged.read_bytes() == raw
+    assert read(tmp_path).notice == ""
+
+
+@pytest.mark.parametrize("read", [make_table, make_packed])
+def test_a_copy_without_a_checksum_is_made_again(tmp_path: Path, home: Path, read) -> None:  # type: ignore[no-untyped-def]
+    """As an earlier version wrote it, or a killed process."""
+    content = dict(read(tmp_path).items())
+    (about,) = (home / "corpora").glob("*.json")
+    (copy,) = (home / "corpora").glob("*.jsonl")
+    about.unlink()
+    copy.write_bytes(copy.read_bytes().replace(b"boat", b"goat"))
+    assert dict(read(tmp_path).items()) == content
+    assert about.is_file()
+
+
+@pytest.mark.parametrize("read", [make_table, make_packed])
+def test_a_copy_where_the_home_cannot_be_written(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    read,  # type: ignore[no-untyped-def]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("SHAKETABLE_HOME", str(tmp_path / "file"))
+    for _ in range(2):
+        corpus = read(tmp_path)
+        assert corpus["d7"].body == "a boat number 7"
+        assert "cannot be written (Not a directory)" in corpus.notice
+    assert (tmp_path / "file").read_text() == ""

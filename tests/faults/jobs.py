@@ -136,6 +136,12 @@ def another_collection() -> None:
     write_beir(load("trees"), Path("copy"))
 
 
+def candidates() -> None:
+    """A run with every document for every query."""
+    rows = [f"{qid} Q0 {docno} {rank} {20 - rank} all\n" for qid in QUERIES for rank, docno in enumerate(TREES, 1)]
+    Path("all.run").write_text("".join(rows))
+
+
 AUDIT = ("audit", "--data", "trees", "--ranker", "bm25", "--ranker", "mine=tests.toys:Overlap", "--depth", "5")
 SCORES = "".join(f"t{i},{0.1 + i % 3 / 10:.2f},{0.2 + i % 4 / 10:.2f}\n" for i in range(12))
 
@@ -163,6 +169,11 @@ NET = ("train", "dssm(steps=4, every=2, lists=2, size=3, lr=0.2, layers=(8, 4))"
 TWO_TASKS = ("--task", "variance", "--task", "agreement", "--out", "out")
 OLDER_AUDIT = (*AUDIT, "--task", "variance", "--task", "risk", "--seed", "3", "--out", "out")
 RANKED = ("rank", "--data", "trees", "--ranker", "ql", "--write-run", "a.run")
+
+OTHER_AUDIT = (*AUDIT, "--task", "variance", "--task", "agreement", "--out", "other", "--seed", "0")
+ATTACK = ("attack", "--data", "trees", "--ranker", "mine=tests.toys:Overlap", "--split", "all", "--depth", "12")
+ATTACK += ("--candidates", "all.run", "--recipe", "keyword_stuffing", "--targets", "1", "--out", "out")
+TWO_RANKERS = ("--data", "trees", "--ranker", "bm25", "--ranker", "mine=tests.toys:Overlap", "--depth", "5")
 
 JOBS = (
     Job("audit", (*AUDIT, *TWO_TASKS, "--json", "all.json"), sites=27),
@@ -200,4 +211,22 @@ JOBS = (
         before=(scores, older_files),
     ),
     Job("write a collection", another_collection, sites=13),
+    Job("attack", (*ATTACK, "--write-documents", "docs.jsonl"), sites=15, before=(candidates,)),
+    Job("probe", ("probe", *TWO_RANKERS, "--probe", "shuffle-*", "--out", "out"), sites=15),
+    Job("parity", ("parity", *TWO_RANKERS, "--out", "out"), sites=15),
+    Job(
+        "compare",
+        ("compare", "out", "other", "--json", "c.json", "--summary", "c.md"),
+        sites=5,
+        before=((*AUDIT, *TWO_TASKS), OTHER_AUDIT),
+    ),
+    Job(
+        "gate",
+        ("gate", "out", "--require", "nDCG@10>=0", "--junit", "g.xml", "--summary", "g.md", "--badge", "g.json"),
+        sites=5,
+        before=((*AUDIT, "--task", "effectiveness", "--out", "out"),),
+    ),
+    Job("report", ("report", "out"), sites=5, before=((*AUDIT, *TWO_TASKS),)),
+    Job("doctor", ("doctor", "trees", "--json", "d.json"), sites=5),
+    Job("list", ("list", "rankers", "--json", "l.json"), sites=5),
 )

@@ -1,9 +1,10 @@
 """Jobs under faults, each in a forked process: everything is imported and compiled once, before.
 
-    python -m tests.faults.stage FOLDER [--every] [--job NAME]...
+    python -m tests.faults.stage FOLDER [--every] [--kills N] [--only-kills] [--job NAME]...
 
-One fault of each mode at each distinct site, or with --every at each single call. After the fault the job is done
-again without one. A line of JSON for each job, and one for each fault, tells what came of it.
+One fault of each mode at each distinct site, or with --every at each single call; and N kills of each job at a random
+moment, wherever it is then, also inside SQLite. After the fault the job is done again without one. A line of JSON for
+each job, and one for each fault, tells what came of it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import shutil
 import signal
 import sqlite3
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -26,9 +28,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from shaketable.core.seeding import make_item_rng
 from tests.faults.injector import Injector, Site
 from tests.faults.jobs import JOBS, Job, do
 
+TIMER = Site("", 0, "timer")
 MODES = ("kill", "full", "read-only")
 PASSING = re.compile(r".*(seconds|spent|built again|damaged).*")
 """Lines of a page that are of one process alone: what it cost, and what it had to repair."""
@@ -60,14 +64,27 @@ class Ended:
 
 def run(job: Job, folder: Path, injector: Injector | None = None, note: Path | None = None) -> Ended:
     """Do a job in a process of its own, in a folder that has what it needs."""
-    return begin(job, folder, injector, note)()
+    return begin(job, folder, injector, note).wait()
+
+
+@dataclass(frozen=True)
+class Running:
+    """A process that does a job."""
+
+    pid: int
+    said: Path
+
+    def wait(self) -> Ended:
+        _, status = os.waitpid(self.pid, 0)
+        return Ended(status, self.said.read_text(errors="replace"))
 
 
 def begin(
     job: Job, folder: Path, injector: Injector | None = None, note: Path | None = None, name: str = ""
-) -> Callable[[], Ended]:
-    """Begin a job; what is returned waits for its end."""
+) -> Running:
+    """Begin a job in a process of its own."""
     said = folder.parent / f"{name or folder.name}.said"
+    said.touch()  # a process may be killed before it says anything
     if (child := os.fork()) == 0:
         code = 99
         try:
@@ -88,11 +105,7 @@ def begin(
                 sys.stderr.flush()
             os._exit(code)
 
-    def end() -> Ended:
-        _, status = os.waitpid(child, 0)
-        return Ended(status, said.read_text(errors="replace"))
-
-    return end
+    return Running(child, said)
 
 
 def _main(words: Sequence[str]) -> None:
@@ -129,7 +142,7 @@ def snapshot(folder: Path) -> dict[str, Any]:
     return {
         NUMBERED.sub(r"\1", path.relative_to(folder).as_posix()): _content(path, place)
         for path in sorted(folder.rglob("*"))
-        if not path.name.endswith(("-wal", "-shm")) and ".damaged-" not in path.name
+        if not path.name.endswith(("-wal", "-shm", "-journal")) and ".damaged-" not in path.name
     }
 
 
@@ -207,8 +220,7 @@ class Trial:
 
     def wrong(self) -> Iterator[str]:
         """What is not as promised, in words."""
-        shutil.copytree(self.template, self.folder)
-        ended = run(self.job, self.folder, Injector(self.folder, self.mode, self.at))
+        ended = self.suffer()
         found = snapshot(self.folder)
         yield from self._ending(ended, found)
         yield from (f"a mixture: {name}" for name in mixed(found, self.old, self.new, self.job.group or "?"))
@@ -222,6 +234,11 @@ class Trial:
             if found.get(name) != self.new.get(name):
                 known = "another one" if name in self.new else "left over"
                 yield f"done again, {name} is {known if name in found else 'not there'}"
+
+    def suffer(self) -> Ended:
+        """Do the job with the fault."""
+        shutil.copytree(self.template, self.folder)
+        return run(self.job, self.folder, Injector(self.folder, self.mode, self.at))
 
     def _ending(self, ended: Ended, found: Mapping[str, Any]) -> Iterator[str]:
         if "Traceback" in ended.said:
@@ -248,6 +265,25 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class TimedKill(Trial):
+    """A kill after `at` milliseconds, or earlier if the job is done by then."""
+
+    def suffer(self) -> Ended:
+        wait_s = self.at / 1000
+        while True:
+            shutil.copytree(self.template, self.folder)
+            running = begin(self.job, self.folder)
+            time.sleep(wait_s)
+            with suppress(ProcessLookupError):
+                os.kill(running.pid, signal.SIGKILL)  # it is not waited for yet, so the number is still its own
+            ended = running.wait()
+            if ended.killed:
+                return ended
+            shutil.rmtree(self.folder)
+            wait_s /= 2
+
+
+@dataclass(frozen=True)
 class Prepared:
     """A job, what was there before, what is to come, and where the disk is changed on the way."""
 
@@ -257,6 +293,7 @@ class Prepared:
     new: Mapping[str, Any]
     calls: Sequence[Site]
     hasty: Sequence[str]
+    seconds: float
 
     @classmethod
     def of(cls, job: Job, root: Path) -> Prepared:
@@ -267,9 +304,14 @@ class Prepared:
         shutil.copytree(template, whole)
         ended = run(job, whole, Injector(whole), note)
         assert ended.code == 0, (job.name, ended.said)
+        shutil.copytree(template, timed := root / "timed")
+        started = time.perf_counter()
+        assert run(job, timed).code == 0
+        seconds = time.perf_counter() - started
+        shutil.rmtree(timed)
         told = json.loads(note.read_text())
         calls = [Site(**call) for call in told["calls"]]
-        return cls(job, root, snapshot(template), snapshot(whole), calls, told["hasty"])
+        return cls(job, root, snapshot(template), snapshot(whole), calls, told["hasty"], seconds)
 
     def first(self) -> dict[Site, int]:
         """The number of the first call from each site."""
@@ -284,6 +326,15 @@ class Prepared:
                   self.root / f"{mode}-{at}")
             for at in numbers
             for mode in MODES
+        ]  # fmt: skip
+
+    def timed_kills(self, count: int) -> list[Trial]:
+        """Kills at random moments, the same ones for each number."""
+        moments = [make_item_rng(0, "kill", self.job.name, number).random() for number in range(count)]
+        return [
+            TimedKill(self.job, "kill", 1 + int(1000 * self.seconds * moment), TIMER, self.root / "before", self.old,
+                      self.new, self.root / f"timed-{number}")
+            for number, moment in enumerate(moments)
         ]  # fmt: skip
 
 
@@ -356,6 +407,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--every", action="store_true", help="break every single call")
+    parser.add_argument("--kills", type=int, default=1, help="kills of each job at random moments")
+    parser.add_argument("--only-kills", action="store_true", help="no faults at sites")
     parser.add_argument("--job", action="append", help="only this job")
     parser.add_argument("--hands", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
@@ -369,7 +422,9 @@ def main() -> None:
         print(
             json.dumps({"job": one.job.name, "calls": len(one.calls), "sites": sites, "hasty": one.hasty}), flush=True
         )
-    for line in shared(list(chosen(ready, arguments.every)), root, arguments.hands):
+    trials = [] if arguments.only_kills else list(chosen(ready, arguments.every))
+    trials += [trial for one in ready for trial in one.timed_kills(arguments.kills)]
+    for line in shared(trials, root, arguments.hands):
         print(line, flush=True)
 
 

@@ -10,15 +10,15 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shaketable.scoring.store import Store
+from shaketable.cli.app import app
 from tests.faults.jobs import JOBS, Job
+from tests.faults.stage import TIMER
 from tests.processes import ROOT, SOURCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked here")]
@@ -40,7 +40,7 @@ def lines(module: str, *words: object) -> list[dict[str, Any]]:
 @pytest.fixture(scope="session")
 def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """All jobs under all faults, once for the tests below."""
-    return lines("stage", tmp_path_factory.mktemp("faults"), *(["--every"] if EVERY else []))
+    return lines("stage", tmp_path_factory.mktemp("faults"), *(["--every", "--kills", "6"] if EVERY else []))
 
 
 def of(told: list[dict[str, Any]], job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -57,8 +57,10 @@ def test_a_job_survives_whatever_the_disk_does(told, job):
     wrong = [one for one in trials if one["wrong"]]
     assert not wrong, "\n".join(f"{one['mode']} at call {one['at']} ({one['site']}): {one['wrong']}" for one in wrong)
     assert len(about["sites"]) >= job.sites, about["sites"]
+    at_sites = [one for one in trials if one["site"] != str(TIMER)]
+    assert len(trials) - len(at_sites) == (6 if EVERY else 1)
     if job.group or EVERY:
-        assert len(trials) == 3 * (about["calls"] if EVERY else len(about["sites"]))
+        assert len(at_sites) == 3 * (about["calls"] if EVERY else len(about["sites"]))
 
 
 @pytest.mark.slow
@@ -77,65 +79,18 @@ def test_every_site_is_broken_in_every_way(told):
 
 
 @pytest.mark.slow
+def test_every_command_is_killed(told):
+    commands = {command.name or command.callback.__name__.rstrip("_") for command in app.registered_commands}
+    names = {one["job"] for one in told if one.get("mode") == "kill"}
+    killed = {job.command[0] for job in JOBS if job.name in names and not callable(job.command)}
+    assert killed >= commands
+
+
+@pytest.mark.slow
 def test_two_audits_at_once(tmp_path):
     rounds = lines("together", tmp_path, 6)
     assert len(rounds) == 12
     assert [one for one in rounds if one["wrong"]] == []
-
-
-LIMITS: dict[str, Callable[[Store], Any]] = {
-    "database or disk is full": lambda store: store._db.execute("PRAGMA max_page_count=4"),
-    "attempt to write a readonly database": lambda store: store._db.execute("PRAGMA query_only=ON"),
-}
-
-
-@pytest.mark.parametrize("reason", LIMITS)
-def test_the_score_cache_cannot_be_written(shaketable, folder, home, monkeypatch, reason):
-    """SQLite's own words for it, from SQLite itself."""
-    words = ("rank", "--data", folder, "--ranker", "tests.faults.test_disk:Wordy", "--write-run", "a.run")
-    opened = Store._open
-
-    def limited(store: Store) -> None:
-        opened(store)
-        LIMITS[reason](store)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Store, "_open", limited)
-        complaint = shaketable(*words).complaint()
-    assert complaint.startswith(f"{home / 'scores.sqlite'}: the score cache cannot be used (")
-    assert complaint.endswith("free the disk, delete that file, or set SHAKETABLE_HOME to another folder")
-    assert reason in complaint
-    assert not list(home.glob("*.damaged-*")), "a full disk is no damage"
-    assert shaketable(*words).code == 0
-
-
-class Wordy:
-    """Its answers take room: whole lists, kept with the score cache."""
-
-    name = "wordy"
-    fingerprint = "wordy"
-
-    def score(self, slates: Any) -> Any:
-        import numpy as np
-
-        return [np.arange(len(slate.docs), dtype=float) for slate in slates]
-
-    def search(self, queries: Any, k: int) -> Any:
-        return [{f"d{i}" + "x" * 900: float(-i) for i in range(1, min(k, 30))} for _ in queries]
-
-
-@pytest.mark.parametrize("name", ["file", "file/deeper", "read-only"])
-def test_a_home_that_cannot_be_a_home(shaketable, folder, tmp_path, monkeypatch, name):
-    (tmp_path / "file").write_text("not a folder")
-    (tmp_path / "read-only").mkdir(mode=0o555)
-    if name == "read-only" and os.access(tmp_path / name, os.W_OK):
-        pytest.skip("this user may write everywhere")
-    monkeypatch.setenv("SHAKETABLE_HOME", str(tmp_path / name / "home"))
-    words = ("--data", folder, "--ranker", "bm25")
-    assert "the score cache cannot be used" in shaketable("audit", *words, "--out", "out").complaint()
-    assert "the score cache cannot be used" in shaketable("rank", *words, "--write-run", "a.run").complaint()
-    assert shaketable("train", "prank", "--data", folder, "--train-split", "test", "--model", "model").complaint()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "read-only", "trees"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk here that is always full")

@@ -59,7 +59,7 @@ def main() -> None:
         for jobs, allowed in ((apart, {"a": whole[:1], "b": whole[1:]}), (shared, {"c": whole})):
             shutil.copytree(template, folder := root / "round")
             ends = [begin(job, folder, name=str(place)) for place, job in enumerate(jobs)]
-            ended = [end() for end in ends]
+            ended = [end.wait() for end in ends]
             told = {"round": number, "folders": list(allowed), "wrong": [*wrong(ended, snapshot(folder), allowed)]}
             print(json.dumps(told), flush=True)
             shutil.rmtree(folder)

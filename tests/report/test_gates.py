@@ -14,6 +14,7 @@ import pytest
 
 from shaketable.core.errors import BadInput, NotComparable, ShaketableError, UnknownName
 from shaketable.core.results import Finding, Result
+from shaketable.report.audit_folder import replace_files
 from shaketable.report.ci import build_badge, render_junit
 from shaketable.report.files import write_results
 from shaketable.report.gates import (
@@ -156,10 +157,20 @@ ranker = "mine"
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     frame = pd.DataFrame({"ranker": ["mine"]})
-    write_results(
-        tmp_path / "main", [Result("t", "?", {"a": frame}, findings=(finding("mine", "drop(1-char)", -2.0),))], {}
-    )
+    results = [Result("t", "?", {"a": frame}, findings=(finding("mine", "drop(1-char)", -2.0),))]
+    replace_files(tmp_path / "main", lambda staging: write_results(staging, results, {}))
     return tmp_path
+
+
+def test_a_baseline_that_was_edited_is_refused_unless_allowed(place):
+    (place / "rules.toml").write_text("[[fail_if]]\nfinding='drop(1-char)'\nbaseline='main'\nworse_by=0.1\n")
+    (gate,) = parse_gates(["rules.toml"])
+    path = place / "main" / "results.json"
+    path.write_text(path.read_text().replace("-2.0", "-9.0"))
+    with pytest.raises(BadInput, match=r"results\.json: is not as the audit wrote it"):
+        parse_gates(["rules.toml"])
+    (allowed,) = parse_gates(["rules.toml"], allow_edited=True)
+    assert [one.baseline.select_findings("drop(1-char)", "")[0].value for one in (gate, allowed)] == [-2.0, -9.0]
 
 
 def test_a_file_of_rules(place):

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shaketable.core.documents import Doc, Slate
-from shaketable.core.errors import RankerFailed, ShaketableError
+from shaketable.core.errors import RankerFailed
 from shaketable.executors.base import ThreadExecutor
 from shaketable.scoring.chunks import split_chunks
 from shaketable.scoring.engine import ScoringEngine
@@ -205,12 +205,6 @@ def test_a_broken_cache_file_is_set_aside_and_said(tmp_path):
     assert "damaged" in engine.list_warnings()[0]
     (aside,) = tmp_path.glob("s.sqlite.damaged-*")
     assert aside.read_bytes() == b"this is no database" * 100, "nothing is lost, whoever wrote it"
-
-
-def test_a_cache_that_cannot_be_written_is_named(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ShaketableError, match=r"s\.sqlite.*cannot be used"):
-        Store(tmp_path / "file" / "s.sqlite")
 
 
 def test_a_damaged_answer_is_asked_for_again_never_served(tmp_path):

@@ -207,9 +207,12 @@ def _collect_provenance(experiment: Experiment, tasks: Iterable[Task], skipped: 
     return experiment.collect_provenance() | own | ({"skipped": skipped} if skipped else {})
 
 
-def read_audit(path: str | Path) -> Audit:
-    """Read an audit from its folder, or from its results.json, without the runs."""
-    document = read_results_json(Path(path))
+def read_audit(path: str | Path, *, allow_edited: bool = False) -> Audit:
+    """Read an audit from its folder, or from its results.json, without the runs.
+
+    An edited or damaged results.json is refused, unless `allow_edited` is set.
+    """
+    document = read_results_json(Path(path), allow_edited=allow_edited)
     try:
         about = document["about"]
         facts, skipped, remarks = ({**about[part]} for part in ("facts", "skipped", "remarks"))

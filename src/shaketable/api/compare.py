@@ -28,16 +28,17 @@ def compare(
     new_ranker: str = "",
     findings: str | Iterable[str] = (),
     allow_mismatch: str | Iterable[str] = (),
+    allow_edited: bool = False,
 ) -> AuditComparison:
     """Compare a new audit with an earlier one and return the changes; each is a folder, a results.json, or an audit.
 
     Rankers are paired by name, then the others in their order; or you name two rankers. The first stage is compared
     only if there is no other ranker. Data, lists, tasks and seed must agree, unless `allow_mismatch` names them.
     `findings` are names or patterns, such as "drop(*)", of the findings to compare; with fewer findings, smaller
-    differences are significant.
+    differences are significant. An audit whose results.json was edited is refused, unless `allow_edited` is set.
     """
     allowed = _parse_allowed(allow_mismatch)
-    old, now = _open_side(base), _open_side(new)
+    old, now = _open_side(base, allow_edited), _open_side(new, allow_edited)
     check_comparable(old.provenance, now.provenance, (old.name, now.name), allowed)
     pairs, remarks = _pair_rankers(old, now, base_ranker, new_ranker)
     wanted = [findings] if isinstance(findings, str) else list(findings)
@@ -72,10 +73,10 @@ class _AuditSide:
         return list(dict.fromkeys(finding.ranker for finding in self.audit.findings))
 
 
-def _open_side(audit: str | Path | Audit) -> _AuditSide:
+def _open_side(audit: str | Path | Audit, allow_edited: bool) -> _AuditSide:
     if isinstance(audit, Audit):
         return _AuditSide(audit.title, audit)
-    return _AuditSide(truncate(str(audit)), read_audit(audit))
+    return _AuditSide(truncate(str(audit)), read_audit(audit, allow_edited=allow_edited))
 
 
 def _parse_allowed(allow_mismatch: str | Iterable[str]) -> set[str]:

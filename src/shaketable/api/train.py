@@ -231,7 +231,7 @@ def train(
         saved = experiment.fit_folds(chosen, folds, folder=model, plan=plan, overwrite=overwrite)
     else:
         saved = experiment.fit(chosen, train_split, valid=valid_split, plan=plan, folder=model, overwrite=overwrite)
-    return _describe_model(saved, chosen, trials, notify)
+    return _describe_model(saved, chosen, trials, notify, experiment.collect_remarks())
 
 
 def _apply_preset(learner: Learner, name: str) -> Learner:
@@ -263,9 +263,15 @@ def _plan_with_baselines(learner: Learner, not_worse_than: Sequence[str]) -> Tra
 
 
 def _describe_model(
-    model: SavedModel, learner: Learner, trials: Sequence[Mapping[str, Any]], notify: Notify
+    model: SavedModel,
+    learner: Learner,
+    trials: Sequence[Mapping[str, Any]],
+    notify: Notify,
+    remarks: Mapping[str, str],
 ) -> TrainingResult:
-    """Return the result of a training; warn if the defence did not improve the validation value."""
+    """Return the result of a training; report remarks, and a defence that did not improve the validation value."""
+    for name, remark in remarks.items():
+        notify(f"{name}: {remark}")
     card = {"train": {"queries": 0}} | model.read_card()
     if card.get("defence") and card.get("best") == 0:
         notify("no step of the training did better on the validation queries than none, so what is kept has no defence")

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from shaketable.cli.options.gates import AllowMismatch, FailOnRegression
-from shaketable.cli.options.output import BaseAudit, Json, NewAudit, Summary
+from shaketable.cli.options.output import AllowEdited, BaseAudit, Json, NewAudit, Summary
 from shaketable.cli.options.rankers import BaseRanker, NewRanker
 from shaketable.cli.options.tasks import Findings
 
@@ -19,6 +19,7 @@ def compare(
     new_ranker: NewRanker = "",
     finding: Findings = None,
     allow_mismatch: AllowMismatch = None,
+    allow_edited: AllowEdited = False,
     summary_to: Summary = None,
     json_to: Json = None,
     fail_on_regression: FailOnRegression = False,
@@ -34,6 +35,7 @@ def compare(
         new_ranker=new_ranker,
         findings=finding or (),
         allow_mismatch=allow_mismatch or (),
+        allow_edited=allow_edited,
     )
     if json_to:
         emit_json(found.to_dict(), json_to)

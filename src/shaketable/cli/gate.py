@@ -5,17 +5,17 @@ from __future__ import annotations
 import typer
 
 from shaketable.cli.options.gates import GateFlags
-from shaketable.cli.options.output import AuditFolder, BuildServerFlags
+from shaketable.cli.options.output import AllowEdited, AuditFolder, BuildServerFlags
 
 
-def gate(audit: AuditFolder, gates: GateFlags, build: BuildServerFlags) -> None:
+def gate(*, audit: AuditFolder, gates: GateFlags, build: BuildServerFlags, allow_edited: AllowEdited = False) -> None:
     """Check rules, or the default gate, against a saved audit. The exit code is 1 if a rule fails."""
     import shaketable as st
     from shaketable.cli.console import emit_gate_results, notify
     from shaketable.report.rules import parse_gates
 
-    rules = parse_gates(gates.list_rules())
-    done = st.read_audit(audit)
+    rules = parse_gates(gates.list_rules(), allow_edited=allow_edited)
+    done = st.read_audit(audit, allow_edited=allow_edited)
     found = done.evaluate_gates(*rules) if rules else list(done.verdict().gate_results)
     for result in found:
         notify(str(result), always=True)

@@ -8,9 +8,9 @@ import shutil
 from abc import abstractmethod
 from array import array
 from collections.abc import ItemsView, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from hashlib import blake2b, file_digest
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from shaketable.core.documents import Doc
 from shaketable.core.errors import BadInput, quote_value, truncate
-from shaketable.core.home import home_folder
+from shaketable.datasets.corpus_copies import CorpusCopy, Output, open_copy
 from shaketable.datasets.limits import MAX_ID_CHARS, check_id
 from shaketable.datasets.packed_strings import PackedStrings
-from shaketable.files.atomic import atomic_write_binary
+from shaketable.files.checksums import digest_file
 from shaketable.files.reading import BOM, MAX_LINE_BYTES, explain_read_errors, open_binary, parse_json
 
 
@@ -91,17 +91,25 @@ class JsonlCorpus(StreamedCorpus):
     ids: PackedStrings = field(repr=False)
     starts: NDArray[np.int64] = field(repr=False)
     """The byte offset of each document, then the file size; a document's range includes the blank lines after it."""
+    notice: str = ""
+    """A sentence about this process, such as a damaged copy that was made again; "" if none."""
 
     @classmethod
     def read(cls, path: Path) -> JsonlCorpus:
         """Read and check the file in one pass; a gzipped file is first unpacked into the home folder."""
         if path.suffix != ".gz":
             return cls._read_plain(path, path)
-        plain = _unpack(path)
+        with explain_read_errors(path):
+            digest = digest_file(path)
+        return cls.read_copy(open_copy(path, digest, lambda out: _unpack(path, out)), path)
+
+    @classmethod
+    def read_copy(cls, copy: CorpusCopy, path: Path) -> JsonlCorpus:
+        """Read a sound copy of the user's file `path`; errors are errors of that file."""
         try:
-            return cls._read_plain(plain, path)
+            return replace(cls._read_plain(copy.path, path), notice=copy.remark)
         except BadInput:
-            plain.unlink(missing_ok=True)
+            copy.remove()
             raise
 
     @classmethod
@@ -231,11 +239,6 @@ def _refuse_duplicate_ids(plain: Path, shown: Path) -> None:
             raise BadInput(f"the id {quote_value(docno)} is taken; line {first} has it too", shown, number)
 
 
-def _unpack(path: Path) -> Path:
-    """Return the path of the unpacked file, which is written once under a hash of the compressed bytes."""
-    with open_binary(path) as text, explain_read_errors(path), path.open("rb") as packed:
-        plain = home_folder() / "corpora" / f"{file_digest(packed, lambda: blake2b(digest_size=16)).hexdigest()}.jsonl"
-        if not plain.exists():
-            with atomic_write_binary(plain) as out:
-                shutil.copyfileobj(text, out, 1 << 20)
-    return plain
+def _unpack(path: Path, out: Output) -> None:
+    with open_binary(path) as text:
+        shutil.copyfileobj(text, out, 1 << 20)

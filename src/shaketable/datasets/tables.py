@@ -20,12 +20,11 @@ from typing import Any
 
 from shaketable.core.documents import Query
 from shaketable.core.errors import BadInput, quote_value, truncate
-from shaketable.core.home import home_folder
 from shaketable.datasets.corpus import JsonlCorpus
+from shaketable.datasets.corpus_copies import Output, open_copy
 from shaketable.datasets.limits import check_id
 from shaketable.datasets.topics import find_first_tag
 from shaketable.datasets.trec import read_topics
-from shaketable.files.atomic import atomic_write
 from shaketable.files.reading import MAX_LINE_BYTES, open_binary, parse_json, read_lines
 
 Record = Mapping[str, str]
@@ -123,18 +122,19 @@ def read_docs_table(path: Path) -> JsonlCorpus:
     """
     if _is_beir_corpus(path):
         return JsonlCorpus.read(path)
-    plain = home_folder() / "corpora" / f"{_digest_table(path)}.jsonl"
-    if not plain.exists():
-        taken: dict[str, int] = {}
-        with atomic_write(plain) as out:
-            for at, docno, fields in _read_documents(path):
-                check_id(docno, "document id", path, at)
-                if (first := taken.setdefault(docno, at)) != at:
-                    raise BadInput(f"the id {quote_value(docno)} is taken; line {first} has it too", path, at)
-                out.write(json.dumps({"_id": docno, **fields}, ensure_ascii=False) + "\n")
-            if not taken:
-                raise BadInput("holds no documents", path)
-    return JsonlCorpus.read(plain)
+    return JsonlCorpus.read_copy(open_copy(path, _digest_table(path), lambda out: _convert(path, out)), path)
+
+
+def _convert(path: Path, out: Output) -> None:
+    """Write the documents of a table as JSONL."""
+    taken: dict[str, int] = {}
+    for at, docno, fields in _read_documents(path):
+        check_id(docno, "document id", path, at)
+        if (first := taken.setdefault(docno, at)) != at:
+            raise BadInput(f"the id {quote_value(docno)} is taken; line {first} has it too", path, at)
+        out.write(f"{json.dumps({'_id': docno, **fields}, ensure_ascii=False)}\n".encode())
+    if not taken:
+        raise BadInput("holds no documents", path)
 
 
 def _read_documents(path: Path) -> Iterator[tuple[int, str, dict[str, str]]]:

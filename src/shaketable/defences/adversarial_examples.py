@@ -11,13 +11,11 @@ checksum; a file with a wrong checksum is made again. Finished parts of an inter
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -37,7 +35,8 @@ from shaketable.core.results import Failure
 from shaketable.core.seeding import make_item_rng
 from shaketable.datasets.adversarial_documents import read_adversarial_documents, write_adversarial_documents
 from shaketable.files.atomic import atomic_write
-from shaketable.files.checksums import digest_files
+from shaketable.files.checksums import digest_file, digest_files, read_sealed_json, seal_json
+from shaketable.files.scratch import find_writable_path
 from shaketable.scoring.validation import collapse_ties
 
 SCHEMA = "adversaries/1"
@@ -217,7 +216,8 @@ class ExampleGenerator:
         docnos = [(qid, tuple(some)) for qid, some in self.documents.items()]
         recipe = self.recipe, digest_files(find_named_files(self.recipe))
         parts = (SCHEMA, self.target_fingerprint, self.collection.fingerprint, recipe, docnos, self.seed)
-        return home_folder() / "adversaries" / f"{fingerprint(*parts)}.jsonl"
+        kept = home_folder() / "adversaries" / f"{fingerprint(*parts)}.jsonl"
+        return kept if kept.exists() else find_writable_path(kept)[0]
 
     def run(self, notify: Callable[[str], None] = lambda message: None) -> StoredExamples:
         """Return the examples from the cache, or make them; `notify` receives estimates of the time."""
@@ -234,10 +234,11 @@ class ExampleGenerator:
         qids = list(self.documents)
         count = sum(map(len, self.documents.values()))
         notify(f"attacking {count:,} documents of {len(qids):,} queries with {self.recipe}, once; what is made is kept")
+        parts = self._read_manifest().get("parts", {})
         for start in range(0, len(qids), QUERIES_PER_PART):
             part = self._part_path(start)
-            if part.is_file():
-                rows += read_adversarial_documents(part)
+            if parts.get(part.name, {}).get("checksum") == _digest_if_file(part):
+                rows += read_adversarial_documents(part) if part.is_file() else []
                 continue
             began = time.perf_counter()
             attack = attack or self.open_attack()
@@ -246,7 +247,8 @@ class ExampleGenerator:
             if found:
                 write_adversarial_documents(found, part)
             seconds = time.perf_counter() - began
-            self._write_manifest(self._read_cost() + ExampleCost(seconds, pairs))
+            parts[part.name] = {"checksum": _digest_if_file(part), "seconds": seconds, "pairs": pairs}
+            self._write_manifest(_add_costs(parts.values()), parts=parts)
             if (left := len(qids) - start - QUERIES_PER_PART) > 0 and start == 0:
                 notify(
                     f"the first {QUERIES_PER_PART} queries took {seconds:.0f} s, the others may take "
@@ -255,12 +257,12 @@ class ExampleGenerator:
         if not rows:
             raise BadInput(f"{self.recipe} failed on all documents that it was to attack, so there is nothing to learn")
         write_adversarial_documents(rows, self.path)
-        self._write_manifest(self._read_cost(), _compute_checksum(self.path))
+        self._write_manifest(_add_costs(parts.values()), digest_file(self.path))
         self._remove_parts(range(0, len(qids), QUERIES_PER_PART))
 
     def _is_complete(self) -> bool:
         """Return True if the file exists and has the checksum of its manifest."""
-        return self.path.is_file() and self._read_manifest().get("checksum") == _compute_checksum(self.path)
+        return _digest_if_file(self.path) == self._read_manifest().get("examples") != ""
 
     def _attack_queries(self, attack: Attack, qids: Sequence[str]) -> tuple[list[AdversarialDocument], int]:
         """Return the attacked documents of some queries, and the number of scored pairs."""
@@ -302,16 +304,17 @@ class ExampleGenerator:
         return ExampleCost(noted.get("seconds", 0.0), noted.get("pairs", 0))
 
     def _read_manifest(self) -> dict[str, Any]:
-        """Return the manifest, or an empty one if it is unreadable."""
-        with suppress(OSError, ValueError):
-            noted = json.loads(self.path.with_suffix(".json").read_text(encoding="utf-8"))
-            if isinstance(noted, dict):
-                return noted
-        return {}
+        """Return the manifest, or an empty one if it is missing or damaged."""
+        try:
+            return read_sealed_json(self.path.with_suffix(".json"))
+        except BadInput:
+            return {}
 
-    def _write_manifest(self, cost: ExampleCost, checksum: str = "") -> None:
+    def _write_manifest(self, cost: ExampleCost, examples: str = "", parts: Mapping[str, str] | None = None) -> None:
+        """Write the cost, and the checksums of the complete file or of its parts."""
+        noted = {"seconds": cost.seconds, "pairs": cost.pairs, "examples": examples, "parts": dict(parts or {})}
         with atomic_write(self.path.with_suffix(".json")) as out:
-            json.dump({"seconds": cost.seconds, "pairs": cost.pairs, "checksum": checksum}, out)
+            out.write(seal_json(noted))
 
     def _remove_parts(self, starts: Iterable[int]) -> None:
         for start in starts:
@@ -320,6 +323,9 @@ class ExampleGenerator:
             self.path.with_suffix("").rmdir()
 
 
-def _compute_checksum(path: Path) -> str:
-    with path.open("rb") as raw:
-        return file_digest(raw, lambda: blake2b(digest_size=16)).hexdigest()
+def _add_costs(parts: Iterable[Mapping[str, Any]]) -> ExampleCost:
+    return sum((ExampleCost(part["seconds"], part["pairs"]) for part in parts), ExampleCost())
+
+
+def _digest_if_file(path: Path) -> str:
+    return digest_file(path) if path.is_file() else ""

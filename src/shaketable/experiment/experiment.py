@@ -36,8 +36,8 @@ from shaketable.rankers.similarity import build_validity_judge
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.training.jobs import (
     TunedLearner,
+    find_model_folder,
     get_model_folder,
-    is_stored,
     resolve_query_ids,
     run_fit_job,
     run_training_jobs,
@@ -305,8 +305,9 @@ class Experiment:
         """
         how: Learner = LEARNERS.build(learner) if isinstance(learner, str) else learner
         qids, judges = self.resolve_query_ids(train, valid)
-        model_folder = Path(folder) if folder is not None else self._get_model_folder(how, qids, judges, plan)
-        if folder is None and is_stored(model_folder, self._cache.repair_notes):
+        given = None if folder is None else (Path(folder), False)
+        model_folder, stored = given or self._find_model_folder(how, qids, judges, plan)
+        if stored:
             LOG.info("%s was trained before; its model is in %s.", LEARNERS.spec(how), model_folder)
             return SavedModel(str(model_folder))
         known = {qid: self.collection.queries[qid] for qid in (*qids, *judges)}
@@ -332,9 +333,7 @@ class Experiment:
 
     def is_fitted(self, learner: str) -> bool:
         """Return True if the learner's model for the train split is already stored."""
-        how: Learner = LEARNERS.build(learner)
-        folder = self._get_model_folder(how, *self.resolve_query_ids(TRAIN, None), None)
-        return is_stored(folder, self._cache.repair_notes)
+        return self._find_model_folder(LEARNERS.build(learner), *self.resolve_query_ids(TRAIN, None), None)[1]
 
     def fit_folds(
         self,
@@ -430,10 +429,10 @@ class Experiment:
 
     def collect_remarks(self) -> dict[str, str]:
         """Return remarks on scores by ranker, for example that texts were truncated."""
-        remarks_by_name = {name: self.engine.get_remark(ranker) for name, ranker in self._cache.rankers.items()}
-        remarks_by_name |= {
+        remarks_by_name = {name: self.engine.get_remark(ranker) for name, ranker in self._cache.rankers.items()} | {
             "scores": "; ".join(self.engine.list_warnings()),
             "models": "; ".join(self._cache.repair_notes),
+            "documents": str(getattr(self.collection.docs, "notice", "")),
         }
         return {name: remark for name, remark in remarks_by_name.items() if remark}
 
@@ -472,11 +471,12 @@ class Experiment:
             return given
         return self._search(self._first_stage_name, {qid: self.collection.queries[qid].text for qid in qids})
 
-    def _get_model_folder(
+    def _find_model_folder(
         self, learner: Learner, train: Sequence[str], valid: Sequence[str], plan: TrainingPlan | None
-    ) -> Path:
+    ) -> tuple[Path, bool]:
         settings = (self.seed, self.depth, self.first_stage)
-        return get_model_folder(learner, self.collection, train, valid, plan, *settings)
+        kept = get_model_folder(learner, self.collection, train, valid, plan, *settings)
+        return find_model_folder(kept, self._cache.repair_notes)
 
     def _rank_test_queries(self, model: SavedModel, fold: Fold) -> Run:
         whole = self.collection

@@ -16,18 +16,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.core.errors import BadInput, Damaged
-from shaketable.files.checksums import read_sealed_json, seal_json
+from shaketable.files.checksums import compute_crc32, read_sealed_json, seal_json
 from shaketable.files.staging import remove_abandoned_folders, staging_folder, sync_folder
 
 ABOUT_FILE = "about.json"
-CHECKSUM_BLOCK_BYTES = 1 << 20
 READ_THREADS = 4
 
 Array = NDArray[Any]
@@ -102,7 +101,7 @@ def _map_array(path: Path, header: Mapping[str, Any], just_written: bool) -> Arr
         with path.open("rb", buffering=0) as raw:
             if not os.fstat(raw.fileno()).st_size == header["size"] == dtype.itemsize * prod(shape):
                 raise Damaged("is longer or shorter than it was written", path)
-            if not just_written and _compute_crc32(raw) != header["crc32"]:
+            if not just_written and compute_crc32(raw) != header["crc32"]:
                 raise Damaged("is not as it was written", path)
             array: Array = np.memmap(raw, dtype, "r", shape=shape) if header["size"] else np.empty(shape, dtype)
     except FileNotFoundError as error:
@@ -111,14 +110,6 @@ def _map_array(path: Path, header: Mapping[str, Any], just_written: bool) -> Arr
         raise BadInput(f"cannot be read ({error.strerror})", path) from error
     array.setflags(write=False)
     return array
-
-
-def _compute_crc32(raw: IO[bytes]) -> int:
-    """Return the CRC-32, which is four times as fast as a cryptographic hash and detects every flipped bit."""
-    value, block = 0, memoryview(bytearray(CHECKSUM_BLOCK_BYTES))
-    while size := raw.readinto(block):  # type: ignore[attr-defined]
-        value = crc32(block[:size], value)
-    return value
 
 
 def _array_path(folder: Path, name: str) -> Path:

@@ -6,10 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
+from typing import IO
 
 try:
     import fcntl
@@ -50,3 +47,18 @@ def is_open_at(file: IO[bytes] | int, path: Path) -> bool:
         return os.path.samestat(os.fstat(file if isinstance(file, int) else file.fileno()), path.stat())
     except FileNotFoundError:
         return False
+
+
+def describe_lock_holder(path: Path) -> str:
+    """Return the process that holds a write lock on a file: "process 123 (suspended)", or "another process".
+
+    Only Linux lists the locks of other processes.
+    """
+    with suppress(OSError, ValueError, IndexError):
+        inode = path.stat().st_ino
+        for line in Path("/proc/locks").read_text().splitlines():
+            _, _, _, access, pid, file, *_ = line.split()
+            if access == "WRITE" and int(file.rpartition(":")[2]) == inode and int(pid) > 0:
+                state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+                return f"process {pid}" + (" (suspended)" if state in "Tt" else "")
+    return "another process"

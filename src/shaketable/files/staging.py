@@ -10,13 +10,11 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from shaketable.files.locking import LOCK_FILE, is_open_at, try_lock
-
-if TYPE_CHECKING:
-    pass
 
 STAGE_PREFIX = ".building-"
 """The prefix of the names of staging folders."""
@@ -73,7 +71,8 @@ def _remove_if_abandoned(stage: Path, in_home: bool) -> bool:
         return True
     with suppress(OSError):
         if not (stage / LOCK_FILE).exists():
-            old = in_home and time.time() - stage.stat().st_mtime > ABANDONED_AFTER_S
+            # a clock that was set back leaves folders from the future; these are as old as those of the past
+            old = in_home and abs(time.time() - stage.stat().st_mtime) > ABANDONED_AFTER_S
             if old:
                 _remove_stage(stage)
             return old
@@ -93,6 +92,15 @@ def _remove_stage(stage: Path) -> None:
             elif path.name != LOCK_FILE:
                 path.unlink()
     shutil.rmtree(stage, ignore_errors=True)
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file or folder to a free name beside it, and return the new path."""
+    aside = next(
+        free for number in count(1) if not os.path.lexists(free := path.with_name(f"{path.name}.damaged-{number}"))
+    )
+    os.rename(path, aside)
+    return aside
 
 
 def sync_folder(folder: Path) -> None:

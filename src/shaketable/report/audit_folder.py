@@ -5,6 +5,8 @@
 New files are written to a staging folder first. Then the manifest lists old and new files, the old files are removed
 (report and results first), the new files are moved in (report and results last), and the manifest lists the new files.
 If the program stops at any point, the folder never mixes old and new files, and the manifest lists all files of audits.
+
+A file belongs to an audit only if its content has the checksum of the manifest; all other files stay as they are.
 """
 
 from __future__ import annotations
@@ -15,18 +17,21 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
-from hashlib import blake2b, file_digest
+from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from shaketable.core.errors import BadInput
 from shaketable.files.atomic import atomic_write, explain_write_errors
+from shaketable.files.checksums import digest_file
 from shaketable.files.locking import exclusive_lock
 from shaketable.files.staging import sync_path
 
 MANIFEST_FILE = "manifest.json"
 MANIFEST_SCHEMA = "shaketable.manifest/1"
 STAGING_PREFIX = ".shaketable-new-"
+EARLIER_KEY = "earlier blake2b"
+"""The key of the checksum of a file that is being replaced."""
 ENTRY_FILES = ("report.html", "results.json")
 """The main files; they are removed before all others and moved in after them."""
 
@@ -39,7 +44,9 @@ def check_writable(folder: Path) -> None:
             pass
     except OSError as error:
         raise BadInput(f"cannot be written to ({error.strerror}); name another folder", folder) from error
-    _refuse_foreign(folder, (MANIFEST_FILE, *ENTRY_FILES), _list_own_files(folder))
+    records = _read_manifest(folder)
+    listed = () if records is None else records
+    _refuse_foreign(folder, (MANIFEST_FILE, *ENTRY_FILES, *listed), _list_own_files(folder))
 
 
 def replace_files(folder: Path, fill: Callable[[Path], None]) -> None:
@@ -65,19 +72,28 @@ def replace_files(folder: Path, fill: Callable[[Path], None]) -> None:
 def replace_file(folder: Path, name: str, text: str) -> None:
     """Replace the text of one file that an audit wrote into the folder."""
     with explain_write_errors(folder), exclusive_lock(folder):
-        ours = _list_own_files(folder)
-        if name not in ours:
+        records = _read_manifest(folder) or {}
+        if name not in records:
             raise BadInput(f"has no {name} that an audit wrote; name the folder of an audit", folder)
-        about = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]
-        _write_manifest(
-            folder / MANIFEST_FILE, about | {name: {}}
-        )  # the next audit must know the file even if this one stops here
+        content = text.encode()
+        record = {"bytes": len(content), "blake2b": _digest(content)}
+        both = record | {EARLIER_KEY: records[name].get("blake2b", "")}
+        _write_manifest(folder / MANIFEST_FILE, records | {name: both})  # either file is known if this stops here
         with atomic_write(folder / name) as out:
             out.write(text)
-        path = folder / name
-        _write_manifest(
-            folder / MANIFEST_FILE, about | {name: {"bytes": path.stat().st_size, "blake2b": _compute_checksum(path)}}
-        )
+        _write_manifest(folder / MANIFEST_FILE, records | {name: record})
+
+
+def check_unedited(path: Path, content: bytes) -> None:
+    """Raise `BadInput` unless the manifest beside a file of an audit has the checksum of its content."""
+    records = _read_manifest(path.parent)
+    if records is None:
+        message = f"cannot be checked, for there is no {MANIFEST_FILE} of an audit beside it; copy the whole folder"
+    elif _digest(content) not in _list_checksums(records.get(path.name, {})):
+        message = "is not as the audit wrote it: it was edited or damaged; run the audit again, into another folder"
+    else:
+        return
+    raise BadInput(f"{message}, or use the file as it is with --allow-edited", path)
 
 
 def _swap_files(folder: Path, staging: Path) -> None:
@@ -86,11 +102,15 @@ def _swap_files(folder: Path, staging: Path) -> None:
     new = {name: path for name, path in inside.items() if path.is_file()}
     ours = _list_own_files(folder)
     _refuse_foreign(folder, new, ours)
-    about = {name: {"bytes": path.stat().st_size, "blake2b": _compute_checksum(path)} for name, path in new.items()}
+    about = {name: {"bytes": path.stat().st_size, "blake2b": digest_file(path)} for name, path in new.items()}
+    records = _read_manifest(folder) or {}
+    both = {name: dict(records[name]) for name in ours - {MANIFEST_FILE}}
+    for name, record in about.items():
+        both[name] = record | ({EARLIER_KEY: digest_file(folder / name)} if name in both else {})
     old = {name: staging / "old" / name for name in ours - {MANIFEST_FILE} if (folder / name).is_file()}
     for path in old.values():
         path.parent.mkdir(parents=True, exist_ok=True)
-    _write_manifest(staging / "both.json", {name: {} for name in ours} | about)
+    _write_manifest(staging / "both.json", both)
     _write_manifest(staging / "last.json", about)
     with ExitStack() as undo:
         if MANIFEST_FILE in ours:
@@ -144,20 +164,43 @@ def _refuse_foreign(folder: Path, names: Iterable[str], ours: set[str]) -> None:
         taken += [name] if (folder / name).exists() and name not in ours else []
         if taken:
             raise BadInput(
-                f"has a file {taken[0]} that no audit wrote, and this one would replace it; name another folder", folder
+                f"has a file {taken[0]} that no audit wrote, or that was changed since; move it or name another folder",
+                folder,
             )
 
 
 def _list_own_files(folder: Path) -> set[str]:
-    """Return the files that an earlier audit wrote, without names that point outside the folder."""
+    """Return the manifest, if there is one, and the files that are as an earlier audit wrote them."""
+    records = _read_manifest(folder)
+    if records is None:
+        return set()
+    own = {MANIFEST_FILE}
+    for name, record in records.items():
+        with suppress(OSError):
+            if digest_file(folder / name) in _list_checksums(record):
+                own.add(name)
+    return own
+
+
+def _read_manifest(folder: Path) -> dict[str, dict[str, Any]] | None:
+    """Return the record of each file in the manifest, without names that point outside the folder; None if none."""
     try:
         about: Any = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
-        names = {MANIFEST_FILE, *map(str, about["files"])} if about["schema"] == MANIFEST_SCHEMA else set()
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()
-    return {name for name in names if not PurePosixPath(name).is_absolute() and ".." not in PurePosixPath(name).parts}
+        records = {str(name): dict(record) for name, record in about["files"].items()}
+        known = about["schema"] == MANIFEST_SCHEMA
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    if not known:
+        return None
+    inside = folder.resolve()
+    return {name: one for name, one in records.items() if (inside / name).resolve().is_relative_to(inside)}
 
 
-def _compute_checksum(path: Path) -> str:
-    with path.open("rb") as raw:
-        return file_digest(raw, lambda: blake2b(digest_size=16)).hexdigest()
+def _list_checksums(record: Mapping[str, Any]) -> set[str]:
+    """Return the checksums that a file may have: that of the new file and, while files are replaced, of the old one."""
+    return {str(record[key]) for key in ("blake2b", EARLIER_KEY) if record.get(key)}
+
+
+def _digest(content: bytes) -> str:
+    """Return the digest that `digest_file` returns for a file of this content."""
+    return blake2b(content, digest_size=16).hexdigest()

@@ -16,6 +16,7 @@ from shaketable.core.results import Example, Failure, Figure, Finding, Result
 from shaketable.files.atomic import atomic_write
 from shaketable.files.reading import open_binary
 from shaketable.report import escape_formula, is_missing
+from shaketable.report.audit_folder import check_unedited
 from shaketable.report.gates import GateResult
 from shaketable.report.tables import TABLE_FORMATS
 from shaketable.report.verdict import build_verdict
@@ -141,8 +142,11 @@ def write_per_query(folder: Path, result: Result) -> None:
             out.writelines(f"{m:<22}\tall\t{rows[m].mean():.4f}\n" for m in measures)
 
 
-def read_results_json(path: Path) -> dict[str, Any]:
-    """Return the content of a results.json, or of that in a folder, with its results as Results."""
+def read_results_json(path: Path, *, allow_edited: bool = False) -> dict[str, Any]:
+    """Return the content of a results.json, or of that in a folder, with its results as Results.
+
+    A file that differs from the checksum in the manifest beside it is refused, unless `allow_edited` is set.
+    """
     path = path / RESULTS_FILE if path.is_dir() else path
     with open_binary(path) as raw:
         text = raw.read()
@@ -157,6 +161,8 @@ def read_results_json(path: Path) -> dict[str, Any]:
             f"(its schema is {schema!r}, not {RESULTS_SCHEMA!r}); run the audit again",
             path,
         )
+    if not allow_edited:
+        check_unedited(path, text)
     try:
         results = [_parse_result(entry) for entry in document["results"]]
         return {**document, "results": results, "provenance": dict(document["provenance"])}
@@ -164,9 +170,9 @@ def read_results_json(path: Path) -> dict[str, Any]:
         raise BadInput(f"is not a whole audit ({type(error).__name__}: {error}); run the audit again", path) from error
 
 
-def read_results(path: Path) -> tuple[list[Result], dict[str, Any]]:
+def read_results(path: Path, *, allow_edited: bool = False) -> tuple[list[Result], dict[str, Any]]:
     """Return the Results and the provenance that `write_results` wrote."""
-    document = read_results_json(path)
+    document = read_results_json(path, allow_edited=allow_edited)
     return document["results"], document["provenance"]
 
 

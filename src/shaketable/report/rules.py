@@ -46,8 +46,8 @@ RULE_STATUSES: Mapping[str, FailureStatus] = {"fail_if": FAIL, "warn_if": WARN}
 RULE_KEYS = ("finding", "facet", "ranker", "below", "above", "worse_by", "significant", "baseline", "status")
 
 
-def read_rules(path: Path) -> list[Gate]:
-    """Return the gates of a file."""
+def read_rules(path: Path, *, allow_edited: bool = False) -> list[Gate]:
+    """Return the gates of a file; `allow_edited` accepts earlier audits whose results.json was edited."""
     tables = read_toml(path)
     if strange := tables.keys() - {*RULE_STATUSES, "baseline"}:
         raise BadInput(str(UnknownName("part of a file of rules", min(strange), {*RULE_STATUSES, "baseline"})), path)
@@ -57,14 +57,15 @@ def read_rules(path: Path) -> list[Gate]:
         rules = tables.get(kind, [])
         if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
             raise BadInput(f"{kind} should be written [[{kind}]], with two brackets, before each rule", path)
-        gates += [_build_gate(f"{path}: rule {number} of [[{kind}]]", rule, status, earlier) for number, rule in
-                  enumerate(rules, 1)]  # fmt: skip
+        for number, rule in enumerate(rules, 1):
+            where = f"{path}: rule {number} of [[{kind}]]"
+            gates.append(_build_gate(where, rule, status, earlier, allow_edited))
     if not gates:
         raise BadInput("has no rules: write [[fail_if]] or [[warn_if]] before each", path)
     return gates
 
 
-def parse_gates(rules: Iterable[str | Path | Gate]) -> list[Gate]:
+def parse_gates(rules: Iterable[str | Path | Gate], *, allow_edited: bool = False) -> list[Gate]:
     """Return the gates of texts such as "nDCG@10>=0.4", files (paths, or texts that end in .toml), and gates.
 
     >>> parse_gates(["nDCG@10>=0.4"])[0].comparator
@@ -73,7 +74,7 @@ def parse_gates(rules: Iterable[str | Path | Gate]) -> list[Gate]:
     gates: list[Gate] = []
     for rule in rules:
         if isinstance(rule, Path) or (isinstance(rule, str) and rule.endswith(".toml")):
-            gates += read_rules(Path(rule))
+            gates += read_rules(Path(rule), allow_edited=allow_edited)
         else:
             gates.append(Threshold.parse(rule) if isinstance(rule, str) else rule)
     return gates
@@ -87,13 +88,15 @@ def check_rankers(gates: Iterable[Gate], names: Iterable[str]) -> None:
             raise UnknownName("ranker", gate.ranker, known)
 
 
-def read_gate_input(folder: str | Path) -> GateInput:
+def read_gate_input(folder: str | Path, *, allow_edited: bool = False) -> GateInput:
     """Return the input of gates from the folder of an audit."""
-    results, provenance = read_results(Path(folder))
+    results, provenance = read_results(Path(folder), allow_edited=allow_edited)
     return GateInput.from_results(results, build_verdict(results, provenance).ranker_verdicts, provenance)
 
 
-def _build_gate(where: str, rule: Mapping[str, Any], failure_status: FailureStatus, baseline_folder: str) -> Gate:
+def _build_gate(
+    where: str, rule: Mapping[str, Any], failure_status: FailureStatus, baseline_folder: str, allow_edited: bool
+) -> Gate:
     if strange := rule.keys() - set(RULE_KEYS):
         raise BadInput(f"{where}: {UnknownName('key of a rule', min(strange), RULE_KEYS)}")
     if ("finding" in rule) == ("facet" in rule):
@@ -111,14 +114,19 @@ def _build_gate(where: str, rule: Mapping[str, Any], failure_status: FailureStat
     if len(asked) != 1:
         raise BadInput(f"{where} should say one of below, above and worse_by")
     if asked == ["worse_by"]:
-        return _build_no_regression(where, rule, failure_status, baseline_folder, ranker)
+        return _build_no_regression(where, rule, failure_status, baseline_folder, ranker, allow_edited)
     _refuse_other_keys(where, rule, "finding", "ranker", *asked)
     bound = _require_number(where, asked[0], rule[asked[0]])
     return Threshold(name, ">=" if asked == ["below"] else "<=", bound, part, ranker, failure_status)
 
 
 def _build_no_regression(
-    where: str, rule: Mapping[str, Any], failure_status: FailureStatus, baseline_folder: str, ranker: str
+    where: str,
+    rule: Mapping[str, Any],
+    failure_status: FailureStatus,
+    baseline_folder: str,
+    ranker: str,
+    allow_edited: bool,
 ) -> NoRegression:
     _refuse_other_keys(where, rule, "finding", "ranker", "worse_by", "significant", "baseline")
     name = _require_text(where, "finding", rule["finding"])
@@ -130,7 +138,7 @@ def _build_no_regression(
     significant = rule.get("significant", False)
     if not isinstance(significant, bool):
         raise BadInput(f"{where}: significant should be true or false, not {quote_value(significant)}")
-    base = read_gate_input(folder)
+    base = read_gate_input(folder, allow_edited=allow_edited)
     base.select_findings(name, "*")  # raises now, not after the audit, if the name is unknown
     by, relative = _parse_loss(where, rule["worse_by"])
     return NoRegression(name, base, by, relative, significant, ranker, folder, failure_status)

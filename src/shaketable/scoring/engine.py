@@ -144,8 +144,7 @@ class ScoringEngine:
 
     def list_warnings(self) -> list[str]:
         """Return warnings about damaged cached scores, failures and changed rankers."""
-        damaged = self.store.damaged_count if self.store else 0
-        warnings = [f"{damaged:,} answers kept on disk were damaged; they were asked for again"] if damaged else []
+        warnings = self.store.list_warnings() if self.store else []
         warnings += [
             f"{name} failed on {spent.failed:,} of {spent.queries:,} lists ({spent.failed / spent.queries:.0%}), "
             "which count 0 where there are judgements, and in no other number"
@@ -227,11 +226,15 @@ class ScoringEngine:
             raise RankerFailed(f"{error}; {self._describe_done(finished, todo, on_disk)}") from error
 
     def _describe_done(self, finished: list[int], todo: list[int], on_disk: bool) -> str:
-        kept = (
-            "are kept: give the same command again to go on"
-            if on_disk and self.store is not None
-            else "are lost, for answers of this ranker are not kept"
-        )
+        if on_disk and self.store is not None:
+            waiting = self.store.flush()
+            kept = (
+                f"{waiting:,} of them are lost, for they could not be cached: {'; '.join(self.store.list_warnings())}"
+                if waiting
+                else "are kept: give the same command again to go on"
+            )
+        else:
+            kept = "are lost, for answers of this ranker are not kept"
         return f"{len(finished):,} of {len(todo):,} answers had come, and {kept}"
 
     def _deduplicate(

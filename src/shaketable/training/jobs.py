@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from shaketable.core.registry import find_named_files
 from shaketable.datasets.splits import TEST, find_validation_split
 from shaketable.executors.base import Executor, Job, as_completed
 from shaketable.files.checksums import digest_files
+from shaketable.files.scratch import find_writable_path
+from shaketable.files.staging import set_aside
 from shaketable.rankers.persistence import MODEL_FILE, SCHEMA, read_verified, remove_leftovers
 from shaketable.rankers.saved import SavedModel
 from shaketable.training.plan import TrainingPlan
@@ -78,17 +81,28 @@ def get_model_folder(
 
 
 def is_stored(model_folder: Path, repair_notes: list[str]) -> bool:
-    """Return True if the folder has an intact model; a damaged one is renamed, with a note."""
+    """Return True if the folder has an intact model; a damaged one is renamed if possible, with a note."""
     if not (model_folder / MODEL_FILE).is_file():
         return False
     try:
         remove_leftovers(model_folder)
         read_verified(model_folder)
     except Damaged as error:
-        model_folder.rename(model_folder.with_name(f"{model_folder.name}.damaged-{time.time_ns()}"))
+        with suppress(OSError):
+            set_aside(model_folder)
         repair_notes.append(f"a kept model was damaged, and learned again ({error})")
         return False
     return True
+
+
+def find_model_folder(kept: Path, repair_notes: list[str]) -> tuple[Path, bool]:
+    """Return the folder of a model, and True if it has the model; otherwise the folder can be written to."""
+    if is_stored(kept, repair_notes):
+        return kept, True
+    folder, remark = find_writable_path(kept)
+    if remark and remark not in repair_notes:
+        repair_notes.append(remark)
+    return folder, folder != kept and is_stored(folder, repair_notes)
 
 
 def run_training_jobs(

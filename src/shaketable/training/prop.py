@@ -42,7 +42,7 @@ from shaketable.rankers.neural.bert import CrossEncoder
 from shaketable.rankers.neural.masked import MaskedLM
 from shaketable.rankers.neural.shapes import BertShape
 from shaketable.rankers.neural.tokens import TokenRow, truncate_lengths
-from shaketable.rankers.persistence import MODEL_FILE
+from shaketable.training.jobs import find_model_folder
 from shaketable.training.list_sources import Sample
 from shaketable.training.loop import TrainingRun, TrainingSchedule
 
@@ -89,8 +89,8 @@ def open_pretrained(
     mark = checkpoints.fingerprint_checkpoint(pretrained_models.find_checkpoint_folder(settings.checkpoint))
     named = {name: value for name, value in asdict(settings).items() if name != "checkpoint"}
     name = fingerprint("prop", FORMAT_VERSION, corpus.fingerprint, mark, sorted(named.items()), control)
-    folder = home_folder() / "pretrained" / name
-    if (folder / MODEL_FILE).exists():
+    folder, stored = find_model_folder(home_folder() / "pretrained" / name, [])
+    if stored:
         return folder
     with torch.random.fork_rng():
         torch.manual_seed(make_item_rng(PRETRAINING_SEED, "weights").random_bits())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -255,9 +256,14 @@ def test_a_search_for_nothing_is_refused(tmp_path):
 
 
 def test_vectors_that_cannot_be_kept(tmp_path, home):
+    encoder = BiEncoder.from_checkpoint(str(tiny.encoder(tmp_path / "encoder")), DenseShape(max_length=0))
+    expected = ranker(encoder).search(["a"], 3)
+    shutil.rmtree(home)
     home.write_text("a file where the folder should be")
-    with pytest.raises(BadInput, match="the vectors of the collection cannot be kept"):
-        ranker(BiEncoder.from_checkpoint(str(tiny.encoder(tmp_path)), DenseShape(max_length=0))).search(["a"], 1)
+    for _ in range(2):
+        opened = ranker(encoder)
+        assert opened.search(["a"], 3) == expected
+        assert "vectors cannot be written (Not a directory)" in opened.notice
 
 
 def test_many_equal_vectors_and_blocks_are_searched_exactly(monkeypatch):

@@ -18,6 +18,11 @@ BaseAudit = Annotated[
 NewAudit = Annotated[
     str, typer.Argument(metavar="NEW", help="The new audit: the path of its folder, or of its results.json.")
 ]
+AllowEdited = Annotated[
+    bool,
+    typer.Option("--allow-edited", help="Use results.json although it is not as the audit wrote it, or there is no "
+                 "manifest.json beside it to check it against."),
+]  # fmt: skip
 OutFolder = Annotated[
     Path, typer.Option("--out", metavar="FOLDER", help="The folder to write the report, the tables and the runs to.")
 ]

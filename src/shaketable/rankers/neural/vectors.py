@@ -16,6 +16,7 @@ from shaketable.core.errors import BadInput, Damaged
 from shaketable.core.home import home_folder
 from shaketable.datasets.packed_strings import PackedStrings
 from shaketable.files import arrays
+from shaketable.files.scratch import find_writable_path
 
 Floats = NDArray[np.float32]
 Encode = Callable[[Sequence[str]], list[Floats]]
@@ -77,12 +78,13 @@ class VectorStore:
 
 def open_vector_store(corpus: Corpus, name: str, encode: Encode) -> VectorStore:
     """Return the stored vectors, or compute and store them; `name` identifies encoder and corpus."""
-    folder, remark = _store_folder(name), ""
+    folder, remark = _find_store_folder(name)
     try:
         if folder.is_dir():
-            return read_vector_store(folder)
+            return replace(read_vector_store(folder), remark=remark)
     except Damaged as error:
         arrays.discard_array_folder(folder)
+        folder, _ = find_writable_path(folder)
         remark = f"the vectors of the collection were made again, for those on disk were damaged ({error})"
     stayed = folder.exists()  # damaged and not removable
     try:
@@ -94,7 +96,7 @@ def open_vector_store(corpus: Corpus, name: str, encode: Encode) -> VectorStore:
 
 def find_vector_store(name: str) -> VectorStore | None:
     """Return the stored vectors, or None if they are missing or unreadable."""
-    folder = _store_folder(name)
+    folder, _ = _find_store_folder(name)
     try:
         return read_vector_store(folder) if folder.is_dir() else None
     except BadInput:
@@ -137,8 +139,10 @@ def read_vector_store(folder: Path, *, written: bool = False) -> VectorStore:
     return VectorStore(found["vectors"], ids("texts"), ids("docnos"), found["places"])
 
 
-def _store_folder(name: str) -> Path:
-    return home_folder() / "vectors" / fingerprint(name, FORMAT_VERSION)
+def _find_store_folder(name: str) -> tuple[Path, str]:
+    """Return the folder of stored vectors, or the folder to store them in, and a remark if they cannot be kept."""
+    kept = home_folder() / "vectors" / fingerprint(name, FORMAT_VERSION)
+    return (kept, "") if kept.is_dir() else find_writable_path(kept)
 
 
 def _digest_text(text: str) -> str:
