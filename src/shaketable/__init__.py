@@ -80,6 +80,7 @@ _MODULES = {
     "WRITERS": "shaketable.core.registries",
     "Example": "shaketable.core.results",
     "Figure": "shaketable.core.results",
+    "bootstrap_interval": "shaketable.measures.significance",
     "ItemRandom": "shaketable.core.seeding",
     "make_item_rng": "shaketable.core.seeding",
     "SynonymSource": "shaketable.nlp.synonyms",
@@ -170,6 +171,7 @@ if TYPE_CHECKING:  # `as` marks the names as exported for type checkers
     from shaketable.core.seeding import make_item_rng as make_item_rng
     from shaketable.datasets.load import load as load
     from shaketable.experiment import Experiment as Experiment
+    from shaketable.measures.significance import bootstrap_interval as bootstrap_interval
     from shaketable.nlp.synonyms import SynonymSource as SynonymSource
     from shaketable.probes.context import JudgedDoc as JudgedDoc
     from shaketable.probes.context import ProbeContext as ProbeContext
