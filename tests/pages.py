@@ -2,7 +2,7 @@
 
 A page is read from top to bottom, as a reader follows it in an empty folder:
 
-- a code block after a sentence that ends in "`NAME`:" is a file to save;
+- a code block after "Save this as `NAME`:" is a file to save;
 - each line of a block of `sh` is a command, and its exit code is 0 unless its comment says "exit code N";
 - another block of `python` is run;
 - a block of `text` is output or a template: it is shown, not run.
@@ -25,7 +25,7 @@ from shaketable.cli import main
 ROOT = Path(__file__).parents[1]
 PAGES = {"README": ROOT / "README.md"} | {path.stem: path for path in sorted((ROOT / "docs").glob("*.md"))}
 BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE_NAME = re.compile(r"`([\w-]+\.\w+)`[^`]*:$")
+FILE_NAME = re.compile(r"\bas `([\w-]+\.\w+)`:$")
 CHECKOUT_TOOLS = ("make", "pip")
 """Commands that belong to a checkout of the project; a page for users has them only for the installation."""
 SHELL_OPERATORS = {"|", ">", ">>", "<", ";", "&&", "||"}
@@ -87,7 +87,7 @@ class PageRunner:
         if step.kind == "file":
             (self.folder / step.name).write_text(text, encoding="utf-8")
         elif step.kind == "python":
-            exec(compile(text, step.name or "page", "exec"), {"__name__": "page"})  # noqa: S102
+            exec(compile(text, step.name or "page", "exec"), {"__name__": "__main__"})  # noqa: S102
         elif step.kind == "command":
             return self.run_command(text)
         return 0
