@@ -36,6 +36,13 @@ COMMANDS = {
 """How many commands each page has at least."""
 MAX_LINES = {"README": 150, "architecture": 150}
 MAX_PICTURE_BYTES = 300_000
+PROSE = [
+    *PAGES.values(),
+    *(ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"),
+    ROOT / "src" / "shaketable" / "datasets" / "sample_files" / "README.md",
+]
+BANNED_WORDS = {*"whoever whatever nobody somebody house room door road journey bench ground".split()}
+"""Words without a named subject, and metaphors that were once names of ours."""
 RERANK_PORT, LLM_PORT = "8080", "8000"
 """The ports that the pages name."""
 
@@ -150,6 +157,12 @@ def test_commands_are_in_blocks_that_are_run(page):
 def test_links_lead_to_files(page):
     links = re.findall(r"\]\(([^)#]+)\)", PAGES[page].read_text(encoding="utf-8"))
     assert [link for link in links if "://" not in link and not (PAGES[page].parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("path", PROSE, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_prose_has_no_private_language(path):
+    prose = re.sub(r"`[^`\n]*`", "", BLOCK.sub("", path.read_text(encoding="utf-8"))).lower()
+    assert sorted(BANNED_WORDS & {*re.findall(r"\w+", prose)}) == []
 
 
 @pytest.mark.parametrize("page", MAX_LINES)
