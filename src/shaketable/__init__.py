@@ -43,6 +43,7 @@ _MODULES = {
     "RECIPES": "shaketable.core.registries",
     # the types that extensions of users are written with; docs/extending.md
     "AttackerKnowledge": "shaketable.attacks.knowledge",
+    "Target": "shaketable.attacks.target",
     "Attack": "shaketable.core.attack_types",
     "AttackCase": "shaketable.core.attack_types",
     "AttackSteps": "shaketable.core.attack_types",
@@ -116,6 +117,7 @@ if TYPE_CHECKING:  # `as` marks the names as exported for type checkers
     from shaketable.api.vary import vary as vary
     from shaketable.api.workers import make_executor as make_executor
     from shaketable.attacks.knowledge import AttackerKnowledge as AttackerKnowledge
+    from shaketable.attacks.target import Target as Target
     from shaketable.core.attack_types import Attack as Attack
     from shaketable.core.attack_types import AttackCase as AttackCase
     from shaketable.core.attack_types import AttackSteps as AttackSteps
