@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: audit test quick check bench evidence fuzz faults clean
+.PHONY: audit test quick check readme bench evidence fuzz faults clean
 
 audit: $(VENV)/.core            ## run the main job on the bundled sample
 	$(BIN)/shaketable audit
@@ -20,6 +20,9 @@ check: $(VENV)/.everything      ## style, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_architecture.py
+
+readme: $(VENV)/.everything     ## the example's output and the picture in README.md, from a real audit; needs Chromium
+	$(BIN)/python docs/refresh.py
 
 faults: $(VENV)/.everything     ## the disk fails at every single call that changes it, 138 kills at random moments, 1,060 flips and cuts of kept files
 	SHAKETABLE_FAULTS=every $(BIN)/python -m pytest tests/faults

@@ -8,6 +8,7 @@ tests/test_evidence.py looks up.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -51,11 +52,17 @@ def need_data(*parts: str) -> None:
         sys.exit(0)
 
 
+def find_commit() -> str:
+    """Return the short name of the current commit."""
+    return subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True).strip()
+
+
 def write_page(script: str, title: str, parts: Iterable[str]) -> None:
-    """Write a script's page: its title, the command that made it, and the parts, with an empty line between them."""
+    """Write a script's page: its title, the commit, the command that made it, and the parts, one paragraph each."""
     page = page_of(script)
+    commit = f"Written at commit `{find_commit()}`; names of tasks and options may have changed since."
     made = f"Made by `make evidence PAGE={page.stem}`; nothing here was edited by hand."
-    text = "\n\n".join([f"# {title}", made, *(part.strip("\n") for part in parts)]) + "\n"
+    text = "\n\n".join([f"# {title}", commit, made, *(part.strip("\n") for part in parts)]) + "\n"
     with atomic_write(page) as out:
         out.write(text)
     print(text)

@@ -1,139 +1,109 @@
-"""Every command of the pages for users runs as it stands, in a folder with the files that the pages describe.
-
-A page is read from top to bottom: a block of code that a file's name introduces becomes that file, another block of
-Python is run, and so is each line that begins with four spaces and `shaketable`.
-"""
+"""Every command of README and docs/ runs as it is written, in an empty folder (`tests/pages.py` has the rules)."""
 
 from __future__ import annotations
 
-import csv
 import json
+import os
 import re
 import shlex
-from dataclasses import replace
-from pathlib import Path
+import subprocess
+import sys
+import textwrap
+import tomllib
 
 import pytest
+import typer
 
-import shaketable as st
-from shaketable.cli import main
+from shaketable.cli.app import app
 from shaketable.core.registries import DETECTORS
-from shaketable.datasets.beir import write_beir
-from shaketable.datasets.corpus import MemoryCorpus
-from shaketable.datasets.trec import write_qrels, write_run
+from tests.pages import BLOCK, PAGES, ROOT, PageRunner, expected_exit_code, find_free_port, read_steps
 from tests.rankers.llm.servers import lawful, serving
-from tests.servers import Server, running, simple
 
-pytestmark = pytest.mark.slow
-
-DOCS = Path(__file__).parents[1] / "docs"
-PAGES = {"production": 9, "search-engineer": 10, "researcher": 9, "model-builder": 11}
-"""The pages, and how many commands each has at least."""
-PART = re.compile(
-    r"^```(?P<language>\w+)\n(?P<code>.*?)^```|^    (?P<command>shaketable [^\n]+)$", re.MULTILINE | re.DOTALL
-)
-QUERIES = 5
-
-RERANKER = """
-def score(query, texts):
-    wanted = set(query.lower().split())
-    return [len(wanted & set(text.lower().split())) for text in texts]
-"""
-NEWER = RERANKER.replace("return [len(", "return [1 + len(")
-
-
-@pytest.fixture
-def files(tmp_path, monkeypatch):
-    """A query log and documents as tables, two runs, a collection with judgements, and two versions of a reranker."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
-    sample = st.load("sample?split=test")
-    queries = dict(list(sample.queries.items())[:QUERIES])
-    with open("log.csv", "w", newline="") as out:
-        rows = [[query.text, 1 + i] for i, query in enumerate(list(queries.values())[:5])]
-        csv.writer(out).writerows([["query", "count"], *rows])
-    with open("docs.csv", "w", newline="") as out:
-        csv.writer(out).writerows([["docno", "text"], *([d, doc.text] for d, doc in sample.docs.items())])
-    for name, ranker in (("old", "bm25"), ("new", "ql")):
-        write_run(st.rank("files?queries=log.csv&docs=docs.csv", ranker, depth=20), tmp_path / f"{name}.run")
-    collection(tmp_path / "my-data", list(queries))
-    (tmp_path / "old.py").write_text(RERANKER)
-    (tmp_path / "new.py").write_text(NEWER)
-    return tmp_path
+COMMANDS = {
+    "README": 3,
+    "search-engineer": 9,
+    "production": 9,
+    "researcher": 9,
+    "model-builder": 11,
+    "gates": 5,
+    "extending": 12,
+    "scale": 2,
+    "verdict": 0,
+    "guarantees": 0,
+    "architecture": 0,
+    "choices": 0,
+}
+"""How many commands each page has at least."""
+MAX_LINES = {"README": 150, "architecture": 150}
+MAX_PICTURE_BYTES = 300_000
+PROSE = [
+    *PAGES.values(),
+    *(ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"),
+    ROOT / "src" / "shaketable" / "datasets" / "sample_files" / "README.md",
+]
+BANNED_WORDS = {*"whoever whatever nobody somebody house room door road journey bench ground".split()}
+"""Words without a named subject, and metaphors that were once names of ours."""
+RERANK_PORT, LLM_PORT = "8080", "8000"
+"""The ports that the pages name."""
 
 
-def collection(folder: Path, queries: list[str]) -> None:
-    """The judged documents of some queries to test on, and of as many to learn from, as a BEIR folder."""
-    whole = st.load("sample")
-    chosen = queries, list(whole.splits["train"][:QUERIES]), list(whole.splits["validation"][:QUERIES])
-    splits = dict(zip(("test", "train", "validation"), chosen, strict=True))
-    known = [qid for qids in chosen for qid in qids]
-    qrels = {qid: whole.qrels[qid] for qid in known}
-    docs = MemoryCorpus({docno: whole.docs[docno] for grades in qrels.values() for docno in grades})
-    asked = {qid: whole.queries[qid] for qid in known}
-    write_beir(replace(whole, docs=docs, queries=asked, qrels=qrels, splits=splits, variants={}, source=""), folder)
-    write_qrels({qid: qrels[qid] for qid in queries}, folder.parent / "qrels.txt")
-
-
-def parts(page: str) -> list[tuple[str, str, str]]:
-    """What there is to do on a page: ("file", name, text), ("python", "", code) or ("command", "", words)."""
-    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
-    found = []
-    for part in PART.finditer(text):
-        named = re.search(r"`([\w-]+\.(?:toml|py))`[^\n]*:\s*$", text[: part.start()])
-        if part["command"]:
-            found.append(("command", "", part["command"]))
-        elif named:
-            found.append(("file", named[1], part["code"]))
-        elif part["language"] == "python":
-            found.append(("python", "", part["code"]))
-    return found
+@pytest.fixture(scope="module")
+def shared_home(tmp_path_factory):
+    """One cache for all pages: the index and the scores of the sample are computed once."""
+    return tmp_path_factory.mktemp("home")
 
 
 @pytest.fixture
-def served(monkeypatch):
-    """A command with the addresses of real servers in the place of those that pages have."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with running(Server(simple)) as reranker, serving(lawful) as reader:
-        known = {"http://localhost:8080/rerank": reranker.url, "http://localhost:8000/v1": reader.url}
-        yield lambda command: re.sub("|".join(map(re.escape, known)), lambda found: known[found[0]], command)
+def reader(tmp_path, shared_home, monkeypatch):
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    monkeypatch.setenv("SHAKETABLE_HOME", str(shared_home))
+    monkeypatch.setattr(sys, "path", ["", *sys.path])  # as in `python`, the folder's modules can be imported
+    with serving(lawful) as language_model:
+        model_port = re.search(r":(\d+)/", language_model.url)
+        assert model_port is not None
+        reader = PageRunner(folder, {RERANK_PORT: str(find_free_port()), LLM_PORT: model_port[1]})
+        yield reader
+        reader.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_the_commands_of_a_page_run_as_they_stand(page, files, served, capsys):
-    done = 0
-    for kind, name, text in parts(page):
-        if kind == "file":
-            (files / name).write_text(text)
-        elif kind == "python":
-            exec(compile(text, page, "exec"), {})  # noqa: S102
-        else:
-            assert run(served(text)) == 0, (text, capsys.readouterr().err)
-            done += 1
-    assert done >= PAGES[page]
+def test_the_commands_of_a_page_run_as_they_are_written(page, reader, capsys):
+    commands, output = 0, ""
+    for step in read_steps(PAGES[page]):
+        code = reader.run(step)
+        out, err = capsys.readouterr()
+        if step.kind == "command":
+            assert code == expected_exit_code(step.text), (step.text, err)
+            commands, output = commands + 1, out
+        elif step.kind == "text" and output:
+            check_output(step.text, output)
+    assert commands >= COMMANDS.get(page, 0)
     if page == "search-engineer":
-        unexplained(json.loads((files / "audit-old" / "results.json").read_text())["results"])
+        check_columns(json.loads((reader.folder / "audit-old" / "results.json").read_text())["results"])
+
+
+def check_output(shown: str, output: str) -> None:
+    """A block of text after a command is the beginning of its output, or a template."""
+    if shown.startswith(("shaketable ", "python ")):
+        return
+    shown_lines = [line.rstrip() for line in shown.splitlines()]
+    output_lines = [line.rstrip() for line in output.splitlines()[: len(shown_lines)]]
+    assert shown_lines == output_lines, "the page shows another output: `make readme` writes the current one"
 
 
 PLAIN = {"ranker", "query", "queries", "measure", "other", "recipe", "attack", "test", "category", "method", "setting"}
-PLAIN |= {
-    "bm25",
-    "mine",
-    "texts",
-    "documents",
-    "targets",
-    "samples",
-    "alpha",
-    "letters",
-    "edit",
-    "pairs of rounds",
-    "order",
-}
-"""Columns that say what they are, and those that are called by a ranker's name."""
+PLAIN |= {"bm25", "mine", "texts", "documents", "targets", "samples", "alpha", "letters", "edit", "pairs of rounds"}
+PLAIN |= {"order"}
+"""Columns that need no explanation, and those that have the name of a ranker."""
 
 
-def unexplained(results: list[dict]) -> None:
-    """Every column that a screen shows is mentioned in a note below it."""
+def check_columns(results: list[dict]) -> None:
+    """A note explains every column that the terminal shows."""
     for result in results:
         notes = " ".join(result["notes"])
         for name in result["brief"]:
@@ -143,15 +113,116 @@ def unexplained(results: list[dict]) -> None:
                 assert not word or known or word in notes, (result["task"], name, column)
 
 
-def run(command: str) -> int:
-    try:
-        main(shlex.split(command)[1:])
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
+def without_blocks(page: str) -> str:
+    return BLOCK.sub("", PAGES[page].read_text(encoding="utf-8"))
+
+
+def collect_flags() -> dict[str, set[str]]:
+    """command -> its flags."""
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    return {
+        name: {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
+        for name, command in commands.items()
+    }
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_what_a_page_links_to_is_there(page):
-    links = re.findall(r"\]\(([^)#]+)\)", (DOCS / f"{page}.md").read_text(encoding="utf-8"))
-    assert [link for link in links if "://" not in link and not (DOCS / link).exists()] == []
+def test_commands_and_flags_in_sentences_exist(page):
+    flags = collect_flags()
+    templates = [line for step in read_steps(PAGES[page]) if step.kind == "text" for line in step.text.splitlines()]
+    spans = re.findall(r"`([^`\n]+)`", without_blocks(page)) + templates
+    wrong = []
+    for span in spans:
+        words = shlex.split(span, comments=True) if span.startswith("shaketable ") else []
+        if words and words[1] in flags:
+            wrong += [(span, word) for word in words if word.startswith("--") and word not in flags[words[1]]]
+        elif words and words[1] not in ("--help", "--version"):
+            wrong.append((span, words[1]))
+        elif span.startswith("--") and span.split()[0] not in set().union(*flags.values()):
+            wrong.append((span, span.split()[0]))
+        elif span.startswith("python benchmarks/") and not (ROOT / span.split()[1]).is_file():
+            wrong.append((span, span.split()[1]))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_are_in_blocks_that_are_run(page):
+    assert re.findall(r"^    shaketable .*", without_blocks(page), re.MULTILINE) == []
+    assert {block["language"] for block in BLOCK.finditer(PAGES[page].read_text(encoding="utf-8"))} <= {
+        *("sh", "text", "python", "toml", "csv", "json"),
+    }
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_files(page):
+    links = re.findall(r"\]\(([^)#]+)\)", PAGES[page].read_text(encoding="utf-8"))
+    assert [link for link in links if "://" not in link and not (PAGES[page].parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("path", PROSE, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_prose_has_no_private_language(path):
+    prose = re.sub(r"`[^`\n]*`", "", BLOCK.sub("", path.read_text(encoding="utf-8"))).lower()
+    assert sorted(BANNED_WORDS & {*re.findall(r"\w+", prose)}) == []
+
+
+@pytest.mark.parametrize("page", MAX_LINES)
+def test_a_page_is_short_enough_to_be_read(page):
+    assert len(PAGES[page].read_text(encoding="utf-8").splitlines()) <= MAX_LINES[page]
+
+
+def test_the_picture_of_the_report_is_small():
+    assert 20_000 < (ROOT / "docs" / "images" / "report.png").stat().st_size < MAX_PICTURE_BYTES
+
+
+def test_the_functions_that_pages_name_exist():
+    import shaketable
+
+    names = {name for page in PAGES.values() for name in re.findall(r"\bst\.(\w+)", page.read_text(encoding="utf-8"))}
+    assert len(names) > 30
+    assert [name for name in sorted(names) if not hasattr(shaketable, name)] == []
+
+
+@pytest.mark.slow
+def test_extensions_work_under_the_names_of_their_entry_points(tmp_path, shared_home):
+    site = tmp_path / "site"
+    about = site / "my_extensions-1.0.dist-info"
+    about.mkdir(parents=True)
+    text = PAGES["extending"].read_text(encoding="utf-8")
+    (project,) = [tomllib.loads(block["code"]) for block in BLOCK.finditer(text) if block["language"] == "toml"]
+    for step in read_steps(PAGES["extending"]):
+        if step.kind == "file":
+            (site / step.name).write_text(step.text)
+    groups = project["project"]["entry-points"]
+    rows = [f"[{group}]\n" + "\n".join(f"{k} = {v}" for k, v in points.items()) for group, points in groups.items()]
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: my-extensions\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("\n".join(rows) + "\n")
+    sections = re.findall(r"[Ee]ntry-point\s+group: `([\w.]+)`|\| `(shaketable\.\w+)` \|$", text, re.MULTILINE)
+    assert {group for pair in sections for group in pair if group} == set(groups), "each section names its group"
+    script = textwrap.dedent(f"""
+        import dataclasses
+        import shaketable as st
+        from shaketable.core import registries
+        from shaketable.core.registry import Registry
+        known = [one for one in vars(registries).values() if isinstance(one, Registry)]
+        by_group = {{one.entry_point_group: one for one in known}}
+        for group, points in {groups!r}.items():
+            for name, target in points.items():
+                thing = by_group[group].build(name)
+                if group != "shaketable.rankers":
+                    assert f"{{type(thing).__module__}}:{{type(thing).__qualname__}}" == target
+                assert by_group[group].spec(thing) == name and by_group[group].summary(name)
+        tasks = ["lengths(first=3)", "agreement(measures=('first_moves',))"]
+        tasks += ["query_variation(transforms=('drop_word',))"]
+        tasks += ["probes(probes=('shout',), max_documents=20)"]
+        tasks += ["document_attack(recipes=('repeat_title',), goal='top_three', detectors=('long_text',), queries=2)"]
+        done = st.audit("sample", ["bm25", "overlap_words(power=2.0)"], tasks, max_queries=4)
+        print(*(result.task for result in done.results))
+        greedy = "greedy(words=1, synonyms='colours', constraints=('no_digits',))"
+        print(len(st.attack("sample", "bm25", [greedy], attacked_queries=1, targets=1).results))
+        print(type(st.train("tuned_b", "sample", "tuned").model).__name__)
+    """)
+    path = os.pathsep.join([str(site), str(ROOT / "src")])
+    env = {**os.environ, "PYTHONPATH": path, "SHAKETABLE_HOME": str(shared_home)}
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == ["lengths agreement query-variation probes document-attack", "1", "SavedModel"]

@@ -1,11 +1,9 @@
-"""What the README shows works as it stands."""
+"""The Python example of the README; tests/test_pages.py runs its commands."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-
-import pytest
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -29,10 +27,3 @@ def test_the_python_example_is_five_lines_and_runs(tmp_path, monkeypatch):
     assert audit.check(rule) is True
     (folder,) = re.findall(r"save\(\"(.+)\"\)", "\n".join(lines))
     assert (tmp_path / folder / "report.html").is_file()
-
-
-@pytest.mark.parametrize("name", sorted(set(re.findall(r"`st\.(\w+)`", README.read_text(encoding="utf-8")))))
-def test_the_functions_that_are_named_are_there(name):
-    import shaketable
-
-    assert callable(getattr(shaketable, name))

@@ -16,7 +16,7 @@ KIND = "formula"
 
 
 def save(ranker: str, folder: str | Path, card: Mapping[str, Any], *, overwrite: bool = False) -> None:
-    """Write the folder."""
+    """Write a model folder that holds the spec of a ranker, such as "bm25(b=0.5)"; `card` describes the training."""
     folders.write_model(folder, {"kind": KIND, "ranker": ranker, "card": dict(card)}, overwrite=overwrite)
 
 
