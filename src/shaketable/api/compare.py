@@ -10,8 +10,8 @@ from typing import Any
 from shaketable.api.audit import Audit, read_audit
 from shaketable.core.errors import BadInput, NotComparable, UnknownName, truncate
 from shaketable.core.results import Failure, Finding
-from shaketable.measures.facets import FAIL, PASS, WARN
 from shaketable.measures.regression import compare_findings
+from shaketable.measures.status import FAIL, PASS, WARN
 from shaketable.report.comparability import PROVENANCE_PARTS, check_comparable
 from shaketable.report.comparison import AuditComparison, VerdictChange
 from shaketable.report.gates import matches_pattern

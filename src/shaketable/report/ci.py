@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from shaketable.measures.facets import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN
+from shaketable.measures.status import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN
 from shaketable.report import clean, format_cell
 from shaketable.report.gates import GateResult
 from shaketable.report.tables import escape_markdown, to_markdown

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from shaketable.core.results import Failure
-from shaketable.measures.facets import EFFECTIVENESS, INCONCLUSIVE
+from shaketable.measures.facets import EFFECTIVENESS
 from shaketable.measures.regression import SIGNIFICANCE_LEVEL, FindingDelta
 from shaketable.measures.significance import MIN_QUERIES
+from shaketable.measures.status import INCONCLUSIVE
 from shaketable.report import format_cell, format_number
 from shaketable.report.files import to_plain
 from shaketable.report.tables import escape_markdown, to_markdown

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from shaketable.core.errors import BadInput, UnknownName
 from shaketable.core.results import Finding, Result
-from shaketable.measures.facets import FAIL, PASS, Status
 from shaketable.measures.regression import SIGNIFICANCE_LEVEL, FindingDelta, compare_findings
+from shaketable.measures.status import FAIL, PASS, Status
 from shaketable.report import format_number
 from shaketable.report.comparability import check_comparable
 

@@ -25,7 +25,7 @@ from shaketable.core.errors import MissingExtra
 from shaketable.core.extras import use_python_strings
 from shaketable.core.results import Example, Failure, Figure, Finding, Result
 from shaketable.files.atomic import atomic_write
-from shaketable.measures.facets import FAIL, PASS, WARN
+from shaketable.measures.status import FAIL, PASS, WARN
 from shaketable.report import MISSING_TEXT, clean, format_cell, format_column, format_percent, is_numeric
 from shaketable.report.charts import assign_page_colors, draw_svg
 from shaketable.report.colours import DARK_MODE_COLORS

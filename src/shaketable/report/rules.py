@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from shaketable.core.errors import BadInput, UnknownName, quote_value
-from shaketable.measures.facets import FACETS, FAIL, STATUSES_WORST_FIRST, WARN, Status
+from shaketable.measures.facets import FACETS
+from shaketable.measures.status import FAIL, STATUSES_WORST_FIRST, WARN, Status
 from shaketable.report.files import read_results
 from shaketable.report.gates import (
     FacetStatus,

@@ -9,8 +9,9 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from shaketable.measures.facets import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN, Status, get_facet
+from shaketable.measures.facets import get_facet
 from shaketable.measures.significance import MIN_QUERIES
+from shaketable.measures.status import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN, Status
 from shaketable.report import format_cell
 from shaketable.report.gates import GateResult
 from shaketable.report.verdict import DEFAULT_GATE_RULES, FIRST_STAGE, FacetCell, RankerVerdict, Verdict, WorstFinding

@@ -16,20 +16,14 @@ from shaketable.core.results import Example, Finding, Result
 from shaketable.measures.facets import (
     EFFECTIVENESS,
     FACETS,
-    FAIL,
     GAIN_OVER_FIRST_STAGE,
-    INCONCLUSIVE,
     OWN_ORDER_SHARE,
-    PASS,
     PERTURBATION_DESCRIPTIONS,
-    SIGNIFICANCE_LEVEL,
-    STATUSES_WORST_FIRST,
-    WARN,
-    Status,
     classify_finding,
     get_facet,
 )
 from shaketable.measures.significance import MIN_QUERIES
+from shaketable.measures.status import FAIL, INCONCLUSIVE, PASS, SIGNIFICANCE_LEVEL, STATUSES_WORST_FIRST, WARN, Status
 from shaketable.report import format_cell, format_number
 from shaketable.report.gates import GateResult, has_passed
 
