@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,16 @@ def format_cell(value: object, max_chars: int = 0) -> str:
         return format_number(float(value))
     text = " ".join(clean(str(value)).split())
     return text if not max_chars or len(text) <= max_chars else text[: max_chars - 1].rstrip() + "…"
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Join names with commas and "and".
+
+    >>> join_names(["a", "b", "c"])
+    'a, b and c'
+    """
+    shown = [format_cell(name) for name in names]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def format_column(column: pd.Series[Any], max_chars: int = 0) -> list[str]:

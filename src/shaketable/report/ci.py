@@ -86,4 +86,4 @@ def render_summary(title: str, verdict: Verdict, gate_results: Sequence[GateResu
 
 
 def _format_facet_cell(facet_cell: FacetCell | None) -> str:
-    return NOT_TESTED if facet_cell is None else f"{facet_cell.status}: {facet_cell.value}"
+    return NOT_TESTED if facet_cell is None else f"{facet_cell.status}: {facet_cell.text}"
