@@ -69,3 +69,27 @@ def measure_rate(outcomes: Mapping[str, float], cases: Mapping[str, int] | None 
     effective = float(min(max(effective, count), total))
     low, high = exact_interval(min(mean * effective, effective), effective, level)
     return Rate(100 * mean, 100 * low, 100 * high, total, effective)
+
+
+def measure_rate_difference(changes: Mapping[str, float], level: float = 0.95) -> Rate:
+    """Return the increase of a rate in per cent, from +100, 0 or -100 of each query: gained, kept or lost the event.
+
+    The interval combines the exact intervals of the two rates of change, so it has a width even if no query changes.
+
+    >>> increase = measure_rate_difference({"a": 100.0} | {str(i): 0.0 for i in range(49)})
+    >>> increase.value, round(increase.low, 1), round(increase.high, 1)
+    (2.0, -5.4, 10.6)
+
+    Zou, Donner. Construction of confidence limits about effect measures. Statistics in Medicine 2008.
+    """
+    known = np.array([value for value in changes.values() if not np.isnan(value)])
+    if not known.size:
+        return Rate(nan, nan, nan, 0, 0.0)
+    count = len(known)
+    gained, lost = float((known > 0).mean()), float((known < 0).mean())
+    gained_ends = exact_interval(gained * count, count, level)
+    lost_ends = exact_interval(lost * count, count, level)
+    value = gained - lost
+    low = value - float(np.hypot(gained - gained_ends[0], lost_ends[1] - lost))
+    high = value + float(np.hypot(gained_ends[1] - gained, lost - lost_ends[0]))
+    return Rate(100 * value, 100 * max(low, -1.0), 100 * min(high, 1.0), count, float(count))
