@@ -101,6 +101,7 @@ class Facet:
     compared with itself before and after a change. In the second case an ineffective ranker has little to lose.
     `fails_beside` names a panel of findings in which a ranker must be significantly worse than the first stage to fail;
     otherwise it warns. It is for tests that nearly all rankers fail, so that an absolute threshold would say nothing.
+    `margin_beside` is how much worse it has to be at least.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Facet:
     advice: str
     relative_to_first_stage: bool = False
     fails_beside: tuple[str, ...] = ()
+    margin_beside: float = 0.0
 
     def find_scale(self, finding: Finding) -> FacetScale | None:
         """Return the scale of a finding, or None."""
@@ -296,6 +298,7 @@ FACETS = (
         ),
         "Filter such texts before they are ranked, and see 'shaketable probe' for the pairs.",
         fails_beside=(FOOLED, WRONG_PAIRS),
+        margin_beside=10.0,
     ),
     Facet(
         ATTACK,

@@ -173,7 +173,8 @@ def _soften_failure(
         if mine is None or first is None or not baseline:
             continue
         compared = True
-        if compare_finding(first, mine).status == "worse":
+        delta = compare_finding(first, mine)
+        if delta.status == "worse" and delta.loss >= facet.margin_beside:
             return one
     return replace(one, status=WARN, remark=NO_WORSE_REMARK if compared else NO_FIRST_STAGE_REMARK)
 
