@@ -184,7 +184,7 @@ def _build_cell(
 ) -> FacetCell:
     finding, remark = worst.finding, worst.remark
     unit = _find_unit(worst)
-    measure = (worst.scale.measure if worst.scale else finding.name).format(what=describe_test(finding))
+    measure = worst.scale.measure.format(what=describe_test(finding)) if worst.scale else format_cell(finding.name)
     if facet == EFFECTIVENESS and finding.name == GAIN_OVER_FIRST_STAGE:
         mean = next((one for one in own if one.facet == facet and one.name != finding.name), None)
         measure += f", {mean.name} {format_number(mean.value, 3)}" if mean else ""

@@ -69,12 +69,13 @@ def render_lines(verdict: Verdict, width: int, *, enforced: bool = True) -> list
         if len(lines) <= most:
             return lines
     tested = [one for one in verdict.ranker_verdicts if one.role != FIRST_STAGE]
+    lines = [*head, *_render_body(verdict, tested[:1], LAYOUTS[-1], width)]
     for count in range(len(tested) - 1, 0, -1):
         more = Text(f"… and {len(tested) - count} more rankers, in the report", style="dim")
         lines = [*head, *_render_body(verdict, tested[:count], LAYOUTS[-1], width), more]
         if len(lines) <= most:
-            break
-    return lines
+            return lines
+    return [*lines[: most - 1], Text("… the rest is in the report", style="dim")]
 
 
 def _render_headline(verdict: Verdict, width: int, enforced: bool) -> list[Text]:

@@ -27,6 +27,8 @@ from shaketable.report.scorecard import FacetCell, Scorecard, build_scorecards, 
 
 UNDER_TEST, FIRST_STAGE = "under test", "first stage"
 MAX_WORST_FINDINGS = 3
+MAX_NAMES = 3
+"""The maximum number of rankers that the headline names."""
 MAX_QUERY_CHARS = 60
 """The maximum number of characters of a query in a sentence."""
 CAUGHT = "caught"
@@ -195,14 +197,16 @@ def _compose_headline(
     failed = list(dict.fromkeys(result.ranker for result in gate_results if result.status == FAIL))
     if failed:
         fine = [one.ranker for one in tested if one.ranker not in failed]
-        rest = f"; {join_names(fine)} {'does' if len(fine) == 1 else 'do'} not" if fine else ""
-        return f"{join_names(failed)} {'fails' if len(failed) == 1 else 'fail'}{rest}."
+        rest = f"; {join_names(fine, MAX_NAMES)} {'does' if len(fine) == 1 else 'do'} not" if fine else ""
+        return f"{join_names(failed, MAX_NAMES)} {'fails' if len(failed) == 1 else 'fail'}{rest}."
     warned = [one.ranker for one in tested if any(cell.status == WARN for cell in one.facet_cells.values())]
-    said = f"No ranker fails; {join_names(warned)} {'warns' if len(warned) == 1 else 'warn'}." if warned else ""
+    said = (
+        f"No ranker fails; {join_names(warned, MAX_NAMES)} {'warns' if len(warned) == 1 else 'warn'}." if warned else ""
+    )
     if outcome == INCONCLUSIVE:
         open_rules = (INCONCLUSIVE, NOT_TESTED)
         unclear = list(dict.fromkeys(one.ranker for one in gate_results if one.status in open_rules))
-        said = f"{said or 'No ranker fails.'} Not every required test of {join_names(unclear)} is decided."
+        said = f"{said or 'No ranker fails.'} Not every required test of {join_names(unclear, MAX_NAMES)} is decided."
     return said or "No ranker fails or warns in a tested facet."
 
 
