@@ -184,10 +184,13 @@ def show_comparison(found: AuditComparison, target: str | None) -> None:
 
 def finish_audit(done: Audit, out: Path, gate: bool, shown: VerdictFlags, build: BuildServerFlags) -> bool:
     """Print the verdict of an audit, write the requested files, and return True if all gates pass."""
+    from shaketable.report.gates import has_passed
+
     if shown.json_to:
         emit_json(done.to_dict(), shown.json_to)
     target = "-" if "-" in (shown.json_to, build.summary_to) else None
-    show_verdict(done, target, shown.tables, shown.table, enforced=gate)
+    enforced = gate or not has_passed(done.gate_results)
+    show_verdict(done, target, shown.tables, shown.table, enforced=enforced)
     notify(f"The report is {out / 'report.html'}; the tables and the runs are in {out}.")
     return emit_gate_results(done, done.verdict().gate_results if gate else done.gate_results, build)
 

@@ -91,7 +91,9 @@ def _check_own_order(card: Scorecard, shown: str) -> GateResult:
         return GateResult(HAS_OWN_ORDER, card.ranker, NOT_TESTED, said)
     said = f"{shown} has an order of its own in {card.own_order.value:.1f} % of the lists"
     if card.is_copy:
-        return GateResult(HAS_OWN_ORDER, card.ranker, FAIL, f"{said}: it is a copy of the first stage.")
+        return GateResult(
+            HAS_OWN_ORDER, card.ranker, FAIL, f"{said}: it repeats the first stage or ties all documents."
+        )
     return GateResult(HAS_OWN_ORDER, card.ranker, PASS, f"{said}.")
 
 

@@ -153,7 +153,10 @@ def _describe_ranker(card: Scorecard, first: bool, alone: bool) -> str:
     """Describe the effectiveness of a ranker, and the facets in which it fails, warns and passes."""
     name = format_cell(card.ranker)
     if card.is_copy and not first:
-        return f"{name} is a copy of the first stage: it adds nothing, and its other facets say nothing."
+        return (
+            f"{name} has no order of its own: it repeats the first stage or ties all documents, and its other facets "
+            "say nothing."
+        )
     if first:
         compared = "without a ranker to compare it with" if alone else "with which the others are compared"
         start = f"{name} is the first stage, {compared}"
