@@ -64,6 +64,17 @@ class TargetList:
         scores[at] = score
         return scores
 
+    def merge_scores(self, new: Mapping[str, Scores | None]) -> tuple[list[str], Scores | None]:
+        """Return the docnos, new documents last, and the scores with those of some documents replaced.
+
+        The scores are None if one of the new ones is.
+        """
+        if any(answer is None for answer in new.values()):
+            return [], None
+        scores = dict(zip(self.docnos, self.scores.tolist(), strict=True))
+        scores |= {docno: float(answer[0]) for docno, answer in new.items() if answer is not None}
+        return list(scores), np.array(list(scores.values()))
+
     def find_index(self, docno: str) -> int:
         """Return the index of a document in the ranker's input; a new document comes last."""
         return self.index_by_docno.get(docno, len(self.docnos))
@@ -92,6 +103,11 @@ class Target:
     pointwise: bool
     noise: float = 0.0
     target_lists: dict[str, TargetList] = field(default_factory=dict)
+    confirm_score: ScoreFunction | None = None
+    """A function that asks the ranker again, without a cache; None if the ranker is known to be deterministic.
+
+    A search keeps the luckiest of many answers of a noisy ranker, so the final texts need a new answer.
+    """
 
     def read_lists(self, slates: Mapping[str, tuple[Slate, Sequence[str]]]) -> None:
         """Score and store the lists of queries: query id -> slate and the docnos of its documents."""
@@ -134,12 +150,48 @@ class Target:
 
     def rank_trials(self, trials: Sequence[tuple[AttackCase, Doc]]) -> list[Ranks | None]:
         """Return the ranks of each text in the lists of its case, or None if the ranker failed on one of them."""
+        return self._rank_trials(trials, self.score)
+
+    def confirm_trials(self, trials: Sequence[tuple[AttackCase, Doc]]) -> list[Ranks | None]:
+        """Return the ranks of `rank_trials` by new answers of the ranker."""
+        return self._rank_trials(trials, self.confirm_score or self.score)
+
+    def score_changed_lists(self, changed: Mapping[str, Mapping[str, Doc]]) -> dict[str, dict[str, float]]:
+        """Return the scores of lists with all changed texts of a query at once; a failed list is absent.
+
+        `changed` is query id -> docno -> text. Answers are new if the ranker is not known to be deterministic.
+        """
+        score = self.confirm_score or self.score
+        lists: dict[str, tuple[list[str], Scores | None]] = {}
+        if self.pointwise:
+            texts = [(qid, docno, doc) for qid, docs in changed.items() for docno, doc in docs.items()]
+            answers = score([Slate(self.target_lists[qid].query, (doc,)) for qid, _, doc in texts]) if texts else ()
+            new: dict[str, dict[str, Scores | None]] = {qid: {} for qid in changed}
+            for (qid, docno, _), answer in zip(texts, answers, strict=True):
+                new[qid][docno] = answer
+            lists = {qid: self.target_lists[qid].merge_scores(some) for qid, some in new.items()}
+        else:
+            whole = {
+                qid: {**dict(zip(pool.docnos, pool.docs, strict=True)), **docs}
+                for qid, docs in changed.items()
+                for pool in [self.target_lists[qid]]
+            }
+            slates = [Slate(self.target_lists[qid].query, tuple(docs.values())) for qid, docs in whole.items()]
+            found = score(slates) if slates else ()
+            lists = {qid: (list(docs), one) for (qid, docs), one in zip(whole.items(), found, strict=True)}
+        return {
+            qid: dict(zip(docnos, collapse_ties(scores, self.noise).tolist(), strict=True))
+            for qid, (docnos, scores) in lists.items()
+            if scores is not None
+        }
+
+    def _rank_trials(self, trials: Sequence[tuple[AttackCase, Doc]], score: ScoreFunction) -> list[Ranks | None]:
         wanted = [(self.target_lists[listing.qid], case.docno, doc) for case, doc in trials for listing in case.lists]
         slates = [
             Slate(pool.query, (doc,) if self.pointwise else pool.replace_text(docno, doc))
             for pool, docno, doc in wanted
         ]
-        answers = self.score(slates) if slates else ()
+        answers = score(slates) if slates else ()
         lists = [
             (pool, docno, pool.replace_score(docno, scores[0]) if self.pointwise and scores is not None else scores)
             for (pool, docno, _), scores in zip(wanted, answers, strict=True)

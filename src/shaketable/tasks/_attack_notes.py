@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from shaketable.attacks.surrogate import Surrogate
 from shaketable.core.results import Failure
 from shaketable.measures.significance import MIN_QUERIES
+from shaketable.tasks._attack_tables import CONTROL_COLUMN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,18 +16,27 @@ if TYPE_CHECKING:
     from shaketable.experiment import Experiment
     from shaketable.tasks._attack_run import AttackRun
 
+PANEL = (
+    "query_insertion(place='each')",
+    "keyword_stuffing(times=(5, 2), place='each')",
+    "sentence_insertion(candidates=8, place='start', relevance=1.0)",
+    "instruction(name_query=False)",
+    "greedy(words=3, order='query')",
+    "homoglyphs(words=0)",
+    "invisible(words=0)",
+)
+"""The default recipes: cheap, without training, and each with its strongest texts first."""
 MIN_CLEAN_TEXTS = 99
 """Clean texts needed to measure one false alarm in a hundred (`attacks.detectors.compute_alarm_threshold`)."""
 
 
-def build_attack_notes(
-    run: AttackRun, experiment: Experiment, tables: Mapping[str, pd.DataFrame], quick_recipe: str
-) -> Iterator[str]:
+def build_attack_notes(run: AttackRun, experiment: Experiment, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
     """Yield notes that explain the tables of an attack run."""
     details = tables["targets"]
     count = details["query"].nunique()
+    attacked = len(details.drop_duplicates(["ranker", "document", "query"]))
     yield (
-        f"{len(details)} documents were attacked, in the lists of {count} queries"
+        f"{attacked} documents were attacked, in the lists of {count} queries"
         + (
             f" of {len(experiment.queries)}"
             if count < len(experiment.queries) and not run.adversarial_documents
@@ -34,10 +44,15 @@ def build_attack_notes(
         )
         + (f", with {run.max_trials} trials for each recipe and ranker." if run.max_trials else ".")
     )
-    if run.recipes == (quick_recipe,) and not run.adversarial_documents:
+    if run.recipes == PANEL and not run.adversarial_documents:
         yield (
-            f"This is a quick setting, {quick_recipe}, which trains nothing. 'shaketable attack' has recipes that "
-            "find more, so a ranker that is steady here may still be bought."
+            "These are cheap recipes that train nothing, with a few trials each. 'shaketable attack' has stronger "
+            "ones, so a ranker that resists these may still be attacked."
+        )
+    if CONTROL_COLUMN in tables["attack in full"]:
+        yield (
+            f"'{CONTROL_COLUMN}' is the percentage of targets that a harmless text of the same length brings into the "
+            "top ten too. They do not count in the summary, because the ranker then followed no instruction."
         )
     better = {"promote": "strictly higher", "demote": "strictly lower"}.get(run.goal, "better for the goal")
     yield (
