@@ -53,6 +53,7 @@ def attack(
         max_trials=max_trials,
         adversarial_documents=str(adversarial_documents) if adversarial_documents else "",
         any_grade=any_grade,
+        similarity=True,
         parser=parser,
     )
     done = audit(data, rankers, [task], runs=False, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -147,7 +148,7 @@ def _make_bodies(texts: Sequence[str], case: AttackCase, rng: ItemRandom) -> lis
 def _make_bodies_without_query(texts: Sequence[str], case: AttackCase, rng: ItemRandom) -> list[str]:
     """Return the bodies of `_make_bodies` with texts that share no term with the queries."""
     asked = {term for listing in case.lists for term in _analyze(listing.query)}
-    unnamed = [text.replace('"{query}"', "{query}").replace("{query}", "the query") for text in texts]
+    unnamed = [_QUERY_FIELD.sub("the query", text) for text in texts]
     return _make_bodies([text for text in unnamed if asked.isdisjoint(_analyze(text))], case, rng)
 
 
@@ -165,6 +166,7 @@ def _make_harmless_text(text: str, number: int) -> str:
 
 
 _analyze = Analyzer()
+_QUERY_FIELD = re.compile(r'(?:the query )?(?:"\{query\}"|\{query\})')
 
 
 def read_texts(path: Path) -> list[str]:

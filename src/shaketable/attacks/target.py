@@ -19,6 +19,9 @@ from shaketable.scoring.validation import collapse_ties
 ScoreFunction = Callable[[Sequence[Slate]], Sequence[Scores | None]]
 """A function that returns one array of scores for each slate, or None if the ranker failed."""
 
+DocnosAndScores = tuple[tuple[str, ...], Scores | None]
+"""The docnos of a list and its scores, or None if the ranker failed."""
+
 MAX_SCORES_PER_BATCH = 1_000_000
 """Scores ranked in one batch."""
 
@@ -64,16 +67,20 @@ class TargetList:
         scores[at] = score
         return scores
 
-    def merge_scores(self, new: Mapping[str, Scores | None]) -> tuple[list[str], Scores | None]:
-        """Return the docnos, new documents last, and the scores with those of some documents replaced.
+    def find_new_texts(self, docs: Mapping[str, Doc]) -> dict[str, Doc]:
+        """Return the documents whose text differs from that in the list, or that are not in the list."""
+        index = self.index_by_docno
+        return {docno: doc for docno, doc in docs.items() if docno not in index or self.docs[index[docno]] != doc}
+
+    def merge_scores(self, new: Mapping[str, Scores | None]) -> DocnosAndScores:
+        """Return the list with the scores of some documents replaced, or with new documents at its end.
 
         The scores are None if one of the new ones is.
         """
-        if any(answer is None for answer in new.values()):
-            return [], None
         scores = dict(zip(self.docnos, self.scores.tolist(), strict=True))
-        scores |= {docno: float(answer[0]) for docno, answer in new.items() if answer is not None}
-        return list(scores), np.array(list(scores.values()))
+        known = {docno: float(answer[0]) for docno, answer in new.items() if answer is not None}
+        scores |= known
+        return tuple(scores), np.array(list(scores.values())) if len(known) == len(new) else None
 
     def find_index(self, docno: str) -> int:
         """Return the index of a document in the ranker's input; a new document comes last."""
@@ -159,31 +166,36 @@ class Target:
     def score_changed_lists(self, changed: Mapping[str, Mapping[str, Doc]]) -> dict[str, dict[str, float]]:
         """Return the scores of lists with all changed texts of a query at once; a failed list is absent.
 
-        `changed` is query id -> docno -> text. Answers are new if the ranker is not known to be deterministic.
+        `changed` is query id -> docno -> text. The ranker is asked again if it is not known to be deterministic, but
+        not for texts that are as they were.
         """
-        score = self.confirm_score or self.score
-        lists: dict[str, tuple[list[str], Scores | None]] = {}
-        if self.pointwise:
-            texts = [(qid, docno, doc) for qid, docs in changed.items() for docno, doc in docs.items()]
-            answers = score([Slate(self.target_lists[qid].query, (doc,)) for qid, _, doc in texts]) if texts else ()
-            new: dict[str, dict[str, Scores | None]] = {qid: {} for qid in changed}
-            for (qid, docno, _), answer in zip(texts, answers, strict=True):
-                new[qid][docno] = answer
-            lists = {qid: self.target_lists[qid].merge_scores(some) for qid, some in new.items()}
-        else:
-            whole = {
-                qid: {**dict(zip(pool.docnos, pool.docs, strict=True)), **docs}
-                for qid, docs in changed.items()
-                for pool in [self.target_lists[qid]]
-            }
-            slates = [Slate(self.target_lists[qid].query, tuple(docs.values())) for qid, docs in whole.items()]
-            found = score(slates) if slates else ()
-            lists = {qid: (list(docs), one) for (qid, docs), one in zip(whole.items(), found, strict=True)}
+        pools = {qid: self.target_lists[qid] for qid in changed}
+        new = {qid: pools[qid].find_new_texts(docs) for qid, docs in changed.items()}
+        found = self._score_apart(new) if self.pointwise else self._score_together(new)
         return {
             qid: dict(zip(docnos, collapse_ties(scores, self.noise).tolist(), strict=True))
-            for qid, (docnos, scores) in lists.items()
+            for qid, pool in pools.items()
+            for docnos, scores in [found.get(qid, (pool.docnos, pool.scores))]
             if scores is not None
         }
+
+    def _score_apart(self, changed: Mapping[str, Mapping[str, Doc]]) -> dict[str, DocnosAndScores]:
+        """Return the lists with changed texts, which are scored one by one; the other scores stay."""
+        texts = [(qid, docno, doc) for qid, docs in changed.items() for docno, doc in docs.items()]
+        slates = [Slate(self.target_lists[qid].query, (doc,)) for qid, _, doc in texts]
+        answers = (self.confirm_score or self.score)(slates) if slates else ()
+        new: dict[str, dict[str, Scores | None]] = {}
+        for (qid, docno, _), answer in zip(texts, answers, strict=True):
+            new.setdefault(qid, {})[docno] = answer
+        return {qid: self.target_lists[qid].merge_scores(some) for qid, some in new.items()}
+
+    def _score_together(self, changed: Mapping[str, Mapping[str, Doc]]) -> dict[str, DocnosAndScores]:
+        """Return the lists with changed texts, each scored as a whole."""
+        pools = {qid: self.target_lists[qid] for qid, docs in changed.items() if docs}
+        texts = {qid: {**dict(zip(pool.docnos, pool.docs, strict=True)), **changed[qid]} for qid, pool in pools.items()}
+        slates = [Slate(pools[qid].query, tuple(docs.values())) for qid, docs in texts.items()]
+        answers = (self.confirm_score or self.score)(slates) if slates else ()
+        return {qid: (tuple(docs), scores) for (qid, docs), scores in zip(texts.items(), answers, strict=True)}
 
     def _rank_trials(self, trials: Sequence[tuple[AttackCase, Doc]], score: ScoreFunction) -> list[Ranks | None]:
         wanted = [(self.target_lists[listing.qid], case.docno, doc) for case, doc in trials for listing in case.lists]

@@ -33,7 +33,7 @@ class DocumentAttack(AttackRun):
                  a file of documents that were changed before: they are scored without a search
     any_grade    attack relevant documents as well, not only those of grade 0 and those without a judgement
     detectors    simple filters; the task shows how many of the successful texts each detects
-    similarity   show the similarity of texts before and after, if MiniLM is installed
+    similarity   show the similarity of texts before and after, if MiniLM is installed; it reads every changed text
     parser       the parser of texts: light, spacy, or spacy:MODEL
     measure      the effectiveness measure of the lists before and after
     """
@@ -41,6 +41,7 @@ class DocumentAttack(AttackRun):
     recipes: tuple[str, ...] = PANEL
     trials: int = 40
     list_trials: int = 6
+    similarity: bool = False
 
     needs_judgements: ClassVar[bool] = False
     needs_scoring: ClassVar[bool] = True
