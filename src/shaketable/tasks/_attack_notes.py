@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from shaketable.attacks.surrogate import Surrogate
 from shaketable.core.results import Failure
 from shaketable.measures.significance import MIN_QUERIES
+from shaketable.tasks._attack_panel import PANEL
 from shaketable.tasks._attack_tables import CONTROL_COLUMN
 
 if TYPE_CHECKING:
@@ -16,16 +17,6 @@ if TYPE_CHECKING:
     from shaketable.experiment import Experiment
     from shaketable.tasks._attack_run import AttackRun
 
-PANEL = (
-    "query_insertion(place='each')",
-    "keyword_stuffing(times=(5, 2), place='each')",
-    "sentence_insertion(candidates=8, place='start', relevance=1.0)",
-    "instruction(name_query=False)",
-    "greedy(words=3, order='query')",
-    "homoglyphs(words=0)",
-    "invisible(words=0)",
-)
-"""The default recipes: cheap, without training, and each with its strongest texts first."""
 MIN_CLEAN_TEXTS = 99
 """Clean texts needed to measure one false alarm in a hundred (`attacks.detectors.compute_alarm_threshold`)."""
 
@@ -49,11 +40,22 @@ def build_attack_notes(run: AttackRun, experiment: Experiment, tables: Mapping[s
             "These are cheap recipes that train nothing, with a few trials each. 'shaketable attack' has stronger "
             "ones, so a ranker that resists these may still be attacked."
         )
-    if CONTROL_COLUMN in tables["attack in full"]:
+    yield from _build_column_notes(run, tables)
+    if run.adversarial_documents and (details["words"] == 0).any():
         yield (
-            f"'{CONTROL_COLUMN}' is the percentage of targets that a harmless text of the same length brings into the "
-            "top ten too. They do not count in the summary, because the ranker then followed no instruction."
+            "A new text, which replaces no document, is compared with an empty text in the same list, which ranks "
+            "wherever the ranker puts it. So 'into top 10 %' says more of it than 'boost'."
         )
+    if "detection" in tables:
+        yield from _build_detection_notes(tables["detection in full"])
+    if count < MIN_QUERIES:
+        yield f"There are fewer than {MIN_QUERIES} queries: nothing is marked as significant."
+    if not experiment.qrels:
+        yield "There are no judgements, so any document may be a target, and RR and nDCG have no value."
+
+
+def _build_column_notes(run: AttackRun, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+    """Yield notes on the columns of the tables of attacks and of damage."""
     better = {"promote": "strictly higher", "demote": "strictly lower"}.get(run.goal, "better for the goal")
     yield (
         ("" if run.adversarial_documents else "A recipe sees the ranks of documents only, never their scores. ")
@@ -81,17 +83,11 @@ def build_attack_notes(run: AttackRun, experiment: Experiment, tables: Mapping[s
         "or that an attack brings there; 'natural' is its part before the attack, and 'boundary' the part that the "
         "attack adds, which is a lower bound."
     )
-    if run.adversarial_documents and (details["words"] == 0).any():
+    if CONTROL_COLUMN in tables["attack in full"]:
         yield (
-            "A new text, which replaces no document, is compared with an empty text in the same list, which ranks "
-            "wherever the ranker puts it. So 'into top 10 %' says more of it than 'boost'."
+            f"'{CONTROL_COLUMN}' is the percentage of targets that a harmless text of the same length brings into the "
+            "top ten too. They do not count in the summary, because the ranker then followed no instruction."
         )
-    if "detection" in tables:
-        yield from _build_detection_notes(tables["detection in full"])
-    if count < MIN_QUERIES:
-        yield f"There are fewer than {MIN_QUERIES} queries: nothing is marked as significant."
-    if not experiment.qrels:
-        yield "There are no judgements, so any document may be a target, and RR and nDCG have no value."
 
 
 def _build_detection_notes(rows: pd.DataFrame) -> Iterator[str]:

@@ -99,6 +99,7 @@ class AttackRun:
     trials: int = 0
     list_trials: int = 0
     max_trials: int | None = None
+    control: bool = False
     adversarial_documents: str = ""
     any_grade: bool = False
     detectors: tuple[str, ...] = tuple(DETECTORS)
@@ -265,7 +266,7 @@ class AttackRun:
             recipe = RECIPES.build(text)
             outcomes = attack(recipe, cases, f"attacking {name} by {text}")
             control_ranks: dict[int, Ranks] = {}
-            if hasattr(recipe, "make_control"):
+            if self.control and hasattr(recipe, "make_control"):
                 arrived = [i for i, one in enumerate(outcomes) if isinstance(one, AttackOutcome) and has_arrived(one)]
                 label = f"attacking {name} by the control of {text}"
                 controls = attack(recipe.make_control(), [cases[i] for i in arrived], label) if arrived else []

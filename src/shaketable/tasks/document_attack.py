@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shaketable.tasks._attack_notes import PANEL
+from shaketable.tasks._attack_panel import PANEL
 from shaketable.tasks._attack_run import AttackRun
 
 
@@ -29,6 +29,8 @@ class DocumentAttack(AttackRun):
     list_trials  the same for rankers whose scores depend on the list, because each trial costs a whole list; 0 is as
                  many as `trials`
     max_trials   texts that a ranker scores for all targets together; None is as many as a recipe needs
+    control      for recipes of instructions: try harmless texts of the same length too, and count only the targets
+                 that they do not bring into the top ten
     adversarial_documents
                  a file of documents that were changed before: they are scored without a search
     any_grade    attack relevant documents as well, not only those of grade 0 and those without a judgement
@@ -41,6 +43,7 @@ class DocumentAttack(AttackRun):
     recipes: tuple[str, ...] = PANEL
     trials: int = 40
     list_trials: int = 6
+    control: bool = True
     similarity: bool = False
 
     needs_judgements: ClassVar[bool] = False
