@@ -211,16 +211,16 @@ def _pick_move(
         yield Example(ranker, qid, change, text, text, document=docno, rank_before=before, rank_after=after)
 
 
-def build_consistency_notes(found: Sequence[RankerAnswers], shuffles: int) -> Iterator[str]:
+def build_consistency_notes(found: Sequence[RankerAnswers], shuffles: int, length: int) -> Iterator[str]:
     """Yield the meaning of the numbers, and what to know about single rankers."""
     yield (
-        f"Each ranker was asked for {max(one.asked for one in found)} lists twice, without the cache, and with the "
-        f"input reversed and shuffled ({shuffles} times). '{CHANGED_ANSWERS}' is the percentage of lists whose first "
-        f"ten documents come in another order, by more than the ranker's declared noise. '{ORDER_SENSITIVITY}' is the "
-        "share of pairs of documents that change order with the input order, minus the share that changes when the "
-        f"same input is asked for again. '{TIED_NEIGHBOURS}' is the percentage of neighbours with the same score in "
-        "the first ten of all its lists. 'position weight' is by how many ranks a document gains for each rank that "
-        "it is shown earlier."
+        f"Each ranker was asked for {max(one.asked for one in found)} lists of up to {length} candidates twice, "
+        f"without the cache, and with the input reversed and shuffled ({shuffles} times). '{CHANGED_ANSWERS}' is the "
+        "percentage of lists whose first ten documents come in another order, by more than the ranker's declared "
+        f"noise. '{ORDER_SENSITIVITY}' is the share of pairs of documents that change order with the input order, "
+        "minus the share that changes when the same input is asked for again. "
+        f"'{TIED_NEIGHBOURS}' is the percentage of neighbours with the same score in the first ten of all its lists. "
+        "'position weight' is the number of ranks that a document gains for each rank that it is shown earlier."
     )
     yield f"This took {', '.join(f'{one.pairs:,} query-document pairs for {one.ranker}' for one in found)}."
     for one in found:

@@ -33,6 +33,8 @@ from shaketable.tasks._consistency_tables import (
 if TYPE_CHECKING:
     from shaketable.experiment import Experiment
 
+LIST_LENGTH = 30
+"""The candidates of a list that are asked for: more lists say more than longer ones, at the same cost."""
 POINTWISE_TOLERANCE = 1e-4
 """The relative difference of scores up to which a ranker counts as pointwise: nets round by the size of a batch."""
 
@@ -51,9 +53,11 @@ class Consistency:
 
     queries   number of lists that are asked for again, drawn at random; 0 is all of them
     shuffles  number of shuffled input orders, besides the order of the first stage and its reverse
+
+    Each list has the first 30 candidates of a query and is sent to the ranker whole, also if the ranker is pointwise.
     """
 
-    queries: int = 20
+    queries: int = 40
     shuffles: int = 2
 
     needs_judgements: ClassVar[bool] = False
@@ -72,7 +76,7 @@ class Consistency:
             "consistency",
             "Does a ranker give the same answer to the same question?",
             {"consistency": build_consistency_table(found), "per query": build_list_table(found)},
-            notes=tuple(build_consistency_notes(found, self.shuffles)),
+            notes=tuple(build_consistency_notes(found, self.shuffles, LIST_LENGTH)),
             findings=tuple(build_consistency_findings(found)),
             examples=tuple(select_consistency_examples(found, experiment.texts, experiment.get_documents)),
             brief=("consistency",),
@@ -85,7 +89,7 @@ class Consistency:
         return [self._make_orders(experiment, qid) for qid in listed[: self.queries or None]]
 
     def _make_orders(self, experiment: Experiment, qid: str) -> _AskedList:
-        own = rank_docnos(experiment.candidates[qid])
+        own = rank_docnos(experiment.candidates[qid])[:LIST_LENGTH]
         shuffled = [
             make_item_rng(experiment.seed, "input order", qid, k).permutation(own) for k in range(self.shuffles)
         ]
