@@ -113,6 +113,7 @@ class TestPlantedFlaws:
         assert set(statuses(found).values()) == {PASS}
         assert not result.examples
 
+    @pytest.mark.slow
     def test_both_ways_of_scoring_agree(self):
         """A pointwise ranker that is said to be listwise has the same rates: the two changed documents do not mix."""
         for flaw in (read_the_lead, love_short_texts, fear_capitals):
@@ -175,6 +176,17 @@ class TestByHand:
         grades = {"d01": 1, **{f"d{i}": 1 for i in range(10, 14)}}
         found = DocumentForm().run(letters(15, Counting(lambda body: body.count("x")), grades)).tables["documents"]
         assert set(found["document"]) == {"d01", "d14"}
+
+    def test_a_change_takes_the_first_document_to_which_it_applies(self):
+        one = letters(40, Counting(lambda body: body.count("x")))
+        docs = dict(one.collection.docs.items())
+        for docno in ("d02", "d25", "d35"):
+            docs[docno] = Doc(f"{docs[docno].body} In 1912.")
+        found = DocumentForm().run(Experiment(replace(one.collection, docs=MemoryCorpus(docs)), one.models))
+        table = found.tables["documents"]
+        years = table[table["test"] == "later_years"]
+        assert years["document"].tolist() == ["d02", "d25"], "of the first three, and of ranks 11 to 30"
+        assert years["rank after"].tolist() == years["rank before"].tolist() == [3, 26]
 
     def test_short_lists_and_constant_scores(self):
         with pytest.raises(NotApplicable, match="more than 10 documents"):

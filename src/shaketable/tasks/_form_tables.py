@@ -24,13 +24,13 @@ UNCHANGED_DOCUMENT = "the unchanged document"
 class FormOutcome:
     """The ranks of a document before and after a change of form; `moved` is True if it left or entered the first ten.
 
-    `is_best` is True for the document of the first ranks, and False for the document from below the first ten.
+    `is_upper` is True for a document of the first ranks, and False for a document from below the first ten.
     """
 
     test: str
     qid: str
     docno: str
-    is_best: bool
+    is_upper: bool
     moved: bool
     rank_before: int
     rank_after: int
@@ -47,9 +47,9 @@ class RankerOutcomes:
     lists: int
     pairs: int
 
-    def select(self, test: str, is_best: bool) -> list[FormOutcome]:
+    def select(self, test: str, is_upper: bool) -> list[FormOutcome]:
         """Return the outcomes of one test for the document of the first ranks, or for the one from below."""
-        return [one for one in self.outcomes if one.test == test and one.is_best == is_best]
+        return [one for one in self.outcomes if one.test == test and one.is_upper == is_upper]
 
 
 def _list_sides(change: FormChange) -> Iterator[tuple[str, bool]]:
@@ -74,10 +74,10 @@ def build_form_table(found: Sequence[RankerOutcomes]) -> pd.DataFrame:
 
 def _build_row(change: FormChange, found: RankerOutcomes) -> dict[str, Any]:
     row: dict[str, Any] = {"test": change.name, "ranker": found.ranker}
-    for panel, is_best in _list_sides(change):
-        outcomes = found.select(change.name, is_best)
+    for panel, is_upper in _list_sides(change):
+        outcomes = found.select(change.name, is_upper)
         _, rate = _measure(outcomes)
-        short = "out" if is_best else "in"
+        short = "out" if is_upper else "in"
         row |= {
             f"{panel} %": rate.value,
             f"{short} low": rate.low,
@@ -113,8 +113,8 @@ def build_form_findings(found: Sequence[RankerOutcomes]) -> Iterator[Finding]:
     """Yield a finding for each ranker, test and panel with at least one case."""
     for one in found:
         for change in FORM_CHANGES:
-            for panel, is_best in _list_sides(change):
-                values, rate = _measure(one.select(change.name, is_best))
+            for panel, is_upper in _list_sides(change):
+                values, rate = _measure(one.select(change.name, is_upper))
                 if values:
                     yield Finding(
                         one.ranker,
@@ -135,8 +135,8 @@ def select_form_examples(found: Sequence[RankerOutcomes]) -> Iterator[Example]:
     for one in found:
         moved = [case for case in one.outcomes if case.moved]
         moved.sort(key=lambda case: (-abs(case.rank_after - case.rank_before), case.test, case.qid))
-        largest = {(case.test, case.is_best): case for case in reversed(moved)}
-        for case in (case for case in moved if largest[case.test, case.is_best] is case):
+        largest = {(case.test, case.is_upper): case for case in reversed(moved)}
+        for case in (case for case in moved if largest[case.test, case.is_upper] is case):
             before, after = excerpt_difference(case.before, case.after)
             yield Example(
                 one.ranker,

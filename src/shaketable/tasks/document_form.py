@@ -35,9 +35,10 @@ BEST_RANKS = 3
 
 @dataclass(frozen=True)
 class _FormList:
-    """The first documents of a ranker's list in its order, and the two whose form is changed.
+    """The first documents of a ranker's list in its order.
 
-    `best` and `below` are positions; `below` is -1 if no document from below the first ten can be changed.
+    `upper` and `lower` are the positions of documents whose form may be changed: of the first three documents, and of
+    those from below the first ten. A change of form takes the first of each to which it applies.
     """
 
     qid: str
@@ -45,13 +46,13 @@ class _FormList:
     docnos: tuple[str, ...]
     docs: tuple[Doc, ...]
     scores: Scores
-    best: int
-    below: int
+    upper: tuple[int, ...]
+    lower: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class _ChangedList:
-    """A list with one or both of its documents changed by one change of form: position -> changed document."""
+    """A list with one or two of its documents changed by one change of form: position -> changed document."""
 
     source: _FormList
     change: FormChange
@@ -65,9 +66,9 @@ class DocumentForm:
     queries           number of queries, drawn at random; 0 is all of them
     listwise_queries  number of these for rankers that must score a whole list for each change; 0 is all of them
 
-    In each list, two documents are changed: one of the first three, a relevant one if possible, and one from below the
-    first ten that is not known to be relevant. A changed document takes the place of the original. A ranker passes if
-    the first stays among the first ten and the other stays out.
+    In each list, two documents are changed: one of the first three, a relevant one if possible, and a random one from
+    below the first ten that is not known to be relevant. A changed document takes the place of the original. The first
+    should stay among the first ten, and the second should stay out.
     """
 
     queries: int = 100
@@ -134,22 +135,27 @@ def _read_lists(experiment: Experiment, name: str, count: int) -> Iterator[_Form
 def _make_list(experiment: Experiment, qid: str, scores: Mapping[str, float]) -> _FormList:
     order = rank_docnos(scores)
     grades = experiment.qrels.get(qid, {})
-    best = next((i for i, docno in enumerate(order[:BEST_RANKS]) if grades.get(docno, 0) > 0), 0)
-    lower = [i for i in range(TOP_RANKS, len(order)) if grades.get(order[i], 0) <= 0]
-    below = make_item_rng(experiment.seed, "document from below", qid).choice(lower) if lower else -1
-    ranked = np.array([scores[docno] for docno in order])
-    docs = experiment.get_documents(order)
-    return _FormList(qid, experiment.texts[qid], tuple(order), docs, ranked, best, below)
+    upper = sorted(range(BEST_RANKS), key=lambda at: grades.get(order[at], 0) <= 0)  # relevant ones first
+    lower = [at for at in range(TOP_RANKS, len(order)) if grades.get(order[at], 0) <= 0]
+    return _FormList(
+        qid,
+        experiment.texts[qid],
+        tuple(order),
+        experiment.get_documents(order),
+        np.array([scores[docno] for docno in order]),
+        tuple(upper),
+        tuple(make_item_rng(experiment.seed, "documents from below", qid).permutation(lower)),
+    )
 
 
 def _change_list(source: _FormList) -> Iterator[_ChangedList]:
-    """Yield the list under each change of form that applies to one of its two documents."""
+    """Yield the list under each change of form that applies to one of its documents."""
     for change in FORM_CHANGES:
-        positions = [
-            at for at, tested in ((source.best, change.tests_fall), (source.below, change.tests_rise)) if tested
-        ]
-        made = {at: change.apply(source.docs[at], source.query) for at in positions if at >= 0}
-        if changed := {at: doc for at, doc in made.items() if doc is not None}:
+        changed: dict[int, Doc] = {}
+        for positions, tested in ((source.upper, change.tests_fall), (source.lower, change.tests_rise)):
+            made = ((at, change.apply(source.docs[at], source.query)) for at in (positions if tested else ()))
+            changed |= next(({at: doc} for at, doc in made if doc is not None), {})
+        if changed:
             yield _ChangedList(source, change, changed)
 
 
@@ -186,27 +192,27 @@ def _insert_scores(one: _ChangedList, scores: Scores | None) -> Scores | None:
 def _compare_ranks(one: _ChangedList, scores: Scores, noise: float) -> Iterator[FormOutcome]:
     """Yield the ranks of the changed documents, before and after.
 
-    The two changed documents of a list are not to affect each other: the lower one never counts against the higher
-    one, and the higher one always counts as ahead of the lower one. A tie counts as no change: it is decided for the
-    higher document and against the lower one.
+    The two changed documents of a list must not affect each other: the lower one never counts as ahead of the upper
+    one, and the upper one always counts as ahead of the lower one. A tie counts as no change: it is decided for the
+    upper document and against the lower one.
     """
     source = one.source
+    others = np.delete(scores, list(one.changed))
     for at, doc in one.changed.items():
-        others = np.ones(len(scores), dtype=bool)
-        others[[at, source.best if at == source.below else source.below]] = False
         tolerance = noise * max(1.0, abs(float(scores[at])))
-        better = int((scores[others] > scores[at] + tolerance).sum())
-        near = int((scores[others] >= scores[at] - tolerance).sum())
-        is_best = at == source.best
-        moved = better >= TOP_RANKS if is_best else near + 1 < TOP_RANKS
+        is_upper = at < TOP_RANKS
+        if is_upper:
+            ahead = int((others > scores[at] + tolerance).sum())
+        else:
+            ahead = int((others >= scores[at] - tolerance).sum()) + len(one.changed) - 1
         yield FormOutcome(
             one.change.name,
             source.qid,
             source.docnos[at],
-            is_best,
-            moved,
+            is_upper,
+            (ahead >= TOP_RANKS) == is_upper,
             at + 1,
-            1 + better if is_best else 2 + near,
+            ahead + 1,
             source.docs[at].text,
             doc.text,
         )

@@ -14,10 +14,11 @@ from functools import lru_cache
 from itertools import accumulate, cycle, islice
 
 from shaketable.core.documents import Doc
+from shaketable.nlp.analyzer import Analyzer
 from shaketable.nlp.sentences import split_sentences
 from shaketable.nlp.words import find_word_spans
 from shaketable.transforms.case import blank_punctuation
-from shaketable.transforms.insertion import BOILERPLATE, append_text, prepend_text, select_keywords
+from shaketable.transforms.insertion import BOILERPLATE, append_text, prepend_text
 from shaketable.transforms.word_order import move_sentence_to_end
 
 NEUTRAL_SENTENCES = (
@@ -34,9 +35,8 @@ NEUTRAL_SENTENCES = (
 RECENT_YEAR, OLD_YEAR = 2026, 1996
 YEARS_MOVED = 10
 WORDS_PER_ACCENT = 5
-SHARED_PREFIX_LETTERS = 4
-"""Words with this many equal letters at the start count as forms of one word."""
 
+_ANALYZER = Analyzer()
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _ACCENTED_VOWELS = str.maketrans("aeiouAEIOU", "áéíóúÁÉÍÓÚ")
@@ -79,7 +79,7 @@ def change_accents(text: str, query: str) -> str:
     plain = unicodedata.normalize("NFC", plain)
     if plain != unicodedata.normalize("NFC", text):
         return plain
-    words = [span for span in find_word_spans(text) if not _is_query_word(text[slice(*span)], query)]
+    words = [span for span in find_word_spans(text) if not _has_query_word(text[slice(*span)], query)]
     for start, end in reversed(words[WORDS_PER_ACCENT - 2 :: WORDS_PER_ACCENT]):
         accented = _VOWEL.sub(lambda vowel: vowel[0].translate(_ACCENTED_VOWELS), text[start:end], count=1)
         text = text[:start] + accented + text[end:]
@@ -110,8 +110,7 @@ def bury_answer(text: str, query: str) -> str:
     'Trees grow. It rains. Boats float.'
     """
     sentences = split_sentences(text)
-    wanted = {word.lower() for word in select_keywords(query)}
-    shared = [len(wanted.intersection(_list_words(sentence))) for sentence in sentences]
+    shared = [len(_list_query_terms(query).intersection(_ANALYZER(sentence))) for sentence in sentences]
     if len(sentences) < 2 or not max(shared):
         return text
     best = shared.index(max(shared))
@@ -177,21 +176,13 @@ def _add(text: str, addition: str, query: str, join: Callable[[str, str], str]) 
 
 
 def _has_query_word(text: str, query: str) -> bool:
-    return any(_is_query_word(word, query) for word in _list_words(text))
-
-
-def _is_query_word(word: str, query: str) -> bool:
-    """Return True for a form of a word of the query: the first letters are equal."""
-    return word.lower()[:SHARED_PREFIX_LETTERS] in _list_query_prefixes(query)
+    """Return True if the text has a word of the query, in any of its forms."""
+    return not _list_query_terms(query).isdisjoint(_ANALYZER(text))
 
 
 @lru_cache(maxsize=1000)
-def _list_query_prefixes(query: str) -> frozenset[str]:
-    return frozenset(word.lower()[:SHARED_PREFIX_LETTERS] for word in select_keywords(query))
-
-
-def _list_words(text: str) -> list[str]:
-    return [text[start:end].lower() for start, end in find_word_spans(text)]
+def _list_query_terms(query: str) -> frozenset[str]:
+    return frozenset(_ANALYZER(query))
 
 
 def _in_body(change_text: TextChange) -> Callable[[Doc, str], Doc]:
