@@ -110,9 +110,11 @@ def test_tasks_that_need_judgements_are_left_out_and_named(collection, experimen
         *(
             "first-stage",
             "agreement",
+            "consistency",
             "query-typos",
             "query-variation",
             "fusion",
+            "document-form",
             "probes",
             "document-attack",
             "parity",
