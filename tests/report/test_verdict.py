@@ -39,6 +39,7 @@ from shaketable.report.default_gate import (
     NOT_BELOW_FIRST_STAGE,
     REQUIRED_FACETS,
     AcceptedFinding,
+    record_accepted,
 )
 from shaketable.report.files import audit_to_dict, to_plain
 from shaketable.report.gates import GateResult
@@ -221,7 +222,7 @@ def test_an_accepted_failure_stays_visible_until_it_is_worse_or_expires():
     accepted = AcceptedFinding(TYPOS, "mine", -30.0, "the queries are corrected before", date(2030, 1, 31))
 
     def outcome(one: AcceptedFinding, today: date) -> Verdict:
-        return build_verdict([result], PROVENANCE, accepted=[one], today=today)
+        return build_verdict([result], record_accepted(PROVENANCE, [one], today))
 
     held = outcome(accepted, date(2030, 1, 31))
     assert held.outcome == "passed"

@@ -11,12 +11,14 @@ from shaketable.cli.options.output import AuditFolder, BuildServerFlags
 def gate(audit: AuditFolder, gates: GateFlags, build: BuildServerFlags) -> None:
     """Check rules, or the default gate, against a saved audit. The exit code is 1 if a rule fails."""
     import shaketable as st
+    from shaketable.api.gates import apply_accepted
     from shaketable.cli.console import emit_gate_results, notify
-    from shaketable.report.rules import parse_gates
+    from shaketable.report.rules import parse_gates, read_accepted
 
-    rules = parse_gates(gates.list_rules())
-    done = st.read_audit(audit)
-    found = done.evaluate_gates(*rules) if rules else list(done.verdict().gate_results)
+    rules, accepted = parse_gates(gates.list_rules()), read_accepted(gates.list_rules())
+    done = apply_accepted(st.read_audit(audit), accepted) if accepted else st.read_audit(audit)
+    found = done.evaluate_gates(*rules)
+    found += done.verdict().gate_results if accepted or not rules else ()
     for result in found:
         notify(str(result), always=True)
     if not emit_gate_results(done, found, build):

@@ -6,9 +6,10 @@ would decide it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import date
+from typing import Any
 
 from shaketable.measures.facets import (
     ATTACK,
@@ -62,6 +63,19 @@ class AcceptedFinding:
         worse = finding.value - self.value if finding.better == "lower" else self.value - finding.value
         named = matches_pattern(self.ranker, finding.ranker) if self.ranker else True
         return named and cell.facet == self.facet and today <= self.expires and worse <= ACCEPTED_ROUNDING
+
+
+def record_accepted(provenance: Mapping[str, Any], accepted: Sequence[AcceptedFinding], today: date) -> dict[str, Any]:
+    """Return the provenance with accepted findings and the date of the decision, so that a saved verdict stays."""
+    rows = [asdict(one) | {"expires": one.expires.isoformat()} for one in accepted]
+    return {**provenance, "accepted": rows, "accepted_on": today.isoformat()} if rows else dict(provenance)
+
+
+def read_recorded_accepted(provenance: Mapping[str, Any]) -> tuple[list[AcceptedFinding], date | None]:
+    """Return the accepted findings of a provenance, and the date on which they were applied."""
+    rows = [{**row, "expires": date.fromisoformat(row["expires"])} for row in provenance.get("accepted", ())]
+    day = provenance.get("accepted_on")
+    return [AcceptedFinding(**row) for row in rows], date.fromisoformat(day) if day else None
 
 
 def apply_default_gate(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date
 from math import isfinite
 from typing import Any, Literal, TypeAlias
 
@@ -18,9 +17,9 @@ from shaketable.measures.status import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WAR
 from shaketable.report import format_cell, join_names
 from shaketable.report.default_gate import (
     DEFAULT_GATE_RULES,
-    AcceptedFinding,
     apply_default_gate,
     describe_effectiveness,
+    read_recorded_accepted,
 )
 from shaketable.report.gates import GateResult, has_passed
 from shaketable.report.scorecard import FacetCell, Scorecard, build_scorecards, describe_test, sort_facets
@@ -92,16 +91,13 @@ class Verdict:
 
 
 def build_verdict(
-    results: Sequence[Result],
-    provenance: Mapping[str, Any],
-    gate_results: Sequence[GateResult] = (),
-    accepted: Sequence[AcceptedFinding] = (),
-    today: date | None = None,
+    results: Sequence[Result], provenance: Mapping[str, Any], gate_results: Sequence[GateResult] = ()
 ) -> Verdict:
     """Return the verdict on the results of an audit; it adds the results of the default gate to `gate_results`.
 
-    `accepted` are known failures of facets; they count until their date, so `today` has to be given with them.
+    The provenance may have accepted failures of facets (`default_gate.record_accepted`).
     """
+    accepted, today = read_recorded_accepted(provenance)
     findings = [finding for result in results for finding in result.findings]
     first = str(provenance.get("baseline", ""))
     tested = [name for name in _list_rankers(findings, provenance) if name != first]
@@ -324,7 +320,6 @@ __all__ = [
     "DEFAULT_GATE_RULES",
     "FIRST_STAGE",
     "UNDER_TEST",
-    "AcceptedFinding",
     "FacetCell",
     "RankerVerdict",
     "Verdict",
