@@ -18,6 +18,7 @@ from shaketable.experiment import Experiment
 from shaketable.measures.facets import ATTACK, INTO_TOP_TEN, LOSS_UNDER_ATTACK, find_test, name_test
 from shaketable.measures.rates import exact_interval
 from shaketable.nlp.characters import HOMOGLYPHS, ZERO_WIDTH
+from shaketable.scoring.engine import ScoringEngine
 from shaketable.tasks._attack_tables import CONTROL_COLUMN
 from shaketable.tasks.document_attack import DocumentAttack
 from tests.toys import text
@@ -197,6 +198,31 @@ def test_noise_is_no_loss(collection):
 
     assert abs(measure_loss(Noisy(pointwise=False))) < 10, "all scores are new, so lists before and after are alike"
     assert measure_loss(Noisy()) < measure_loss(Noisy(fingerprint="says so")) / 2
+
+
+@dataclass
+class Tired(CopiesQuery):
+    """A ranker that fails when it is asked for the same text again."""
+
+    name: str = "tired"
+    seen: set[tuple[str, str]] = field(default_factory=set)
+
+    def worth(self, query: str, doc: Doc) -> float:
+        if (query, doc.body) in self.seen and query in doc.body:
+            raise ValueError("not again")
+        self.seen.add((query, doc.body))
+        return super().worth(query, doc)
+
+
+def test_a_final_text_without_a_new_answer_is_a_failure(collection):
+    engine = ScoringEngine(keep_going=True)
+    experiment = Experiment(collection, build_models([Tired(every=2), Sound()]), engine)
+    result = DocumentAttack(recipes=("query_insertion",), detectors=()).run(experiment)
+    assert panel(result, "tired")["query_insertion"].n == QUERIES // 2, "the others were never changed"
+    assert {failure.ranker for failure in result.failures} == {"tired"}
+    assert {failure.reason for failure in result.failures} == {
+        "the ranker failed when it was asked again for the final text"
+    }
 
 
 @pytest.mark.parametrize("fingerprint", [None, "fixed"])
