@@ -254,8 +254,10 @@ def test_the_worst_findings_have_an_example_and_advice():
 def test_the_advice_on_an_attack_names_the_detector_that_was_measured():
     caught = [Finding("mine", f"caught(stuffing/{name}) %", value, n=50) for name, value in (("a", 20), ("b", 96))]
     found = decide(rate(INTO_TOP_TEN, "stuffing", 40, ATTACK), *caught)
-    assert found.worst_findings[0].advice.startswith("The detector b finds 96 % of these texts.")
-    assert "detector a" not in decide(rate(INTO_TOP_TEN, "stuffing", 40, ATTACK), caught[0]).worst_findings[0].advice
+    assert found.worst_findings[0].advice.startswith("The detector b finds 96 % of these texts;")
+    weak = decide(rate(INTO_TOP_TEN, "stuffing", 40, ATTACK), caught[0]).worst_findings[0].advice
+    assert weak.startswith("The best of 1 detectors (a) finds 20 % of these texts, so a filter does not help")
+    assert decide(rate(INTO_TOP_TEN, "stuffing", 40, ATTACK)).worst_findings[0].advice == get_facet(ATTACK).advice
 
 
 def test_at_most_three_findings_of_different_facets():

@@ -93,7 +93,7 @@ class AuditComparison:
 
     @property
     def _is_unchanged(self) -> bool:
-        tested = [delta for delta in self.deltas if delta.losses]
+        tested = [delta for delta in self.deltas if delta.has_enough_queries]
         return bool(tested) and not any(loss for delta in tested for loss in delta.losses.values())
 
     def _find_effectiveness(self) -> list[FindingDelta]:
@@ -118,7 +118,10 @@ class AuditComparison:
         if self.outcome == "worse":
             return f"{names} became worse: {'; '.join(self._describe_losses(len(tested)))}."
         if self._is_unchanged:
-            be, count = "is" if len(self.rankers) == 1 else "are", sum(bool(delta.losses) for delta in self.deltas)
+            be, count = (
+                "is" if len(self.rankers) == 1 else "are",
+                sum(delta.has_enough_queries for delta in self.deltas),
+            )
             return f"{names} {be} the same as before: no query has another value in any of {count} findings."
         if not tested:
             many = max((delta.n for delta in self.deltas), default=0)

@@ -22,7 +22,7 @@ from shaketable.measures.facets import (
     get_facet,
     name_test,
 )
-from shaketable.measures.regression import compare_finding
+from shaketable.measures.regression import compare_findings
 from shaketable.measures.significance import MIN_QUERIES
 from shaketable.measures.status import (
     FAIL,
@@ -154,29 +154,38 @@ def _find_worst(
     classified = [*classify_findings(enough, facet), *(one for one in classify_findings(few, facet) if enough)]
     classified = [one for one in classified if one.finding.n >= MIN_QUERIES or one.status == FAIL]
     classified = classified or classify_findings(few, facet)
-    judged = [_soften_failure(one, facet, by_name, baseline) for one in classified]
+    judged = _soften_failures(classified, facet, by_name, baseline)
     worst = min(judged, key=lambda one: one.sort_key)
     left_out = {find_test(one.name) for one in few} - {find_test(one.finding.name) for one in judged}
     return worst, tuple(sorted(left_out - {""}))
 
 
-def _soften_failure(
-    one: ClassifiedFinding, facet: Facet, by_name: Mapping[tuple[str, str], Finding], baseline: str
-) -> ClassifiedFinding:
-    """Return a failure as a warning if the facet fails only beside the first stage and the ranker is not worse."""
-    if one.status != FAIL or not facet.fails_beside:
-        return one
-    test, compared = find_test(one.finding.name), False
-    for panel in facet.fails_beside:
-        name = name_test(panel, test)
-        mine, first = by_name.get((one.finding.ranker, name)), by_name.get((baseline, name))
-        if mine is None or first is None or not baseline:
-            continue
-        compared = True
-        delta = compare_finding(first, mine)
-        if delta.status == "worse" and delta.loss >= facet.margin_beside:
+def _soften_failures(
+    classified: Sequence[ClassifiedFinding], facet: Facet, by_name: Mapping[tuple[str, str], Finding], baseline: str
+) -> list[ClassifiedFinding]:
+    """Return failures as warnings if the facet fails only beside the first stage and the ranker is not worse there.
+
+    The comparisons with the first stage are corrected together, because one of several tests differs by chance.
+    """
+    if not facet.fails_beside:
+        return list(classified)
+    pairs = {}
+    for one in classified:
+        for panel in facet.fails_beside if baseline and one.status == FAIL else ():
+            name = name_test(panel, find_test(one.finding.name))
+            mine, first = by_name.get((one.finding.ranker, name)), by_name.get((baseline, name))
+            if mine is not None and first is not None:
+                pairs[one.finding.name, panel] = first, mine
+    deltas = dict(zip(pairs, compare_findings(pairs.values()), strict=True))
+
+    def soften(one: ClassifiedFinding) -> ClassifiedFinding:
+        beside = [delta for (name, _), delta in deltas.items() if name == one.finding.name]
+        worse = any(delta.status == "worse" and delta.loss >= facet.margin_beside for delta in beside)
+        if one.status != FAIL or worse:
             return one
-    return replace(one, status=WARN, remark=NO_WORSE_REMARK if compared else NO_FIRST_STAGE_REMARK)
+        return replace(one, status=WARN, remark=NO_WORSE_REMARK if beside else NO_FIRST_STAGE_REMARK)
+
+    return [soften(one) for one in classified]
 
 
 def _build_cell(

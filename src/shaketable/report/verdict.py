@@ -228,7 +228,7 @@ def _select_worst_findings(
         example = _find_example(classified.finding, results)
         said = _describe_loss(facet, classified)
         sentence = f"{said}: {_describe_example(example)}." if example else f"{said}."
-        advice = " ".join(filter(None, (_advise_detector(classified.finding, results), get_facet(facet).advice)))
+        advice = _advise(facet, classified.finding, results)
         yield WorstFinding(sentence, card.cells[facet], card.ranker, example, advice)
 
 
@@ -244,18 +244,23 @@ def _describe_loss(facet: str, one: ClassifiedFinding) -> str:
     return said if said.startswith(format_cell(finding.ranker)) else said[:1].upper() + said[1:]
 
 
-def _advise_detector(finding: Finding, results: Sequence[Result]) -> str:
-    """Return a sentence on the detector that finds most of the texts of an attack, if one finds half of them."""
-    if finding.facet != ATTACK:
-        return ""
+def _advise(facet: str, finding: Finding, results: Sequence[Result]) -> str:
+    """Return the advice on a finding; for an attack, the measured effect of the best detector replaces it."""
+    if facet != ATTACK:
+        return get_facet(facet).advice
     start = f"{CAUGHT}({find_test(finding.name)}/"
     every = (one for result in results for one in result.findings)
     caught = [one for one in every if one.ranker == finding.ranker and one.name.startswith(start)]
-    best = max(caught, key=lambda one: one.value, default=None)
-    if best is None or best.value < MIN_CAUGHT_PERCENT:
-        return ""
-    detector = find_test(best.name).rpartition("/")[2]
-    return f"The detector {format_cell(detector)} finds {best.value:.0f} % of these texts."
+    if not caught:
+        return get_facet(facet).advice
+    best = max(caught, key=lambda one: one.value)
+    detector = format_cell(find_test(best.name).rpartition("/")[2])
+    if best.value < MIN_CAUGHT_PERCENT:
+        return (
+            f"The best of {len(caught)} detectors ({detector}) finds {best.value:.0f} % of these texts, so a filter "
+            "does not help; 'shaketable train --defence' trains against attacks."
+        )
+    return f"The detector {detector} finds {best.value:.0f} % of these texts; the ranker 'guarded' applies it first."
 
 
 def _find_example(finding: Finding, results: Sequence[Result]) -> Example | None:

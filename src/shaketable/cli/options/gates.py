@@ -33,8 +33,8 @@ FailOnRegression = Annotated[
 ]
 Margin = Annotated[
     float,
-    typer.Option("--margin", help="The loss of effectiveness, in per cent of the earlier value, that has to be excluded "
-                 "before the outcome is 'not worse'.", metavar="PERCENT"),
+    typer.Option("--margin", help="The loss of effectiveness, in per cent of the earlier value, that has to be "
+                 "excluded before the outcome is 'not worse'.", metavar="PERCENT"),
 ]  # fmt: skip
 AllowMismatch = Annotated[
     list[str] | None,
