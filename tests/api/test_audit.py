@@ -162,7 +162,8 @@ class TestTasks:
         about = json.loads((out / "results.json").read_text())
         skipped = about["provenance"]["skipped"]
         assert skipped.keys() == {
-            *("query_typos", "query_variation", "fusion", "probes", "document_attack", "competition", "first_stage")
+            *("query_typos", "query_variation", "fusion", "probes", "document_attack", "competition", "first_stage"),
+            *("consistency", "document_form"),
         }
         assert "run files come without their first stage" in skipped.pop("first_stage")
         assert all("a run file has none to give" in reason for reason in skipped.values())

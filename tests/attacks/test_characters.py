@@ -12,7 +12,7 @@ from shaketable.core.errors import BadInput, UnknownName
 from shaketable.nlp.characters import HOMOGLYPHS, INVISIBLE_CHARACTERS, count_suspicious_characters
 from shaketable.nlp.edit_distance import damerau_levenshtein
 from shaketable.rankers.lexical import BM25
-from tests.attacks.by_hand import case_of, outcome_of
+from tests.attacks.by_hand import asked, case_of, outcome_of
 from tests.attacks.rooms import bundled, cases_on, knowledge_of, target_for
 
 SAMPLE = bundled()
@@ -98,3 +98,19 @@ def test_words_without_a_place_for_it_stay():
     assert [
         old for old, _ in differing(case.doc, outcome_of(InvisibleCharacters().open(KNOWLEDGE), target, case).doc)
     ] == ["mm"]
+
+
+@pytest.mark.parametrize(("recipe", "ways"), [(Homoglyphs(words=0), 2), (InvisibleCharacters(words=0), 4)])
+def test_without_a_limit_words_are_changed_at_once(recipe, ways):
+    """All words, all that are not in the query, and those of the query."""
+    doc = Doc("The cargo vessel sinks.", title="Cargo vessels")
+    docs = asked(recipe.open(KNOWLEDGE), case_of(doc, {}, queries=("a cargo vessel",))[1])
+    assert len(docs) == 3 * ways
+    assert {plain(changed.text) for changed in docs} == {doc.text}
+    mine = {"Cargo", "cargo", "vessel"}
+    for changed in docs[:ways]:
+        assert len(differing(doc, changed)) == 6
+    for changed in docs[ways : 2 * ways]:
+        assert {old for old, _ in differing(doc, changed)} == {"vessels", "The", "sinks."}
+    for changed in docs[2 * ways :]:
+        assert {old for old, _ in differing(doc, changed)} == mine

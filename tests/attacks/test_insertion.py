@@ -52,6 +52,20 @@ def test_keywords_once_twice_and_three_times():
         assert (doc.body.split()[0], doc.body.split()[-1]) == ("Some", "boat.")
 
 
+def test_each_position_is_a_trial_and_the_start_is_the_first():
+    start, end, middle = (doc.body for doc in offered(QueryInsertion("each")))
+    assert start == f"What is a boat? {DOC.body}"
+    assert end == f"{DOC.body} What is a boat?"
+    assert middle.split()[0] == "Some"
+    assert middle.split()[-1] == "boat."
+    assert "What is a boat?" in middle
+    texts = [doc.body for doc in offered(KeywordStuffingRecipe((3, 1), "each"))]
+    assert texts[0] == f"boat boat boat {DOC.body}"
+    assert texts[1] == f"{DOC.body} boat boat boat"
+    assert texts[3:5] == [f"boat {DOC.body}", f"{DOC.body} boat"]
+    assert len(texts) == 6
+
+
 def test_a_query_of_stop_words_has_no_keywords():
     assert offered(KeywordStuffingRecipe(), queries=("what is it",)) == []
 
@@ -74,7 +88,7 @@ def test_numbers_of_times_that_make_no_sense_are_refused():
 
 @pytest.mark.parametrize("recipe", [QueryInsertion, KeywordStuffingRecipe])
 def test_a_place_that_is_none_is_refused(recipe):
-    with pytest.raises(BadInput, match="place should be start, middle or end, not 'nowhere'"):
+    with pytest.raises(BadInput, match="place should be start, middle, end or each, not 'nowhere'"):
         recipe(place="nowhere")
 
 

@@ -12,6 +12,7 @@ from shaketable.attacks.word_replacement import MAX_DELETIONS_PER_REQUEST, rank_
 from shaketable.core.attack_types import AttackOutcome
 from shaketable.core.documents import Doc
 from shaketable.core.errors import BadInput, UnknownName
+from shaketable.core.seeding import make_item_rng
 from tests.attacks.by_hand import case_of, outcome_of
 from tests.attacks.rooms import bundled, knowledge_of
 
@@ -27,6 +28,23 @@ class Listed(dict):
 
 
 SYNONYMS = Listed(bad=("good", "fine"), boat=("ship",), boats=("ships",), far=("wide",))
+
+
+def test_words_with_a_synonym_in_the_query_come_first_and_no_trial_is_spent_on_importance():
+    target, case = case_of(DOC, WEIGHTS, queries=("a fine ship",))
+    search = SynonymSearch(SYNONYMS, 20, order="query")
+    steps = search.steps(case, make_item_rng(0, "any"))
+    first = next(steps)
+    assert first.may_be_outcome
+    assert [doc.text for doc in first.docs] == [
+        "Fine boats A fine, fine boat sails far.",
+        "Good boats A good, good boat sails far.",
+    ], "the synonym in the query is the first"
+    outcome = outcome_of(search, target, case)
+    assert outcome.doc == Doc("A fine, fine ship sails far.", title="Fine boats")
+    assert outcome.trials == 4, "every synonym once, until the goal is reached"
+    with pytest.raises(BadInput, match="order should be deletion or query, not 'size'"):
+        GreedySynonyms(order="size")
 
 
 class Ordering:

@@ -88,8 +88,8 @@ def answer_of(audit: Audit) -> Verdict:
         found = next(f for f in audit["query-typos"].findings if f.ranker == ranker and f.name == "drop(1-char)")
         own = rows[(rows["ranker"] == ranker) & (rows["attack"] == "1-char")]
         values = dict(zip(map(str, own["query"]), map(float, own["change"]), strict=True))
-        said = f"{found.value:.1f} % [{found.low:.1f}, {found.high:.1f}]"
-        mark = FacetCell("query typos", words.get(ranker, "pass"), said, replace(found, values=values))
+        said = (f"{found.value:.1f} %", "change of nDCG@10 by a typing error", f"at best {found.high:.1f} %")
+        mark = FacetCell("query typos", words.get(ranker, "pass"), *said, replace(found, values=values))
         role = FIRST_STAGE if ranker == "bm25" else UNDER_TEST
         verdicts.append(RankerVerdict(ranker, role, f"{ranker} was measured.", {"query typos": mark}))
     example = audit["query-typos"].examples[0]
@@ -102,14 +102,16 @@ def answer_of(audit: Audit) -> Verdict:
         GateResult("nDCG@10.low>=0.4", "rm3", "warn", "It is 0.41."),
     )
     facets = ("query typos", "attack")
-    return Verdict("ql fails.", False, facets, tuple(verdicts), (blow,), "Long queries.", gate_results, ("A sample.",))
+    return Verdict(
+        "ql fails.", "failed", facets, tuple(verdicts), (blow,), gate_results, ("Not tested: risk.",), ("A sample.",)
+    )
 
 
 def hostile_answer() -> Verdict:
     """Hostile texts wherever an answer has texts."""
     bad = iter((*HOSTILE, *MORE_HOSTILE) * 4)
     finding = Finding(next(bad), next(bad), 0.5, 0.4, 0.6, 5, values=dict.fromkeys(MORE_HOSTILE, 0.5))
-    mark = FacetCell(next(bad), "fail", next(bad), finding, next(bad))
+    mark = FacetCell(next(bad), "fail", next(bad), next(bad), next(bad), finding, next(bad), next(bad))
     example = Example(next(bad), next(bad), next(bad), next(bad), next(bad), 0.5, 0.2, next(bad), 1, 9)
     blow = WorstFinding(next(bad), mark, next(bad), example, next(bad))
     gate_results = (
@@ -117,7 +119,7 @@ def hostile_answer() -> Verdict:
         GateResult(next(bad), next(bad), "pass", next(bad)),
     )
     standing = RankerVerdict(next(bad), UNDER_TEST, next(bad), {mark.facet: mark})
-    return Verdict(next(bad), False, (mark.facet,), (standing,), (blow,), next(bad), gate_results, HOSTILE)
+    return Verdict(next(bad), "failed", (mark.facet,), (standing,), (blow,), gate_results, (next(bad),), HOSTILE)
 
 
 @contextmanager
@@ -182,7 +184,7 @@ def test_the_papers_figures_and_tables_are_there_by_name(browser: Any, full: Pat
 
 def test_the_first_screen_is_the_answer(browser: Any, full: Path) -> None:
     with opened(browser, full, viewport={"width": 1200, "height": 900}) as page:
-        assert page.locator(".band.failed .outcome").inner_text() == "Fail 3 gates: 1 fail, 1 warn, 1 pass."
+        assert page.locator(".band.failed .outcome").inner_text() == "Failed 3 gates: 1 fail, 1 warn, 1 pass."
         assert texts(page, ".band > .gates b") == ["fail", "warn"]
         assert page.locator(".headline").inner_text() == "ql fails."
         marks = page.locator(".scorecard .cell b")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -26,7 +27,7 @@ from shaketable.report.gates import (
     evaluate_gates,
     has_passed,
 )
-from shaketable.report.rules import check_rankers, parse_gates, read_rules
+from shaketable.report.rules import check_rankers, parse_gates, read_accepted, read_rules
 
 
 def finding(ranker: str, name: str, value: float, **more) -> Finding:
@@ -254,7 +255,7 @@ HOSTILE = [
 
 def test_junit_holds_whatever_texts_there_are():
     root = ElementTree.fromstring(render_junit(HOSTILE, "an <audit>"))
-    assert root.attrib == {"name": "an <audit>", "tests": "3", "failures": "1", "errors": "0"}
+    assert root.attrib == {"name": "an <audit>", "tests": "3", "failures": "1", "errors": "0", "skipped": "0"}
     assert [case.find("failure") is not None for case in root] == [True, False, False]
     assert root[0].find("failure").attrib["message"] == HOSTILE[0].message
     assert root[2].find("system-out").text == str(HOSTILE[2])
@@ -270,3 +271,61 @@ def test_a_badge():
     assert build_badge(HOSTILE[1:])["color"] == "yellow"
     assert build_badge(HOSTILE[1:2])["message"] == "pass"
     assert json.loads(json.dumps(build_badge(HOSTILE)))
+
+
+def test_junit_names_are_unique_and_undecided_rules_are_skipped():
+    results = [
+        GateResult("drop(*)>=-5", "mine", "pass", "mine.drop(1-char) is -1", "drop(1-char)"),
+        GateResult("drop(*)>=-5", "mine", "fail", "mine.drop(word) is -9", "drop(word)"),
+        GateResult("no facet fails", "mine", "warn", "mine warns in attack."),
+        GateResult("no facet fails", "mine", "warn", "mine warns in attack."),
+        GateResult("required facets are decided", "mine", "inconclusive", "query typos is inconclusive."),
+        GateResult("is not below the first stage", "mine", "not tested", "bring judgements."),
+    ]
+    root = ElementTree.fromstring(render_junit(results))
+    names = [(case.attrib["classname"], case.attrib["name"]) for case in root]
+    assert len(set(names)) == len(results)
+    assert names[1] == ("shaketable.mine", "drop(*)>=-5 [drop(word)]")
+    assert [[child.tag for child in case] for case in root] == [
+        [], ["failure"], ["system-out"], ["system-out"], ["skipped"], ["skipped"],
+    ]  # fmt: skip
+    assert root.attrib["skipped"] == "2"
+    assert build_badge(results[4:])["message"] == "inconclusive, 2 of 2 gates not decided"
+
+
+ACCEPT = """
+[[accept]]
+facet = "attack"
+ranker = "mine"
+value = 96.0
+reason = "a detector removes these texts"
+expires = 2030-06-30
+"""
+
+
+def test_accepted_failures_are_read(tmp_path):
+    path = tmp_path / "rules.toml"
+    path.write_text(ACCEPT)
+    assert read_rules(path) == []
+    (one,) = read_accepted([path, "nDCG@10>=0.4"])
+    assert (one.facet, one.ranker, one.value, one.expires) == ("attack", "mine", 96.0, date(2030, 6, 30))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('facet = "attack"', 'facet = "atack"', "no facet is called 'atack'"),
+        ("value = 96.0", 'value = "much"', "value should be a number"),
+        ("expires = 2030-06-30", 'expires = "soon"', "expires should be a date such as 2030-06-30"),
+        ('reason = "a detector removes these texts"', "", "needs reason"),
+        ('reason = "a detector removes these texts"', 'reason = " "', "reason should say why"),
+        ("value = 96.0", "values = 96.0", "values"),
+        ("[[accept]]", "[accept]", "two brackets"),
+    ],
+)
+def test_a_mistake_in_an_accepted_failure_is_named(tmp_path, old, new, message):
+    path = tmp_path / "rules.toml"
+    path.write_text(ACCEPT.replace(old, new))
+    with pytest.raises(BadInput, match=re.escape(message)) as error:
+        read_accepted([path])
+    assert "rules.toml" in str(error.value)

@@ -21,7 +21,7 @@ from shaketable.core.results import Result
 from shaketable.datasets.adversarial_documents import read_adversarial_documents, write_adversarial_documents
 from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.experiment import Experiment
-from shaketable.measures.facets import INTO_TOP_TEN
+from shaketable.measures.facets import INTO_TOP_TEN, LOSS_UNDER_ATTACK, name_test
 from shaketable.measures.ranking_error import ranking_error
 from shaketable.report.gates import GateInput, Threshold
 from shaketable.scoring.engine import ScoringEngine
@@ -240,7 +240,7 @@ class TestNumbers:
                 assert row["changed"] == 3
                 assert row["words"] == 7
                 assert row["trials"] == 2
-                assert row["pairs"] == (2 if ranker.pointwise else 200)
+                assert row["pairs"] == (3 if ranker.pointwise else 300), "two trials, and the final text once more"
 
     def test_the_summary_by_the_targets(self, numbers):
         result = attack(experiment(numbers))
@@ -454,7 +454,12 @@ class TestRankers:
         result = attack(experiment(replace(numbers, qrels={})))
         assert len(result.tables["targets"]) == 54
         assert not [column for column in result.tables["damage in full"] if "RR" in column or "nDCG" in column]
-        assert {finding.name for finding in result.findings} == {"attack success %", "attack boost", INTO_TOP_TEN}
+        assert {finding.name for finding in result.findings} == {
+            "attack success %",
+            "attack boost",
+            name_test(INTO_TOP_TEN, PUT),
+            name_test(LOSS_UNDER_ATTACK, PUT),
+        }
         assert any("There are no judgements" in note for note in result.notes)
 
     def test_a_recipe_that_is_named_twice_is_used_once(self, numbers):
@@ -479,7 +484,11 @@ class TestWhatIsLeft:
 
     def test_findings_name_the_recipe_where_there_are_several(self, numbers):
         result = attack(experiment(numbers), recipes=(PUT, ONLY_DOWN))
-        assert {finding.where for finding in result.findings} == {PUT, ONLY_DOWN}
+        assert {finding.where for finding in result.findings if not finding.against} == {PUT, ONLY_DOWN}
+        assert {(finding.where, finding.against) for finding in result.findings if finding.against} == {
+            ("", PUT),
+            ("", ONLY_DOWN),
+        }
         ruled = Threshold.parse("attack success %<=50").evaluate(GateInput.from_results([result]))
         (worst,) = [ruling for ruling in ruled if ruling.status == "fail"]
         assert f"({PUT})" in worst.message
@@ -658,9 +667,9 @@ def test_similarities_where_an_encoder_is_installed(numbers, monkeypatch, tmp_pa
     if make_encoder() is None:
         pytest.skip("no encoder is installed")
     (tmp_path / "own.jsonl").write_text('{"query": "number oak", "text": "number 126 up"}\n')
-    new = attack(experiment(numbers), adversarial_documents=str(tmp_path / "own.jsonl"))
+    new = attack(experiment(numbers), adversarial_documents=str(tmp_path / "own.jsonl"), similarity=True)
     assert new.tables["targets"]["similarity"].isna().all(), "to a text that nobody knows"
-    result = attack(experiment(numbers), queries=1, targets=2)
+    result = attack(experiment(numbers), queries=1, targets=2, similarity=True)
     targets = result.tables["targets"]
     assert targets["similarity"].between(0, 1).all()
     assert (targets["similarity"] < 1).all()

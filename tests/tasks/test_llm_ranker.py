@@ -81,9 +81,10 @@ def test_a_reader_who_is_blind_to_the_order():
     wording = result.tables["wording"]
     assert wording["wording"].tolist() == ["role", "terse"]
     assert (wording["Kendall distance"] == 0).all()
-    # 4 lists in 4 orders, 2 again, 2 by two wordings; then an instruction and a sentence, whose lists are new
+    # 4 lists in 4 orders, 2 again, 2 by two wordings; then an instruction and a sentence, whose lists are new; a text
+    # that gains a rank is asked for once more
     answers = result.tables["answers"].set_index("ranker")
-    assert answers.loc["llm", "answers"] == 16 + 2 + 3 * 2
+    assert answers.loc["llm", "answers"] == 16 + 2 + 4 * 2
     assert answers.loc["llm (role)", "answers"] == answers.loc["llm (terse)", "answers"] == 2
     assert answers["answers"].sum() == len(server.bodies)
     assert (answers["malformed %"] == 0).all()

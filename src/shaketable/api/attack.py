@@ -11,7 +11,7 @@ from shaketable.api.options import CollectionLike, ExperimentOptions, ignore_mes
 from shaketable.api.ranker_names import Rankers, as_list
 from shaketable.datasets.adversarial_documents import write_adversarial_documents
 from shaketable.files.atomic import check_file_writable
-from shaketable.tasks.document_attack import QUICK_RECIPE, DocumentAttack
+from shaketable.tasks.document_attack import DocumentAttack
 
 
 def attack(
@@ -30,7 +30,7 @@ def attack(
     write_documents: str | Path | None = None,
     **options: Unpack[ExperimentOptions],
 ) -> Audit:
-    """Run the task document-attack alone and return its audit; the default recipe is quick.
+    """Run the task document-attack alone and return its audit; the default is a panel of cheap recipes.
 
     `write_documents` is a file for the changed documents. `adversarial_documents` is such a file, from an attack on
     another ranker or from another source; the attack tries its texts without a search. The attack samples
@@ -40,8 +40,12 @@ def attack(
     """
     if write_documents is not None:
         check_file_writable(Path(write_documents))
+    chosen = tuple(as_list(recipes))
+    panel = DocumentAttack()
     task = DocumentAttack(
-        recipes=tuple(as_list(recipes)) or (QUICK_RECIPE,),
+        recipes=chosen or panel.recipes,
+        trials=0 if chosen else panel.trials,
+        list_trials=0 if chosen else panel.list_trials,
         goal=goal,
         targets=targets,
         queries=attacked_queries,
@@ -49,6 +53,7 @@ def attack(
         max_trials=max_trials,
         adversarial_documents=str(adversarial_documents) if adversarial_documents else "",
         any_grade=any_grade,
+        similarity=True,
         parser=parser,
     )
     done = audit(data, rankers, [task], runs=False, **options)

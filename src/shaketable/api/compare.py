@@ -10,10 +10,10 @@ from typing import Any
 from shaketable.api.audit import Audit, read_audit
 from shaketable.core.errors import BadInput, NotComparable, UnknownName, truncate
 from shaketable.core.results import Failure, Finding
-from shaketable.measures.facets import FAIL, PASS, WARN
 from shaketable.measures.regression import compare_findings
+from shaketable.measures.status import FAIL, PASS, WARN
 from shaketable.report.comparability import PROVENANCE_PARTS, check_comparable
-from shaketable.report.comparison import AuditComparison, VerdictChange
+from shaketable.report.comparison import DEFAULT_MARGIN_PERCENT, AuditComparison, VerdictChange
 from shaketable.report.gates import matches_pattern
 
 STATUSES_BEST_FIRST = (PASS, WARN, FAIL)
@@ -29,6 +29,7 @@ def compare(
     findings: str | Iterable[str] = (),
     allow_mismatch: str | Iterable[str] = (),
     allow_edited: bool = False,
+    margin: float = DEFAULT_MARGIN_PERCENT,
 ) -> AuditComparison:
     """Compare a new audit with an earlier one and return the changes; each is a folder, a results.json, or an audit.
 
@@ -36,7 +37,11 @@ def compare(
     only if there is no other ranker. Data, lists, tasks and seed must agree, unless `allow_mismatch` names them.
     `findings` are names or patterns, such as "drop(*)", of the findings to compare; with fewer findings, smaller
     differences are significant. An audit whose results.json was edited is refused, unless `allow_edited` is set.
+    `margin` is the loss of effectiveness, in per cent of the earlier value, that has to be excluded before the outcome
+    is "not worse".
     """
+    if not 0 < margin < 100:
+        raise BadInput(f"the margin should be a percentage between 0 and 100, not {margin:g}")
     allowed = _parse_allowed(allow_mismatch)
     old, now = _open_side(base, allow_edited), _open_side(new, allow_edited)
     check_comparable(old.provenance, now.provenance, (old.name, now.name), allowed)
@@ -54,6 +59,7 @@ def compare(
         tuple(turn for was, name in pairs.items() for turn in _find_verdict_changes(old, now, was, name)),
         {**old.audit.queries, **now.audit.queries},
         (*remarks, *_describe_version_changes(old, now)),
+        margin,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Unpack
@@ -15,6 +16,7 @@ from shaketable.api.ranker_names import Rankers, build_models
 from shaketable.core.errors import BadInput, ShaketableError, UnknownName
 from shaketable.core.protocols import Task
 from shaketable.measures.measure_names import parse_measure
+from shaketable.report.default_gate import AcceptedFinding, record_accepted
 from shaketable.report.gates import Gate, list_finding_names
 from shaketable.report.rules import check_rankers, parse_gates
 from shaketable.scoring.network_guard import block_network
@@ -33,13 +35,24 @@ def read_gates(rules: Iterable[str | Path | Gate], rankers: Rankers = ()) -> lis
     return gates
 
 
-def save_with_gates(audit: Audit, folder: Path, gates: Sequence[Gate], flags: Mapping[str, Any]) -> Audit:
+def apply_accepted(audit: Audit, accepted: Sequence[AcceptedFinding]) -> Audit:
+    """Return the audit with accepted failures of facets, as of today."""
+    return replace(audit, provenance=record_accepted(audit.provenance, accepted, date.today()))
+
+
+def save_with_gates(
+    audit: Audit,
+    folder: Path,
+    gates: Sequence[Gate],
+    flags: Mapping[str, Any],
+    accepted: Sequence[AcceptedFinding] = (),
+) -> Audit:
     """Evaluate gates, save the audit with their results and flags, and return it.
 
     A gate that names no finding is an error, raised after the audit is saved.
     """
     settings = {**audit.settings, **{name: flag for name, flag in flags.items() if flag}} if audit.settings else {}
-    audit = replace(audit, settings=settings)
+    audit = apply_accepted(replace(audit, settings=settings), accepted)
     try:
         audit = replace(audit, gate_results=tuple(audit.evaluate_gates(*gates)))
     finally:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from shaketable.attacks.constraints import open_constraints
 from shaketable.attacks.knowledge import AttackerKnowledge
-from shaketable.attacks.word_replacement import Rewrite, replace_words
+from shaketable.attacks.word_replacement import Rewrite, replace_words, replace_words_at_once
 from shaketable.core.attack_types import AttackCase, AttackSteps, ConstraintCheck
 from shaketable.core.errors import check_parameter, check_ranges
 from shaketable.core.protocols import Transform, TransformContext
@@ -64,7 +64,9 @@ class Homoglyphs:
     """Replace letters by look-alike letters of other scripts, which readers cannot see.
 
     The recipe replaces one random letter of a word, or all letters in `nlp.characters.HOMOGLYPHS`, at all occurrences.
-    Words are taken in the order of `greedy`, and changes that help are kept. At most `words` words differ.
+    Words are taken in the order of `greedy`, and changes that help are kept. At most `words` words differ. With
+    `words` 0 there is no limit and no search: all words are replaced at once, all but those of the query, or only
+    those.
 
     Boucher, Shumailov, Anderson, Papernot. Bad characters: imperceptible NLP attacks. IEEE S&P 2022. Boucher, Pajola,
     Shumailov, Anderson, Conti. Boosting big brother: attacking search engines with encodings. RAID 2023.
@@ -74,7 +76,7 @@ class Homoglyphs:
     constraints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_ranges("homoglyphs", self, words=(1, 10_000))
+        check_ranges("homoglyphs", self, words=(0, 10_000))
 
     def open(self, knowledge: AttackerKnowledge) -> _Rewriting:
         return _Rewriting(_find_homoglyph_rewrites, self.words, open_constraints(self.constraints, knowledge))
@@ -86,7 +88,8 @@ class InvisibleCharacters:
 
     The recipe draws a position between two letters of a word and tries each of `nlp.characters.ZERO_WIDTH` there, at
     all occurrences. Words are taken in the order of `greedy`, and changes that help are kept. At most `words` words
-    differ. Rankers split a word at such a character, keep it in the word, or drop it.
+    differ. With `words` 0 there is no limit and no search: all words are changed at once, all but those of the query,
+    or only those. Rankers split a word at such a character, keep it in the word, or drop it.
 
     Boucher, Shumailov, Anderson, Papernot. Bad characters: imperceptible NLP attacks. IEEE S&P 2022. Boucher, Pajola,
     Shumailov, Anderson, Conti. Boosting big brother: attacking search engines with encodings. RAID 2023.
@@ -96,7 +99,7 @@ class InvisibleCharacters:
     constraints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_ranges("invisible", self, words=(1, 10_000))
+        check_ranges("invisible", self, words=(0, 10_000))
 
     def open(self, knowledge: AttackerKnowledge) -> _Rewriting:
         return _Rewriting(_find_invisible_rewrites, self.words, open_constraints(self.constraints, knowledge))
@@ -113,9 +116,13 @@ class _Rewriting:
     checks: Sequence[ConstraintCheck]
 
     def steps(self, case: AttackCase, rng: ItemRandom) -> AttackSteps:
-        yield from replace_words(
-            self.checks, case, lambda word: self.find_rewrites(word, case.query, rng), self.max_words
-        )
+        def find(word: str) -> Sequence[Rewrite]:
+            return self.find_rewrites(word, case.query, rng)
+
+        if self.max_words:
+            yield from replace_words(self.checks, case, find, self.max_words)
+        else:
+            yield from replace_words_at_once(self.checks, case, find)
 
 
 def _find_homoglyph_rewrites(word: str, query: str, rng: ItemRandom) -> list[Rewrite]:

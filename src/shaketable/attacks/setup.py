@@ -10,24 +10,29 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from shaketable.attacks.knowledge import AttackerKnowledge, draw_attacker_queries
-from shaketable.attacks.target import Target
+from shaketable.attacks.target import ScoreFunction, Target
 from shaketable.core.attack_types import (
     AdversarialDocument,
     Attack,
     AttackCase,
     AttackOutcome,
     Goal,
+    Ranks,
     Recipe,
     TargetRanking,
     WhiteBoxRecipe,
 )
-from shaketable.core.documents import Collection, Doc, Run, Slate, rank_docnos
+from shaketable.core.documents import Collection, Doc, Run, Scores, Slate, rank_docnos
 from shaketable.core.errors import BadInput, NotApplicable
 from shaketable.core.progress import no_progress
+from shaketable.core.protocols import Ranker
+from shaketable.core.results import Failure
 from shaketable.core.seeding import make_item_rng
 from shaketable.nlp.parser import open_parser
 from shaketable.rankers.saved import SavedModel
+from shaketable.scoring.engine import ScoringEngine
 from shaketable.scoring.traits import RankerTraits
+from shaketable.scoring.uncached import Uncached
 from shaketable.training.plan import TrainingPlan
 
 if TYPE_CHECKING:
@@ -86,13 +91,18 @@ def draw_targets(
 
 @dataclass(frozen=True)
 class AttackResult:
-    """The outcome of an attack on a document; `rank_range` is the range it was drawn from, if any."""
+    """The outcome of an attack on a document; `rank_range` is the range it was drawn from, if any.
+
+    `control_ranks` are the ranks of the document with the best harmless text, if the recipe has a control and the
+    attack reached the top ten; they are empty otherwise.
+    """
 
     ranker: str
     recipe: str
     case: AttackCase
     outcome: AttackOutcome
     rank_range: RankRange | None = None
+    control_ranks: Ranks = ()
 
 
 def draw_attacked_queries(experiment: Experiment, count: int) -> dict[str, str]:
@@ -132,8 +142,23 @@ def open_target(experiment: Experiment, name: str, texts: Mapping[str, str], can
     traits = RankerTraits.from_ranker(ranker, name)
     quiet = replace(experiment.engine, progress=no_progress)  # the runner shows its own progress bar
     target = Target(lambda slates: quiet.score(ranker, slates, name, origin), traits.pointwise, traits.noise)
+    if traits.fingerprint is None or traits.volatile:
+        target.confirm_score = _make_confirmation(quiet, ranker, name)
     target.read_lists(build_slates(experiment, texts, candidates))
     return target
+
+
+def _make_confirmation(engine: ScoringEngine, ranker: Ranker, name: str) -> ScoreFunction:
+    """Return a function that asks the ranker once for each slate, whatever the cache of the engine holds."""
+    uncached = Uncached(ranker)
+    known: dict[Slate, Scores | None] = {}
+
+    def score(slates: Sequence[Slate]) -> list[Scores | None]:
+        new = [slate for slate in dict.fromkeys(slates) if slate not in known]
+        known.update(zip(new, engine.score(uncached, new, name), strict=True))
+        return [known[slate] for slate in slates]
+
+    return score
 
 
 def build_slates(
@@ -234,6 +259,43 @@ def evaluate_given_texts(
             )
 
 
+def has_arrived(outcome: AttackOutcome) -> bool:
+    """Return True if an attack brought a document from below the top ten into it, in one of its lists."""
+    moves = zip(outcome.ranks_before, outcome.ranks_after, strict=True)
+    return any(before >= FIRST_ATTACKED_RANK > after for before, after in moves)
+
+
+def confirm_outcomes(
+    target: Target, cases: Sequence[AttackCase], outcomes: Sequence[AttackOutcome | Failure]
+) -> list[AttackOutcome | Failure]:
+    """Return the outcomes with the ranks that the final texts get when the ranker is asked again.
+
+    Outcomes of a ranker that is known to be deterministic are returned unchanged, and so are those of attacks that
+    changed nothing. The pairs of the new answers count as costs, not as trials.
+    """
+    confirmed = list(outcomes)
+    if target.confirm_score is None:
+        return confirmed
+    changed = [
+        (i, case, outcome)
+        for i, (case, outcome) in enumerate(zip(cases, outcomes, strict=True))
+        if isinstance(outcome, AttackOutcome) and outcome.doc != case.doc
+    ]
+    ranks = target.confirm_trials([(case, outcome.doc) for _, case, outcome in changed])
+    for (i, case, outcome), after in zip(changed, ranks, strict=True):
+        if after is None:
+            confirmed[i] = Failure("", case.query, "the ranker failed when it was asked again for the final text")
+            continue
+        holds = case.goal.utility(after) > case.goal.utility(outcome.ranks_before)
+        confirmed[i] = replace(
+            outcome,
+            ranks_after=after,
+            scored_pairs=outcome.scored_pairs + target.count_pairs_per_trial(case),
+            first_success_trial=outcome.first_success_trial if holds else 0,
+        )
+    return confirmed
+
+
 def collect_changed_texts(attempts: Sequence[AttackResult]) -> dict[str, dict[str, Doc]]:
     """Return query id -> docno -> attacked text, for all documents attacked in the query's list."""
     changed: dict[str, dict[str, Doc]] = {}
@@ -243,23 +305,9 @@ def collect_changed_texts(attempts: Sequence[AttackResult]) -> dict[str, dict[st
     return changed
 
 
-def rank_attacked_lists(
-    experiment: Experiment, name: str, target: Target, changed: Mapping[str, Mapping[str, Doc]]
-) -> tuple[Run, Run]:
+def rank_attacked_lists(target: Target, changed: Mapping[str, Mapping[str, Doc]]) -> tuple[Run, Run]:
     """Return the rankings before the attacks, and with every changed document in place of its original."""
-    lists = {}
-    for qid, docs in changed.items():
-        pool = target.target_lists[qid]
-        texts = {**dict(zip(pool.docnos, pool.docs, strict=True)), **docs}
-        lists[qid] = list(texts), Slate(pool.query, tuple(texts.values()))
-    answers = experiment.engine.score(
-        experiment.get_ranker(name), [slate for _, slate in lists.values()], name, experiment.get_remote_spec(name)
-    )
-    robust = {
-        qid: dict(zip(docnos, scores.tolist(), strict=True))
-        for (qid, (docnos, _)), scores in zip(lists.items(), answers, strict=True)
-        if scores is not None
-    }
+    robust = target.score_changed_lists(changed)
     clean = {
         qid: {docno: float(-place) for place, docno in enumerate(target.target_lists[qid].target_ranking.docnos)}
         for qid in robust

@@ -19,6 +19,9 @@ from shaketable.scoring.validation import collapse_ties
 ScoreFunction = Callable[[Sequence[Slate]], Sequence[Scores | None]]
 """A function that returns one array of scores for each slate, or None if the ranker failed."""
 
+DocnosAndScores = tuple[tuple[str, ...], Scores | None]
+"""The docnos of a list and its scores, or None if the ranker failed."""
+
 MAX_SCORES_PER_BATCH = 1_000_000
 """Scores ranked in one batch."""
 
@@ -64,6 +67,21 @@ class TargetList:
         scores[at] = score
         return scores
 
+    def find_new_texts(self, docs: Mapping[str, Doc]) -> dict[str, Doc]:
+        """Return the documents whose text differs from that in the list, or that are not in the list."""
+        index = self.index_by_docno
+        return {docno: doc for docno, doc in docs.items() if docno not in index or self.docs[index[docno]] != doc}
+
+    def merge_scores(self, new: Mapping[str, Scores | None]) -> DocnosAndScores:
+        """Return the list with the scores of some documents replaced, or with new documents at its end.
+
+        The scores are None if one of the new ones is.
+        """
+        scores = dict(zip(self.docnos, self.scores.tolist(), strict=True))
+        known = {docno: float(answer[0]) for docno, answer in new.items() if answer is not None}
+        scores |= known
+        return tuple(scores), np.array(list(scores.values())) if len(known) == len(new) else None
+
     def find_index(self, docno: str) -> int:
         """Return the index of a document in the ranker's input; a new document comes last."""
         return self.index_by_docno.get(docno, len(self.docnos))
@@ -92,6 +110,11 @@ class Target:
     pointwise: bool
     noise: float = 0.0
     target_lists: dict[str, TargetList] = field(default_factory=dict)
+    confirm_score: ScoreFunction | None = None
+    """A function that asks the ranker again, without a cache; None if the ranker is known to be deterministic.
+
+    A search keeps the luckiest of many answers of a noisy ranker, so the final texts need a new answer.
+    """
 
     def read_lists(self, slates: Mapping[str, tuple[Slate, Sequence[str]]]) -> None:
         """Score and store the lists of queries: query id -> slate and the docnos of its documents."""
@@ -134,12 +157,53 @@ class Target:
 
     def rank_trials(self, trials: Sequence[tuple[AttackCase, Doc]]) -> list[Ranks | None]:
         """Return the ranks of each text in the lists of its case, or None if the ranker failed on one of them."""
+        return self._rank_trials(trials, self.score)
+
+    def confirm_trials(self, trials: Sequence[tuple[AttackCase, Doc]]) -> list[Ranks | None]:
+        """Return the ranks of `rank_trials` by new answers of the ranker."""
+        return self._rank_trials(trials, self.confirm_score or self.score)
+
+    def score_changed_lists(self, changed: Mapping[str, Mapping[str, Doc]]) -> dict[str, dict[str, float]]:
+        """Return the scores of lists with all changed texts of a query at once; a failed list is absent.
+
+        `changed` is query id -> docno -> text. The ranker is asked again if it is not known to be deterministic, but
+        not for texts that are as they were.
+        """
+        pools = {qid: self.target_lists[qid] for qid in changed}
+        new = {qid: pools[qid].find_new_texts(docs) for qid, docs in changed.items()}
+        found = self._score_apart(new) if self.pointwise else self._score_together(new)
+        return {
+            qid: dict(zip(docnos, collapse_ties(scores, self.noise).tolist(), strict=True))
+            for qid, pool in pools.items()
+            for docnos, scores in [found.get(qid, (pool.docnos, pool.scores))]
+            if scores is not None
+        }
+
+    def _score_apart(self, changed: Mapping[str, Mapping[str, Doc]]) -> dict[str, DocnosAndScores]:
+        """Return the lists with changed texts, which are scored one by one; the other scores stay."""
+        texts = [(qid, docno, doc) for qid, docs in changed.items() for docno, doc in docs.items()]
+        slates = [Slate(self.target_lists[qid].query, (doc,)) for qid, _, doc in texts]
+        answers = (self.confirm_score or self.score)(slates) if slates else ()
+        new: dict[str, dict[str, Scores | None]] = {}
+        for (qid, docno, _), answer in zip(texts, answers, strict=True):
+            new.setdefault(qid, {})[docno] = answer
+        return {qid: self.target_lists[qid].merge_scores(some) for qid, some in new.items()}
+
+    def _score_together(self, changed: Mapping[str, Mapping[str, Doc]]) -> dict[str, DocnosAndScores]:
+        """Return the lists with changed texts, each scored as a whole."""
+        pools = {qid: self.target_lists[qid] for qid, docs in changed.items() if docs}
+        texts = {qid: {**dict(zip(pool.docnos, pool.docs, strict=True)), **changed[qid]} for qid, pool in pools.items()}
+        slates = [Slate(pools[qid].query, tuple(docs.values())) for qid, docs in texts.items()]
+        answers = (self.confirm_score or self.score)(slates) if slates else ()
+        return {qid: (tuple(docs), scores) for (qid, docs), scores in zip(texts.items(), answers, strict=True)}
+
+    def _rank_trials(self, trials: Sequence[tuple[AttackCase, Doc]], score: ScoreFunction) -> list[Ranks | None]:
         wanted = [(self.target_lists[listing.qid], case.docno, doc) for case, doc in trials for listing in case.lists]
         slates = [
             Slate(pool.query, (doc,) if self.pointwise else pool.replace_text(docno, doc))
             for pool, docno, doc in wanted
         ]
-        answers = self.score(slates) if slates else ()
+        answers = score(slates) if slates else ()
         lists = [
             (pool, docno, pool.replace_score(docno, scores[0]) if self.pointwise and scores is not None else scores)
             for (pool, docno, _), scores in zip(wanted, answers, strict=True)

@@ -1,4 +1,4 @@
-"""The greedy search shared by recipes that replace words, and its word order."""
+"""The searches shared by recipes that replace words, and their word order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from shaketable.attacks.search import search_greedily
+from shaketable.attacks.search import search_greedily, try_all
 from shaketable.attacks.tokenized_document import TokenizedDocument
 from shaketable.core.attack_types import AttackCase, AttackSteps, ConstraintCheck, RankQuery
 from shaketable.core.documents import Doc
@@ -48,19 +48,53 @@ def replace_words(
     case: AttackCase,
     find_rewrites: Callable[[str], Sequence[Rewrite]],
     max_words: int,
+    is_preferred: Callable[[str], bool] | None = None,
 ) -> AttackSteps:
-    """Rewrite words in the order of `rank_words_by_deletion` and keep the best rewrite of each word if it helps.
+    """Rewrite words one by one and keep the best rewrite of each word if it helps.
 
     `find_rewrites` maps a lower-case word to its rewrites; words without rewrites are skipped. A rewrite changes all
-    occurrences of the word, or the first ones within the limit of `max_words` changed words.
+    occurrences of the word, or the first ones within the limit of `max_words` changed words. The order of the words is
+    that of `rank_words_by_deletion`, or, with `is_preferred`, that of the text with preferred words first, which takes
+    no trials.
     """
     tokenized = TokenizedDocument(case.doc)
     ways = {word: found for word in tokenized.occurrences if (found := find_rewrites(word))}
-    order = yield from rank_words_by_deletion(case, tokenized, list(ways))
+    if is_preferred is None:
+        order = yield from rank_words_by_deletion(case, tokenized, list(ways))
+    else:
+        order = sorted(ways, key=lambda word: not is_preferred(word))
     start: _Changes = {}
     yield from search_greedily(
         checks, case, start, (partial(_rewrite_word, tokenized, word, ways[word], max_words) for word in order)
     )
+
+
+def replace_words_at_once(
+    checks: Sequence[ConstraintCheck], case: AttackCase, find_rewrites: Callable[[str], Sequence[Rewrite]]
+) -> AttackSteps:
+    """Try to rewrite all words, all words that are not in the query, and all words of the query, in one request.
+
+    Each rewrite of a word, the first, the second and so on, is a separate trial. A document that has no word of the
+    query, or no other, has fewer trials.
+    """
+    tokenized = TokenizedDocument(case.doc)
+    ways = {word: found for word in tokenized.occurrences if (found := find_rewrites(word))}
+    asked = {word.lower() for one in case.lists for word in TokenizedDocument(Doc(one.query)).words}
+    groups = (list(ways), [word for word in ways if word not in asked], [word for word in ways if word in asked])
+    docs = [
+        tokenized.substitute(
+            {
+                number: ways[word][k](tokenized.words[number])
+                for word in words
+                if k < len(ways[word])
+                for number in tokenized.occurrences[word]
+            },
+            keep_spelling=True,
+        )
+        for words in groups
+        for k in range(max((len(ways[word]) for word in words), default=0))
+    ]
+    yield from try_all(checks, case, docs)
 
 
 def _rewrite_word(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from shaketable.cli.options.gates import AllowMismatch, FailOnRegression
+from shaketable.cli.options.gates import AllowMismatch, FailOnRegression, Margin
 from shaketable.cli.options.output import AllowEdited, BaseAudit, Json, NewAudit, Summary
 from shaketable.cli.options.rankers import BaseRanker, NewRanker
 from shaketable.cli.options.tasks import Findings
@@ -23,6 +23,7 @@ def compare(
     summary_to: Summary = None,
     json_to: Json = None,
     fail_on_regression: FailOnRegression = False,
+    margin: Margin = 5.0,
 ) -> None:
     """Compare two audits query by query: losses, their queries, and their statistical significance."""
     import shaketable as st
@@ -36,6 +37,7 @@ def compare(
         findings=finding or (),
         allow_mismatch=allow_mismatch or (),
         allow_edited=allow_edited,
+        margin=margin,
     )
     if json_to:
         emit_json(found.to_dict(), json_to)

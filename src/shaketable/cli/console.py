@@ -88,7 +88,9 @@ def show_audit(done: Audit, json_target: str | None) -> None:
         console.print(format_cell(f"{name}: {remark}"), markup=False)
 
 
-def show_verdict(done: Audit, json_target: str | None, tables: bool = False, table: list[str] | None = None) -> None:
+def show_verdict(
+    done: Audit, json_target: str | None, tables: bool = False, table: list[str] | None = None, enforced: bool = True
+) -> None:
     """Print the verdict of an audit, after all tables or the named tables."""
     from shaketable.report.terminal import show_table
     from shaketable.report.terminal_summary import print_verdict
@@ -100,7 +102,7 @@ def show_verdict(done: Audit, json_target: str | None, tables: bool = False, tab
         show_audit(done, json_target)
     for name, frame in named:
         show_table(console, name, frame)
-    print_verdict(console, found)
+    print_verdict(console, found, enforced=enforced)
 
 
 def show_dry_run(dry_run: DryRun, json_target: str | None) -> None:
@@ -183,10 +185,13 @@ def show_comparison(found: AuditComparison, target: str | None) -> None:
 
 def finish_audit(done: Audit, out: Path, gate: bool, shown: VerdictFlags, build: BuildServerFlags) -> bool:
     """Print the verdict of an audit, write the requested files, and return True if all gates pass."""
+    from shaketable.report.gates import has_passed
+
     if shown.json_to:
         emit_json(done.to_dict(), shown.json_to)
     target = "-" if "-" in (shown.json_to, build.summary_to) else None
-    show_verdict(done, target, shown.tables, shown.table)
+    enforced = gate or not has_passed(done.gate_results)
+    show_verdict(done, target, shown.tables, shown.table, enforced=enforced)
     notify(f"The report is {out / 'report.html'}; the tables and the runs are in {out}.")
     return emit_gate_results(done, done.verdict().gate_results if gate else done.gate_results, build)
 

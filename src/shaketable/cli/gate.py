@@ -11,12 +11,16 @@ from shaketable.cli.options.output import AllowEdited, AuditFolder, BuildServerF
 def gate(*, audit: AuditFolder, gates: GateFlags, build: BuildServerFlags, allow_edited: AllowEdited = False) -> None:
     """Check rules, or the default gate, against a saved audit. The exit code is 1 if a rule fails."""
     import shaketable as st
+    from shaketable.api.gates import apply_accepted
     from shaketable.cli.console import emit_gate_results, notify
-    from shaketable.report.rules import parse_gates
+    from shaketable.report.rules import parse_gates, read_accepted
 
     rules = parse_gates(gates.list_rules(), allow_edited=allow_edited)
+    accepted = read_accepted(gates.list_rules())
     done = st.read_audit(audit, allow_edited=allow_edited)
-    found = done.evaluate_gates(*rules) if rules else list(done.verdict().gate_results)
+    done = apply_accepted(done, accepted) if accepted else done
+    found = done.evaluate_gates(*rules)
+    found += done.verdict().gate_results if accepted or not rules else ()
     for result in found:
         notify(str(result), always=True)
     if not emit_gate_results(done, found, build):

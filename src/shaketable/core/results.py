@@ -77,7 +77,8 @@ class Finding:
     apart. `against` names the baseline of the comparison. `where` is the slice of queries, empty for all. `facet` is
     the aspect of robustness in the summary of an audit, such as "query typos", empty for numbers that are in the tables
     only. `values` has the contribution of each query if the number is a mean over queries or a function of one; a
-    comparison of two audits pairs them.
+    comparison of two audits pairs them. `judged_before` and `judged_after` are the percentages of judged documents
+    among the first ten before and after a change; NaN if the number is not such a comparison.
     """
 
     ranker: str
@@ -93,6 +94,8 @@ class Finding:
     where: str = ""
     facet: str = ""
     values: Mapping[str, float] = field(default_factory=dict, repr=False)
+    judged_before: float = nan
+    judged_after: float = nan
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ Wu, Zhang, Guo, de Rijke, Fan, Cheng. PRADA: Practical black-box adversarial att
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import nan
 from typing import Any, TypeAlias
@@ -178,6 +178,34 @@ def mean_trials(attempts: AttackOutcomes, seed: int = 0) -> TargetEstimate:
 def mean_pairs(attempts: AttackOutcomes, seed: int = 0) -> TargetEstimate:
     """Return the mean number of (query, text) pairs that the ranker scored for a target."""
     return estimate(attempts.pairs, attempts.queries, seed)
+
+
+def count_arrivals(moves: Iterable[tuple[str, int, int]], k: int = 10) -> tuple[dict[str, float], dict[str, int]]:
+    """Return, by query, the percentage of its targets from outside the first k that end among them, and their number.
+
+    A move is the query of a target and its ranks before and after.
+
+    >>> count_arrivals([("a", 12, 3), ("a", 50, 11), ("b", 20, 10), ("c", 7, 1)])
+    ({'a': 50.0, 'b': 100.0}, {'a': 2, 'b': 1})
+    """
+    arrived: dict[str, list[bool]] = {}
+    for qid, before, after in moves:
+        if before > k:
+            arrived.setdefault(qid, []).append(after <= k)
+    return {qid: 100 * sum(some) / len(some) for qid, some in arrived.items()}, {q: len(s) for q, s in arrived.items()}
+
+
+def compute_losses(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    """Return the loss of each query in per cent of the mean before; their mean is the loss in per cent.
+
+    The result is empty if the mean before is 0, as there is nothing to lose.
+
+    >>> compute_losses({"a": 0.5, "b": 0.3}, {"a": 0.3, "b": 0.3})
+    {'a': 50.0, 'b': 0.0}
+    """
+    common = [qid for qid in before if qid in after]
+    mean = float(np.mean([before[qid] for qid in common])) if common else 0.0
+    return {qid: 100 * (before[qid] - after[qid]) / mean for qid in common} if mean else {}
 
 
 def build_promotion_row(attempts: AttackOutcomes, tops: Sequence[int] = TOP_CUTOFFS, seed: int = 0) -> dict[str, float]:

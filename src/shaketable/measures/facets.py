@@ -1,27 +1,28 @@
-"""The facets of robustness: the number that decides the status of each, and its thresholds.
+"""The facets of robustness: the numbers that decide the status of each, and their thresholds.
 
-Tasks tag their findings with a facet; the verdict of an audit uses this table to turn a tagged number into a status.
-The thresholds come from this project, not from a paper: docs/verdict.md has the reason for each. A status other than
-`INCONCLUSIVE` needs evidence: an interval that excludes the opposite, a p below `SIGNIFICANCE_LEVEL` if there is a p,
-and `MIN_QUERIES` queries.
+Tasks tag their findings with a facet; `shaketable.measures.status` turns tagged numbers into a status by this table.
+A finding of a panel, such as one of several attacks, has its test in brackets: "drop(char_noise)". The thresholds come
+from this project, not from a paper: docs/verdict.md has the reason for each.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from math import isnan
-from typing import Final, Literal, TypeAlias
+from math import inf
 
 from shaketable.core.results import Finding
-from shaketable.measures.significance import MIN_QUERIES
 
 EFFECTIVENESS = "effectiveness"
 VARIANCE = "variance"
 RISK = "risk"
+SLICES = "slices"
 TYPOS = "query typos"
 WORDING = "query wording"
+REPEATABILITY = "repeatability"
 INPUT_ORDER = "input order"
+TIES = "ties"
+DOCUMENT_FORM = "document form"
 PROBES_FACET = "probes"
 ATTACK = "attack"
 COMPETITION = "competition"
@@ -30,22 +31,38 @@ SHIFT = "shift"
 OWN_ORDER_SHARE = "order of its own %"
 """The finding that gives the share of lists whose order is neither the first stage's nor constant."""
 GAIN_OVER_FIRST_STAGE, UNSERVED_INCREASE = "gain over the first stage %", "more queries without an answer %"
-GAIN_AT_DOUBLE_LOSSES = "gain at double losses %"
+GAIN_AT_DOUBLE_LOSSES, SEVERE_LOSSES = "gain at double losses %", "queries that lose half %"
 """Names of the findings that compare a ranker with the first stage: its first measure, the queries without a relevant
-document in the first ten, and the gain if a loss counts twice.
+document in the first ten, the gain if a loss counts twice, and the queries that lose more than half of the first
+measure.
 """
-INTO_TOP_TEN = "into the first ten %"
-"""The name of the finding on attacked documents that entered the first ten from below."""
-SIGNIFICANCE_LEVEL = 0.05
-Status: TypeAlias = Literal["pass", "warn", "fail", "inconclusive", "not tested"]
-"""The status of a facet or of a gate."""
-PASS: Final = "pass"
-WARN: Final = "warn"
-FAIL: Final = "fail"
-INCONCLUSIVE: Final = "inconclusive"
-NOT_TESTED: Final = "not tested"
-STATUSES_WORST_FIRST: tuple[Status, ...] = (FAIL, WARN, INCONCLUSIVE, PASS)
-"""The statuses of a measured facet; a facet without a measurement is `NOT_TESTED`."""
+CHANGED_ANSWERS, TIED_NEIGHBOURS = "changed when asked again %", "tied neighbours in the first ten %"
+ORDER_SENSITIVITY = "order sensitivity"
+SLICE_GAIN, DROP, OVERLAP = "slice gain", "drop", "overlap"
+FOOLED, WRONG_PAIRS = "fooled", "wrong"
+FALLS_OUT, JUMPS_IN = "falls out of the first ten", "jumps into the first ten"
+INTO_TOP_TEN, LOSS_UNDER_ATTACK = "into the first ten", "loss under attack"
+"""The parts before the bracket of names of findings of panels; `name_test` adds the rest."""
+PERCENT_PANELS = (SLICE_GAIN, FOOLED, WRONG_PAIRS, FALLS_OUT, JUMPS_IN, INTO_TOP_TEN, LOSS_UNDER_ATTACK)
+
+
+def name_test(panel: str, test: str) -> str:
+    """Return the name of a finding of a panel of tests.
+
+    >>> name_test(INTO_TOP_TEN, "query_insertion"), name_test(DROP, "char_noise")
+    ('into the first ten(query_insertion) %', 'drop(char_noise)')
+    """
+    return f"{panel}({test}){' %' if panel in PERCENT_PANELS else ''}"
+
+
+def find_test(name: str) -> str:
+    """Return the test in the outer brackets of a finding's name, or "".
+
+    >>> find_test("into the first ten(greedy(words=3)) %"), find_test("nDCG@10")
+    ('greedy(words=3)', '')
+    """
+    inside = name.partition("(")[2]
+    return inside.removesuffix(" %").removesuffix(")") if inside else ""
 
 
 @dataclass(frozen=True)
@@ -53,19 +70,23 @@ class FacetScale:
     """The thresholds that turn a number into a status. The loss is the distance to `neutral_value` on the bad side.
 
     finding_pattern  a pattern of the names of findings
-    warn_threshold   the smallest loss whose status is `WARN`
-    fail_threshold   the smallest loss whose status is `FAIL`
+    warn_threshold   the smallest loss whose status is "warn"
+    fail_threshold   the smallest loss whose status is "fail"; infinite if the number only ever warns
+    sentence         the loss in plain words, with the fields {ranker}, {loss}, {what} and {of}
+    measure          the number in a few words, for a cell, with the field {what}
     neutral_value    the number of a ranker that loses nothing
     unit             the unit of the number: "+%" is a change in per cent, "%" a share, "" a plain number
-    sentence         the loss in plain words, with the fields {ranker}, {loss}, {what} and {of}
+    needs_p          True if a loss counts only with a p below 0.05
     """
 
     finding_pattern: str
     warn_threshold: float
     fail_threshold: float
     sentence: str
+    measure: str
     neutral_value: float = 0.0
-    unit: str = "+%"
+    unit: str = "%"
+    needs_p: bool = False
 
     def compute_loss(self, finding: Finding, value: float) -> float:
         """Return the distance of a value to `neutral_value`, positive on the bad side."""
@@ -76,29 +97,35 @@ class FacetScale:
 class Facet:
     """A facet of robustness: its question, its scales, and the advice for a ranker that fails.
 
-    `legend` names the number in a few words. `relative_to_first_stage` is True if the number is compared with the
-    first stage, and False if a ranker is compared with itself before and after a change. In the second case an
-    ineffective ranker has little to lose.
+    `relative_to_first_stage` is True if the number itself is compared with the first stage, and False if a ranker is
+    compared with itself before and after a change. In the second case an ineffective ranker has little to lose.
+    `fails_beside` names a panel of findings in which a ranker must be significantly worse than the first stage to fail;
+    otherwise it warns. It is for tests that nearly all rankers fail, so that an absolute threshold would say nothing.
+    `margin_beside` is how much worse it has to be at least.
     """
 
     name: str
     question: str
-    legend: str
     scales: tuple[FacetScale, ...]
     advice: str
     relative_to_first_stage: bool = False
+    fails_beside: tuple[str, ...] = ()
+    margin_beside: float = 0.0
 
     def find_scale(self, finding: Finding) -> FacetScale | None:
         """Return the scale of a finding, or None."""
         return next((scale for scale in self.scales if fnmatchcase(finding.name, scale.finding_pattern)), None)
 
 
-_DROP_SCALE = FacetScale("drop(*)", 5, 20, "{what} costs {ranker} {loss:.1f} % of {of}")
+_DROP_SCALE = FacetScale(
+    "drop(*)", 5, 20, "{what} costs {ranker} {loss:.1f} % of {of}", "change of nDCG@10 by {what}", unit="+%"
+)
 _OVERLAP_SCALE = FacetScale(
     "overlap(*)",
     0.2,
     0.5,
     "{what} takes {loss:.0%} of the first ten documents of {ranker} away",
+    "overlap of the first ten by {what}",
     neutral_value=1.0,
     unit="",
 )
@@ -107,110 +134,213 @@ _ORDER_CHANGE_SENTENCE = "{ranker} changes the order of {loss:.0%} of the pairs 
 FACETS = (
     Facet(
         EFFECTIVENESS,
-        "How good are its lists, beside those of the first stage?",
-        "the first measure",
-        (FacetScale(GAIN_OVER_FIRST_STAGE, 5, 25, "{ranker} is {loss:.1f} % worse than {of}"),),
-        "Do not replace the first stage with it before you train or tune it on data like these.",
+        "How good are its lists, compared with those of the first stage?",
+        (
+            FacetScale(
+                GAIN_OVER_FIRST_STAGE,
+                5,
+                25,
+                "{ranker} is {loss:.1f} % worse than {of}",
+                "gain over the first stage",
+                unit="+%",
+                needs_p=True,
+            ),
+        ),
+        "Train or tune it on data like these before you replace the first stage with it.",
         relative_to_first_stage=True,
     ),
     Facet(
         VARIANCE,
-        "How many queries are left without a relevant document in the first ten?",
-        "queries with nothing relevant in the first ten",
+        "How many queries have no relevant document in the first ten?",
         (
             FacetScale(
                 UNSERVED_INCREASE,
                 3,
                 10,
-                "{ranker} leaves {loss:.1f} % more of the queries with nothing relevant in the first ten than {of}",
+                "{ranker} leaves {loss:.1f} % more of the queries without a relevant document in the first ten than "
+                "{of}",
+                "more queries without a relevant document in the first ten",
+                unit="+%",
             ),
         ),
-        "Look at the queries that it leaves without an answer, and fuse its lists with the first stage's.",
+        "Look at the queries without a relevant document, and fuse its lists with those of the first stage.",
         relative_to_first_stage=True,
     ),
     Facet(
         RISK,
-        "What does it lose on some queries, beside what it wins on others?",
-        "the gain over the first stage if losses count twice",
+        "On how many queries does it lose much, although it may win on others?",
         (
             FacetScale(
-                GAIN_AT_DOUBLE_LOSSES,
+                SEVERE_LOSSES,
                 10,
-                25,
-                "{ranker} loses so much on some queries that, losses counted twice, it is {loss:.1f} % below {of}",
+                inf,
+                "{ranker} loses more than half of the effectiveness of {of} on {loss:.1f} % of the queries, more than "
+                "chance explains",
+                "queries that lose more than half",
+                needs_p=True,
             ),
         ),
-        "Look at the queries that it loses on; fusing its lists with the first stage's keeps losses small.",
+        "Look at the queries with the largest losses; fusing its lists with those of the first stage limits losses.",
+        relative_to_first_stage=True,
+    ),
+    Facet(
+        SLICES,
+        "Is there a group of queries on which it is worse than the first stage?",
+        (
+            FacetScale(
+                f"{SLICE_GAIN}(*) %",
+                5,
+                25,
+                "{ranker} is {loss:.1f} % worse than {of} on the queries of {what}",
+                "gain over the first stage on {what}",
+                unit="+%",
+                needs_p=True,
+            ),
+        ),
+        "Look at these queries; route them to the first stage or train on more of them.",
         relative_to_first_stage=True,
     ),
     Facet(
         TYPOS,
-        "What does a slip of the keyboard cost?",
-        "what one slip costs",
+        "What does a typing error in the query cost?",
         (_DROP_SCALE, _OVERLAP_SCALE),
         "Correct the spelling of queries before it, fuse the lists of variations, or train it with typos.",
     ),
     Facet(
         WORDING,
         "What do other words for the same question cost?",
-        "what other words cost",
         (_DROP_SCALE, _OVERLAP_SCALE),
         "Fuse the lists of several wordings of a query, or train it on more than one wording.",
     ),
     Facet(
-        INPUT_ORDER,
-        "Does the order in which it is shown documents change its list?",
-        "pairs that change order with the input's",
+        REPEATABILITY,
+        "Does it give the same answer twice?",
         (
             FacetScale(
-                "order sensitivity",
+                CHANGED_ANSWERS,
+                5,
+                25,
+                "{ranker} changes the order of the first ten documents in {loss:.1f} % of the lists when it is asked "
+                "again",
+                "lists that change when asked again",
+            ),
+        ),
+        "Fix its seed or temperature, or average several answers.",
+    ),
+    Facet(
+        INPUT_ORDER,
+        "Does the order of the input change its list?",
+        (
+            FacetScale(
+                ORDER_SENSITIVITY,
                 0.1,
                 0.3,
-                _ORDER_CHANGE_SENTENCE + "when it is shown them in another order",
+                _ORDER_CHANGE_SENTENCE + "when the input is shuffled",
+                "pairs that change order with the input",
                 unit="",
             ),
         ),
-        "Show it several orders and join the answers (self-consistency), or rank pairwise.",
+        "Average its answers over several input orders (self-consistency), or rank pairwise.",
+    ),
+    Facet(
+        TIES,
+        "How often are neighbours in the first ten tied, so that their order means nothing?",
+        (
+            FacetScale(
+                TIED_NEIGHBOURS,
+                20,
+                50,
+                "{ranker} gives {loss:.1f} % of the neighbours in the first ten the same score",
+                "tied neighbours in the first ten",
+            ),
+        ),
+        "Return scores of full precision, before rounding and clipping.",
+    ),
+    Facet(
+        DOCUMENT_FORM,
+        "Does a change of a document that keeps its meaning change its rank?",
+        (
+            FacetScale(
+                f"{FALLS_OUT}(*) %",
+                10,
+                30,
+                "{what} takes {loss:.1f} % of the best documents out of the first ten of {ranker}",
+                "out of the first ten by {what}",
+            ),
+            FacetScale(
+                f"{JUMPS_IN}(*) %",
+                10,
+                30,
+                "{what} brings {loss:.1f} % of the documents from below into the first ten of {ranker}",
+                "into the first ten by {what}",
+            ),
+        ),
+        "Normalise documents before they are ranked (case, Unicode, boilerplate), or train on such changes.",
     ),
     Facet(
         PROBES_FACET,
-        "How often does it prefer a text that was spoiled?",
-        "spoiled texts that it prefers",
-        (FacetScale("fooled %", 25, 50, "{ranker} prefers a spoiled text in {loss:.1f} % of the cases", unit="%"),),
-        "See which spoiled texts it prefers ('shaketable probe'), and filter such texts before they are ranked.",
+        "Does it prefer degraded texts, or miss a difference in meaning?",
+        (
+            FacetScale(
+                f"{FOOLED}(*) %",
+                25,
+                50,
+                "{ranker} prefers the degraded text in {loss:.1f} % of the pairs of {what}",
+                "degraded texts preferred in {what}",
+            ),
+            FacetScale(
+                f"{WRONG_PAIRS}(*) %",
+                50,
+                75,
+                "{ranker} is wrong about {loss:.1f} % of the pairs of {what}",
+                "wrong pairs of {what}",
+            ),
+        ),
+        "Filter such texts before they are ranked, and see 'shaketable probe' for the pairs.",
+        fails_beside=(FOOLED, WRONG_PAIRS),
+        margin_beside=10.0,
     ),
     Facet(
         ATTACK,
-        "How easily does a changed document come among the first ten?",
-        "attacked documents that reach the first ten",
+        "How easily does a changed document reach the first ten?",
         (
             FacetScale(
-                INTO_TOP_TEN,
+                f"{INTO_TOP_TEN}(*) %",
                 10,
                 30,
-                "{what} brings {loss:.1f} % of the attacked documents among the first ten of {ranker}",
-                unit="%",
+                "{what} brings {loss:.1f} % of the attacked documents into the first ten of {ranker}",
+                "into the first ten by {what}",
             ),
         ),
-        "Train it against attacks ('shaketable train --defence piat'), or put a detector before it (guarded).",
+        "Put a detector before it (guarded), or train it against attacks ('shaketable train --defence piat').",
+        fails_beside=(LOSS_UNDER_ATTACK,),
     ),
     Facet(
         COMPETITION,
         "How much of its order changes while authors rewrite documents?",
-        "pairs of authors that change order",
-        (FacetScale("KT", 0.25, 0.5, _ORDER_CHANGE_SENTENCE + "from a round of rewriting to the next", unit=""),),
+        (
+            FacetScale(
+                "KT",
+                0.25,
+                0.5,
+                _ORDER_CHANGE_SENTENCE + "from a round of rewriting to the next",
+                "pairs of authors that change order",
+                unit="",
+            ),
+        ),
         "Look at which rewritings gain ranks, and whether readers would agree.",
     ),
     Facet(
         SHIFT,
         "What does it lose on queries or corpora that it was not trained on?",
-        "what training elsewhere costs",
         (
             FacetScale(
                 "drop(*)",
                 5,
                 20,
-                "Training elsewhere ({what}) costs {ranker} {loss:.1f} % of what training at home gives",
+                "Training on other data ({what}) costs {ranker} {loss:.1f} % compared with training on data like these",
+                "change by training on {what}",
+                unit="+%",
             ),
         ),
         "Train it on data like those that it will meet, or keep the first stage there.",
@@ -218,44 +348,7 @@ FACETS = (
 )
 """The facets in the order of the scorecard."""
 
-PERTURBATION_DESCRIPTIONS = {
-    "1-char": "One slip of the keyboard in a query",
-    "word": "One changed word of a query",
-    "misspelling": "A misspelt query",
-    "naturality": "A query in a less natural form",
-    "ordering": "Another order of a query's words",
-    "paraphrasing": "A paraphrase of a query",
-}
-"""The text in the brackets of a finding's name -> the perturbation in plain words."""
-
 
 def get_facet(name: str) -> Facet:
     """Return the facet of a name; the facet of a plug-in task has no scale."""
-    return next((facet for facet in FACETS if facet.name == name), Facet(name, "", "", (), ""))
-
-
-def classify_finding(finding: Finding, scale: FacetScale | None) -> tuple[Status, str]:
-    """Return the status of a finding, and a remark on it or "".
-
-    >>> drop = Finding("dense", "drop(1-char)", -13.3, -17.5, -9.3, n=225, p=0.001)
-    >>> classify_finding(drop, get_facet(TYPOS).find_scale(drop))
-    ('warn', '')
-    """
-    if scale is None:
-        return INCONCLUSIVE, "there is no threshold for it"
-    if finding.n < MIN_QUERIES:
-        return INCONCLUSIVE, f"on {finding.n} queries only"
-    if isnan(finding.low) or isnan(finding.high):
-        return INCONCLUSIVE, "without an interval"
-    loss = scale.compute_loss(finding, finding.value)
-    least, most = sorted(scale.compute_loss(finding, end) for end in (finding.low, finding.high))
-    chance = not isnan(finding.p) and finding.p >= SIGNIFICANCE_LEVEL
-    if loss >= scale.warn_threshold and (chance or least <= 0):
-        return INCONCLUSIVE, "not significant"
-    if loss >= scale.fail_threshold and least > scale.warn_threshold:
-        return FAIL, ""
-    if loss >= scale.warn_threshold:
-        return WARN, ""
-    if most >= scale.fail_threshold:
-        return INCONCLUSIVE, "the interval is too wide to tell"
-    return PASS, ""
+    return next((facet for facet in FACETS if facet.name == name), Facet(name, "", (), ""))

@@ -5,8 +5,8 @@ MacAvaney, Feldman, Goharian, Downey, Cohan. ABNIRML: Analyzing the behavior of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import nan
 
@@ -42,6 +42,8 @@ class Preference:
     median: float
     p: float
     queries: int
+    values: Mapping[str, float] = field(default_factory=dict, repr=False)
+    """The contribution of each query; their mean is `s`."""
 
     @property
     def n(self) -> int:
@@ -84,6 +86,7 @@ def measure_preference(
         median=float(np.sort(d)[d.size // 2]),
         p=nan if symmetric else float(t_test(np.zeros_like(d), d)),
         queries=len(names),
+        values=dict(zip(names.tolist(), (np.bincount(groups, signs) * len(names) / d.size).tolist(), strict=True)),
     )
 
 

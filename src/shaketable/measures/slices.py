@@ -7,13 +7,13 @@ hide a part with low effectiveness.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.measures.significance import adjust_p_values, bootstrap_interval
+from shaketable.measures.significance import adjust_p_values, bootstrap_interval, t_test
 
 Slices: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
 """slice -> part -> ids of its queries."""
@@ -43,6 +43,17 @@ def group_by_label(labels: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """Return the queries grouped by a label, such as the query type."""
     known = sorted(set(labels.values()) - {""})
     return {label: tuple(qid for qid, own in labels.items() if own == label) for label in known}
+
+
+def group_by_half(values: Mapping[str, float], names: tuple[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the queries up to the median of a number, and those above it.
+
+    >>> group_by_half({"a": 1, "b": 2, "c": 5}, ("shorter", "longer"))
+    {'shorter': ('a', 'b'), 'longer': ('c',)}
+    """
+    middle = float(np.median(list(values.values()))) if values else 0.0
+    parts = (tuple(q for q, v in values.items() if v <= middle), tuple(q for q, v in values.items() if v > middle))
+    return {name: qids for name, qids in zip(names, parts, strict=True) if qids}
 
 
 def group_by_quarter(values: Mapping[str, float], names: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -93,6 +104,44 @@ def compare_parts(values: Mapping[str, float], slices: Slices, seed: int = 0) ->
         SlicePart(name, part, float(mean), float(low), float(high), float(rest), n, float(p))
         for (name, part, mean, low, high, rest, n, _), p in zip(rows, corrected, strict=True)
     ]
+
+
+@dataclass(frozen=True)
+class PartGain:
+    """The gain over the first stage on one part of a slice, in per cent of the first stage's mean on that part."""
+
+    slice: str
+    part: str
+    gain: float
+    low: float
+    high: float
+    p: float
+    """The p of the paired t-test, corrected for the number of parts by Holm."""
+    values: Mapping[str, float]
+    """The contribution of each query."""
+
+
+def compare_with_first_stage(
+    before: Mapping[str, float], after: Mapping[str, float], slices: Slices, seed: int = 0
+) -> list[PartGain]:
+    """Return the gain of a ranker over the first stage on each part with enough queries.
+
+    `before` and `after` have the value of each query by the first stage and by the ranker.
+    """
+    found = []
+    for name, classes in slices.items():
+        for part, qids in classes.items():
+            common = [qid for qid in qids if qid in before and qid in after]
+            start = float(np.mean([before[qid] for qid in common])) if common else 0.0
+            if len(common) < MIN_QUERIES_PER_PART or not start:
+                continue
+            values = {qid: 100 * (after[qid] - before[qid]) / start for qid in common}
+            changes = np.array(list(values.values()))
+            low, high = bootstrap_interval(changes, seed)
+            p = float(t_test(np.zeros_like(changes), changes))
+            found.append(PartGain(name, part, float(changes.mean()), float(low), float(high), p, values))
+    corrected = adjust_p_values([one.p for one in found]).tolist()
+    return [replace(one, p=p) for one, p in zip(found, corrected, strict=True)]
 
 
 def welch_t_test(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:

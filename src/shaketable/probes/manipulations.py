@@ -238,6 +238,8 @@ class ReplaceWithQuery(TextTransform):
 class PrependQuery(TextTransform):
     """Prepend the query to the text."""
 
+    degrades_text: ClassVar[bool] = True
+
     def transform_text(self, text: str, query: str, rng: ItemRandom) -> str:
         return prepend_text(text, query)
 
@@ -352,6 +354,8 @@ class KeywordStuffingProbe(TextTransform):
 @dataclass(frozen=True)
 class DuplicateDocument(TextTransform):
     """Append the text to itself."""
+
+    degrades_text: ClassVar[bool] = True
 
     def transform_text(self, text: str, query: str, rng: ItemRandom) -> str:
         return append_text(text, text)

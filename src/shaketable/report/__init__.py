@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,18 @@ def format_cell(value: object, max_chars: int = 0) -> str:
         return format_number(float(value))
     text = " ".join(clean(str(value)).split())
     return text if not max_chars or len(text) <= max_chars else text[: max_chars - 1].rstrip() + "…"
+
+
+def join_names(names: Sequence[str], max_names: int = 0) -> str:
+    """Join names with commas and "and"; those beyond `max_names` are counted.
+
+    >>> join_names(["a", "b", "c"]), join_names(["a", "b", "c", "d"], max_names=2)
+    ('a, b and c', 'a, b and 2 more')
+    """
+    shown = [format_cell(name) for name in names]
+    if max_names and len(shown) > max_names + 1:
+        shown = [*shown[:max_names], f"{len(shown) - max_names} more"]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def format_column(column: pd.Series[Any], max_chars: int = 0) -> list[str]:

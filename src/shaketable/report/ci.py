@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from shaketable.measures.facets import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN
+from shaketable.measures.status import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN
 from shaketable.report import clean, format_cell
 from shaketable.report.gates import GateResult
 from shaketable.report.tables import escape_markdown, to_markdown
@@ -16,24 +17,39 @@ STATUS_ICONS = {FAIL: "❌", WARN: "⚠️", INCONCLUSIVE: "❔", NOT_TESTED: "�
 
 
 def render_junit(gate_results: Sequence[GateResult], suite: str = "shaketable") -> str:
-    """Render a JUnit test case for each gate result; a warning passes, with its message as output.
+    """Render a JUnit test case for each gate result.
+
+    A warning passes, with its message as output. A rule that was not tested, or not decided, is skipped. The name of a
+    case is unique and has no number in it, so that a build server recognises the case in the next build.
 
     >>> print(render_junit([GateResult("AP>=0.4", "mine", "fail", "mine.AP is 0.3")]).splitlines()[2].strip())
     <testcase classname="shaketable.mine" name="AP&gt;=0.4">
     """
-    failed, warned = ([one for one in gate_results if one.status == status] for status in (FAIL, WARN))
-    about = {"name": clean(suite), "tests": str(len(gate_results)), "failures": str(len(failed)), "errors": "0"}
-    root = ElementTree.Element("testsuite", about)
-    for one in gate_results:
-        # the name has no message, so that a build server recognises the case in the next build
-        name = {"classname": f"shaketable.{format_cell(one.ranker)}", "name": format_cell(one.rule)}
-        case = ElementTree.SubElement(root, "testcase", name)
-        if one in failed:
+    counts = Counter(one.status for one in gate_results)
+    skipped = counts[INCONCLUSIVE] + counts[NOT_TESTED]
+    about = {"name": clean(suite), "tests": str(len(gate_results)), "failures": str(counts[FAIL]), "errors": "0"}
+    root = ElementTree.Element("testsuite", about | {"skipped": str(skipped)})
+    for one, (ranker, name) in zip(gate_results, _name_cases(gate_results), strict=True):
+        case = ElementTree.SubElement(root, "testcase", {"classname": ranker, "name": name})
+        if one.status == FAIL:
             ElementTree.SubElement(case, "failure", {"message": format_cell(one.message)}).text = format_cell(str(one))
-        elif one in warned:
+        elif one.status in (INCONCLUSIVE, NOT_TESTED):
+            ElementTree.SubElement(case, "skipped", {"message": format_cell(f"{one.status}: {one.message}")})
+        elif one.status == WARN:
             ElementTree.SubElement(case, "system-out").text = format_cell(str(one))
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+
+
+def _name_cases(gate_results: Sequence[GateResult]) -> Iterator[tuple[str, str]]:
+    """Yield the class and the name of each case; the subject is added to a rule on several numbers."""
+    rules = Counter((one.ranker, one.rule) for one in gate_results)
+    seen: Counter[tuple[str, str]] = Counter()
+    for one in gate_results:
+        subject = f" [{one.subject}]" if rules[one.ranker, one.rule] > 1 and one.subject else ""
+        key = f"shaketable.{format_cell(one.ranker)}", format_cell(f"{one.rule}{subject}")
+        seen[key] += 1
+        yield key if seen[key] == 1 else (key[0], f"{key[1]} ({seen[key]})")
 
 
 def build_badge(gate_results: Sequence[GateResult]) -> dict[str, Any]:
@@ -42,9 +58,12 @@ def build_badge(gate_results: Sequence[GateResult]) -> dict[str, Any]:
     >>> build_badge([GateResult("AP>=0.4", "mine", "fail", "mine.AP is 0.3")])["message"]
     '1 of 1 gates fail'
     """
-    failed, warned = (sum(one.status == status for one in gate_results) for status in (FAIL, WARN))
+    counts = Counter(one.status for one in gate_results)
+    failed, warned = counts[FAIL], counts[WARN]
     if failed:
         message, color = f"{failed} of {len(gate_results)} gates fail", "red"
+    elif undecided := counts[INCONCLUSIVE] + counts[NOT_TESTED]:
+        message, color = f"inconclusive, {undecided} of {len(gate_results)} gates not decided", "lightgrey"
     elif warned:
         message, color = f"pass, {warned} {'warning' if warned == 1 else 'warnings'}", "yellow"
     else:
@@ -86,4 +105,4 @@ def render_summary(title: str, verdict: Verdict, gate_results: Sequence[GateResu
 
 
 def _format_facet_cell(facet_cell: FacetCell | None) -> str:
-    return NOT_TESTED if facet_cell is None else f"{facet_cell.status}: {facet_cell.value}"
+    return NOT_TESTED if facet_cell is None else f"{facet_cell.status}: {facet_cell.text}"

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from shaketable.core.results import Failure
-from shaketable.measures.facets import EFFECTIVENESS, INCONCLUSIVE
+from shaketable.measures.facets import EFFECTIVENESS
 from shaketable.measures.regression import SIGNIFICANCE_LEVEL, FindingDelta
 from shaketable.measures.significance import MIN_QUERIES
+from shaketable.measures.status import INCONCLUSIVE
 from shaketable.report import format_cell, format_number
 from shaketable.report.files import to_plain
 from shaketable.report.tables import escape_markdown, to_markdown
@@ -25,6 +26,9 @@ MAX_QUERIES_SHOWN = 5
 """Queries shown for each finding."""
 MAX_FINDINGS_SHOWN = 3
 """Findings whose queries are shown."""
+
+DEFAULT_MARGIN_PERCENT = 5.0
+"""The loss of effectiveness, in per cent of the earlier value, that has to be excluded for "not worse"."""
 
 FINDINGS_TABLE_NOTE = (
     "'before' and 'after' are the finding in the earlier and in the new audit, and 'change' is their difference, with "
@@ -53,7 +57,8 @@ class AuditComparison:
     """The changes of rankers between two audits.
 
     `rankers` maps rankers of the earlier audit to rankers of the new one. `failures` are the queries on which a ranker
-    newly raises an error. `query_texts` has the known texts of queries.
+    newly raises an error. `query_texts` has the known texts of queries. `margin` is the loss of effectiveness, in per
+    cent of the earlier value, that has to be excluded before the outcome is "not worse" (a test of non-inferiority).
     """
 
     base: str
@@ -64,6 +69,7 @@ class AuditComparison:
     verdict_changes: tuple[VerdictChange, ...] = ()
     query_texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     remarks: tuple[str, ...] = ()
+    margin: float = DEFAULT_MARGIN_PERCENT
 
     def select_deltas(self, status: str) -> list[FindingDelta]:
         """Return the findings of a status; worse and better findings are sorted by effect, largest first."""
@@ -72,10 +78,37 @@ class AuditComparison:
 
     @property
     def outcome(self) -> ComparisonOutcome:
-        """The outcome of the tests; a query on which a ranker newly raises an error counts as worse."""
+        """The outcome of the tests.
+
+        It is "worse" if a finding is significantly worse, or a ranker newly raises an error on a query. It is "not
+        worse" if no query changed, or if a loss of effectiveness beyond the margin is excluded. Everything else is
+        inconclusive.
+        """
         if self.select_deltas("worse") or self.failures:
             return "worse"
-        return "not worse" if self.select_deltas("better") or self.select_deltas("no difference") else INCONCLUSIVE
+        if self._is_unchanged:
+            return "not worse"
+        losses = [self.compute_largest_loss(delta) for delta in self._find_effectiveness()]
+        return "not worse" if losses and max(losses) < self.margin else INCONCLUSIVE
+
+    @property
+    def _is_unchanged(self) -> bool:
+        tested = [delta for delta in self.deltas if delta.has_enough_queries]
+        return bool(tested) and not any(loss for delta in tested for loss in delta.losses.values())
+
+    def _find_effectiveness(self) -> list[FindingDelta]:
+        """Return the first effectiveness measure of each ranker that is a mean over queries."""
+        found: dict[str, FindingDelta] = {}
+        for delta in self.deltas:
+            mean = delta.new.facet == EFFECTIVENESS and not delta.new.where and not math.isnan(delta.high)
+            if mean and delta.before > 0 and delta.has_enough_queries and not delta.new.name.endswith("%"):
+                found.setdefault(delta.new.ranker, delta)
+        return list(found.values())
+
+    @staticmethod
+    def compute_largest_loss(delta: FindingDelta) -> float:
+        """Return the largest loss inside the 95 % interval, in per cent of the earlier value."""
+        return 100 * max(delta.high, 0.0) / abs(delta.before)
 
     @property
     def summary(self) -> str:
@@ -84,19 +117,50 @@ class AuditComparison:
         tested = [delta for delta in self.deltas if delta.status != "not tested"]
         if self.outcome == "worse":
             return f"{names} became worse: {'; '.join(self._describe_losses(len(tested)))}."
-        if self.outcome == "not worse":
-            if not any(loss for delta in tested for loss in delta.losses.values()):
-                be = "is" if len(self.rankers) == 1 else "are"
-                return f"{names} {be} the same as before: no query has another value in any of {len(tested)} findings."
-            gained = f", and {len(better)} became better" if (better := self.select_deltas("better")) else ""
-            said = f"None of the {len(tested)} findings of {names} became significantly worse{gained}."
-            return f"{said}{self._describe_possible_loss()}"
-        many = max((delta.n for delta in self.deltas), default=0)
-        if many:
-            return (
-                f"Inconclusive for {names}: the audits have {many} queries in common, and a test needs {MIN_QUERIES}."
+        if self._is_unchanged:
+            be, count = (
+                "is" if len(self.rankers) == 1 else "are",
+                sum(delta.has_enough_queries for delta in self.deltas),
             )
-        return f"Inconclusive for {names}: no finding of both audits has values by query."
+            return f"{names} {be} the same as before: no query has another value in any of {count} findings."
+        if not tested:
+            many = max((delta.n for delta in self.deltas), default=0)
+            if not many:
+                return f"Inconclusive for {names}: no finding of both audits has values by query."
+            return f"Inconclusive for {names}: the audits have {many} queries in common; a test needs {MIN_QUERIES}."
+        bound = self._describe_possible_loss()
+        start = f"{names} is not worse" if self.outcome == "not worse" else f"Inconclusive for {names}"
+        return f"{start}: {bound}. None of {len(tested)} findings became significantly worse{self._describe_gains()}."
+
+    @property
+    def headline(self) -> str:
+        """The outcome in a few words, with the loss that is not excluded."""
+        known = self._find_effectiveness()
+        if self.outcome != INCONCLUSIVE:
+            return self.outcome
+        if not known:
+            return f"{INCONCLUSIVE}: effectiveness was not compared"
+        return f"{INCONCLUSIVE}: a loss of up to {max(map(self.compute_largest_loss, known)):.0f} % is not excluded"
+
+    def _describe_gains(self) -> str:
+        """Describe how many findings became better; gains in stability are not claimed if effectiveness fell."""
+        better = self.select_deltas("better")
+        if not better:
+            return ""
+        if any(100 * delta.loss / delta.before >= self.margin for delta in self._find_effectiveness()):
+            return f"; {len(better)} moved less, which is no gain because effectiveness fell"
+        return f", and {len(better)} became better"
+
+    def _describe_possible_loss(self) -> str:
+        """Describe the largest loss of effectiveness inside the 95 % interval, and the margin."""
+        known = self._find_effectiveness()
+        if not known:
+            return "its effectiveness was not compared"
+        worst = max(known, key=self.compute_largest_loss)
+        size, name = self.compute_largest_loss(worst), worst.new.name
+        if size < self.margin:
+            return f"a loss of {name} beyond {self.margin:g} % is excluded (up to {size:.1f} %, {worst.n} queries)"
+        return f"a loss of {name} of up to {size:.0f} % is not excluded (margin {self.margin:g} %, {worst.n} queries)"
 
     def _describe_losses(self, tested: int) -> list[str]:
         reasons = []
@@ -111,19 +175,6 @@ class AuditComparison:
             count = len(self.failures)
             reasons.append(f"it fails on {count} {'query' if count == 1 else 'queries'} that it did not fail on before")
         return reasons
-
-    def _describe_possible_loss(self) -> str:
-        """Describe the largest loss of the first measure inside the 95 % interval."""
-        known = [delta for delta in self.deltas if not math.isnan(delta.high) and delta.status != "not tested"]
-        first = next((delta for delta in known if delta.new.facet == EFFECTIVENESS), known[0] if known else None)
-        if first is None:
-            return ""
-        if not any(first.losses.values()):
-            return f" {first.new.name} is the same on all {first.n} queries."
-        return (
-            f" Of {first.new.name}, a loss of more than {format_number(max(first.high, 0.0))} is unlikely: the 95 % "
-            f"interval over {first.n} queries ends there."
-        )
 
     def to_frame(self, *statuses: str) -> pd.DataFrame:
         """Return a row for each finding of these statuses (default: all), the worst first."""
@@ -172,7 +223,7 @@ class AuditComparison:
 
     def to_markdown(self) -> str:
         """Render a pull request comment: the outcome, the worse findings and their queries; the rest is folded."""
-        parts = [f"### Robustness: {self.outcome}", escape_markdown(format_cell(self.summary))]
+        parts = [f"### Robustness: {escape_markdown(self.headline)}", escape_markdown(format_cell(self.summary))]
         worse = self.to_brief_frame("worse")
         if len(worse):
             parts += ["**What became worse**", to_markdown(worse)]
@@ -200,6 +251,8 @@ class AuditComparison:
         whole: dict[str, Any] = {
             "schema": COMPARISON_SCHEMA,
             "outcome": self.outcome,
+            "headline": self.headline,
+            "margin": self.margin,
             "summary": self.summary,
             "base": self.base,
             "new": self.new,

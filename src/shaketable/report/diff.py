@@ -13,6 +13,8 @@ CONTEXT_WORDS = 12
 """Words shown on each side of a difference; longer common passages are shortened."""
 MIN_SIMILARITY = 0.4
 """The similarity below which texts have no marks, because they are two different texts."""
+DIFFERENCE_CONTEXT_WORDS = 4
+"""Words before the first difference in one line of text."""
 MAX_WORDS = 400
 """The number of words that are compared."""
 
@@ -51,3 +53,32 @@ def _shorten(words: Sequence[str], *, first: bool, last: bool) -> Markup:
     if (first and last) or len(words) <= len(head) + len(tail) + CONTEXT_WORDS:
         return escape(" ".join(words))
     return escape(" ".join([*head, "…", *tail]))
+
+
+def describe_difference(before: str, after: str, max_chars: int) -> tuple[str, str]:
+    """Return one line of each text around the first difference, with the changed words in brackets.
+
+    >>> describe_difference("one two three", "one 2 three", 40)
+    ('one [two] three', 'one [2] three')
+    """
+    left, right = (clean(text).split()[:MAX_WORDS] for text in (before, after))
+    codes = [code for code in SequenceMatcher(None, left, right, autojunk=False).get_opcodes() if code[0] != "equal"]
+    if not codes:
+        return " ".join(left)[:max_chars], " ".join(right)[:max_chars]
+    return (
+        _cut_around(left, [(code[1], code[2]) for code in codes], max_chars),
+        _cut_around(right, [(code[3], code[4]) for code in codes], max_chars),
+    )
+
+
+def _cut_around(words: Sequence[str], changes: Sequence[tuple[int, int]], max_chars: int) -> str:
+    """Return the words around the first change that fit, with changed words in brackets."""
+    shown = list(words)
+    for start, stop in changes:
+        if start < stop:
+            shown[start] = f"[{shown[start]}"
+            shown[stop - 1] = f"{shown[stop - 1]}]"
+    first = changes[0][0]
+    begin = max(first - DIFFERENCE_CONTEXT_WORDS, 0)
+    text = " ".join(["…", *shown[begin:]] if begin else shown[begin:])
+    return text if len(text) <= max_chars else f"{text[: max(max_chars - 2, 1)].rstrip()} …"

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from shaketable.core.errors import BadInput, UnknownName
 from shaketable.core.results import Finding, Result
-from shaketable.measures.facets import FAIL, PASS, Status
 from shaketable.measures.regression import SIGNIFICANCE_LEVEL, FindingDelta, compare_findings
+from shaketable.measures.status import FAIL, INCONCLUSIVE, PASS, Status
 from shaketable.report import format_number
 from shaketable.report.comparability import check_comparable
 
@@ -39,12 +39,13 @@ _COMPARATORS: Mapping[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True)
 class GateResult:
-    """The result of a rule for one ranker; `message` is one sentence."""
+    """The result of a rule for one ranker; `message` is one sentence, and `subject` the finding or facet."""
 
     rule: str
     ranker: str
     status: Status
     message: str
+    subject: str = ""
 
     def __str__(self) -> str:
         return f"{self.status}: {self.rule}: {self.message}"
@@ -154,12 +155,12 @@ class Threshold:
         value = float(getattr(one, self.statistic or "value"))
         what = f"{one.ranker}.{one.name}{f'.{self.statistic}' if self.statistic else ''}{_format_where(one)}"
         held = _COMPARATORS[self.comparator](value, self.bound)
+        subject = f"{one.name}{_format_where(one)}"
         if isnan(value):  # a missing number violates every rule
-            return GateResult(
-                str(self), one.ranker, self.failure_status, f"{what} is not known, so the rule is not met"
-            )
+            said = f"{what} is not known, so the rule is not met"
+            return GateResult(str(self), one.ranker, self.failure_status, said, subject)
         said = f"{what} is {format_number(value)}, and should be {self.comparator} {self.bound:g}"
-        return GateResult(str(self), one.ranker, PASS if held else self.failure_status, said)
+        return GateResult(str(self), one.ranker, PASS if held else self.failure_status, said, subject)
 
 
 @dataclass(frozen=True)
@@ -214,15 +215,19 @@ class NoRegression:
 
     def _evaluate_delta(self, delta: FindingDelta) -> GateResult:
         ranker, what = delta.new.ranker, f"{delta.new.ranker}.{delta.new.name}{_format_where(delta.new)}"
+        subject = f"{delta.new.name}{_format_where(delta.new)}"
         if isnan(delta.loss):
-            return GateResult(str(self), ranker, self.failure_status, f"{what} is not known, so the rule is not met")
+            said = f"{what} is not known, so the rule is not met"
+            return GateResult(str(self), ranker, self.failure_status, said, subject)
         lost = delta.loss > self.tolerance * (abs(delta.before) if self.relative else 1)
         lost = lost and (delta.status == "worse" or not self.significant)
         said = (
             f"{what} went from {format_number(delta.before)} to "
             f"{format_number(delta.after)}{_describe_significance(delta)}"
         )
-        return GateResult(str(self), ranker, self.failure_status if lost else PASS, said)
+        if self.significant and delta.status == "not tested":
+            return GateResult(str(self), ranker, INCONCLUSIVE, said, subject)
+        return GateResult(str(self), ranker, self.failure_status if lost else PASS, said, subject)
 
 
 @dataclass(frozen=True)
@@ -257,6 +262,7 @@ class FacetStatus:
                 ranker,
                 self.failure_status if status in self.forbidden_statuses else PASS,
                 f"{ranker}'s {facet}: {status}",
+                facet,
             )
             for (ranker, facet), status in about.items()
         ]

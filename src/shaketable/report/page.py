@@ -25,7 +25,7 @@ from shaketable.core.errors import MissingExtra
 from shaketable.core.extras import use_python_strings
 from shaketable.core.results import Example, Failure, Figure, Finding, Result
 from shaketable.files.atomic import atomic_write
-from shaketable.measures.facets import FAIL, PASS, WARN
+from shaketable.measures.status import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN
 from shaketable.report import MISSING_TEXT, clean, format_cell, format_column, format_percent, is_numeric
 from shaketable.report.charts import assign_page_colors, draw_svg
 from shaketable.report.colours import DARK_MODE_COLORS
@@ -405,8 +405,7 @@ def _add_cell_details(ranker: str, facet_cell: FacetCell, sections: Sequence[_Se
     data.facet_cells.append(
         {
             "title": f"{ranker}: {facet_cell.facet}",
-            "status": f"{facet_cell.status}: {facet_cell.value}"
-            + (f" ({facet_cell.remark})" if facet_cell.remark else ""),
+            "status": f"{facet_cell.status}: {facet_cell.text}",
             "about": f"{finding.name}{f', {finding.where}' if finding.where else ''}, over {finding.n} queries; "
             f"{finding.better} is better.",
             "name": finding.name,
@@ -451,7 +450,7 @@ def _describe_rank_change(example: Example) -> str:
 
 def _count_statuses(verdict: Verdict | None) -> dict[str, int]:
     statuses = [result.status for result in verdict.gate_results] if verdict else []
-    return {status: statuses.count(status) for status in (FAIL, WARN, PASS)}
+    return {status: statuses.count(status) for status in (FAIL, WARN, INCONCLUSIVE, NOT_TESTED, PASS)}
 
 
 def _flatten(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -15,6 +15,13 @@
     facet = "query typos"
     status = "fail"                  # or ["warn", "fail"]
 
+    [[accept]]                       # a known failure of the default gate; it stays visible, and a worse value fails
+    facet = "attack"
+    ranker = "mine"                  # all rankers if left out
+    value = 96.0                     # the number in the cell
+    reason = "a detector removes these texts"
+    expires = 2030-06-30
+
 The reader reports a mistake before the audit starts.
 """
 
@@ -23,11 +30,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from shaketable.core.errors import BadInput, UnknownName, quote_value
-from shaketable.measures.facets import FACETS, FAIL, STATUSES_WORST_FIRST, WARN, Status
+from shaketable.measures.facets import FACETS
+from shaketable.measures.status import FAIL, STATUSES_WORST_FIRST, WARN, Status
+from shaketable.report.default_gate import AcceptedFinding
 from shaketable.report.files import read_results
 from shaketable.report.gates import (
     FacetStatus,
@@ -43,26 +53,48 @@ from shaketable.report.toml import read_toml
 from shaketable.report.verdict import build_verdict
 
 RULE_STATUSES: Mapping[str, FailureStatus] = {"fail_if": FAIL, "warn_if": WARN}
+ACCEPT = "accept"
+ACCEPT_KEYS = ("facet", "ranker", "value", "reason", "expires")
 RULE_KEYS = ("finding", "facet", "ranker", "below", "above", "worse_by", "significant", "baseline", "status")
 
 
 def read_rules(path: Path, *, allow_edited: bool = False) -> list[Gate]:
     """Return the gates of a file; `allow_edited` accepts earlier audits whose results.json was edited."""
     tables = read_toml(path)
-    if strange := tables.keys() - {*RULE_STATUSES, "baseline"}:
-        raise BadInput(str(UnknownName("part of a file of rules", min(strange), {*RULE_STATUSES, "baseline"})), path)
+    known = {*RULE_STATUSES, ACCEPT, "baseline"}
+    if strange := tables.keys() - known:
+        raise BadInput(str(UnknownName("part of a file of rules", min(strange), known)), path)
     earlier = _require_text(path, "baseline", tables.get("baseline", ""))
     gates: list[Gate] = []
     for kind, status in RULE_STATUSES.items():
-        rules = tables.get(kind, [])
-        if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
-            raise BadInput(f"{kind} should be written [[{kind}]], with two brackets, before each rule", path)
+        rules = _read_tables(path, tables, kind)
         for number, rule in enumerate(rules, 1):
             where = f"{path}: rule {number} of [[{kind}]]"
             gates.append(_build_gate(where, rule, status, earlier, allow_edited))
-    if not gates:
-        raise BadInput("has no rules: write [[fail_if]] or [[warn_if]] before each", path)
+    if not gates and not tables.get(ACCEPT):
+        raise BadInput("has no rules: write [[fail_if]], [[warn_if]] or [[accept]] before each", path)
     return gates
+
+
+def read_accepted(rules: Iterable[str | Path | Gate]) -> list[AcceptedFinding]:
+    """Return the accepted failures in the files among the rules."""
+    files = [Path(rule) for rule in rules if _is_file(rule)]
+    return [
+        _build_accepted(f"{path}: rule {number} of [[{ACCEPT}]]", rule)
+        for path in files
+        for number, rule in enumerate(_read_tables(path, read_toml(path), ACCEPT), 1)
+    ]
+
+
+def _read_tables(path: Path, tables: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
+    rules = tables.get(kind, [])
+    if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
+        raise BadInput(f"{kind} should be written [[{kind}]], with two brackets, before each rule", path)
+    return rules
+
+
+def _is_file(rule: object) -> TypeGuard[str | Path]:
+    return isinstance(rule, Path) or (isinstance(rule, str) and rule.endswith(".toml"))
 
 
 def parse_gates(rules: Iterable[str | Path | Gate], *, allow_edited: bool = False) -> list[Gate]:
@@ -73,10 +105,12 @@ def parse_gates(rules: Iterable[str | Path | Gate], *, allow_edited: bool = Fals
     """
     gates: list[Gate] = []
     for rule in rules:
-        if isinstance(rule, Path) or (isinstance(rule, str) and rule.endswith(".toml")):
+        if _is_file(rule):
             gates += read_rules(Path(rule), allow_edited=allow_edited)
-        else:
-            gates.append(Threshold.parse(rule) if isinstance(rule, str) else rule)
+        elif isinstance(rule, str):
+            gates.append(Threshold.parse(rule))
+        elif not isinstance(rule, Path):
+            gates.append(rule)
     return gates
 
 
@@ -118,6 +152,35 @@ def _build_gate(
     _refuse_other_keys(where, rule, "finding", "ranker", *asked)
     bound = _require_number(where, asked[0], rule[asked[0]])
     return Threshold(name, ">=" if asked == ["below"] else "<=", bound, part, ranker, failure_status)
+
+
+def _build_accepted(where: str, rule: Mapping[str, Any]) -> AcceptedFinding:
+    if strange := rule.keys() - set(ACCEPT_KEYS):
+        raise BadInput(f"{where}: {UnknownName('key of an accepted failure', min(strange), ACCEPT_KEYS)}")
+    if missing := [key for key in ACCEPT_KEYS if key not in rule and key != "ranker"]:
+        raise BadInput(f"{where} needs {missing[0]}; docs/gates.md has an example")
+    facet = _require_text(where, "facet", rule["facet"])
+    if facet not in (known := [one.name for one in FACETS]):
+        raise BadInput(f"{where}: {UnknownName('facet', facet, known)}")
+    reason = _require_text(where, "reason", rule["reason"])
+    if not reason.strip():
+        raise BadInput(f"{where}: reason should say why the failure is accepted")
+    return AcceptedFinding(
+        facet,
+        _require_text(where, "ranker", rule.get("ranker", "")),
+        _require_number(where, "value", rule["value"]),
+        reason,
+        _require_date(where, "expires", rule["expires"]),
+    )
+
+
+def _require_date(where: str, key: str, value: Any) -> date:
+    if type(value) is date:
+        return value
+    try:
+        return date.fromisoformat(value)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{where}: {key} should be a date such as 2030-06-30, not {quote_value(value)}") from error
 
 
 def _build_no_regression(

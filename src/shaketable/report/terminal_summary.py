@@ -1,22 +1,22 @@
-"""The verdict of an audit on a terminal, in at most 25 lines."""
+"""The verdict of an audit on a terminal: the outcome first, then each ranker by status, in at most 25 lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import zip_longest
+from dataclasses import dataclass
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from shaketable.measures.facets import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN, Status, get_facet
-from shaketable.measures.significance import MIN_QUERIES
+from shaketable.measures.status import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN, Status
 from shaketable.report import format_cell
+from shaketable.report.diff import describe_difference
 from shaketable.report.gates import GateResult
-from shaketable.report.verdict import DEFAULT_GATE_RULES, FIRST_STAGE, FacetCell, RankerVerdict, Verdict, WorstFinding
+from shaketable.report.verdict import DEFAULT_GATE_RULES, FIRST_STAGE, RankerVerdict, Verdict, WorstFinding
 
 MAX_LINES = 24
-"""The maximum number of lines; one more line names the report."""
+"""The maximum number of lines on a wide screen; one more line names the report."""
 STATUS_STYLES: Mapping[Status, str] = {
     FAIL: "bold red",
     WARN: "yellow",
@@ -24,224 +24,146 @@ STATUS_STYLES: Mapping[Status, str] = {
     NOT_TESTED: "dim",
     PASS: "green",
 }
-CELL_WIDTH = 12
-"""Characters of a cell: "-13.3% warn" above "[-17.5, -9.3]" without its decimals; "inconclusive" takes more."""
-NAME_WIDTH = 16
+OUTCOME_STYLES = {"passed": "bold green", "failed": "bold red", "inconclusive": "bold yellow"}
 MAX_RULES_SHOWN = 4
 WIDE_SCREEN_COLUMNS = 100
 """The width of a terminal from which the verdict is limited to `MAX_LINES`."""
-Line = Text
+NOT_ENFORCED = "not enforced; add --gate"
 
 
-def print_verdict(console: Console, verdict: Verdict) -> None:
-    """Print the verdict: gates, a row for each ranker, the worst findings, and the limits of the measurement."""
-    for line in render_lines(verdict, console.width):
-        console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
+@dataclass(frozen=True)
+class _Layout:
+    """How much of a verdict is shown: cells in full, examples and advice of findings, the first stage, cautions."""
+
+    full_cells: bool
+    examples: bool
+    advice: bool
+    first_stage: bool
+    all_cautions: bool
 
 
-LAYOUTS = ((2, 3, 1, 5), (2, 2, 1, 5), (2, 2, 0, 4), (2, 2, 0, 2), (1, 2, 1, 4), (1, 2, 0, 2), (1, 1, 0, 1))
-"""Lines for a ranker, for a finding, between parts, and for cautions; intervals are dropped before examples."""
+LAYOUTS = (
+    _Layout(True, True, True, True, True),
+    _Layout(True, True, True, False, True),
+    _Layout(True, True, False, False, True),
+    _Layout(True, True, False, False, False),
+    _Layout(True, False, False, False, False),
+    _Layout(False, True, False, False, False),
+    _Layout(False, False, False, False, False),
+)
+"""Layouts from the fullest; nothing is cut off inside a sentence, whole parts are left to the report instead."""
 
 
-def render_lines(verdict: Verdict, width: int) -> list[Line]:
-    """Return the lines of the verdict in the fullest layout that fits; rankers are omitted last."""
-    facets, undecided = _select_facets(verdict)
-    head = [*_render_headline(verdict, width), *_render_gates(verdict.gate_results, width)]
+def print_verdict(console: Console, verdict: Verdict, *, enforced: bool = True) -> None:
+    """Print the verdict; `enforced` says whether the default gate decides the exit code."""
+    for line in render_lines(verdict, console.width, enforced=enforced):
+        console.print(line, no_wrap=True, overflow="ignore", crop=False)
+
+
+def render_lines(verdict: Verdict, width: int, *, enforced: bool = True) -> list[Text]:
+    """Return the lines of the verdict in the fullest layout that fits; rankers are left out last."""
     most = MAX_LINES if width >= WIDE_SCREEN_COLUMNS else MAX_LINES * 2
-    for rows, each, gap, known in LAYOUTS:
-        worst = [
-            line
-            for i, one in enumerate(verdict.worst_findings)
-            for line in _render_worst_finding(i + 1, one, width, each)
-        ]
-        tail = _render_cautions(verdict, facets, undecided, width, known)
-        whole = [*head, *_render_scorecard(verdict.ranker_verdicts, facets, width, rows, gap), *worst, *tail]
-        if len(whole) <= most:
-            return whole
-    for count in range(len(verdict.ranker_verdicts) - 1, 0, -1):
-        more = Text(f"… and {len(verdict.ranker_verdicts) - count} more rankers, in the report", style="dim")
-        whole = [*head, *_render_scorecard(verdict.ranker_verdicts[:count], facets, width, 1, 0), more, *worst, *tail]
-        if len(whole) <= most:
-            break
-    return whole
+    head = [*_render_headline(verdict, width, enforced), *_render_rules(verdict.gate_results, width)]
+    for layout in LAYOUTS:
+        lines = [*head, *_render_body(verdict, verdict.ranker_verdicts, layout, width)]
+        if len(lines) <= most:
+            return lines
+    tested = [one for one in verdict.ranker_verdicts if one.role != FIRST_STAGE]
+    lines = [*head, *_render_body(verdict, tested[:1], LAYOUTS[-1], width)]
+    for count in range(len(tested) - 1, 0, -1):
+        more = Text(f"… and {len(tested) - count} more rankers, in the report", style="dim")
+        lines = [*head, *_render_body(verdict, tested[:count], LAYOUTS[-1], width), more]
+        if len(lines) <= most:
+            return lines
+    return [*lines[: most - 1], Text("… the rest is in the report", style="dim")]
 
 
-def _select_facets(verdict: Verdict) -> tuple[list[str], list[str]]:
-    """Return the facets with a column, and the facets with too few queries for every ranker."""
-    decided: list[str] = []
-    undecided: list[str] = []
-    for facet in verdict.facets:
-        cells = [one.facet_cells[facet] for one in verdict.ranker_verdicts if facet in one.facet_cells]
-        few = all(cell.status == INCONCLUSIVE and cell.finding.n < MIN_QUERIES for cell in cells)
-        (undecided if few else decided).append(facet)
-    return (decided, undecided) if decided else (undecided, decided)
+def _render_headline(verdict: Verdict, width: int, enforced: bool) -> list[Text]:
+    word = verdict.outcome.upper()
+    aside = f" ({NOT_ENFORCED})" if verdict.outcome == "failed" and not enforced else ""
+    lines = _wrap_text(f"{word}{aside}: {verdict.headline}" if word else verdict.headline, width)
+    lines[0].stylize(OUTCOME_STYLES.get(verdict.outcome, "bold"), 0, len(word))
+    return lines
 
 
-def _render_headline(verdict: Verdict, width: int) -> list[Line]:
-    word = {True: "PASS", False: "FAIL", None: ""}[verdict.passed]
-    style = "bold green" if verdict.passed else "bold red"
-    band = _wrap_text(f"{word}: {verdict.headline}" if word else verdict.headline, width, 2)
-    band[0].stylize(style, 0, len(word))
-    return band
+def _render_rules(gate_results: Sequence[GateResult], width: int) -> Iterator[Text]:
+    """Render a line for each of the user's rules, and the rules of the default gate that the cells do not show."""
+    own = [one for one in gate_results if one.rule not in DEFAULT_GATE_RULES]
+    own.sort(key=lambda one: list(STATUS_STYLES).index(one.status))
+    for one in own[:MAX_RULES_SHOWN]:
+        yield from _render_status_line(one.status, f"{one.rule}: {one.message}", width)
+    if (more := len(own) - MAX_RULES_SHOWN) > 0:
+        yield Text(f"and {more} more rules, in the report", style="dim")
 
 
-def _render_gates(gate_results: Sequence[GateResult], width: int) -> Iterator[Line]:
-    """Render a line for each of the user's rules, and up to three for the default gate: failures, then warnings."""
-    shown: list[tuple[Status, str, int]] = [
-        (one.status, f"{one.rule}: {one.message}", 1) for one in gate_results if one.rule not in DEFAULT_GATE_RULES
-    ]
-    shown.sort(key=lambda entry: list(STATUS_STYLES).index(entry[0]))
-    if (more := len(shown) - MAX_RULES_SHOWN) > 0:
-        shown = [*shown[:MAX_RULES_SHOWN], (PASS, f"and {more} more, in the report", 1)]
-    failed = {one.ranker for one in gate_results if _is_default_rule(one, FAIL)}
-    limits: tuple[tuple[Status, int], ...] = ((FAIL, 2), (WARN, 1))
-    for status, most in limits:
-        by_ranker = {one.ranker: one.message for one in reversed(gate_results) if _is_default_rule(one, status)}
-        by_ranker = {name: said for name, said in by_ranker.items() if status == FAIL or name not in failed}
-        if by_ranker:
-            shown.append((status, " ".join(reversed(by_ranker.values())), most))
-    for status, said, most in shown:
-        found = _wrap_text(f"{status}: {said}", width, most)
-        found[0].stylize(STATUS_STYLES[status], 0, len(status))
-        yield from found
-
-
-def _is_default_rule(one: GateResult, status: str) -> bool:
-    return one.rule in DEFAULT_GATE_RULES and one.status == status
-
-
-def _render_scorecard(
-    ranker_verdicts: Sequence[RankerVerdict], facets: Sequence[str], width: int, rows: int, gap: int
-) -> list[Line]:
-    """Render the scorecard in blocks of facets; each block has one row per ranker, or two with intervals."""
-    names = min(NAME_WIDTH, max((cell_len(_format_name(one)) for one in ranker_verdicts), default=0))
-    cells = {
-        facet: max([CELL_WIDTH, *(_render_cell(one.facet_cells.get(facet)).cell_len for one in ranker_verdicts)])
-        for facet in facets
-    }
-    widths = {facet: max(cells[facet], cell_len(facet)) for facet in facets}
-    if folded := sum(widths.values()) + len(widths) > width - names:
-        widths = {facet: max(cells[facet], *map(cell_len, facet.split())) for facet in facets}
-    found: list[Line] = []
-    for block in _split_blocks(facets, widths, width - names):
-        found += [Text("")] * gap
-        titles = [facet.split() if folded else [facet] for facet in block]
-        for words in zip_longest(*titles, fillvalue=""):
-            found.append(_render_row(Text(""), [Text(w, style="bold") for w in words], block, names, widths))
-        for one in ranker_verdicts:
-            row = [one.facet_cells.get(facet) for facet in block]
-            found.append(
-                _render_row(Text(_format_name(one)), [_render_cell(cell) for cell in row], block, names, widths)
-            )
-            if rows > 1:
-                found.append(_render_row(Text(""), [_render_interval(cell) for cell in row], block, names, widths))
-    return [*found, *[Text("")] * gap] if found else []
-
-
-def _split_blocks(facets: Sequence[str], widths: dict[str, int], room: int) -> Iterator[list[str]]:
-    block: list[str] = []
-    for facet in facets:
-        if block and sum(widths[name] + 1 for name in (*block, facet)) > room:
-            yield block
-            block = []
-        block.append(facet)
-    if block:
-        yield block
-
-
-def _render_row(name: Text, cells: Sequence[Text], block: Sequence[str], names: int, widths: dict[str, int]) -> Line:
-    line = _fit_width(name, names)
-    for facet, text in zip(block, cells, strict=True):
-        line.append(" ").append_text(_fit_width(text, widths[facet]))
-    return line
-
-
-def _fit_width(text: Text, width: int) -> Text:
-    text = text.copy()
-    text.truncate(width, overflow="ellipsis", pad=True)
-    return text
-
-
-def _format_name(one: RankerVerdict) -> str:
-    return f"{format_cell(one.ranker)} *" if one.role == FIRST_STAGE else format_cell(one.ranker)
-
-
-def _render_cell(facet_cell: FacetCell | None) -> Text:
-    """Render the number, with its decimals if they fit, and the status."""
-    if facet_cell is None:
-        return Text(NOT_TESTED, style=STATUS_STYLES[NOT_TESTED])
-    value, unit = facet_cell.value.partition(" [")[0], ""
-    if value.endswith(" %"):
-        value, unit = value.removesuffix(" %"), "%"
-    if len(f"{value}{unit} {facet_cell.status}") > CELL_WIDTH:
-        value = _shorten_number(value)
-    return Text(f"{value}{unit} ").append(facet_cell.status, style=STATUS_STYLES[facet_cell.status])
-
-
-def _render_interval(facet_cell: FacetCell | None) -> Text:
-    if facet_cell is None or " [" not in facet_cell.value:
-        return Text("")
-    inside = facet_cell.value.partition(" [")[2].removesuffix("]")
-    if len(inside) + 2 > CELL_WIDTH:
-        inside = ", ".join(map(_shorten_number, inside.split(", ")))
-    return Text(f"[{inside}]", style="dim")
-
-
-def _shorten_number(text: str) -> str:
-    """Return a number with fewer decimals: none for a percentage, two for a measure.
-
-    >>> [_shorten_number(text) for text in ("-13.3", "+4.6", "0.493")]
-    ['-13', '+5', '0.49']
-    """
-    whole, _, decimals = text.partition(".")
-    if not decimals:
-        return text
-    signed = "+" if whole.startswith("+") else ""
-    kept = 2 if len(decimals) > 1 else 0
-    return f"{round(float(text), kept) + 0.0:{signed}.{kept}f}"
-
-
-def _render_worst_finding(number: int, worst_finding: WorstFinding, width: int, max_lines: int) -> list[Line]:
-    advice = f" {worst_finding.advice}" if max_lines > 2 else ""
-    found = _wrap_text(f"{number}. {worst_finding.sentence}{advice}", width, max_lines, indent=3)
-    found[0].stylize("bold", 0, 2)
-    return found
-
-
-def _render_cautions(
-    verdict: Verdict, facets: Sequence[str], undecided_facets: Sequence[str], width: int, max_lines: int
-) -> list[Line]:
-    """Render the limits of the measurement, and the legend of the columns."""
-    shown = [cell for one in verdict.ranker_verdicts for cell in one.facet_cells.values() if cell.facet in facets]
-    said = ["*: the first stage."] if any(one.role == FIRST_STAGE for one in verdict.ranker_verdicts) else []
-    said += [verdict.worst_slice, *verdict.cautions]
-    if undecided_facets:
-        said.append(f"Too few queries for a verdict ({MIN_QUERIES} needed): {', '.join(undecided_facets)}.")
-    if any(cell.status == INCONCLUSIVE for cell in shown):
-        said.append("inconclusive: the loss may be chance, or the ranker has little to lose.")
-    said += [f"{format_cell(facet)}: {legend}." for facet in facets if (legend := get_facet(facet).legend)]
-    found = _wrap_text(" ".join(text for text in said if text), width, max_lines)
-    for line in found:
+def _render_body(
+    verdict: Verdict, ranker_verdicts: Sequence[RankerVerdict], layout: _Layout, width: int
+) -> Iterator[Text]:
+    for one in ranker_verdicts:
+        if one.role != FIRST_STAGE or layout.first_stage:
+            yield from _render_ranker(one, verdict, layout, width)
+    for number, worst in enumerate(verdict.worst_findings, 1):
+        yield from _render_worst_finding(number, worst, layout, width)
+    said = [*verdict.untested, *(verdict.cautions if layout.all_cautions else verdict.cautions[:1])]
+    for line in _wrap_text(" ".join(format_cell(text) for text in said), width) if said else ():
         line.stylize("dim")
-    return found
+        yield line
 
 
-def _wrap_text(text: str, width: int, max_lines: int, indent: int = 0) -> list[Line]:
-    """Wrap the text into at most `max_lines` lines; an ellipsis marks a cut."""
-    if not text:
-        return []
-    found = [""]
-    for word in format_cell(text).split(" "):
-        if found[-1].strip() and cell_len(found[-1]) + 1 + cell_len(word) > width:
-            found.append(" " * indent + word)
-        else:
-            found[-1] = f"{found[-1]} {word}" if found[-1] else word
-    cut = [Text(line) for line in found[:max_lines]]
-    if len(found) > max_lines:
-        cut[-1].append(" …")
-        cut[-1].truncate(width - 1)
-        if not cut[-1].plain.endswith("…"):
-            cut[-1].append("…")
-    for line in cut:
-        line.truncate(width, overflow="ellipsis")
-    return cut
+def _render_ranker(one: RankerVerdict, verdict: Verdict, layout: _Layout, width: int) -> Iterator[Text]:
+    """Render the name, then a line for each facet that does not pass, and one line for all that pass."""
+    role = f" ({one.role})" if one.role == FIRST_STAGE else ""
+    yield Text(f"{format_cell(one.ranker)}{role}", style="bold")
+    statuses: tuple[Status, ...] = (FAIL, WARN, INCONCLUSIVE)
+    for status in statuses:
+        cells = [cell for cell in one.facet_cells.values() if cell.status == status]
+        if layout.full_cells and status != INCONCLUSIVE:
+            for cell in cells:
+                yield from _render_status_line(status, f"{cell.facet} {cell.text}", width, indent=2)
+        elif cells:
+            short = ", ".join(f"{cell.facet} {cell.value} {cell.measure}" for cell in cells)
+            reasons = list(dict.fromkeys(cell.remark for cell in cells if cell.remark))
+            if status == INCONCLUSIVE and layout.full_cells and reasons:
+                short = "; ".join(f"{cell.facet} {cell.value} ({cell.remark or cell.bound})" for cell in cells)
+            yield from _render_status_line(status, short, width, indent=2)
+    passed = [cell for cell in one.facet_cells.values() if cell.status == PASS]
+    if passed:
+        said = ", ".join(f"{cell.facet} {cell.value}{f' ({cell.bound})' if cell.bound else ''}" for cell in passed)
+        yield from _render_status_line(PASS, said, width, indent=2)
+
+
+def _render_worst_finding(number: int, worst: WorstFinding, layout: _Layout, width: int) -> Iterator[Text]:
+    said = [worst.sentence, *([worst.advice] if layout.advice else [])]
+    lines = _wrap_text(f"{number}. {' '.join(said)}", width, indent=3)
+    lines[0].stylize("bold", 0, 2)
+    yield from lines
+    if layout.examples and worst.example is not None:
+        before, after = describe_difference(worst.example.before, worst.example.after, width - 13)
+        if before != after:
+            yield Text(f"   before: {before}", style="dim")
+            yield Text(f"   after:  {after}", style="dim")
+
+
+def _render_status_line(status: Status, text: str, width: int, indent: int = 0) -> list[Text]:
+    lines = _wrap_text(f"{' ' * indent}{status}: {text}", width, indent + 2)
+    lines[0].stylize(STATUS_STYLES[status], indent, indent + len(status))
+    return lines
+
+
+def _wrap_text(text: str, width: int, indent: int = 0) -> list[Text]:
+    """Wrap a text; a word that is wider than the screen is broken, and nothing is left out."""
+    lead = len(text) - len(text.lstrip(" "))
+    lines = [" " * lead]
+    for word in format_cell(text.strip()).split(" "):
+        rest = word
+        if lines[-1].strip() and cell_len(lines[-1]) + 1 + cell_len(rest) > width:
+            lines.append(" " * indent)
+        gap = " " if lines[-1].strip() else ""
+        while cell_len(lines[-1]) + len(gap) + cell_len(rest) > width and len(rest) > 1:
+            room = max(width - cell_len(lines[-1]) - len(gap), 1)
+            cut = next((n for n in range(len(rest), 0, -1) if cell_len(rest[:n]) <= room), 1)
+            lines[-1] += gap + rest[:cut]
+            rest, gap = rest[cut:], ""
+            lines.append(" " * indent)
+        lines[-1] += gap + rest
+    return [Text(line) for line in lines]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from shaketable.attacks.surrogate import Surrogate
 from shaketable.core.results import Failure
 from shaketable.measures.significance import MIN_QUERIES
+from shaketable.tasks._attack_panel import PANEL
+from shaketable.tasks._attack_tables import CONTROL_COLUMN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,14 +21,13 @@ MIN_CLEAN_TEXTS = 99
 """Clean texts needed to measure one false alarm in a hundred (`attacks.detectors.compute_alarm_threshold`)."""
 
 
-def build_attack_notes(
-    run: AttackRun, experiment: Experiment, tables: Mapping[str, pd.DataFrame], quick_recipe: str
-) -> Iterator[str]:
+def build_attack_notes(run: AttackRun, experiment: Experiment, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
     """Yield notes that explain the tables of an attack run."""
     details = tables["targets"]
     count = details["query"].nunique()
+    attacked = len(details.drop_duplicates(["ranker", "document", "query"]))
     yield (
-        f"{len(details)} documents were attacked, in the lists of {count} queries"
+        f"{attacked} documents were attacked, in the lists of {count} queries"
         + (
             f" of {len(experiment.queries)}"
             if count < len(experiment.queries) and not run.adversarial_documents
@@ -34,11 +35,27 @@ def build_attack_notes(
         )
         + (f", with {run.max_trials} trials for each recipe and ranker." if run.max_trials else ".")
     )
-    if run.recipes == (quick_recipe,) and not run.adversarial_documents:
+    if run.recipes == PANEL and not run.adversarial_documents:
         yield (
-            f"This is a quick setting, {quick_recipe}, which trains nothing. 'shaketable attack' has recipes that "
-            "find more, so a ranker that is steady here may still be bought."
+            "These are cheap recipes that train nothing, with a few trials each. 'shaketable attack' has stronger "
+            "ones, so a ranker that resists these may still be attacked."
         )
+    yield from _build_column_notes(run, tables)
+    if run.adversarial_documents and (details["words"] == 0).any():
+        yield (
+            "A new text, which replaces no document, is compared with an empty text in the same list, which ranks "
+            "wherever the ranker puts it. So 'into top 10 %' says more of it than 'boost'."
+        )
+    if "detection" in tables:
+        yield from _build_detection_notes(tables["detection in full"])
+    if count < MIN_QUERIES:
+        yield f"There are fewer than {MIN_QUERIES} queries: nothing is marked as significant."
+    if not experiment.qrels:
+        yield "There are no judgements, so any document may be a target, and RR and nDCG have no value."
+
+
+def _build_column_notes(run: AttackRun, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+    """Yield notes on the columns of the tables of attacks and of damage."""
     better = {"promote": "strictly higher", "demote": "strictly lower"}.get(run.goal, "better for the goal")
     yield (
         ("" if run.adversarial_documents else "A recipe sees the ranks of documents only, never their scores. ")
@@ -66,17 +83,11 @@ def build_attack_notes(
         "or that an attack brings there; 'natural' is its part before the attack, and 'boundary' the part that the "
         "attack adds, which is a lower bound."
     )
-    if run.adversarial_documents and (details["words"] == 0).any():
+    if CONTROL_COLUMN in tables["attack in full"]:
         yield (
-            "A new text, which replaces no document, is compared with an empty text in the same list, which ranks "
-            "wherever the ranker puts it. So 'into top 10 %' says more of it than 'boost'."
+            f"'{CONTROL_COLUMN}' is the percentage of targets that a harmless text of the same length brings into the "
+            "top ten too. They do not count in the summary, because the ranker then followed no instruction."
         )
-    if "detection" in tables:
-        yield from _build_detection_notes(tables["detection in full"])
-    if count < MIN_QUERIES:
-        yield f"There are fewer than {MIN_QUERIES} queries: nothing is marked as significant."
-    if not experiment.qrels:
-        yield "There are no judgements, so any document may be a target, and RR and nDCG have no value."
 
 
 def _build_detection_notes(rows: pd.DataFrame) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +18,14 @@ from shaketable.attacks.setup import (
     RankRange,
     build_attacker_knowledge,
     collect_changed_texts,
+    confirm_outcomes,
     draw_attacked_queries,
     draw_new_documents,
     draw_targets,
     evaluate_given_texts,
     explain_missing_targets,
     group_by_origin,
+    has_arrived,
     open_recipe,
     open_target,
     rank_attacked_lists,
@@ -31,33 +34,36 @@ from shaketable.attacks.setup import (
 from shaketable.attacks.surrogate import Surrogate
 from shaketable.attacks.synonyms import describe_synonym_sources
 from shaketable.attacks.target import Target
-from shaketable.core.attack_types import AdversarialDocument, AttackCase, Goal
+from shaketable.core.attack_types import AdversarialDocument, AttackCase, AttackOutcome, Goal, Ranks
 from shaketable.core.documents import Run, rank_docnos
 from shaketable.core.errors import BadInput, NotApplicable, check_parameter, quote_value
 from shaketable.core.protocols import ChangeMeasure
 from shaketable.core.registries import DETECTORS, GOALS, RECIPES
 from shaketable.core.results import Failure, Result
 from shaketable.datasets.adversarial_documents import read_adversarial_documents
-from shaketable.measures.effectiveness import score_tables
-from shaketable.measures.paired_comparison import compare_paired
-from shaketable.measures.rank_distance import LMD, LSD, RLSD, Kendall, TopChange
+from shaketable.measures.attack_success import compute_losses
+from shaketable.measures.effectiveness import judged_share, score_tables
+from shaketable.measures.paired_comparison import compare_paired, query_means
+from shaketable.measures.rank_distance import LMD, LSD, RLSD, Kendall, Overlap, TopChange
 from shaketable.measures.ranking_error import RankingError, ranking_error
 from shaketable.rankers.similarity import make_encoder
-from shaketable.tasks._attack_notes import build_attack_notes, describe_surrogate, explain_nothing
-from shaketable.tasks._attack_tables import (
-    build_attack_figures,
+from shaketable.tasks._attack_findings import (
+    AttackLoss,
+    DetectorAlarms,
     build_attack_findings,
+    discard_controlled_losses,
+    select_attack_examples,
+)
+from shaketable.tasks._attack_notes import MIN_CLEAN_TEXTS, build_attack_notes, describe_surrogate, explain_nothing
+from shaketable.tasks._attack_tables import (
+    TOP_K,
+    build_attack_figures,
     build_attack_tables,
     list_adversarial_documents,
-    select_attack_examples,
 )
 
 if TYPE_CHECKING:
     from shaketable.experiment import Experiment
-
-QUICK_RECIPE = "greedy(words=3)"
-"""The default recipe of an audit, which trains no model."""
-
 
 DAMAGE_MEASURES: Mapping[str, ChangeMeasure] = {
     "top change": TopChange(),
@@ -75,6 +81,8 @@ class _AttackRows:
     results: list[AttackResult] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     damage: list[dict[str, Any]] = field(default_factory=list)
+    losses: list[AttackLoss] = field(default_factory=list)
+    alarms: list[DetectorAlarms] = field(default_factory=list)
     detection: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -86,9 +94,12 @@ class AttackRun:
     recipes: tuple[str, ...]
     goal: str = "promote"
     targets: int = 1
-    queries: int = 25
+    queries: int = 0
     group: int = 1
+    trials: int = 0
+    list_trials: int = 0
     max_trials: int | None = None
+    control: bool = False
     adversarial_documents: str = ""
     any_grade: bool = False
     detectors: tuple[str, ...] = tuple(DETECTORS)
@@ -97,9 +108,9 @@ class AttackRun:
     measure: str = "nDCG@10"
 
     def __post_init__(self) -> None:
-        check_parameter("document-attack", self.targets >= 1, "targets", "1 or more", self.targets)
-        check_parameter("document-attack", self.queries >= 0, "queries", "0 or more", self.queries)
-        check_parameter("document-attack", self.group >= 1, "group", "1 or more", self.group)
+        for name, least in (("targets", 1), ("queries", 0), ("group", 1), ("trials", 0), ("list_trials", 0)):
+            value: int = getattr(self, name)
+            check_parameter("document-attack", value >= least, name, f"{least} or more", value)
         check_parameter(
             "document-attack",
             self.max_trials is None or self.max_trials >= 1,
@@ -146,8 +157,8 @@ class AttackRun:
             "How easily does a document buy a rank?",
             tables,
             build_attack_figures(tables),
-            (*found.notes, *build_attack_notes(self, experiment, tables, QUICK_RECIPE)),
-            tuple(build_attack_findings(tables, goal)),
+            (*found.notes, *build_attack_notes(self, experiment, tables)),
+            tuple(build_attack_findings(found.results, found.losses, found.alarms, tables, goal, experiment.seed)),
             tuple(select_attack_examples(found.results, goal)),
             tuple(found.failures),
             brief=("attack", "damage", "detection"),
@@ -175,9 +186,12 @@ class AttackRun:
             found.failures += [result for result in results if isinstance(result, Failure)]
             found.results += done
             if done:
-                damage = self._measure_damage(experiment, name, target, done, goal)
+                damage, loss = self._measure_damage(experiment, recipe, name, target, done)
                 found.damage.append({"recipe": recipe, "ranker": name} | damage)
-                found.detection += self._run_detectors(known, target, recipe, name, done)
+                found.losses.append(loss)
+                for caught, alarms in self._run_detectors(known, target, recipe, name, done):
+                    found.detection.append(caught)
+                    found.alarms += [alarms] if caught["clean texts"] >= MIN_CLEAN_TEXTS else []
         found.notes += [describe_surrogate(name, one) for one in known.cache.values() if isinstance(one, Surrogate)]
 
     def _select_lists(
@@ -233,27 +247,50 @@ class AttackRun:
         notes: list[str],
     ) -> Iterator[tuple[str, list[AttackResult | Failure]]]:
         """Yield the results of each recipe; failures name the ranker."""
-        cases = self._draw_cases(experiment, name, target, goal, notes)
-        for text in dict.fromkeys(self.recipes) if cases else ():
-            attack = open_recipe(experiment, name, RECIPES.build(text), known)
+        drawn = self._draw_cases(experiment, name, target, goal, notes)
+        cases = [case for case, _ in drawn]
+
+        def attack(recipe: Any, some: Sequence[AttackCase], label: str) -> list[AttackOutcome | Failure]:
             outcomes = run_attacks(
-                attack,
-                [case for case, _ in cases],
+                open_recipe(experiment, name, recipe, known),
+                some,
                 target,
-                budget=self.max_trials,
+                budget=self._compute_budget(target, len(some)),
                 seed=experiment.seed,
                 progress=experiment.engine.progress,
-                progress_label=f"attacking {name} by {text}",
+                progress_label=label,
             )
+            return confirm_outcomes(target, some, outcomes)
+
+        for text in dict.fromkeys(self.recipes) if cases else ():
+            recipe = RECIPES.build(text)
+            outcomes = attack(recipe, cases, f"attacking {name} by {text}")
+            control_ranks: dict[int, Ranks] = {}
+            if self.control and hasattr(recipe, "make_control"):
+                arrived = [i for i, one in enumerate(outcomes) if isinstance(one, AttackOutcome) and has_arrived(one)]
+                label = f"attacking {name} by the control of {text}"
+                controls = attack(recipe.make_control(), [cases[i] for i in arrived], label) if arrived else []
+                control_ranks = {
+                    i: one.ranks_after
+                    for i, one in zip(arrived, controls, strict=True)
+                    if isinstance(one, AttackOutcome)
+                }
             yield (
                 text,
                 [
                     Failure(name, outcome.query, outcome.reason)
                     if isinstance(outcome, Failure)
-                    else AttackResult(name, text, case, outcome, rank_range)
-                    for (case, rank_range), outcome in zip(cases, outcomes, strict=True)
+                    else AttackResult(name, text, case, outcome, rank_range, control_ranks.get(i, ()))
+                    for i, ((case, rank_range), outcome) in enumerate(zip(drawn, outcomes, strict=True))
                 ],
             )
+
+    def _compute_budget(self, target: Target, case_count: int) -> int | None:
+        """Return the number of trials for all cases together, or None if there is no limit."""
+        trials = self.trials if target.pointwise else self.list_trials or self.trials
+        limits = [trials * case_count] if trials else []
+        limits += [self.max_trials] if self.max_trials is not None else []
+        return min(limits, default=None)
 
     def _draw_cases(
         self, experiment: Experiment, name: str, target: Target, goal: Goal, notes: list[str]
@@ -285,10 +322,10 @@ class AttackRun:
         ]
 
     def _measure_damage(
-        self, experiment: Experiment, name: str, target: Target, attempts: Sequence[AttackResult], goal: Goal
-    ) -> dict[str, Any]:
+        self, experiment: Experiment, recipe: str, name: str, target: Target, attempts: Sequence[AttackResult]
+    ) -> tuple[dict[str, Any], AttackLoss]:
         """Return the change in order and effectiveness of lists with all changed texts of their query."""
-        clean, robust = rank_attacked_lists(experiment, name, target, collect_changed_texts(attempts))
+        clean, robust = rank_attacked_lists(target, collect_changed_texts(attempts))
         orders = {qid: (rank_docnos(clean[qid]), rank_docnos(robust[qid])) for qid in robust}
         moved = {
             heading: float(np.mean([measure.between(*order) for order in orders.values()]))
@@ -296,6 +333,8 @@ class AttackRun:
         }
         judged = {qid: experiment.qrels[qid] for qid in robust if qid in experiment.qrels}
         row: dict[str, Any] = {"queries": len(robust)}
+        before = dict.fromkeys(orders, 1.0)
+        after = {qid: Overlap(TOP_K).between(*order) for qid, order in orders.items()}
         if judged:
             for table in score_tables(["RR@10", "RR@100", self.measure], judged, {"clean": clean, "robust": robust}):
                 before, after = (dict(zip(table.topics, row.tolist(), strict=True)) for row in table.values)
@@ -307,17 +346,22 @@ class AttackRun:
                     f"{table.measure} change high": change.high,
                     f"{table.measure} p": change.p,
                 }
+            # score_tables has the task's measure last, so `before` and `after` are its values
             if self.group == 1 and not self.adversarial_documents:
                 row |= _average_errors(
                     [ranking_error(orders[q][0], judged[q], _collect_ranks(q, attempts)) for q in judged]
                 )
-        return row | moved
+        values = discard_controlled_losses(compute_losses(before, after), attempts)
+        shares = [100 * np.mean(list(judged_share(judged, run).values())) for run in (clean, robust) if judged]
+        return row | moved, AttackLoss(recipe, name, values, *map(float, shares))
 
     def _run_detectors(
         self, known: AttackerKnowledge, target: Target, recipe: str, name: str, attempts: Sequence[AttackResult]
-    ) -> Iterator[dict[str, Any]]:
-        """Yield the share of changed texts that each detector finds, at one false alarm in a hundred clean texts."""
-        won = [attempt.outcome.doc for attempt in attempts if attempt.outcome.doc != attempt.case.doc]
+    ) -> Iterator[tuple[dict[str, Any], DetectorAlarms]]:
+        """Yield the changed texts that each detector finds, at one false alarm in a hundred clean texts."""
+        changed = [attempt for attempt in attempts if attempt.outcome.doc != attempt.case.doc]
+        won = [attempt.outcome.doc for attempt in changed]
+        queries = [attempt.case.lists[0].qid for attempt in changed]
         for text in self.detectors if won else ():
             suspicion = known.cache.setdefault(("detector", text), DETECTORS.build(text).open(known))
             key = "clean", text, *sorted(target.target_lists)
@@ -325,15 +369,20 @@ class AttackRun:
                 clean = dict.fromkeys(doc for pool in target.target_lists.values() for doc in pool.docs)
                 known.cache[key] = suspicion(list(clean))
             limit = compute_alarm_threshold(known.cache[key])
-            yield {
+            found = suspicion(won)
+            row = {
                 "recipe": recipe,
                 "ranker": name,
                 "detector": text,
-                "caught %": 100 * detection_rate(suspicion(won), limit),
+                "caught %": 100 * detection_rate(found, limit),
                 "false alarms %": 100 * detection_rate(known.cache[key], limit),
                 "texts": len(won),
                 "clean texts": len(known.cache[key]),
             }
+            yield (
+                row,
+                DetectorAlarms(recipe, name, text, query_means(queries, 100.0 * (found > limit)), Counter(queries)),
+            )
 
 
 def _collect_ranks(qid: str, attempts: Sequence[AttackResult]) -> dict[str, list[int]]:

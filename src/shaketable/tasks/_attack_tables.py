@@ -1,34 +1,31 @@
-"""The tables, charts, findings and examples of attacks on documents."""
+"""The tables and charts of attacks on documents."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shaketable.attacks.setup import (
-    AttackResult,
-)
+from shaketable.attacks.setup import FIRST_ATTACKED_RANK, AttackResult
 from shaketable.core.attack_types import AdversarialDocument, Goal
-from shaketable.core.results import Example, Figure, Finding
+from shaketable.core.results import Figure
 from shaketable.measures.attack_success import (
     AttackOutcomes,
     build_promotion_row,
     success_by_rank_range,
     success_by_trials,
 )
-from shaketable.measures.facets import ATTACK, INTO_TOP_TEN
 from shaketable.measures.text_change import Encode, compute_similarities, count_changed_words
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-MAX_EXAMPLES = 3
-TOP_K = 10
-INTO_TOP_COLUMN = f"into top {TOP_K} %"
+TOP_K = FIRST_ATTACKED_RANK - 1
+CONTROL_RANK_COLUMN = "by control"
+CONTROL_COLUMN = f"top {TOP_K} by control %"
 SIMILARITY_COLUMNS = ("similarity", "sentence similarity")
 KEY_COLUMNS = ("recipe", "ranker")
 SERIES_COLUMN = "series"
@@ -36,7 +33,7 @@ SERIES_COLUMN = "series"
 EFFECTIVENESS_AFFIXES = (("clean ", ""), ("robust ", ""), ("", " p"))
 BRIEF_COLUMNS = (
     *KEY_COLUMNS, "queries", "targets", "success %", "success % low", "success % high", "boost", "into top 10 %",
-    "words changed %", "similarity", "trials",
+    CONTROL_COLUMN, "words changed %", "similarity", "trials",
 )  # fmt: skip
 """The columns of the brief table; the full table has more measures and their intervals."""
 
@@ -59,12 +56,12 @@ def build_attack_tables(
     details.insert(0, SERIES_COLUMN, series)
     grid = _choose_trial_grid([attempt.outcome.first_success_trial for attempt in attempts])
     summary, by_rank, cost = [], [], []
-    for (recipe, ranker), some in _group_results(attempts).items():
+    for (recipe, ranker), some in group_results(attempts).items():
         about: dict[str, Any] = {"recipe": recipe, "ranker": ranker}
         counted = AttackOutcomes.from_outcomes((attempt.case, attempt.outcome) for attempt in some)
         mine = details[(details["recipe"] == recipe) & (details["ranker"] == ranker)]
         similar = {name: float(mine[name].mean()) for name in SIMILARITY_COLUMNS if name in mine}
-        summary.append(about | build_promotion_row(counted, seed=seed) | similar)
+        summary.append(about | build_promotion_row(counted, seed=seed) | _count_control_arrivals(mine) | similar)
         drawn = sorted({attempt.rank_range for attempt in some if attempt.rank_range})
         drawing = {SERIES_COLUMN: names[recipe, ranker]} | about
         by_rank += [drawing | row for row in success_by_rank_range(counted, drawn, seed)]
@@ -82,6 +79,13 @@ def build_attack_tables(
         "targets": details,
     }
     return {name: table for name, table in tables.items() if len(table)}
+
+
+def _count_control_arrivals(targets: pd.DataFrame) -> dict[str, float]:
+    """Return the percentage of the targets that reach the top by a harmless text too, if any was tried."""
+    if CONTROL_RANK_COLUMN not in targets or targets[CONTROL_RANK_COLUMN].isna().all():
+        return {}
+    return {CONTROL_COLUMN: 100 * float((targets[CONTROL_RANK_COLUMN] <= TOP_K).mean())}
 
 
 def _list_damage_columns(measure: str) -> tuple[str, ...]:
@@ -125,10 +129,13 @@ def _build_details(attempts: Sequence[AttackResult], goal: Goal, encode: Encode 
             "pairs": outcome.scored_pairs,
             "first": outcome.first_success_trial,
         }
-        for listing, before, after in zip(case.lists, outcome.ranks_before, outcome.ranks_after, strict=True):
+        for i, (listing, before, after) in enumerate(
+            zip(case.lists, outcome.ranks_before, outcome.ranks_after, strict=True)
+        ):
             gain = goal.utility((after,)) - goal.utility((before,))
             ranks = {"query": listing.qid, "before": before, "after": after, "gain": gain, "success": gain > 0}
-            rows.append(common | ranks)
+            control = {CONTROL_RANK_COLUMN: attempt.control_ranks[i]} if attempt.control_ranks else {}
+            rows.append(common | ranks | control)
     details = pd.DataFrame(rows)
     if encode is None:
         return details
@@ -139,7 +146,7 @@ def _build_details(attempts: Sequence[AttackResult], goal: Goal, encode: Encode 
     return details.assign(**{name: np.where(known, value, np.nan) for name, value in values.items()})
 
 
-def _group_results(attempts: Sequence[AttackResult]) -> dict[tuple[str, str], list[AttackResult]]:
+def group_results(attempts: Sequence[AttackResult]) -> dict[tuple[str, str], list[AttackResult]]:
     """Group results by recipe and ranker."""
     groups: dict[tuple[str, str], list[AttackResult]] = {}
     for attempt in attempts:
@@ -149,15 +156,23 @@ def _group_results(attempts: Sequence[AttackResult]) -> dict[tuple[str, str], li
 
 def _name_series(attempts: Sequence[AttackResult]) -> dict[tuple[str, str], str]:
     """Return a short name for each recipe and ranker, for charts."""
-    groups = _group_results(attempts)
+    groups = group_results(attempts)
     recipes = {recipe for recipe, _ in groups}
     if len(recipes) == 1:
         return {(recipe, ranker): ranker for recipe, ranker in groups}
-    short = Counter(recipe.partition("(")[0] for recipe in recipes)
-    return {
-        (recipe, ranker): f"{ranker}, {name if short[name := recipe.partition('(')[0]] == 1 else recipe}"
-        for recipe, ranker in groups
-    }
+    names = shorten_recipes(recipes)
+    return {(recipe, ranker): f"{ranker}, {names[recipe]}" for recipe, ranker in groups}
+
+
+def shorten_recipes(recipes: Iterable[str]) -> dict[str, str]:
+    """Return each recipe with its name, without settings if no other recipe has the same name.
+
+    >>> shorten_recipes(["greedy(words=3)", "homoglyphs(words=0)", "homoglyphs"])
+    {'greedy(words=3)': 'greedy', 'homoglyphs(words=0)': 'homoglyphs(words=0)', 'homoglyphs': 'homoglyphs'}
+    """
+    distinct = list(dict.fromkeys(recipes))
+    counts = Counter(recipe.partition("(")[0] for recipe in distinct)
+    return {recipe: name if counts[name := recipe.partition("(")[0]] == 1 else recipe for recipe in distinct}
 
 
 def _choose_trial_grid(first: Sequence[int]) -> list[int]:
@@ -197,52 +212,6 @@ def build_attack_figures(tables: Mapping[str, pd.DataFrame]) -> tuple[Figure, ..
         ),
     )
     return tuple(figure for figure in figures if figure.table in tables)
-
-
-def build_attack_findings(tables: Mapping[str, pd.DataFrame], goal: Goal) -> Iterator[Finding]:
-    """Yield the success rate, the boost and the effectiveness under attack, by recipe and ranker."""
-    recipes = tables["attack"]["recipe"].nunique()
-    climbing = goal.utility((1,)) > goal.utility((2,))
-    for row in tables["attack in full"].to_dict("records"):
-        about: Any = {"ranker": row["ranker"], "n": int(row["queries"]), "where": row["recipe"] if recipes > 1 else ""}
-        for name, heading, lower in (("attack success %", "success %", True), ("attack boost", "boost", climbing)):
-            ends = {"low": row[f"{heading} low"], "high": row[f"{heading} high"]}
-            better: Any = "lower" if lower else "higher"
-            yield Finding(name=name, value=row[heading], better=better, **ends, **about)
-        if climbing:
-            ends = {"low": row[f"{INTO_TOP_COLUMN} low"], "high": row[f"{INTO_TOP_COLUMN} high"]}
-            more: Any = {"against": row["recipe"], "facet": ATTACK, "values": _measure_arrivals(tables["targets"], row)}
-            yield Finding(name=INTO_TOP_TEN, value=row[INTO_TOP_COLUMN], better="lower", **ends, **about, **more)
-    for row in tables["damage in full"].to_dict("records"):
-        about = {"ranker": row["ranker"], "n": int(row["queries"]), "where": row["recipe"] if recipes > 1 else ""}
-        for heading in [str(column) for column in row if f"{str(column).removeprefix('robust ')} p" in row]:
-            yield Finding(name=heading, value=row[heading], p=row[f"{heading.removeprefix('robust ')} p"], **about)
-
-
-def _measure_arrivals(targets: pd.DataFrame, row: Mapping[Any, Any]) -> dict[str, float]:
-    """Return, by query, the percentage of its targets below rank ten that reach the top ten."""
-    mine = targets[(targets["recipe"] == row["recipe"]) & (targets["ranker"] == row["ranker"])]
-    mine = mine[mine["before"] > TOP_K]
-    shares = (100.0 * (mine["after"] <= TOP_K)).groupby(mine["query"], sort=False).mean()
-    return {str(qid): float(share) for qid, share in shares.items()}
-
-
-def select_attack_examples(attempts: Sequence[AttackResult], goal: Goal) -> Iterator[Example]:
-    """Yield the most successful attacks of each recipe and ranker."""
-    for (recipe, ranker), some in _group_results(attempts).items():
-        gain = {id(a): goal.utility(a.outcome.ranks_after) - goal.utility(a.outcome.ranks_before) for a in some}
-        for attempt in sorted(some, key=lambda a: -gain[id(a)])[:MAX_EXAMPLES]:
-            if gain[id(attempt)] > 0:
-                yield Example(
-                    ranker,
-                    attempt.case.query,
-                    recipe,
-                    attempt.case.doc.text,
-                    attempt.outcome.doc.text,
-                    document=attempt.case.docno,
-                    rank_before=attempt.outcome.ranks_before[0],
-                    rank_after=attempt.outcome.ranks_after[0],
-                )
 
 
 def list_adversarial_documents(attempts: Sequence[AttackResult]) -> Iterator[AdversarialDocument]:

@@ -10,12 +10,12 @@ import numpy as np
 
 from shaketable.core.protocols import Probe
 from shaketable.core.results import Example, Figure, Finding
-from shaketable.measures.facets import PROBES_FACET
-from shaketable.measures.paired_comparison import weighted_mean
+from shaketable.measures.facets import FOOLED, PROBES_FACET, WRONG_PAIRS, name_test
 from shaketable.measures.preference import (
     MIN_SAMPLES,
     both_right_share,
 )
+from shaketable.measures.rates import measure_rate
 from shaketable.probes.batch import ProbeBatch
 from shaketable.probes.suite import format_probe_name, format_probe_title
 from shaketable.tasks._probe_scoring import Differences
@@ -69,12 +69,14 @@ class ProbeRows:
     verdicts: list[dict[str, Any]] = field(default_factory=list)
     slices: list[dict[str, Any]] = field(default_factory=list)
     examples: list[Example] = field(default_factory=list)
-    fooled: list[Finding] = field(default_factory=list)
+    panel: list[Finding] = field(default_factory=list)
+    """The findings that decide the facet: degraded texts preferred, and crossed pairs that are wrong."""
 
     def add_cell(self, probe: Probe, part: str, ranker: str, cell: Mapping[str, Any]) -> None:
         """Add the numbers of one ranker in one part of a probe's pairs."""
         about = {"test": format_probe_title(probe), "name": format_probe_name(probe), "strategy": probe.strategy}
-        self.cells.append(about | {"documents": part, "ranker": ranker} | dict(cell))
+        better = find_better_direction(probe)
+        self.cells.append(about | {"documents": part, "ranker": ranker, "better": better} | dict(cell))
 
     def add_probe(
         self, experiment: Experiment, ranker: str, probe: Probe, batch: ProbeBatch, d: Differences, delta: float
@@ -82,10 +84,17 @@ class ProbeRows:
         """Add slices, examples, user pairs and crossed pairs of one ranker and probe."""
         title = format_probe_title(probe)
         self.slices += _build_slice_rows(experiment, ranker, title, batch, d, delta)
-        self.examples += _select_largest_effects(ranker, title, batch, d)
+        self.examples += _select_largest_effects(ranker, format_probe_name(probe), batch, d)
         self.verdicts += _check_expectations(ranker, probe, d, delta)
         if (right := _measure_both_directions(batch, d, probe)) is not None:
             self.directions.append({"test": title, "ranker": ranker} | right)
+
+
+def find_better_direction(probe: Probe) -> str:
+    """Return "lower" if the changed text is degraded, "higher" if the first text is right, "" if neither is better."""
+    if getattr(probe, "degrades_text", False):
+        return "lower"
+    return "higher" if getattr(probe, "crossed", False) or probe.strategy == "own" else ""
 
 
 def build_probe_tables(details: pd.DataFrame, rows: ProbeRows) -> dict[str, pd.DataFrame]:
@@ -94,7 +103,7 @@ def build_probe_tables(details: pd.DataFrame, rows: ProbeRows) -> dict[str, pd.D
 
     tables = _build_strategy_tables(details)
     if rows.directions:
-        tables[BOTH_DIRECTIONS_TABLE] = pd.DataFrame(rows.directions)
+        tables[BOTH_DIRECTIONS_TABLE] = pd.DataFrame(rows.directions).drop(columns="values")
     if rows.verdicts:
         tables[USER_PAIRS_TABLE] = pd.DataFrame(rows.verdicts)
     if len(strong := _select_strongest(details)):
@@ -166,12 +175,18 @@ def _measure_both_directions(drawn: ProbeBatch, d: Differences, probe: Probe) ->
     """Return how often both directions of crossed pairs are right; None for other probes."""
     if not getattr(probe, "crossed", False) or not len(d):
         return None
-    share = both_right_share(zip(drawn.list_query_ids(), d.tolist(), strict=True))
+    right: dict[str, float] = {}
+    for pair, difference in zip(drawn.list_query_ids(), d.tolist(), strict=True):
+        right[pair] = min(right.get(pair, 1.0), float(difference > 0))
+    rate = measure_rate({pair: 100 * value for pair, value in right.items()})
     return {
-        "both right": share,
+        "both right": both_right_share(zip(drawn.list_query_ids(), d.tolist(), strict=True)),
+        "both right low": rate.low / 100,
+        "both right high": rate.high / 100,
         "one right": float((d > 0).mean()),
         "chance": CHANCE_BOTH_RIGHT,
         "pairs": len(drawn.qids),
+        "values": right,
     }
 
 
@@ -229,37 +244,60 @@ def build_probe_findings(details: pd.DataFrame, directions: Sequence[Mapping[str
         if row["samples"] >= MIN_SAMPLES:
             where = "" if row["documents"] == ALL_DOCUMENTS else str(row["documents"])
             key, n, p = f"{row['name']}.s", int(row["queries"]), float(row[corrected])
-            yield Finding(row["ranker"], key, row["s"], row["low"], row["high"], n, p, where=where)
-    for one in (one for one in directions if 2 * one["pairs"] >= MIN_SAMPLES):
-        yield Finding(one["ranker"], f"{one['test']}.both right".lower(), one["both right"], n=one["pairs"])
+            about: Any = {"better": row["better"] or "higher", "where": where}
+            values = row["values"] if row["better"] else {}  # a preference without a right side cannot become worse
+            yield Finding(row["ranker"], key, row["s"], row["low"], row["high"], n, p, **about, values=values)
+    for one in directions:
+        values = one["values"]
+        ends = one["both right low"], one["both right high"]
+        yield Finding(
+            one["ranker"], f"{one['test']}.both right".lower(), one["both right"], *ends, one["pairs"], values=values
+        )
 
 
 def measure_fooled(
-    experiment: Experiment,
     ranker: str,
     degrading: Sequence[str],
     drawn: Mapping[str, ProbeBatch],
     differences: Mapping[str, Differences],
     delta: float,
 ) -> Iterator[Finding]:
-    """Yield the percentage of pairs in which the ranker prefers a degraded text; random preferences give 50 %.
+    """Yield, for each probe, the percentage of pairs in which the ranker prefers the degraded text.
 
-    Each query has the same weight, and each probe has the same weight within a query.
+    Each query has the same weight; random preferences give up to 50 %.
     """
-    by_test: dict[str, list[float]] = {}
     for key in degrading:
-        d, of = differences[key], drawn[key]
+        d, batch = differences[key], drawn[key]
         known = ~np.isnan(d)
-        count = np.bincount(of.query_indices[known], minlength=len(of.qids))
-        won = np.bincount(of.query_indices[known], d[known] > delta, len(of.qids))
-        for qid, n, preferred in zip(of.qids, count.tolist(), won.tolist(), strict=True):
-            if n:
-                by_test.setdefault(qid, []).append(100 * preferred / n)
-    if by_test:
-        values = {qid: float(np.mean(shares)) for qid, shares in by_test.items()}
-        mean = weighted_mean(values, experiment.seed)
-        ends = mean.low, mean.high, mean.n
-        yield Finding(ranker, "fooled %", mean.value, *ends, better="lower", facet=PROBES_FACET, values=values)
+        counts = np.bincount(batch.query_indices[known], minlength=len(batch.qids)).tolist()
+        preferred = np.bincount(batch.query_indices[known], d[known] > delta, len(batch.qids)).tolist()
+        cases = {qid: n for qid, n in zip(batch.qids, counts, strict=True) if n}
+        values = {qid: 100 * won / n for qid, n, won in zip(batch.qids, counts, preferred, strict=True) if n}
+        if values:
+            yield _build_rate_finding(ranker, name_test(FOOLED, key), values, cases)
+
+
+def measure_wrong_pairs(
+    ranker: str, crossed: Sequence[str], drawn: Mapping[str, ProbeBatch], differences: Mapping[str, Differences]
+) -> Iterator[Finding]:
+    """Yield, for each probe of crossed pairs, the percentage of pairs that are not right in both directions."""
+    for key in crossed:
+        right: dict[str, bool] = {}
+        for qid, difference in zip(drawn[key].list_query_ids(), differences[key].tolist(), strict=True):
+            if not np.isnan(difference):
+                right[qid] = right.get(qid, True) and difference > 0
+        values = {qid: 100.0 * (not good) for qid, good in right.items()}
+        if values:
+            yield _build_rate_finding(ranker, name_test(WRONG_PAIRS, key), values)
+
+
+def _build_rate_finding(
+    ranker: str, name: str, values: Mapping[str, float], cases: Mapping[str, int] | None = None
+) -> Finding:
+    rate = measure_rate(values, cases)
+    return Finding(
+        ranker, name, rate.value, rate.low, rate.high, len(values), better="lower", facet=PROBES_FACET, values=values
+    )
 
 
 def _build_figure_tables(details: pd.DataFrame) -> dict[str, pd.DataFrame]:

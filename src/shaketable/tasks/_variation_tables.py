@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shaketable.core.results import Example, Figure
+from shaketable.core.results import Example, Figure, Finding
 from shaketable.measures.effectiveness import judged_share
+from shaketable.measures.facets import TYPOS, WORDING
 from shaketable.measures.paired_comparison import (
     Comparison,
     add_significance_stars,
 )
 from shaketable.measures.projection import tsne
+from shaketable.tasks._method_findings import build_method_finding, find_largest_loss
 from shaketable.tasks._paper_tables import (
     PENHA_2022,
 )
@@ -24,7 +26,7 @@ from shaketable.tasks._query_changes import (
     ChangedQueryRun,
     build_stability_rows,
 )
-from shaketable.transforms.categories import MEANING_PRESERVING
+from shaketable.transforms.categories import MEANING_PRESERVING, MISSPELLING
 from shaketable.transforms.vary import Variation
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from shaketable.experiment import Experiment
 
 MAX_EXAMPLES_PER_DIRECTION = 2
+FACETS_BY_CATEGORY = {category: TYPOS if category == MISSPELLING else WORDING for category in MEANING_PRESERVING}
+"""The facet of each category that keeps the meaning."""
 
 
 @dataclass
@@ -46,6 +50,8 @@ class VariationRows:
     changes: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     drops: dict[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)
     overlaps: dict[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)
+    method_findings: list[Finding] = field(default_factory=list)
+    method_examples: list[Example] = field(default_factory=list)
 
     def add_run(
         self, experiment: Experiment, name: str, variations: Sequence[Variation], changed_run: ChangedQueryRun
@@ -58,6 +64,25 @@ class VariationRows:
             self.overlaps[category, name] = changed_run.compute_overlaps(indices)
         self.details += build_variation_details(name, variations, changed_run)
         self.examples += select_variation_examples(name, variations, changed_run, self.changes[name])
+
+    def add_methods(
+        self,
+        experiment: Experiment,
+        name: str,
+        variations: Sequence[Variation],
+        changed_run: ChangedQueryRun,
+        measure: str,
+    ) -> None:
+        """Add the findings and examples of one ranker by method, over valid variations that keep the meaning."""
+        for (category, method), members in group_variations(variations).items():
+            if method == "all" or category not in FACETS_BY_CATEGORY:
+                continue
+            valid = [i for i in members if variations[i].valid]
+            facet = FACETS_BY_CATEGORY[category]
+            finding = build_method_finding(experiment, name, method, changed_run, valid, measure, facet)
+            example = find_largest_loss(name, method, changed_run, valid)
+            self.method_findings += [finding] if finding else []
+            self.method_examples += [example] if example else []
 
 
 def group_variations(variations: Sequence[Variation]) -> dict[tuple[str, str], list[int]]:

@@ -293,7 +293,7 @@ def _measure_lists(
     for one in attacked:
         for qid in one.queries:
             changed[qid][one.docno] = one.doc
-    clean, robust = rank_attacked_lists(experiment, name, target, changed)
+    clean, robust = rank_attacked_lists(target, changed)
     judged = {qid: experiment.qrels[qid] for qid in robust}
     values: dict[str, dict[str, float]] = {}
     for table in score_tables(["RR@10", "RR@100"], judged, {"clean": clean, "robust": robust}):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,17 +18,25 @@ from shaketable.measures.facets import (
     GAIN_OVER_FIRST_STAGE,
     OWN_ORDER_SHARE,
     RISK,
+    SEVERE_LOSSES,
+    SLICE_GAIN,
+    SLICES,
     UNSERVED_INCREASE,
     VARIANCE,
+    name_test,
 )
 from shaketable.measures.paired_comparison import (
     Comparison,
+    MeanInterval,
     Weights,
     add_significance_stars,
     compare_paired,
     weighted_mean,
 )
-from shaketable.measures.rank_distance import Overlap
+from shaketable.measures.rank_distance import Kendall, Overlap
+from shaketable.measures.rates import Rate, measure_rate, measure_rate_difference
+from shaketable.measures.severe_losses import find_severe_losses, severe_losses_p
+from shaketable.measures.slices import PartGain, compare_with_first_stage, group_by_half
 from shaketable.tasks._query_changes import compute_query_drops
 
 if TYPE_CHECKING:
@@ -37,6 +45,11 @@ if TYPE_CHECKING:
     from shaketable.experiment import Experiment
 
 MAX_EXAMPLES = 3
+TOP_K = 10
+MAX_COPY_OVERLAP, MAX_COPY_DISTANCE = 0.8, 0.1
+"""A list is a ranker's own if it shares at most this part of its first ten documents with the first stage, or changes
+the order of more than this part of the pairs of the first stage's first ten.
+"""
 
 
 @dataclass(frozen=True)
@@ -64,28 +77,30 @@ class FirstStage:
         rows: list[dict[str, Any]] = []
         examples: list[Example] = []
         differences: dict[str, dict[str, Mapping[str, float]]] = {}
+        parts: dict[str, list[PartGain]] = {}
         for name in (name for name in experiment.models if name != experiment.baseline):
             own = _measure_own_order(experiment.get_run(name), experiment.candidates)
-            mean = weighted_mean(own, experiment.seed, experiment.weights)
+            share = measure_rate(own)
             row = {
                 "ranker": name,
-                OWN_ORDER_SHARE: mean.value,
-                f"{OWN_ORDER_SHARE} low": mean.low,
-                f"{OWN_ORDER_SHARE} high": mean.high,
+                OWN_ORDER_SHARE: share.value,
+                f"{OWN_ORDER_SHARE} low": share.low,
+                f"{OWN_ORDER_SHARE} high": share.high,
             }
-            row["overlap@10"] = _compute_overlap(experiment.get_run(name), first)
+            row |= _compare_orders(experiment.get_run(name), first)
             differences[name] = {OWN_ORDER_SHARE: own}
             if experiment.qrels:
                 values = self._measure_queries(experiment, first, experiment.get_run(name))
                 differences[name] |= _compute_differences(*values, experiment.weights)
                 row |= _build_row(*values, experiment)
+                parts[name] = compare_with_first_stage(*values[:2], _slice_queries(experiment), experiment.seed)
                 examples += self._select_losses(experiment, name, first, *values[:2])
             rows.append(row | {"queries": len(experiment.queries)})
         table = add_significance_stars(pd.DataFrame(rows)) if rows else pd.DataFrame({"ranker": []})
         return Result(
             "first-stage",
             "What does a ranker add to its first stage, and what does it risk?",
-            {"first stage": table},
+            {"first stage": table} | _build_slice_table(parts),
             (
                 Figure(
                     "bars",
@@ -98,7 +113,7 @@ class FirstStage:
             if GAIN_OVER_FIRST_STAGE in table
             else (),
             tuple(self._build_notes(against, bool(experiment.qrels), bool(rows))),
-            tuple(_build_findings(table, differences, against)),
+            (*_build_findings(table, differences, against), *_build_slice_findings(parts, against)),
             tuple(examples),
         )
 
@@ -132,9 +147,10 @@ class FirstStage:
         notes = [
             (
                 f"The rankers are compared with {against}. '{OWN_ORDER_SHARE}' is the percentage of lists whose order "
-                "is the ranker's own: neither that of the candidates, nor one score for all documents. A ranker that "
-                "has no order of its own does nothing, so it looks robust. 'overlap@10' is the share of the first "
-                "ten documents that the two have in common."
+                "is the ranker's own: neither nearly that of the candidates, nor one score for all documents. A "
+                "ranker that copies the first stage looks robust. 'overlap@10' is the share of the first ten "
+                "documents that the two have in common, and 'changed pairs@10' is the share of pairs of the first "
+                "stage's first ten that the ranker puts in another order."
             )
         ]
         if judged:
@@ -149,6 +165,11 @@ class FirstStage:
                     f"ten, minus that of the first stage. '{GAIN_AT_DOUBLE_LOSSES}' is the gain if each loss counts "
                     "twice (URisk at alpha 1)."
                 ),
+                (
+                    f"'{SEVERE_LOSSES}' is the percentage of queries that lose more than half of 'before'. Equal "
+                    "rankers with independent errors show such losses too, so its p compares them with the losses "
+                    "expected if each query's deviation from the mean gain had a random sign."
+                ),
             ]
         return notes
 
@@ -158,17 +179,39 @@ def _has_order(scores: Mapping[str, float]) -> bool:
 
 
 def _measure_own_order(run: Run, candidates: Run) -> dict[str, float]:
-    """Return, for each query with two or more documents, 100 if the ranker changes the order, otherwise 0."""
-    listed = {qid: scores for qid, scores in run.items() if len(scores) > 1}
-    return {
-        qid: 100.0 * (_has_order(scores) and rank_docnos(scores) != rank_docnos(candidates.get(qid, {})))
-        for qid, scores in listed.items()
-    }
+    """Return, for each query with two or more documents, 100 if the order is the ranker's own, otherwise 0.
+
+    A list with one score for all documents, and a list that nearly repeats the candidates' order, are not its own.
+    """
+    own = {}
+    for qid, scores in run.items():
+        if len(scores) < 2:
+            continue
+        overlap, distance = _compare_tops(rank_docnos(scores), rank_docnos(candidates.get(qid, {})))
+        differs = overlap <= MAX_COPY_OVERLAP or distance > MAX_COPY_DISTANCE
+        own[qid] = 100.0 * (_has_order(scores) and differs)
+    return own
 
 
-def _compute_overlap(run: Run, first: Run) -> float:
-    shares = [Overlap(10).between(rank_docnos(first[qid]), rank_docnos(run[qid])) for qid in first if qid in run]
-    return float(np.mean(shares)) if shares else float("nan")
+def _compare_tops(order: Sequence[str], first: Sequence[str]) -> tuple[float, float]:
+    """Return the overlap of the first ten, and the share of pairs of the first stage's first ten that change order."""
+    top = set(first[:TOP_K])
+    kept = [docno for docno in order if docno in top]
+    return Overlap(TOP_K).between(first, order), Kendall().between([d for d in first[:TOP_K] if d in kept], kept)
+
+
+def _compare_orders(run: Run, first: Run) -> dict[str, float]:
+    """Return the mean overlap of the first ten with the first stage, and the mean share of changed pairs."""
+    pairs = [_compare_tops(rank_docnos(run[qid]), rank_docnos(first[qid])) for qid in first if qid in run]
+    means = np.mean(pairs, axis=0).tolist() if pairs else (float("nan"),) * 2
+    return {"overlap@10": means[0], "changed pairs@10": means[1]}
+
+
+def _slice_queries(experiment: Experiment) -> dict[str, Mapping[str, tuple[str, ...]]]:
+    """Return the slices of the queries, and the halves by length, which have enough queries in small collections."""
+    lengths = {qid: float(len(text.split())) for qid, text in experiment.texts.items()}
+    halves = group_by_half(lengths, ("shorter half", "longer half"))
+    return {**experiment.slices, "length, halves": halves} if len(halves) > 1 else dict(experiment.slices)
 
 
 def _compute_differences(
@@ -184,6 +227,7 @@ def _compute_differences(
         GAIN_OVER_FIRST_STAGE: change,
         UNSERVED_INCREASE: {qid: unserved_after[qid] - unserved_before[qid] for qid in unserved_before},
         GAIN_AT_DOUBLE_LOSSES: {qid: value * (2 if value < 0 else 1) for qid, value in change.items()},
+        SEVERE_LOSSES: find_severe_losses(before, after),
     }
 
 
@@ -207,9 +251,13 @@ def _build_row(
     for heading, values in _compute_differences(
         before, after, unserved_before, unserved_after, experiment.weights
     ).items():
-        if heading != GAIN_OVER_FIRST_STAGE:
-            mean = weighted_mean(values, experiment.seed, experiment.weights)
-            row |= {heading: mean.value, f"{heading} low": mean.low, f"{heading} high": mean.high}
+        if heading == GAIN_OVER_FIRST_STAGE:
+            continue
+        mean: MeanInterval | Rate = weighted_mean(values, experiment.seed, experiment.weights)
+        if not experiment.weights and heading in (UNSERVED_INCREASE, SEVERE_LOSSES):
+            mean = measure_rate_difference(values) if heading == UNSERVED_INCREASE else measure_rate(values)
+        row |= {heading: mean.value, f"{heading} low": mean.low, f"{heading} high": mean.high}
+    row[f"{SEVERE_LOSSES} p"] = severe_losses_p(before, after, experiment.seed)
     return row
 
 
@@ -220,8 +268,10 @@ def _build_findings(
         OWN_ORDER_SHARE: "",
         GAIN_OVER_FIRST_STAGE: EFFECTIVENESS,
         UNSERVED_INCREASE: VARIANCE,
-        GAIN_AT_DOUBLE_LOSSES: RISK,
+        GAIN_AT_DOUBLE_LOSSES: "",
+        SEVERE_LOSSES: RISK,
     }
+    p_columns = {GAIN_OVER_FIRST_STAGE: "p (Holm)", SEVERE_LOSSES: f"{SEVERE_LOSSES} p"}
     return [
         Finding(
             row["ranker"],
@@ -230,8 +280,8 @@ def _build_findings(
             float(row.get(f"{name} low", np.nan)),
             float(row.get(f"{name} high", np.nan)),
             int(row["queries"]),
-            float(row["p (Holm)"]) if name == GAIN_OVER_FIRST_STAGE else np.nan,
-            better="lower" if name == UNSERVED_INCREASE else "higher",
+            float(row[p_columns[name]]) if name in p_columns else np.nan,
+            better="lower" if name in (UNSERVED_INCREASE, SEVERE_LOSSES) else "higher",
             against=against,
             facet=facet,
             values=differences[row["ranker"]].get(name, {}),
@@ -239,4 +289,36 @@ def _build_findings(
         for row in table.to_dict("records")
         for name, facet in facets.items()
         if name in row and not np.isnan(row[name])
+    ]
+
+
+def _build_slice_table(parts: Mapping[str, Sequence[PartGain]]) -> dict[str, pd.DataFrame]:
+    """Return the gain by slice, if there are slices."""
+    import pandas as pd
+
+    rows = [
+        {"slice": one.slice, "part": one.part, "ranker": ranker, GAIN_OVER_FIRST_STAGE: one.gain}
+        | {"low": one.low, "high": one.high, "p (Holm)": one.p, "queries": len(one.values)}
+        for ranker, gains in parts.items()
+        for one in gains
+    ]
+    return {"gain by slice": pd.DataFrame(rows)} if rows else {}
+
+
+def _build_slice_findings(parts: Mapping[str, Sequence[PartGain]], against: str) -> list[Finding]:
+    return [
+        Finding(
+            ranker,
+            name_test(SLICE_GAIN, f"{one.slice}: {one.part}"),
+            one.gain,
+            one.low,
+            one.high,
+            len(one.values),
+            one.p,
+            against=against,
+            facet=SLICES,
+            values=one.values,
+        )
+        for ranker, gains in parts.items()
+        for one in gains
     ]

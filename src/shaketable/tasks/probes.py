@@ -39,6 +39,7 @@ from shaketable.tasks._probe_tables import (
     build_probe_tables,
     list_left_out,
     measure_fooled,
+    measure_wrong_pairs,
 )
 from shaketable.transforms.stopwords import load_stopwords
 
@@ -99,12 +100,14 @@ class ProbesTask:
         degrading = [
             key for key, probe in probes.items() if getattr(probe, "degrades_text", False) and len(batches[key])
         ]
+        crossed = [key for key, probe in probes.items() if getattr(probe, "crossed", False) and len(batches[key])]
         rows = ProbeRows()
         deltas: dict[str, float] = {}
         for ranker in experiment.scoring_rankers:
             delta = deltas[ranker] = threshold.measure_delta(ranker) if self.delta is None else self.delta
             differences = score_differences(experiment, ranker, batches, units)
-            rows.fooled += measure_fooled(experiment, ranker, degrading, batches, differences, delta)
+            rows.panel += measure_fooled(ranker, degrading, batches, differences, delta)
+            rows.panel += measure_wrong_pairs(ranker, crossed, batches, differences)
             for key, probe in probes.items():
                 for part, mask in parts[key].items():
                     cell = self._measure_cell(experiment, batches[key], differences[key], mask, probe, delta)
@@ -112,16 +115,18 @@ class ProbesTask:
                 rows.add_probe(experiment, ranker, probe, batches[key], differences[key], delta)
         details = self._correct_p_values(pd.DataFrame(rows.cells)) if rows.cells else pd.DataFrame()
         tables = build_probe_tables(details, rows)
-        tables |= {"details": details, "left out": list_left_out(batches, skipped, probes)}
-        degraded = {format_probe_title(probes[key]) for key in degrading}
+        tables |= {
+            "details": details.drop(columns=["values", "better"], errors="ignore"),
+            "left out": list_left_out(batches, skipped, probes),
+        }
         return Result(
             "probes",
             "What does the ranker prefer, of two texts that differ in one thing?",
             {key: table for key, table in tables.items() if len(table)},
             tuple(build_probe_figures(tables)),
             tuple(self._build_notes(threshold, context, deltas, probes, skipped)),
-            (*build_probe_findings(details, rows.directions), *rows.fooled),
-            tuple(sorted(rows.examples, key=lambda one: one.change not in degraded or one.value_after <= 0)),
+            (*build_probe_findings(details, rows.directions), *rows.panel),
+            tuple(sorted(rows.examples, key=lambda one: one.change not in degrading or one.value_after <= 0)),
             brief=tuple(key for key in BRIEF_TABLES if key in tables),
             sources={name: f"MacAvaney et al. 2022, Table {number}" for number, name in enumerate(PAPER_TABLES, 1)},
         )
@@ -193,6 +198,7 @@ class ProbesTask:
             | shares
             | {"mean": one.mean, "median": one.median, "delta": delta, "samples": one.n, "queries": one.queries}
             | {"symmetric": probe.symmetric, "failed": int((at & np.isnan(d)).sum()), "hash": drawn.fingerprint}
+            | {"values": one.values}
         )
 
     def _correct_p_values(self, details: pd.DataFrame) -> pd.DataFrame:

@@ -26,6 +26,7 @@ from shaketable.measures.paired_comparison import (
 )
 from shaketable.measures.rank_distance import drop_rate
 from shaketable.measures.significance import MIN_QUERIES
+from shaketable.tasks._method_findings import measure_judged_percentages
 from shaketable.tasks._query_changes import (
     RERANKER,
     ChangedQuery,
@@ -89,6 +90,7 @@ class QueryTypos:
         examples: list[Example] = []
         lost: dict[tuple[str, str], Mapping[str, float]] = {}
         stay: dict[tuple[str, str], Mapping[str, float]] = {}
+        judged: dict[tuple[str, str], tuple[float, float]] = {}
         for name in experiment.scoring_rankers:
             for attack, attacked in applicable.items():
                 changed_run = run_changed_queries(
@@ -105,6 +107,9 @@ class QueryTypos:
                     changed_run.compute_drops(weights=experiment.weights),
                     changed_run.compute_overlaps(),
                 )
+                if experiment.qrels:
+                    every = range(len(changed_run.changed_queries))
+                    judged[attack, name] = measure_judged_percentages(experiment, changed_run, every)
                 details += _build_details(attack, name, attacked, changed_run)
                 examples += _select_worst(name, attack, changed_run)
         summary = pd.DataFrame(rows)
@@ -124,7 +129,7 @@ class QueryTypos:
             _build_figures(bool(experiment.qrels)) if len(summary) else (),
             (*self._build_notes(experiment, attacks), *([SLICES_NOTE] if slices else [])),
             (
-                *(self._build_findings(summary, lost) if experiment.qrels else ()),
+                *(self._build_findings(summary, lost, judged) if experiment.qrels else ()),
                 *build_stability_findings(stability, "attack", stay, {} if experiment.qrels else FACETS_BY_ATTACK),
                 *worst_slices,
             ),
@@ -184,7 +189,12 @@ class QueryTypos:
             "queries": compared.n,
         } | moved
 
-    def _build_findings(self, summary: pd.DataFrame, lost: QueryContributions) -> list[Finding]:
+    def _build_findings(
+        self,
+        summary: pd.DataFrame,
+        lost: QueryContributions,
+        judged: Mapping[tuple[str, str], tuple[float, float]],
+    ) -> list[Finding]:
         return [
             Finding(
                 row["ranker"],
@@ -197,6 +207,8 @@ class QueryTypos:
                 against=f"its own {self.measure}",
                 facet=FACETS_BY_ATTACK.get(row["attack"], ""),
                 values=lost[row["attack"], row["ranker"]],
+                judged_before=judged[row["attack"], row["ranker"]][0],
+                judged_after=judged[row["attack"], row["ranker"]][1],
             )
             for _, row in summary.iterrows()
         ]

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from shaketable.core.errors import check_parameter, check_ranges
 from shaketable.core.results import Finding, Result
 from shaketable.measures.effectiveness import Evaluator
-from shaketable.measures.facets import TYPOS, WORDING
 from shaketable.measures.measure_names import parse_measure
 from shaketable.measures.paired_comparison import (
     MOVEMENT_EXPLANATION,
@@ -25,6 +24,7 @@ from shaketable.measures.paired_comparison import (
     query_means,
 )
 from shaketable.measures.significance import MIN_QUERIES
+from shaketable.tasks._method_findings import choose_setting
 from shaketable.tasks._paper_tables import (
     ARROW_NOTE,
     PAPER_FIGURES,
@@ -59,16 +59,13 @@ from shaketable.tasks._variation_tables import (
     mark_significance,
     measure_judged_share,
 )
-from shaketable.transforms.categories import MEANING_PRESERVING, MISSPELLING
+from shaketable.transforms.categories import MEANING_PRESERVING
 from shaketable.transforms.vary import HUMAN, Variation
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from shaketable.experiment import Experiment
-
-FACETS_BY_CATEGORY = {category: TYPOS if category == MISSPELLING else WORDING for category in MEANING_PRESERVING}
-"""The facet of each category that keeps the meaning."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +107,6 @@ class QueryVariation:
         tables = {name: table for name, table in (tables | slices).items() if len(table)}
         figures = (*build_variation_figures(setting, change), *PAPER_FIGURES)
         arrow_note = f"In the table 'means by method', {ARROW_NOTE[0].lower()}{ARROW_NOTE[1:]}"
-        facets = {} if experiment.qrels else FACETS_BY_CATEGORY
         return Result(
             "query-variation",
             "Which other ways of asking break a ranker?",
@@ -123,10 +119,11 @@ class QueryVariation:
             ),
             (
                 *(self._build_findings(by_category, rows.drops) if experiment.qrels else ()),
-                *build_stability_findings(rows.stability, "category", rows.overlaps, facets),
+                *build_stability_findings(rows.stability, "category", rows.overlaps, {}),
+                *rows.method_findings,
                 *worst_slices,
             ),
-            tuple(rows.examples),
+            (*rows.examples, *rows.method_examples),
             brief=("change by category",) if experiment.qrels else ("change by category", "stability"),
             sources=PAPER_SOURCES,
         )
@@ -144,6 +141,8 @@ class QueryVariation:
                 rows.summary += self._build_rows(experiment, setting, name, variations, changed_run, clean)
                 if setting == first:
                     rows.add_run(experiment, name, variations, changed_run)
+                if setting == choose_setting(experiment, name):
+                    rows.add_methods(experiment, name, variations, changed_run, self.measure)
         return rows
 
     def _build_tables(
@@ -176,7 +175,7 @@ class QueryVariation:
         return tables
 
     def _build_findings(self, by_category: pd.DataFrame, lost: QueryContributions) -> Iterator[Finding]:
-        """Yield the change of each category, absolute and in per cent; the latter decides a facet."""
+        """Yield the change of each category, absolute and in per cent."""
         for row in by_category.to_dict("records"):
             category, ranker, start = row["category"], row["ranker"], row["before"]
             about: Any = {"ranker": ranker, "n": int(row["queries"]), "p": row["p (Holm)"]}
@@ -185,7 +184,7 @@ class QueryVariation:
             yield Finding(name=f"change({category})", **change, **about)
             if start:
                 drop = {name: 100 * value / start for name, value in change.items()}
-                about |= {"against": f"its own {self.measure}", "facet": FACETS_BY_CATEGORY.get(category, "")}
+                about |= {"against": f"its own {self.measure}"}
                 yield Finding(name=f"drop({category})", **drop, **about, values=lost[category, ranker])
 
     def _build_rows(

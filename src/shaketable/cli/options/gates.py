@@ -31,6 +31,11 @@ DefaultGate = Annotated[
 FailOnRegression = Annotated[
     bool, typer.Option("--fail-on-regression", help="End with exit code 1 if the new version is significantly worse.")
 ]
+Margin = Annotated[
+    float,
+    typer.Option("--margin", help="The loss of effectiveness, in per cent of the earlier value, that has to be "
+                 "excluded before the outcome is 'not worse'.", metavar="PERCENT"),
+]  # fmt: skip
 AllowMismatch = Annotated[
     list[str] | None,
     make_repeatable("--allow-mismatch", "Compare although the two audits differ in this: data, lists, tasks or seed.",

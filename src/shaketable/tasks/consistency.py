@@ -1,0 +1,187 @@
+"""The consistency task: does a ranker give the same answer to the same question, and does its order mean something?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shaketable.core.documents import Scores, Slate, rank_docnos
+from shaketable.core.errors import NotApplicable, check_parameter
+from shaketable.core.results import Result
+from shaketable.core.seeding import make_item_rng
+from shaketable.measures.input_order import mean_kendall_distance, position_sums
+from shaketable.measures.rank_distance import Kendall
+from shaketable.scoring.traits import RankerTraits
+from shaketable.scoring.uncached import Uncached
+from shaketable.scoring.validation import collapse_ties
+from shaketable.tasks._consistency_tables import (
+    TOP_RANKS,
+    ListAnswers,
+    RankerAnswers,
+    TiedList,
+    build_consistency_findings,
+    build_consistency_notes,
+    build_consistency_table,
+    build_list_table,
+    select_consistency_examples,
+)
+
+if TYPE_CHECKING:
+    from shaketable.experiment import Experiment
+
+LIST_LENGTH = 30
+"""The candidates of a list that are asked for: more lists say more than longer ones, at the same cost."""
+POINTWISE_TOLERANCE = 1e-4
+"""The relative difference of scores up to which a ranker counts as pointwise: nets round by the size of a batch."""
+
+
+@dataclass(frozen=True)
+class _AskedList:
+    """A list in the orders in which a ranker is asked for it: its own twice, reversed, and shuffled."""
+
+    qid: str
+    orders: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """Repeatability of a ranker's answers: asked twice, with the input in other orders, and ties in the first ten.
+
+    queries   number of lists that are asked for again, drawn at random; 0 is all of them
+    shuffles  number of shuffled input orders, besides the order of the first stage and its reverse
+
+    Each list has the first 30 candidates of a query and is sent to the ranker whole, also if the ranker is pointwise.
+    """
+
+    queries: int = 40
+    shuffles: int = 2
+
+    needs_judgements: ClassVar[bool] = False
+    needs_scoring: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_parameter("consistency", self.queries >= 0, "queries", "0 or more", self.queries)
+        check_parameter("consistency", 0 <= self.shuffles <= 100, "shuffles", "from 0 to 100", self.shuffles)
+
+    def run(self, experiment: Experiment) -> Result:
+        asked = self._draw_lists(experiment)
+        if not asked:
+            raise NotApplicable("no list has two documents, so there is no order that could change")
+        found = [_ask_ranker(experiment, name, asked) for name in experiment.scoring_rankers]
+        return Result(
+            "consistency",
+            "Does a ranker give the same answer to the same question?",
+            {"consistency": build_consistency_table(found), "per query": build_list_table(found)},
+            notes=tuple(build_consistency_notes(found, self.shuffles, LIST_LENGTH)),
+            findings=tuple(build_consistency_findings(found)),
+            examples=tuple(select_consistency_examples(found, experiment.texts, experiment.get_documents)),
+            brief=("consistency",),
+        )
+
+    def _draw_lists(self, experiment: Experiment) -> list[_AskedList]:
+        """Draw the lists; a larger number of lists contains the smaller ones."""
+        listed = [qid for qid in experiment.queries if len(experiment.candidates.get(qid, ())) > 1]
+        listed.sort(key=lambda qid: make_item_rng(experiment.seed, "asked again", qid).random_bits())
+        return [self._make_orders(experiment, qid) for qid in listed[: self.queries or None]]
+
+    def _make_orders(self, experiment: Experiment, qid: str) -> _AskedList:
+        own = rank_docnos(experiment.candidates[qid])[:LIST_LENGTH]
+        shuffled = [
+            make_item_rng(experiment.seed, "input order", qid, k).permutation(own) for k in range(self.shuffles)
+        ]
+        return _AskedList(qid, tuple(map(tuple, (own, own, own[::-1], *shuffled))))
+
+
+def _ask_ranker(experiment: Experiment, name: str, asked: Sequence[_AskedList]) -> RankerAnswers:
+    """Ask a ranker for the lists in all orders, without the cache and never in parts, and compare its answers.
+
+    A ranker that says it is pointwise is also asked for the first ten documents alone, as the engine may do.
+    """
+    traits = RankerTraits.from_ranker(experiment.get_ranker(name), name)
+    heads = [one.orders[0][:TOP_RANKS] for one in asked] if traits.pointwise else []
+    firsts = [(one.qid, one.orders[0]) for one in asked]
+    others = [(one.qid, order) for one in asked for order in one.orders[1:]]
+    others += [(one.qid, head) for one, head in zip(asked, heads, strict=False)]
+    before = _score_orders(experiment, name, firsts)  # two calls, because a ranker may merge equal lists of one call
+    after = iter(_score_orders(experiment, name, others))
+    answers = [[first, *(next(after) for _ in one.orders[1:])] for one, first in zip(asked, before, strict=True)]
+    alone = list(after) if heads else [None] * len(asked)
+    lists = [
+        _compare_answers(one, [scores for scores in given if scores is not None], head, traits)
+        for one, given, head in zip(asked, answers, alone, strict=True)
+        if all(scores is not None for scores in given)
+    ]
+    return RankerAnswers(
+        name,
+        tuple(lists),
+        tuple(_find_ties(experiment, name)),
+        sum(len(order) for _, order in (*firsts, *others)),
+        traits.pointwise,
+        len(asked),
+    )
+
+
+def _score_orders(
+    experiment: Experiment, name: str, wanted: Sequence[tuple[str, Sequence[str]]]
+) -> list[dict[str, float] | None]:
+    """Return docno -> score of each list, or None where the ranker failed."""
+    slates = [Slate(experiment.texts[qid], experiment.get_documents(order)) for qid, order in wanted]
+    answers = experiment.engine.score(Uncached(experiment.get_ranker(name)), slates, name)
+    return [
+        None if scores is None else dict(zip(order, scores.tolist(), strict=True))
+        for (_, order), scores in zip(wanted, answers, strict=True)
+    ]
+
+
+def _compare_answers(
+    one: _AskedList, answers: Sequence[Mapping[str, float]], alone: Mapping[str, float] | None, traits: RankerTraits
+) -> ListAnswers:
+    """Compare the answers to one list: the first two have the same input order, all others have another one."""
+    docnos = one.orders[0]
+    table = np.array([[scores[docno] for docno in docnos] for scores in answers])
+    orders = [_rank(docnos, scores, traits.noise) for scores in table]
+    differs = np.abs(table - table[0]) > traits.noise * np.maximum(1.0, np.abs(table[0]))
+    shown = np.isin(docnos, [*orders[0][:TOP_RANKS], *orders[1][:TOP_RANKS]])
+    repeated = Kendall().between(orders[0], orders[1])
+    inputs, outputs = [one.orders[0], *one.orders[2:]], [orders[0], *orders[2:]]
+    above, below = position_sums(inputs, outputs)
+    return ListAnswers(
+        one.qid,
+        changed=orders[0][:TOP_RANKS] != orders[1][:TOP_RANKS] and bool((differs[1] & shown).any()),
+        score_change=float(np.abs(table[1] - table[0]).max()),
+        # a ranker that changes its answers at random changes them for other input orders as well
+        order_sensitivity=max(0.0, mean_kendall_distance(outputs) - repeated),
+        position_weight=above / below if below else float("nan"),
+        depends_on_list=_depends_on_list(docnos, table, alone, traits.noise),
+        orders=tuple(map(tuple, orders)),
+    )
+
+
+def _rank(docnos: Sequence[str], scores: Scores, noise: float) -> list[str]:
+    return rank_docnos(dict(zip(docnos, collapse_ties(scores, noise).tolist(), strict=True)))
+
+
+def _depends_on_list(
+    docnos: Sequence[str], table: NDArray[np.float64], alone: Mapping[str, float] | None, noise: float
+) -> bool:
+    """Return True if a score changes with the other documents or with their order, more than when asked again."""
+    tolerance = (
+        max(noise, POINTWISE_TOLERANCE) * np.maximum(1.0, np.abs(table[0])) + 2 * np.abs(table[1] - table[0]).max()
+    )
+    if alone is not None:
+        scores = np.array([alone.get(docno, table[0, i]) for i, docno in enumerate(docnos)])
+        table = np.vstack([table, scores])
+    return bool((np.abs(table[2:] - table[0]) > tolerance).any())
+
+
+def _find_ties(experiment: Experiment, name: str) -> Iterator[TiedList]:
+    """Yield the neighbours in the first ten of each list of a ranker that have the same score."""
+    for qid, scores in experiment.get_run(name).items():
+        order = tuple(rank_docnos(scores)[:TOP_RANKS])
+        if len(order) > 1:
+            top = np.array([scores[docno] for docno in order], dtype=np.float32)  # ranks are by float32
+            yield TiedList(qid, order, tuple(top.tolist()))
