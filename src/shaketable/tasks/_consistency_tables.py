@@ -218,9 +218,9 @@ def build_consistency_notes(found: Sequence[RankerAnswers], shuffles: int, lengt
         f"noise. '{ORDER_SENSITIVITY}' is the share of pairs of documents that change order with the input order, "
         "minus the share that changes when the same input is asked for again. "
         f"'{TIED_NEIGHBOURS}' is the percentage of neighbours with the same score in the first ten of all its lists. "
-        "'changed lists' is the number of lists that change when asked again, and 'largest score change' is the largest "
-        "difference between the scores of the two answers. 'position weight' is the number of ranks that a document gains for each rank that it is shown "
-        "earlier. The intervals are exact."
+        "'changed lists' is the number of lists that change when asked again, and 'largest score change' is the "
+        "largest difference between the scores of the two answers. 'position weight' is the number of ranks that a "
+        "document gains for each rank that it is shown earlier."
     )
     yield f"This took {', '.join(f'{one.pairs:,} query-document pairs for {one.ranker}' for one in found)}."
     for one in found:
