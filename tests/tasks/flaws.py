@@ -109,8 +109,8 @@ class Noisy(Planted):
     calls = 0
 
     def adjust(self, query, scores):
-        Noisy.calls += 1
-        noise = make_item_rng(Noisy.calls, "noise")
+        self.calls += 1
+        noise = make_item_rng(self.calls, "noise")
         return scores + [2 * noise.random() for _ in scores] if is_affected(query, self.share) else scores
 
 

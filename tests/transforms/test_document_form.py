@@ -77,3 +77,9 @@ def test_accents_spare_the_words_of_the_query():
     assert changed is not None
     assert changed.body.split()[:20] == ["boat"] * 20
     assert sum(word != "tree" for word in changed.body.split()[20:]) == 4, "every fifth word"
+
+
+def test_marks_of_other_scripts_stay():
+    """The marks of и and か make other letters, not accents."""
+    body = "Май が é"
+    assert change("accents", Doc(body), "").body == "Май が e"

@@ -189,9 +189,7 @@ def select_consistency_examples(
         if worst and worst.tied_percent:
             at = next(i for i, (a, b) in enumerate(pairwise(worst.scores)) if a == b)
             upper, lower = get_documents(worst.order[at : at + 2])
-            scores = worst.scores[at], worst.scores[at + 1]
-            docno = worst.order[at + 1]
-            yield Example(one.ranker, worst.qid, TIED, upper.text, lower.text, *scores, docno, at + 2, at + 2)
+            yield Example(one.ranker, worst.qid, TIED, upper.text, lower.text, document=worst.order[at + 1])
 
 
 def _find_largest_move(answer: ListAnswers, number: int) -> tuple[str, str, int, int]:
@@ -220,7 +218,9 @@ def build_consistency_notes(found: Sequence[RankerAnswers], shuffles: int, lengt
         f"noise. '{ORDER_SENSITIVITY}' is the share of pairs of documents that change order with the input order, "
         "minus the share that changes when the same input is asked for again. "
         f"'{TIED_NEIGHBOURS}' is the percentage of neighbours with the same score in the first ten of all its lists. "
-        "'position weight' is the number of ranks that a document gains for each rank that it is shown earlier."
+        "'changed lists' is the number of lists that change when asked again, and 'largest score change' is the "
+        "largest difference between the scores of the two answers. 'position weight' is the number of ranks that a "
+        "document gains for each rank that it is shown earlier."
     )
     yield f"This took {', '.join(f'{one.pairs:,} query-document pairs for {one.ranker}' for one in found)}."
     for one in found:

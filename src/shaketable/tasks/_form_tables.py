@@ -174,8 +174,9 @@ def build_form_notes(found: Sequence[RankerOutcomes]) -> Iterator[str]:
         "In each list, the form of two documents is changed: one of the first three, a relevant one if possible, and "
         f"one from below the first ten that is not known to be relevant. '{FALLS_OUT} %' is the percentage of the "
         f"first that leave the first ten, '{JUMPS_IN} %' the percentage of the second that enter it; a tie counts as "
-        "no change. The intervals are exact. A change that does not apply to a document, such as other years in a "
-        "text without years, is left out and counted as 'not applicable'."
+        "no change. The counts of these two are in 'out of' and 'in of', and their exact intervals in 'out low' to 'in "
+        "high'. A change that does not apply to any such document of a list, such as other years in texts without "
+        "years, leaves the list out: 'out not applicable' and 'in not applicable' count these lists."
     )
     yield (
         "The lists are the first 30 documents of each ranker. These changes took "

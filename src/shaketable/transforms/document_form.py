@@ -40,6 +40,7 @@ _ANALYZER = Analyzer()
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _ACCENTED_VOWELS = str.maketrans("aeiouAEIOU", "áéíóúÁÉÍÓÚ")
+_LATIN_ACCENT = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
 _VOWEL = re.compile("[aeiouAEIOU]")
 _COMPATIBLE_FORMS = {"ffi": "\ufb03", "ffl": "\ufb04", "ff": "\ufb00", "fi": "\ufb01", "fl": "\ufb02", "...": "\u2026"}
 _COMPATIBLE_FORM = re.compile("|".join(map(re.escape, _COMPATIBLE_FORMS)))
@@ -68,19 +69,19 @@ class FormChange:
 
 
 def change_accents(text: str, query: str) -> str:
-    """Remove all accents; if there are none, put an accent on a vowel of every fifth word that the query has not.
+    """Remove the accents of Latin letters; if there are none, accent a vowel of every fifth word.
 
-    The words of the query are left out, because a ranker that matches words cannot match a word that nobody writes.
+    The words of the query keep their spelling: a ranker that matches words does not know rare spellings of them.
 
-    >>> change_accents("A café in Nîmes", ""), change_accents("one two three four five boats", "boat five")
-    ('A cafe in Nimes', 'one two three fóur five boats')
+    >>> change_accents("A café in Nîmes", ""), change_accents("one two three four six boats eight", "boat six")
+    ('A cafe in Nimes', 'one two three four six boats éight')
     """
-    plain = "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
-    plain = unicodedata.normalize("NFC", plain)
-    if plain != unicodedata.normalize("NFC", text):
+    composed = unicodedata.normalize("NFC", text)
+    plain = unicodedata.normalize("NFC", _LATIN_ACCENT.sub("", unicodedata.normalize("NFD", text)))
+    if plain != composed:
         return plain
     words = [span for span in find_word_spans(text) if not _has_query_word(text[slice(*span)], query)]
-    for start, end in reversed(words[WORDS_PER_ACCENT - 2 :: WORDS_PER_ACCENT]):
+    for start, end in reversed(words[WORDS_PER_ACCENT - 1 :: WORDS_PER_ACCENT]):
         accented = _VOWEL.sub(lambda vowel: vowel[0].translate(_ACCENTED_VOWELS), text[start:end], count=1)
         text = text[:start] + accented + text[end:]
     return text
