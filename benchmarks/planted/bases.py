@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.planted.recognition import UNKNOWN, NearestTexts
+from benchmarks.planted.recognition import UNKNOWN, NearestTexts, split_words
 from shaketable.core.documents import Collection, Qrels, Run, Scores, Slate
 from shaketable.datasets.pairs import BUNDLED_FOLDER
 from shaketable.datasets.sample import SAMPLE_FOLDER
@@ -104,6 +104,11 @@ class KnownTexts:
         return list(self.docs)
 
     @cached_property
+    def noise_names(self) -> NDArray[np.uint64]:
+        """A hash for each document. Both texts of a bundled pair, and all versions of an author's text, share one."""
+        return np.array([hash_text(_drop_version(docno)) for docno in self.docnos], dtype=np.uint64)
+
+    @cached_property
     def doc_texts(self) -> list[str]:
         return list(self.docs.values())
 
@@ -119,7 +124,7 @@ class KnownTexts:
 
     @cached_property
     def _nearest_query(self) -> NearestTexts:
-        return NearestTexts([text for _, text in self._query_texts], trigrams=True, min_shared=0.0)
+        return NearestTexts([text for _, text in self._query_texts], trigrams=True)
 
     def find_docs(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of the document of each text in `docnos`, or `UNKNOWN`."""
@@ -129,6 +134,15 @@ class KnownTexts:
         """Return the id of the query that a text is a variation of, or ""."""
         number = int(self._nearest_query.find([text])[0])
         return "" if number == UNKNOWN else self._query_texts[number][0]
+
+    @cached_property
+    def document_counts(self) -> dict[str, int]:
+        """The number of documents of the collection that have a word."""
+        counts: dict[str, int] = {}
+        for doc in self.collection.docs:
+            for word in set(split_words(self.docs[doc])):
+                counts[word] = counts.get(word, 0) + 1
+        return counts
 
     @cached_property
     def _bm25(self) -> Any:
@@ -171,10 +185,10 @@ class BaseRanker:
     def __init__(self, known: KnownTexts, noise: float, seed: int = 0, name: str = "base"):
         self.known, self.noise_level, self.seed, self.name = known, noise, seed, name
         self.fingerprint = f"planted {name} {noise!r} {seed} {known.collection.fingerprint}"
-        # both texts of a bundled pair, and all versions of an author's document, have the same noise
-        self._names = np.array([hash_text(_drop_version(docno)) for docno in known.docnos], dtype=np.uint64)
+        self._names = known.noise_names
         self._numbers = {docno: i for i, docno in enumerate(known.docnos)}
         self._rows: dict[str, Floats] = {}
+        self._lexical_rows: dict[str, Floats] = {}
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         return [self.score_texts(slate.query, [doc.text for doc in slate.docs]) for slate in slates]
@@ -186,6 +200,16 @@ class BaseRanker:
     def score_known(self, qid: str, numbers: NDArray[np.int64]) -> Floats:
         """Return the scores of recognised documents."""
         return self.get_row(qid)[numbers]
+
+    def get_lexical_row(self, qid: str) -> Floats:
+        """Return the BM25 scores of all known documents, with a maximum of 1, for a query of the collection."""
+        if qid not in self._lexical_rows:
+            row = np.zeros(len(self._names) + 1)
+            if qid in self.known.collection.queries:
+                found = self.known.search_bm25([qid], len(self.known.collection.docs))[qid]
+                row[[self._numbers[docno] for docno in found]] = list(found.values())
+            self._lexical_rows[qid] = row / (row.max() or 1.0)
+        return self._lexical_rows[qid]
 
     def get_row(self, qid: str) -> Floats:
         """Return the scores of all known documents for a query; the last is that of an unrecognised text."""

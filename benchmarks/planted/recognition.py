@@ -16,7 +16,11 @@ from shaketable.nlp.characters import HOMOGLYPHS, INVISIBLE_CHARACTERS
 UNKNOWN = -1
 """The number of a text that is not recognised."""
 MIN_SHARED = 0.3
-"""The share of a text's distinctive features, or of the original's if it has fewer, that both must have in common."""
+"""The share of a text's distinctive words, or of the original's if it has fewer, that both must have in common."""
+MIN_BIGRAMS = 0.5
+"""The share of a text's word bigrams that must occur in the original if the text has less than `MIN_SHARED` of its
+distinctive words. A part of a document meets this, a copy of the query below a title does not.
+"""
 MAX_TEXT_SHARE = 0.2
 """Features of more than this share of the texts say nothing about a text, and cost most of the time."""
 _PLAIN = str.maketrans({mimic: letter for letter, mimic in HOMOGLYPHS.items()} | dict.fromkeys(INVISIBLE_CHARACTERS))
@@ -41,16 +45,22 @@ def list_trigrams(text: str) -> list[str]:
     return [padded[i : i + 3] for word in split_words(text) for padded in (f" {word} ",) for i in range(len(padded) - 2)]
 
 
+def list_bigrams(text: str) -> set[tuple[str, str]]:
+    """Return the pairs of neighbouring words of a text."""
+    words = split_words(text)
+    return set(zip(words, words[1:], strict=False))
+
+
 class NearestTexts:
     """An index of texts: identity first, then the largest weighted share of common features.
 
     Features are words, or character trigrams for short texts, in which one typing error changes a large share of the
-    words.
+    words. A short text is always recognised, as long as one trigram is known.
     """
 
-    def __init__(self, texts: Sequence[str], trigrams: bool = False, min_shared: float = MIN_SHARED):
+    def __init__(self, texts: Sequence[str], trigrams: bool = False):
+        self._texts, self._is_short = texts, trigrams
         self._features = list_trigrams if trigrams else split_words
-        self._min_shared = min_shared
         self._same = {split_words(text): number for number, text in reversed([*enumerate(texts)])}
         self._memo: dict[str, int] = {}
         features = [set(self._features(text)) for text in texts]
@@ -89,9 +99,18 @@ class NearestTexts:
                 continue
             numbers, common = shared.indices[start:end], shared.data[start:end]
             best = int(np.argmax(common / np.sqrt(self._totals[numbers])))
-            if common[best] >= self._min_shared * min(self._totals[numbers[best]], own[row]):
-                found[row] = numbers[best]
+            number, total = int(numbers[best]), float(self._totals[numbers[best]])
+            if self._is_short or (
+                common[best] >= MIN_SHARED * min(total, own[row])
+                and (common[best] >= MIN_SHARED * total or self._is_part(texts[row], number))
+            ):
+                found[row] = number
         return found
+
+    def _is_part(self, text: str, number: int) -> bool:
+        """Return True if most word bigrams of a text are in a known text."""
+        wanted = list_bigrams(text)
+        return len(wanted & list_bigrams(self._texts[number])) >= MIN_BIGRAMS * len(wanted) > 0
 
     def _build_matrix(self, features: Sequence[set[str]]) -> csr_array:
         columns = [sorted(self._numbers[f] for f in some if f in self._numbers) for some in features]
