@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,15 +13,17 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import blake2b
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
-import shaketable
 from benchmarks.planted.bases import BaseRanker, Calibration, KnownTexts, Level, calibrate
 from benchmarks.planted.design import MAX_QUERIES, SOUND_STRENGTH, TWIN, Point, list_collections
 from benchmarks.planted.flaws import FLAWS, Flaw, PlantedModel, PlantedRanker
 from benchmarks.planted.reading import RANKER, Reading, is_found_worse, read_verdict
 from benchmarks.planted.sound import SOUND
+
+import shaketable
 from shaketable.api.audit import Audit, open_experiment
 
 RESULTS_FILE, TWINS_FOLDER = "audits.jsonl", "twins"
@@ -106,19 +109,23 @@ def read_rows(folder: Path) -> dict[Point, AuditRow]:
     return {row.point: row for row in rows if row.source == fingerprint_source()}
 
 
-def _start_worker(home: str) -> None:
-    os.environ["SHAKETABLE_HOME"] = tempfile.mkdtemp(dir=home)  # a store of its own: no worker waits for a lock
+def start_worker() -> None:
+    """Give a worker process a store of its own, so that no worker waits for a lock, and delete it at the end."""
+    folder = tempfile.mkdtemp(prefix="planted-")
+    os.environ["SHAKETABLE_HOME"] = folder
+    Finalize(None, shutil.rmtree, (folder, True), exitpriority=1)
 
 
-def run_points(points: Sequence[Point], folder: Path, workers: int, notify: Callable[[str], None]) -> Iterator[AuditRow]:
+def run_points(
+    points: Sequence[Point], folder: Path, workers: int, notify: Callable[[str], None]
+) -> Iterator[AuditRow]:
     """Yield the result of each audit, from the file of results if it is there."""
     known = read_rows(folder)
     yield from (known[point] for point in points if point in known)
     todo = [point for point in points if point not in known]
     context = multiprocessing.get_context("spawn")
     with (
-        tempfile.TemporaryDirectory() as home,
-        ProcessPoolExecutor(workers, context, _start_worker, (home,)) as pool,
+        ProcessPoolExecutor(workers, context, start_worker) as pool,
         (folder / RESULTS_FILE).open("a", encoding="utf-8") as out,
     ):
         started = {pool.submit(run_point, point, folder): point for point in todo}

@@ -14,9 +14,9 @@ from hashlib import blake2b
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from benchmarks.planted.recognition import UNKNOWN, NearestTexts, split_words
 from numpy.typing import NDArray
 
-from benchmarks.planted.recognition import UNKNOWN, NearestTexts, split_words
 from shaketable.core.documents import Collection, Qrels, Run, Scores, Slate
 from shaketable.datasets.pairs import BUNDLED_FOLDER
 from shaketable.datasets.sample import SAMPLE_FOLDER
@@ -56,8 +56,7 @@ class KnownTexts:
     @cached_property
     def competition(self) -> list[dict[str, Any]]:
         """The fields of each document of the bundled competition."""
-        lines = (SAMPLE_FOLDER / "competition" / "documents.jsonl").read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in lines]
+        return _read_json_lines("documents.jsonl")
 
     @cached_property
     def docs(self) -> dict[str, str]:
@@ -107,6 +106,11 @@ class KnownTexts:
     def noise_names(self) -> NDArray[np.uint64]:
         """A hash for each document. Both texts of a bundled pair, and all versions of an author's text, share one."""
         return np.array([hash_text(_drop_version(docno)) for docno in self.docnos], dtype=np.uint64)
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """docno -> number in `docnos`."""
+        return {docno: number for number, docno in enumerate(self.docnos)}
 
     @cached_property
     def doc_texts(self) -> list[str]:
@@ -186,7 +190,6 @@ class BaseRanker:
         self.known, self.noise_level, self.seed, self.name = known, noise, seed, name
         self.fingerprint = f"planted {name} {noise!r} {seed} {known.collection.fingerprint}"
         self._names = known.noise_names
-        self._numbers = {docno: i for i, docno in enumerate(known.docnos)}
         self._rows: dict[str, Floats] = {}
         self._lexical_rows: dict[str, Floats] = {}
 
@@ -207,7 +210,7 @@ class BaseRanker:
             row = np.zeros(len(self._names) + 1)
             if qid in self.known.collection.queries:
                 found = self.known.search_bm25([qid], len(self.known.collection.docs))[qid]
-                row[[self._numbers[docno] for docno in found]] = list(found.values())
+                row[[self.known.numbers[docno] for docno in found]] = list(found.values())
             self._lexical_rows[qid] = row / (row.max() or 1.0)
         return self._lexical_rows[qid]
 
@@ -216,8 +219,8 @@ class BaseRanker:
         if qid not in self._rows:
             grades = np.full(len(self._names), UNJUDGED)
             for docno, grade in self.known.grades.get(qid, {}).items():
-                if docno in self._numbers:
-                    grades[self._numbers[docno]] = grade
+                if docno in self.known.numbers:
+                    grades[self.known.numbers[docno]] = grade
             noise = self.noise_level * draw_normals(self._names, self.seed, qid)
             self._rows[qid] = np.append(grades + noise, UNRECOGNISED - 3 * self.noise_level)
         return self._rows[qid]
@@ -240,17 +243,20 @@ def measure_ndcg(qrels: Qrels, run: Run) -> float:
 
 def rank_with_base(base: BaseRanker, lists: Run) -> dict[str, dict[str, float]]:
     """Return the run of a base over first-stage lists."""
-    numbers = {docno: i for i, docno in enumerate(base.known.docnos)}
+    numbers = base.known.numbers
     return {
-        qid: dict(zip(docs, base.score_known(qid, np.array([numbers[d] for d in docs], dtype=np.int64)).tolist(), strict=True))
+        qid: dict(
+            zip(docs, base.score_known(qid, np.array([numbers[d] for d in docs], dtype=np.int64)).tolist(), strict=True)
+        )
         for qid, docs in lists.items()
     }
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The noise of each level, and nDCG@10 of BM25, of a perfect order of its lists, and of each level."""
+    """The queries, the noise of each level, and nDCG@10 of BM25, of a perfect order of its lists, and of each level."""
 
+    qids: tuple[str, ...]
     noise: Mapping[Level, float]
     bm25: float
     perfect: float
@@ -275,4 +281,4 @@ def calibrate(known: KnownTexts, qids: Sequence[str]) -> Calibration:
             middle = (least + most) / 2
             least, most = (middle, most) if measure(middle) > target else (least, middle)
         noise[level] = (least + most) / 2
-    return Calibration(noise, bm25, perfect, {level: measure(value) for level, value in noise.items()})
+    return Calibration(tuple(qids), noise, bm25, perfect, {level: measure(value) for level, value in noise.items()})

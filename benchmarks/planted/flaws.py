@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
-
 from benchmarks.planted.bases import UNRECOGNISED, BaseRanker, Floats, KnownTexts, draw_normals, hash_text
 from benchmarks.planted.ranked_list import (
     BOOST,
@@ -31,6 +30,7 @@ from benchmarks.planted.ranked_list import (
 )
 from benchmarks.planted.reading import NOT_BELOW_RULE, OWN_ORDER_RULE
 from benchmarks.planted.recognition import split_words
+
 from shaketable.core.documents import Collection, Scores, Slate
 from shaketable.measures.facets import (
     ATTACK,
@@ -152,8 +152,12 @@ def _count_replaced_words(query: str, text: str, original: str) -> float:
 plant("keyword_stuffing", STUFFED, add_effect(_count_more_query_words, 0.5))
 plant("copied_query", COPIED, add_effect(_has_new_phrase))
 plant("query_prepended", COPIED, add_effect(lambda q, t, o: _has_new_phrase(q, t, o, max_words=30)))
-plant("sentence_insertion", {ATTACK: ("*sentence*", "*quer*", "*stuff*", "*insert*")}, add_effect(_has_inserted_sentence))
-plant("synonym_greedy", {ATTACK: ("*greedy*", "*syn*", "*character*", "*word*")}, add_effect(_count_replaced_words, 1.0))
+plant(
+    "sentence_insertion", {ATTACK: ("*sentence*", "*quer*", "*stuff*", "*insert*")}, add_effect(_has_inserted_sentence)
+)
+plant(
+    "synonym_greedy", {ATTACK: ("*greedy*", "*syn*", "*character*", "*word*")}, add_effect(_count_replaced_words, 1.0)
+)
 plant(
     "obeys_instructions",
     {ATTACK: ("*instruction*", "*template*"), PROBES_FACET: ("*instruction*",)},
@@ -172,10 +176,21 @@ plant(
 
 # the form of a document
 
-INVISIBLE = {facet: ("*invisible*", "*zero*") for facet in (DOCUMENT_FORM, ATTACK, PROBES_FACET)}
-LOOKALIKE = {facet: ("*homoglyph*", "*look*alike*") for facet in (DOCUMENT_FORM, ATTACK, PROBES_FACET)}
+INVISIBLE = dict.fromkeys((DOCUMENT_FORM, ATTACK, PROBES_FACET), ("*invisible*", "*zero*"))
+LOOKALIKE = dict.fromkeys((DOCUMENT_FORM, ATTACK, PROBES_FACET), ("*homoglyph*", "*look*alike*"))
 LEAD = ("*bury*", "*sentence*", "*position*", "*prepend*", "*insert*", "*quer*", "*lead*", "*stuff*")
-LENGTH = ("*length*", "*brev*", "*short*", "*long*", "*delet*", "*cut*", "*pad*", "*duplicat*", "*boilerplate*", "*half*")
+LENGTH = (
+    "*length*",
+    "*brev*",
+    "*short*",
+    "*long*",
+    "*delet*",
+    "*cut*",
+    "*pad*",
+    "*duplicat*",
+    "*boilerplate*",
+    "*half*",
+)
 
 
 def _count_letters(text: str, letters: frozenset[str]) -> int:
@@ -204,9 +219,10 @@ def _is_reordered(query: str, text: str, original: str) -> float:
 
 
 def _is_doubled(query: str, text: str, original: str) -> float:
-    return float(len(split_words(text)) >= 1.7 * len(split_words(original)) and len(set(split_words(text))) <= 1.1 * len(
-        set(split_words(original))
-    ))
+    return float(
+        len(split_words(text)) >= 1.7 * len(split_words(original))
+        and len(set(split_words(text))) <= 1.1 * len(set(split_words(original)))
+    )
 
 
 def _compare_years(query: str, text: str, original: str) -> float:
@@ -244,7 +260,9 @@ plant(
     {DOCUMENT_FORM: ("*punct*",), PROBES_FACET: ("*punct*", "*tokeni*")},
     add_effect(lambda q, t, o: float(count_punctuation(t) < 0.5 * count_punctuation(o)), -BOOST),
 )
-plant("newer_dates", {DOCUMENT_FORM: ("*date*", "*year*", "*new*"), PROBES_FACET: ("*date*",)}, add_effect(_compare_years))
+plant(
+    "newer_dates", {DOCUMENT_FORM: ("*date*", "*year*", "*new*"), PROBES_FACET: ("*date*",)}, add_effect(_compare_years)
+)
 plant(
     "older_dates",
     {DOCUMENT_FORM: ("*date*", "*year*", "*old*"), PROBES_FACET: ("*date*",)},
@@ -252,18 +270,18 @@ plant(
 )
 plant(
     "lead_bias",
-    {facet: LEAD for facet in (PROBES_FACET, DOCUMENT_FORM, ATTACK)},
+    dict.fromkeys((PROBES_FACET, DOCUMENT_FORM, ATTACK), LEAD),
     add_effect(lambda q, t, o: compute_lead_share(q, t) - compute_lead_share(q, o)),
 )
 plant("reads_twenty_words", {DOCUMENT_FORM: ANY, PROBES_FACET: ANY}, _read_first_words)
 plant(
     "prefers_short",
-    {facet: LENGTH for facet in (PROBES_FACET, DOCUMENT_FORM, ATTACK)},
+    dict.fromkeys((PROBES_FACET, DOCUMENT_FORM, ATTACK), LENGTH),
     lambda items: items.scores - _get_log_length(items),
 )
 plant(
     "prefers_long",
-    {facet: (*LENGTH, "*insert*", "*sentence*", "*quer*", "*stuff*") for facet in (PROBES_FACET, DOCUMENT_FORM, ATTACK)},
+    dict.fromkeys((PROBES_FACET, DOCUMENT_FORM, ATTACK), (*LENGTH, "*insert*", "*sentence*", "*quer*", "*stuff*")),
     lambda items: items.scores + _get_log_length(items),
 )
 plant(
@@ -273,7 +291,10 @@ plant(
 )
 plant(
     "shuffled_preferred",
-    {PROBES_FACET: ("*shuffl*", "*revers*", "*order*"), DOCUMENT_FORM: ("*shuffl*", "*revers*", "*order*", "*sentence*")},
+    {
+        PROBES_FACET: ("*shuffl*", "*revers*", "*order*"),
+        DOCUMENT_FORM: ("*shuffl*", "*revers*", "*order*", "*sentence*"),
+    },
     add_effect(_is_reordered),
 )
 
@@ -328,7 +349,11 @@ plant(
     {WORDING: ("*order*", "*word*", "*swap*")},
     collapse_if(lambda q, o, change: change.is_reordered),
 )
-plant("stop_words_of_queries", {WORDING: ("*stop*", "*keyword*", "*natural*", "*question*")}, collapse_if(_lost_stop_words))
+plant(
+    "stop_words_of_queries",
+    {WORDING: ("*stop*", "*keyword*", "*natural*", "*question*")},
+    collapse_if(_lost_stop_words),
+)
 plant("other_words_in_queries", {WORDING: WORDS}, collapse_if(lambda q, o, change: change.has_other_words))
 plant(
     "question_form",

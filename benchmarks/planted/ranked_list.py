@@ -10,10 +10,9 @@ from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
-
 from benchmarks.planted.bases import BaseRanker, Floats, draw_normals, hash_text
 from benchmarks.planted.recognition import UNKNOWN, split_words
+from numpy.typing import NDArray
 
 BOOST = 10.0
 """A change of score that brings any document to the top, or to the end, of any list."""
@@ -125,11 +124,14 @@ class QueryChange:
     @property
     def has_typo(self) -> bool:
         """True if an added word is similar to a lost word."""
-        return any(
-            SequenceMatcher(None, new, old).ratio() >= TYPO_SIMILARITY
-            for new in self.added
-            for old in (*self.lost, "".join(self.lost))
-        ) or "".join(self.added) == "".join(self.lost) != ""
+        return (
+            any(
+                SequenceMatcher(None, new, old).ratio() >= TYPO_SIMILARITY
+                for new in self.added
+                for old in (*self.lost, "".join(self.lost))
+            )
+            or "".join(self.added) == "".join(self.lost) != ""
+        )
 
     @property
     def has_other_words(self) -> bool:

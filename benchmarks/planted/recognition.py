@@ -42,7 +42,9 @@ def split_words(text: str) -> tuple[str, ...]:
 
 def list_trigrams(text: str) -> list[str]:
     """Return the character trigrams of the words of a text, with word boundaries."""
-    return [padded[i : i + 3] for word in split_words(text) for padded in (f" {word} ",) for i in range(len(padded) - 2)]
+    return [
+        padded[i : i + 3] for word in split_words(text) for padded in (f" {word} ",) for i in range(len(padded) - 2)
+    ]
 
 
 def list_bigrams(text: str) -> set[tuple[str, str]]:

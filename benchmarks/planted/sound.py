@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-
 from benchmarks.planted.bases import BaseRanker, Calibration, Floats, KnownTexts, Level
 from benchmarks.planted.flaws import Adjust, Flaw, PlantedRanker
 from benchmarks.planted.ranked_list import RankedList
