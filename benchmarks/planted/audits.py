@@ -19,12 +19,14 @@ from typing import Any
 
 from benchmarks.planted.bases import BaseRanker, Calibration, KnownTexts, Level, calibrate
 from benchmarks.planted.design import MAX_QUERIES, SOUND_STRENGTH, TWIN, Point, list_collections
-from benchmarks.planted.flaws import FLAWS, Flaw, PlantedModel, PlantedRanker
+from benchmarks.planted.flaw import Flaw, PlantedModel, PlantedRanker
+from benchmarks.planted.flaws import FLAWS
 from benchmarks.planted.reading import RANKER, Reading, is_found_worse, read_verdict
 from benchmarks.planted.sound import SOUND
 
 import shaketable
 from shaketable.api.audit import Audit, open_experiment
+from shaketable.api.ranker_names import RankerLike
 
 RESULTS_FILE, TWINS_FOLDER = "audits.jsonl", "twins"
 FIRST_STAGE = "bm25"
@@ -82,7 +84,7 @@ def build_ranker(point: Point) -> PlantedRanker:
 def run_audit(point: Point) -> tuple[Audit, int]:
     """Return the audit of a planted ranker beside BM25, and the number of scored pairs."""
     ranker = build_ranker(point)
-    rankers = {FIRST_STAGE: FIRST_STAGE, RANKER: PlantedModel(ranker)}
+    rankers: dict[str, RankerLike] = {FIRST_STAGE: FIRST_STAGE, RANKER: PlantedModel(ranker)}
     audit = shaketable.audit(list_collections()[point.collection], rankers, max_queries=MAX_QUERIES, runs=False)
     return audit, ranker.pairs
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.planted.bases import Level, hash_text
-from benchmarks.planted.flaws import FLAWS, Strength
+from benchmarks.planted.flaw import Strength
+from benchmarks.planted.flaws import FLAWS
 from benchmarks.planted.sound import SOUND
 
 MAX_QUERIES = 50

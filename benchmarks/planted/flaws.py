@@ -7,19 +7,17 @@ base. Patterns of tests are broad: a test names a flaw if its name says what is 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from benchmarks.planted.bases import UNRECOGNISED, BaseRanker, Floats, KnownTexts, draw_normals, hash_text
+from benchmarks.planted.bases import UNRECOGNISED, Floats, KnownTexts, draw_normals, hash_text
+from benchmarks.planted.flaw import Adjust, Flaw, add_effect, collapse_if, collapse_on, is_in_quarter
 from benchmarks.planted.ranked_list import (
     BOOST,
     QUESTION_WORDS,
     STOP_WORDS,
     QueryChange,
     RankedList,
-    compare_queries,
     compute_lead_share,
     count_accents,
     count_punctuation,
@@ -31,7 +29,6 @@ from benchmarks.planted.ranked_list import (
 from benchmarks.planted.reading import NOT_BELOW_RULE, OWN_ORDER_RULE
 from benchmarks.planted.recognition import split_words
 
-from shaketable.core.documents import Collection, Scores, Slate
 from shaketable.measures.facets import (
     ATTACK,
     DOCUMENT_FORM,
@@ -48,35 +45,8 @@ from shaketable.measures.facets import (
 )
 from shaketable.nlp.characters import HOMOGLYPHS, INVISIBLE_CHARACTERS
 
-Adjust: TypeAlias = Callable[[RankedList], Floats]
-Effect: TypeAlias = Callable[[str, str, str], float]
-Strength: TypeAlias = Literal["full", "quarter"]
 ANY = ("*",)
 _MIMICS = frozenset(HOMOGLYPHS.values())
-
-
-@dataclass(frozen=True)
-class Flaw:
-    """A flaw: how it changes the scores of a list, and the facets, tests and gate rules that name it.
-
-    `expected` maps a facet to patterns of the test in the cell. The first facet is the flaw's own in the tables.
-    """
-
-    name: str
-    expected: Mapping[str, Sequence[str]]
-    adjust: Adjust = field(repr=False)
-    gate_rules: tuple[str, ...] = ()
-    pointwise: bool = True
-    is_repeatable: bool = True
-    needs_query_types: bool = False
-    score_noise: float = 0.0
-
-    @property
-    def is_held_out(self) -> bool:
-        """True for the half of the flaws that no threshold may be tuned on; the name decides."""
-        return hash_text("held out", self.name) % 2 == 1
-
-
 FLAWS: dict[str, Flaw] = {}
 
 
@@ -92,34 +62,6 @@ def plant(
 ) -> None:
     """Add a flaw to the list."""
     FLAWS[name] = Flaw(name, expected, adjust, gate_rules, pointwise, is_repeatable, needs_query_types)
-
-
-def add_effect(effect: Effect, amount: float = BOOST) -> Adjust:
-    """Return an adjustment that adds an amount times the effect to changed texts."""
-    return lambda items: items.scores + amount * items.map_changed(effect)
-
-
-def collapse_if(test: Callable[[str, str, QueryChange], bool]) -> Adjust:
-    """Return an adjustment that gives random scores if test(query, original, difference) is True."""
-
-    def adjust(items: RankedList) -> Floats:
-        query, original = items.query, items.original_query
-        if query != original and original and test(query, original, compare_queries(query, original)):
-            return items.draw_noise("collapse")
-        return items.scores
-
-    return adjust
-
-
-def collapse_on(select: Callable[[RankedList], bool]) -> Adjust:
-    """Return an adjustment that gives random scores to selected queries."""
-    return lambda items: items.draw_noise("collapse") if select(items) else items.scores
-
-
-def is_in_quarter(name: str, qid: str) -> bool:
-    """Return True for a seeded quarter of the queries; both queries of a bundled pair are in the same quarter."""
-    root = " ".join(qid.split()[:2]) if qid.startswith("pair ") else qid
-    return hash_text("quarter", name, root) % 4 == 0
 
 
 # documents that are written to win
@@ -470,33 +412,3 @@ plant("constant_on_quarter", {**PARTLY_BAD, TIES: ANY}, _fail_on_some)
 plant("bad_on_long_queries", PARTLY_BAD, collapse_on(_is_long), gate_rules=(NOT_BELOW_RULE,))
 plant("bad_on_one_type", PARTLY_BAD, collapse_on(_has_first_type), needs_query_types=True)
 plant("bad_on_rare_words", PARTLY_BAD, collapse_on(_has_rare_word))
-
-
-class PlantedRanker:
-    """A base ranker with a flaw that acts on all queries, or on a seeded quarter of them."""
-
-    def __init__(self, base: BaseRanker, flaw: Flaw, strength: Strength):
-        self.base, self.flaw, self.strength = base, flaw, strength
-        self.name = f"{flaw.name} {strength}"
-        self.pointwise = flaw.pointwise
-        self.fingerprint = f"{self.name} {base.fingerprint}" if flaw.is_repeatable else None
-        self.noise = flaw.score_noise
-        self.pairs = 0
-
-    def score(self, slates: Sequence[Slate]) -> list[Scores]:
-        self.pairs += sum(len(slate.docs) for slate in slates)
-        return [self._score_list(RankedList(self.base, one.query, tuple(d.text for d in one.docs))) for one in slates]
-
-    def _score_list(self, items: RankedList) -> Floats:
-        is_active = self.strength == "full" or is_in_quarter(f"strength of {self.flaw.name}", items.qid)
-        return self.flaw.adjust(items) if is_active else items.scores
-
-
-@dataclass(frozen=True)
-class PlantedModel:
-    """A model of a ranker that is made in this process, for `shaketable.audit`."""
-
-    ranker: PlantedRanker | BaseRanker
-
-    def open(self, collection: Collection) -> PlantedRanker | BaseRanker:
-        return self.ranker

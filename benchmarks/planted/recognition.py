@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +51,7 @@ def list_trigrams(text: str) -> list[str]:
 def list_bigrams(text: str) -> set[tuple[str, str]]:
     """Return the pairs of neighbouring words of a text."""
     words = split_words(text)
-    return set(zip(words, words[1:], strict=False))
+    return set(pairwise(words))
 
 
 class NearestTexts:

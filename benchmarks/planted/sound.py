@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from benchmarks.planted.bases import BaseRanker, Calibration, Floats, KnownTexts, Level
-from benchmarks.planted.flaws import Adjust, Flaw, PlantedRanker
+from benchmarks.planted.flaw import Adjust, Flaw, PlantedRanker
 from benchmarks.planted.ranked_list import RankedList
 
 FLOAT16_NOISE = 1e-4
@@ -43,7 +43,7 @@ def _score_by_rank(items: RankedList) -> Floats:
 
 def _compute_ranks(scores: Floats) -> Floats:
     """Return ranks from 1; equal scores have equal ranks."""
-    return 1.0 + np.searchsorted(np.sort(-scores), -scores)
+    return np.searchsorted(np.sort(-scores), -scores).astype(np.float64) + 1
 
 
 def _get_bm25(items: RankedList) -> Floats:

@@ -216,9 +216,9 @@ def describe_coverage(coverages: Sequence[Coverage]) -> Iterator[str]:
     """Yield the coverage of 95 % intervals by truth and number of queries."""
     yield "Coverage of 95 % intervals"
     sizes = sorted({one.n for one in coverages})
-    rows = {(one.number, one.setting, one.truth): {} for one in coverages}
+    rows: dict[tuple[str, str, float], dict[int, float]] = {}
     for one in coverages:
-        rows[one.number, one.setting, one.truth][one.n] = one.covered
+        rows.setdefault((one.number, one.setting, one.truth), {})[one.n] = one.covered
     yield from format_table(
         ("number", "setting", "truth", *(f"{n} queries" for n in sizes)),
         [
