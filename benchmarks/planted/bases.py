@@ -124,7 +124,7 @@ class KnownTexts:
 
     @cached_property
     def _nearest_doc(self) -> NearestTexts:
-        return NearestTexts(self.doc_texts)
+        return NearestTexts(self.doc_texts, fixed_from=len(self.collection.docs))  # bundled texts are never changed
 
     @cached_property
     def _nearest_query(self) -> NearestTexts:

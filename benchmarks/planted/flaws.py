@@ -97,9 +97,7 @@ plant("query_prepended", COPIED, add_effect(lambda q, t, o: _has_new_phrase(q, t
 plant(
     "sentence_insertion", {ATTACK: ("*sentence*", "*quer*", "*stuff*", "*insert*")}, add_effect(_has_inserted_sentence)
 )
-plant(
-    "synonym_greedy", {ATTACK: ("*greedy*", "*syn*", "*character*", "*word*")}, add_effect(_count_replaced_words, 1.0)
-)
+plant("synonym_greedy", {ATTACK: ("*greedy*", "*syn*", "character*")}, add_effect(_count_replaced_words, 1.0))
 plant(
     "obeys_instructions",
     {ATTACK: ("*instruction*", "*template*"), PROBES_FACET: ("*instruction*",)},
@@ -259,7 +257,7 @@ for _kind in ("negation", "number", "date", "exclusion", "entity"):
 
 # variations of the query
 
-WORDS = ("*syn*", "*paraphras*", "*word*", "*natural*", "*general*")
+WORDS = ("*syn*", "*paraphras*", "word", "human")
 
 
 def _lost_stop_words(query: str, original: str, change: QueryChange) -> bool:
@@ -288,18 +286,18 @@ plant(
 plant("typos_in_queries", {TYPOS: ANY}, collapse_if(lambda q, o, change: change.has_typo))
 plant(
     "word_order_of_queries",
-    {WORDING: ("*order*", "*word*", "*swap*")},
+    {WORDING: ("*order*", "human")},
     collapse_if(lambda q, o, change: change.is_reordered),
 )
 plant(
     "stop_words_of_queries",
-    {WORDING: ("*stop*", "*keyword*", "*natural*", "*question*")},
+    {WORDING: ("*stop*", "*keyword*", "human", "*question*")},
     collapse_if(_lost_stop_words),
 )
 plant("other_words_in_queries", {WORDING: WORDS}, collapse_if(lambda q, o, change: change.has_other_words))
 plant(
     "question_form",
-    {WORDING: ("*question*", "*keyword*", "*natural*", "*stop*")},
+    {WORDING: ("*question*", "*keyword*", "human", "*stop*")},
     collapse_if(lambda q, o, change: _is_question(q) != _is_question(o)),
 )
 

@@ -58,21 +58,22 @@ class NearestTexts:
     """An index of texts: identity first, then the largest weighted share of common features.
 
     Features are words, or character trigrams for short texts, in which one typing error changes a large share of the
-    words. A short text is always recognised, as long as one trigram is known.
+    words. A short text is always recognised, as long as one trigram is known. The texts from `fixed_from` on are
+    recognised by identity only.
     """
 
-    def __init__(self, texts: Sequence[str], trigrams: bool = False):
-        self._texts, self._is_short = texts, trigrams
+    def __init__(self, texts: Sequence[str], trigrams: bool = False, fixed_from: int | None = None):
+        self._texts, self._is_short = texts[:fixed_from], trigrams
         self._features = list_trigrams if trigrams else split_words
         self._same = {split_words(text): number for number, text in reversed([*enumerate(texts)])}
         self._memo: dict[str, int] = {}
-        features = [set(self._features(text)) for text in texts]
+        features = [set(self._features(text)) for text in self._texts]
         counts: dict[str, int] = {}
         for feature in (feature for some in features for feature in some):
             counts[feature] = counts.get(feature, 0) + 1
-        most = max(2.0, len(texts) * (1.0 if trigrams else MAX_TEXT_SHARE))
+        most = max(2.0, len(self._texts) * (1.0 if trigrams else MAX_TEXT_SHARE))
         self._numbers = {feature: i for i, feature in enumerate(f for f, count in counts.items() if count <= most)}
-        weights = np.array([np.log1p(len(texts) / counts[feature]) for feature in self._numbers])
+        weights = np.array([np.log1p(len(self._texts) / counts[feature]) for feature in self._numbers])
         present = self._build_matrix(features)
         self._weighted = csr_array(present.multiply(weights[None, :])).T.tocsr()
         self._totals = np.asarray(self._weighted.sum(axis=0)).ravel()
