@@ -81,11 +81,11 @@ def build_ranker(point: Point) -> PlantedRanker:
     return PlantedRanker(base, flaw, "quarter" if point.strength == "quarter" else "full")
 
 
-def run_audit(point: Point) -> tuple[Audit, int]:
-    """Return the audit of a planted ranker beside BM25, and the number of scored pairs."""
+def run_audit(point: Point, tasks: Sequence[str] = ()) -> tuple[Audit, int]:
+    """Return the audit of a planted ranker beside BM25, and the number of pairs that the planted ranker scores."""
     ranker = build_ranker(point)
     rankers: dict[str, RankerLike] = {FIRST_STAGE: FIRST_STAGE, RANKER: PlantedModel(ranker)}
-    audit = shaketable.audit(list_collections()[point.collection], rankers, max_queries=MAX_QUERIES, runs=False)
+    audit = shaketable.audit(list_collections()[point.collection], rankers, tasks, max_queries=MAX_QUERIES, runs=False)
     return audit, ranker.pairs
 
 

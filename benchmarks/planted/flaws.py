@@ -307,8 +307,9 @@ COPY = {INPUT_ORDER: ANY}
 
 
 def _copy_bm25(items: RankedList) -> Floats:
-    lexical = items.base.get_lexical_row(items.qid)[items.numbers]
-    return lexical + 0.01 * items.draw_noise("near copy") if lexical.any() else items.scores
+    if items.qid not in items.base.known.collection.queries:
+        return items.scores
+    return items.base.get_lexical_row(items.qid)[items.numbers] + 0.01 * items.draw_noise("near copy")
 
 
 plant(
@@ -362,10 +363,15 @@ BAD = {EFFECTIVENESS: ANY, VARIANCE: ANY, RISK: ANY, SLICES: ANY}
 PARTLY_BAD = {SLICES: ANY, RISK: ANY, VARIANCE: ANY, EFFECTIVENESS: ANY}
 
 
+BLUR = 0.2
+"""Noise relative to the best score of BM25."""
+
+
 def _blur_bm25(items: RankedList) -> Floats:
-    lexical = items.base.get_lexical_row(items.qid)[items.numbers]
-    noise = draw_normals(items.base.known.noise_names, "blur", items.qid)
-    return lexical + 0.2 * np.append(noise, 0.0)[items.numbers] if lexical.any() else items.scores
+    if items.qid not in items.base.known.collection.queries:
+        return items.scores
+    noise = np.append(draw_normals(items.base.known.noise_names, "blur", items.qid), 0.0)
+    return items.base.get_lexical_row(items.qid)[items.numbers] + BLUR * noise[items.numbers]
 
 
 def _is_long(items: RankedList) -> bool:

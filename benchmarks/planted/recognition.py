@@ -22,6 +22,8 @@ MIN_BIGRAMS = 0.5
 """The share of a text's word bigrams that must occur in the original if the text has less than `MIN_SHARED` of its
 distinctive words. A part of a document meets this, a copy of the query below a title does not.
 """
+MIN_PART_WORDS = 12
+"""The least number of words of a part of a document; some documents repeat a query word for word."""
 MAX_TEXT_SHARE = 0.2
 """Features of more than this share of the texts say nothing about a text, and cost most of the time."""
 _PLAIN = str.maketrans({mimic: letter for letter, mimic in HOMOGLYPHS.items()} | dict.fromkeys(INVISIBLE_CHARACTERS))
@@ -112,8 +114,10 @@ class NearestTexts:
         return found
 
     def _is_part(self, text: str, number: int) -> bool:
-        """Return True if most word bigrams of a text are in a known text."""
+        """Return True if most word bigrams of a text of some length are in a known text."""
         wanted = list_bigrams(text)
+        if len(split_words(text)) < MIN_PART_WORDS:
+            return False
         return len(wanted & list_bigrams(self._texts[number])) >= MIN_BIGRAMS * len(wanted) > 0
 
     def _build_matrix(self, features: Sequence[set[str]]) -> csr_array:
