@@ -50,7 +50,7 @@ def collapse_if(test: Callable[[str, str, QueryChange], bool]) -> Adjust:
     def adjust(items: RankedList) -> Floats:
         query, original = items.query, items.original_query
         if query != original and original and test(query, original, compare_queries(query, original)):
-            return items.draw_noise("collapse")
+            return items.draw_noise("collapse", query)
         return items.scores
 
     return adjust

@@ -370,8 +370,7 @@ BLUR = 0.2
 def _blur_bm25(items: RankedList) -> Floats:
     if items.qid not in items.base.known.collection.queries:
         return items.scores
-    noise = np.append(draw_normals(items.base.known.noise_names, "blur", items.qid), 0.0)
-    return items.base.get_lexical_row(items.qid)[items.numbers] + BLUR * noise[items.numbers]
+    return items.base.get_lexical_row(items.qid)[items.numbers] + BLUR * items.draw_noise("blur")
 
 
 def _is_long(items: RankedList) -> bool:

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
 
 import numpy as np
-from benchmarks.planted.bases import BaseRanker, Floats, draw_normals, hash_text
+from benchmarks.planted.bases import UNRECOGNISED, BaseRanker, Floats, draw_normals
 from benchmarks.planted.recognition import UNKNOWN, split_words
 from numpy.typing import NDArray
 
@@ -62,8 +62,10 @@ class RankedList:
         return "" if number == UNKNOWN else self.base.known.doc_texts[number]
 
     def draw_noise(self, *seed: object) -> Floats:
-        """Return a normal number for each text, which depends on the query's and the document's text only."""
-        return draw_normals(np.array([hash_text(text) for text in self.texts], dtype=np.uint64), self.query, *seed)
+        """Return a normal number for each text, which depends on the recognised query and document only."""
+        names = self.base.known.noise_names
+        noise = draw_normals(np.append(names, np.uint64(0))[self.numbers], self.qid, *seed)
+        return np.where(self.numbers == UNKNOWN, UNRECOGNISED - BOOST, noise)
 
     def map_changed(self, effect: Callable[[str, str, str], float]) -> Floats:
         """Return effect(query, text, original) of each changed text, and 0 for texts that are not changed."""
