@@ -18,7 +18,7 @@ from shaketable.core.protocols import Task
 from shaketable.measures.measure_names import parse_measure
 from shaketable.report.default_gate import AcceptedFinding, record_accepted
 from shaketable.report.gates import Gate, list_finding_names
-from shaketable.report.rules import check_rankers, parse_gates
+from shaketable.report.rules import check_rankers, parse_gates, read_accepted
 from shaketable.scoring.network_guard import block_network
 from shaketable.tasks.runner import run_tasks
 
@@ -29,7 +29,9 @@ MIN_NAME_SIMILARITY = 0.7
 
 def read_gates(rules: Iterable[str | Path | Gate], rankers: Rankers = ()) -> list[Gate]:
     """Read and return gates; a gate on an unknown ranker is an error."""
-    gates = parse_gates(rules)
+    given = list(rules)
+    gates = parse_gates(given)
+    read_accepted(given)  # a mistake is an error before the audit
     if models := build_models(rankers):
         check_rankers(gates, models)
     return gates
@@ -40,19 +42,13 @@ def apply_accepted(audit: Audit, accepted: Sequence[AcceptedFinding]) -> Audit:
     return replace(audit, provenance=record_accepted(audit.provenance, accepted, date.today()))
 
 
-def save_with_gates(
-    audit: Audit,
-    folder: Path,
-    gates: Sequence[Gate],
-    flags: Mapping[str, Any],
-    accepted: Sequence[AcceptedFinding] = (),
-) -> Audit:
-    """Evaluate gates, save the audit with their results and flags, and return it.
+def save_with_gates(audit: Audit, folder: Path, gates: Sequence[Gate], flags: Mapping[str, Any]) -> Audit:
+    """Evaluate gates and accepted failures, save the audit with their results and flags, and return it.
 
     A gate that names no finding is an error, raised after the audit is saved.
     """
     settings = {**audit.settings, **{name: flag for name, flag in flags.items() if flag}} if audit.settings else {}
-    audit = apply_accepted(replace(audit, settings=settings), accepted)
+    audit = apply_accepted(replace(audit, settings=settings), read_accepted(flags.get("rules") or ()))
     try:
         audit = replace(audit, gate_results=tuple(audit.evaluate_gates(*gates)))
     finally:

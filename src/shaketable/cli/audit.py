@@ -40,10 +40,8 @@ def audit(
     from shaketable.cli.console import finish_audit, notify, show_dry_run
     from shaketable.cli.progress import show_progress
     from shaketable.report.audit_folder import check_writable
-    from shaketable.report.rules import read_accepted
 
     rules = read_gates(gates.list_rules(), ranker or ())  # fail before the audit, not after it
-    accepted = read_accepted(gates.list_rules())
     check_writable(out)
     given = (files.select_source(data or ["sample"]), ranker or (), task or ())
     where = collection.to_options(query_types)
@@ -54,8 +52,7 @@ def audit(
         counted = dry_run(*given, price_per_1k=price, seconds_per_request=seconds, **where, **shown_to)
         return show_dry_run(counted, shown.json_to)
     done = st.audit(*given, **where, **run.to_options(), gated=gate)
-    flags = {"require": gates.require, "rules": gates.rules, "gate": gate}
-    done = save_with_gates(done, out, rules, flags, accepted)
+    done = save_with_gates(done, out, rules, {"require": gates.require, "rules": gates.rules, "gate": gate})
     if not finish_audit(done, out, gate, shown, build):
         raise typer.Exit(1)
     return None

@@ -77,6 +77,7 @@ class FacetScale:
     neutral_value    the number of a ranker that loses nothing
     unit             the unit of the number: "+%" is a change in per cent, "%" a share, "" a plain number
     needs_p          True if a loss counts only with a p below 0.05
+    example_change   the change in the examples of a finding without a test in its name; any if empty
     """
 
     finding_pattern: str
@@ -87,6 +88,7 @@ class FacetScale:
     neutral_value: float = 0.0
     unit: str = "%"
     needs_p: bool = False
+    example_change: str = ""
 
     def compute_loss(self, finding: Finding, value: float) -> float:
         """Return the distance of a value to `neutral_value`, positive on the bad side."""
@@ -223,6 +225,7 @@ FACETS = (
                 "{ranker} changes the order of the first ten documents in {loss:.1f} % of the lists when it is asked "
                 "again",
                 "lists that change when asked again",
+                example_change="asked again",
             ),
         ),
         "Fix its seed or temperature, or average several answers.",
@@ -238,6 +241,7 @@ FACETS = (
                 _ORDER_CHANGE_SENTENCE + "when the input is shuffled",
                 "pairs that change order with the input",
                 unit="",
+                example_change="input reversed",
             ),
         ),
         "Average its answers over several input orders (self-consistency), or rank pairwise.",
@@ -252,6 +256,7 @@ FACETS = (
                 50,
                 "{ranker} gives {loss:.1f} % of the neighbours in the first ten the same score",
                 "tied neighbours in the first ten",
+                example_change="tied neighbours",
             ),
         ),
         "Return scores of full precision, before rounding and clipping.",

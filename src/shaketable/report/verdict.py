@@ -265,7 +265,8 @@ def _advise(facet: str, finding: Finding, results: Sequence[Result]) -> str:
 
 def _find_example(finding: Finding, results: Sequence[Result]) -> Example | None:
     """Return an example of the ranker from the result of the finding, of the same test if it names one."""
-    test = find_test(finding.name)
+    scale = get_facet(finding.facet).find_scale(finding)
+    test = find_test(finding.name) or (scale.example_change if scale else "")
     for result in results:
         if finding in result.findings:
             own = [one for one in result.examples if one.ranker == finding.ranker]
