@@ -28,7 +28,7 @@ from benchmarks.planted.intervals import Population, build_population, cover_dro
 from benchmarks.planted.tables import Limit
 
 AUDITS, SOUND, GATE, COVERAGE, POWER = PARTS = ("audits", "sound", "gate", "coverage", "power")
-DEFAULT_SHARE = 0.5
+DEFAULT_SHARE = 0.4
 """The share of the flawed audits that fits into an hour on two cores."""
 TRIALS = {GATE: 400, COVERAGE: 2000, POWER: 400}
 QUICK_DIVISOR, QUICK_FLAWS, QUICK_SOUND = 10, 6, 5

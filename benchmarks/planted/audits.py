@@ -30,6 +30,8 @@ from shaketable.api.ranker_names import RankerLike
 
 RESULTS_FILE, TWINS_FOLDER = "audits.jsonl", "twins"
 FIRST_STAGE = "bm25"
+MAX_AUDITS_PER_WORKER = 20
+"""A worker is replaced after this many audits, because its memory grows; a new worker builds its caches anew."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def run_points(
     todo = [point for point in points if point not in known]
     context = multiprocessing.get_context("spawn")
     with (
-        ProcessPoolExecutor(workers, context, start_worker) as pool,
+        ProcessPoolExecutor(workers, context, start_worker, max_tasks_per_child=MAX_AUDITS_PER_WORKER) as pool,
         (folder / RESULTS_FILE).open("a", encoding="utf-8") as out,
     ):
         started = {pool.submit(run_point, point, folder): point for point in todo}

@@ -216,7 +216,7 @@ plant(
 plant("reads_twenty_words", {DOCUMENT_FORM: ANY, PROBES_FACET: ANY}, _read_first_words)
 plant(
     "prefers_short",
-    dict.fromkeys((PROBES_FACET, DOCUMENT_FORM, ATTACK), LENGTH),
+    dict.fromkeys((PROBES_FACET, DOCUMENT_FORM, ATTACK), (*LENGTH, "unrelated_sentence")),
     lambda items: items.scores - _get_log_length(items),
 )
 plant(

@@ -26,11 +26,13 @@ MIN_PART_WORDS = 12
 """The least number of words of a part of a document; some documents repeat a query word for word."""
 MAX_TEXT_SHARE = 0.2
 """Features of more than this share of the texts say nothing about a text, and cost most of the time."""
+MAX_REMEMBERED_TEXTS = 200_000
+"""The number of recognised texts from which a worker starts to remember anew; it limits memory."""
 _PLAIN = str.maketrans({mimic: letter for letter, mimic in HOMOGLYPHS.items()} | dict.fromkeys(INVISIBLE_CHARACTERS))
 _WORD = re.compile(r"[^\W_]+")
 
 
-@lru_cache(maxsize=50_000)
+@lru_cache(maxsize=10_000)
 def split_words(text: str) -> tuple[str, ...]:
     """Return the words of a text without case, accents, punctuation, invisible characters and look-alike letters.
 
@@ -84,6 +86,8 @@ class NearestTexts:
     def find(self, texts: Iterable[str]) -> NDArray[np.int64]:
         """Return the number of the nearest text of each text, or `UNKNOWN`."""
         wanted = list(texts)
+        if len(self._memo) > MAX_REMEMBERED_TEXTS:
+            self._memo.clear()
         new = list(dict.fromkeys(text for text in wanted if text not in self._memo))
         changed = []
         for text in new:

@@ -32,8 +32,10 @@ OFFLINE_TRANSFORMS = (
 
 
 @pytest.fixture(scope="module")
-def opened() -> tuple[KnownTexts, Calibration]:
-    return open_collection(SAMPLE)
+def opened(tmp_path_factory: pytest.TempPathFactory) -> tuple[KnownTexts, Calibration]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SHAKETABLE_HOME", str(tmp_path_factory.mktemp("home")))
+        return open_collection(SAMPLE)
 
 
 def reverse_words(text: str) -> str:
@@ -193,16 +195,14 @@ def test_exact_intervals_cover_rates():
         ("negation_blind", ["first_stage", "probes"]),
     ],
 )
-def test_the_verdict_names_a_strong_flaw(name, tasks, tmp_path, monkeypatch):
-    monkeypatch.setenv("SHAKETABLE_HOME", str(tmp_path))
+def test_the_verdict_names_a_strong_flaw(name, tasks):
     audit, pairs = run_audit(Point(name, "full", "good", SAMPLE), tasks)
     assert pairs > 0
     assert read_verdict(audit).judge(FLAWS[name].expected, FLAWS[name].gate_rules) == "named"
 
 
 @pytest.mark.slow
-def test_the_verdict_raises_no_alarm_on_a_sound_ranker(tmp_path, monkeypatch):
-    monkeypatch.setenv("SHAKETABLE_HOME", str(tmp_path))
+def test_the_verdict_raises_no_alarm_on_a_sound_ranker():
     point = Point(TWIN, "sound", "good", SAMPLE)
     audit, _ = run_audit(point, ["first_stage", "query_typos", "probes"])
     reading = read_verdict(audit)
