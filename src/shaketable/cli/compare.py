@@ -23,7 +23,7 @@ def compare(
     json_to: Json = None,
     fail_on_regression: FailOnRegression = False,
 ) -> None:
-    """Compare two audits query by query: losses, their queries, and their statistical significance."""
+    """Compare two audits query by query, and show which differences are statistically significant."""
     import shaketable as st
     from shaketable.cli.console import emit_json, emit_text, show_comparison
 

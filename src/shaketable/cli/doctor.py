@@ -20,14 +20,15 @@ def doctor(
     path: Annotated[
         str | None,
         typer.Argument(
-            help="What to examine: a collection ('sample', a folder, or irds:ID), a TREC run file (with --qrels), or "
-            "the URL of an endpoint. Without it, this installation is examined."
+            metavar="TARGET",
+            help="A collection ('sample', a folder, or irds:ID), a TREC run file (with --qrels), or the URL of an "
+            "endpoint. Without a target, this installation is checked.",
         ),
     ] = None,
     qrels: QrelsFile = None,
     json_to: Json = None,
 ) -> None:
-    """Check a collection, a run, an endpoint or this installation. The exit code is 2 after a fatal error."""
+    """Check a collection, a run, an endpoint or this installation. The exit code is 2 if a check finds an error."""
     from shaketable.cli.console import emit_json, open_console
     from shaketable.report.files import to_plain
 

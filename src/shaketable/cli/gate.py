@@ -9,7 +9,7 @@ from shaketable.cli.options.output import AuditFolder, BuildServerFlags
 
 
 def gate(audit: AuditFolder, gates: GateFlags, build: BuildServerFlags) -> None:
-    """Check rules, or the default gate, against a saved audit. The exit code is 1 if a rule fails."""
+    """Check a saved audit against gates, or against the default gate. The exit code is 1 if a gate fails."""
     import shaketable as st
     from shaketable.cli.console import emit_gate_results, notify
     from shaketable.report.rules import parse_gates

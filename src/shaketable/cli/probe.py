@@ -24,7 +24,7 @@ def probe(
     collection: CollectionFlags,
     run: RunFlags,
 ) -> None:
-    """Probe the preferences of rankers by pairs of texts that differ in one property, such as word order or length."""
+    """Show which of two texts a ranker prefers, when they differ in one property such as word order or length."""
     from shaketable.api import probe as api
     from shaketable.cli.console import notify, open_report
 
