@@ -382,7 +382,7 @@ class TestTune:
 
     def test_without_queries_to_validate_on_or_a_grid_there_is_nothing_to_choose_by(self):
         experiment = Experiment(replace(trees(), splits={"train": ("q00", "q01")}), {})
-        with pytest.raises(BadInput, match="settings are chosen on validation queries, and there are none"):
+        with pytest.raises(BadInput, match="tuning needs validation queries, and there are none"):
             experiment.tune(Notebook())
         with pytest.raises(BadInput, match="has no grid of settings"):
             Experiment(trees(), {}).tune(Notebook(), grid={})

@@ -29,12 +29,42 @@ def compare(
     findings: str | Iterable[str] = (),
     allow_mismatch: str | Iterable[str] = (),
 ) -> AuditComparison:
-    """Compare a new audit with an earlier one and return the changes; each is a folder, a results.json, or an audit.
+    """Compare a new audit with an earlier one and return the changes.
 
-    Rankers are paired by name, then the others in their order; or you name two rankers. The first stage is compared
-    only if there is no other ranker. Data, lists, tasks and seed must agree, unless `allow_mismatch` names them.
-    `findings` are names or patterns, such as "drop(*)", of the findings to compare; with fewer findings, smaller
-    differences are significant.
+    Rankers with the same name are paired, and the remaining rankers in their order. The first stage is compared only if
+    there is no other ranker.
+
+    Parameters
+    ----------
+    base
+        The earlier audit: its folder, its results.json, or an `Audit`.
+    new
+        The new audit, in one of the same forms.
+    base_ranker
+        The name of the only ranker of `base` to compare; all rankers by default.
+    new_ranker
+        The name of the ranker of `new` that replaces `base_ranker`.
+    findings
+        Names or patterns, such as "drop(*)", of the findings to compare; all by default. With fewer findings, the
+        correction for multiple comparisons is smaller, so that smaller differences are significant.
+    allow_mismatch
+        Parts in which the audits may differ: "data", "lists", "tasks" or "seed". By default, all four must agree.
+
+    Returns
+    -------
+    AuditComparison
+        The changed findings with p-values, the queries that lost most, new failures and changed verdicts.
+
+    Raises
+    ------
+    NotComparable
+        If the audits differ in a part that `allow_mismatch` does not name, or have no finding in common.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> st.compare("audit-main", "audit-branch", findings="nDCG@10").outcome  # doctest: +SKIP
+    'no significant difference'
     """
     allowed = _parse_allowed(allow_mismatch)
     old, now = _open_side(base), _open_side(new)

@@ -192,13 +192,64 @@ def train(
     overwrite: bool = False,
     **options: Unpack[TrainingOptions],
 ) -> TrainingResult | TrainedWriter:
-    """Train a ranker on a collection or on feature files, write it to the folder `model`, and return the result.
+    """Train a ranker or a writer, save it to a folder, and return the result.
 
-    A restarted training continues after an interruption. `tune` chooses settings from the grid of the learner's paper
-    on the validation queries. `folds` trains k models and joins their test lists into one run. `not_worse_than` are the
-    baselines of a risk-sensitive objective. A writer also learns from `text_pairs` (`train_writer`). A `defence`, such
-    as "piat", learns from the file `adversarial_documents`; without it, the defence trains an undefended ranker first
-    and attacks it.
+    After an interruption, the same call continues the training.
+
+    Parameters
+    ----------
+    learner
+        A learner such as "knrm" or "lambdamart(objective='georisk')", or a writer, which generates texts.
+    data
+        The collection to learn from.
+    model
+        The folder to write the model to.
+    text_pairs
+        For a writer, instead of `data`: a TSV file with an input text and an output text on each line.
+    letor
+        Instead of `data`: a LETOR file of features to learn from.
+    letor_valid
+        With `letor`: the file of features to validate on.
+    letor_test
+        With `letor`: a file of features to rank with the trained model.
+    train_split
+        The split of the collection to learn from; "all" means every query.
+    valid_split
+        The split to validate on; by default "validation" or "dev", if the collection has one of them.
+    folds
+        The number of folds for cross-validation; the test lists of all folds are joined into one run. 0 means none.
+    not_worse_than
+        The baselines of a risk-sensitive objective, which penalises losses against them.
+    tune
+        If True, choose the settings from the grid of the learner's paper on the validation queries.
+    preset
+        The name of a data set whose settings a neural ranker uses: "robust04", "mq2007" or "msmarco".
+    defence
+        A defence against attacks, such as "at" or "piat".
+    adversarial_documents
+        The file of adversarial documents that the defence learns from. Without it, an undefended ranker is trained and
+        attacked first.
+    overwrite
+        If True, replace a model in the folder.
+    **options
+        split_ratio, candidates, first_stage, depth, seed, progress, notify, executor
+        (`shaketable.api.options.TrainingOptions`).
+
+    Returns
+    -------
+    TrainingResult or TrainedWriter
+        The model, its settings and its model card.
+
+    Raises
+    ------
+    BadInput
+        If options exclude each other, the folder has a model, or there is nothing to learn from.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> st.train("knrm(steps=200)", "sample", "my-model")  # doctest: +SKIP
+    >>> st.audit("sample", "./my-model")  # doctest: +SKIP
     """
     given: dict[str, object] = {"--letor": letor, "--letor-valid": letor_valid, "--letor-test": letor_test}
     given |= {"--folds": folds, "--valid-split": valid_split, "--not-worse-than": not_worse_than, "--tune": tune}
@@ -282,10 +333,26 @@ def train_writer(
     overwrite: bool = False,
     **options: Unpack[TrainingOptions],
 ) -> TrainedWriter:
-    """Train a T5 writer on pairs of a collection or of a TSV file, write its checkpoint, and return the result.
+    """Train a T5 writer on text pairs, save its checkpoint, and return the result.
 
-    A writer learns only from the queries of `train_split` ("all" is every query). A restarted training continues after
-    an interruption.
+    After an interruption, the same call continues the training.
+
+    Parameters
+    ----------
+    writer
+        The writer, as a text or an object.
+    data
+        The collection that the pairs come from. Without it and without `text_pairs`, the writer uses its default pairs.
+    model
+        The folder to write the checkpoint to.
+    text_pairs
+        A TSV file of pairs, instead of `data`.
+    train_split
+        The split of the collection to learn from; "all" means every query.
+    overwrite
+        If True, replace a checkpoint in the folder.
+    **options
+        The options of `train`.
     """
     chosen: Seq2SeqWriter = WRITERS.build(writer) if isinstance(writer, str) else writer
     candidates, split_ratio = options.get("candidates"), options.get("split_ratio", "")
@@ -372,7 +439,7 @@ def _train_from_features(
     baselines, trials = read_baselines(texts), []
     if tune:
         if validate_on is None:
-            raise BadInput("settings are chosen on validation queries: give a file of them (--letor-valid)")
+            raise BadInput("tuning needs validation queries: give a file of them with --letor-valid")
         parts = (fitting.normalise_features(part, "query") for part in (learn_from, validate_on))
         tuned = fitting.tune(learner, *parts, seed=seed, baselines=baselines)
         learner, trials = tuned.learner, [dict(trial) for trial in tuned.trials]

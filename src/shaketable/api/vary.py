@@ -50,11 +50,37 @@ def vary(
     lower: bool = True,
     variants: str | Path | None = None,
 ) -> VariationSet:
-    """Return up to n variations of each query by each transform, with category and validity.
+    """Make variations of queries, such as misspellings, and check that they keep the meaning.
 
-    Queries are a collection, a file of topics, "-" for lines on standard input, or a mapping. Transforms are texts,
-    objects, or functions f(text, rng) of a module (`transforms.user_function`). The default is all rule-based
-    transforms of queries. A file of `variants` adds variations that people wrote.
+    Parameters
+    ----------
+    queries
+        The queries: a collection, a file of topics, "-" for lines on standard input, or a mapping qid -> text.
+    transforms
+        One or several transforms: texts, objects, or functions f(text, rng) of a module. By default, all rule-based
+        transforms of queries.
+    categories
+        Categories whose transforms are all used: "misspelling", "naturality", "ordering" or "paraphrasing".
+    n
+        The maximum number of variations that each transform makes of each query.
+    seed
+        The random seed.
+    lower
+        If True, convert the queries to lower case.
+    variants
+        A JSONL or TSV file of variations that people wrote, to add to the others.
+
+    Returns
+    -------
+    VariationSet
+        The variations with category and validity, and the transforms that do not apply or are not available.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> made = st.vary({"q1": "flu symptoms"}, "random_order_swap")
+    >>> [variation.text for variation in made.variations]
+    ['symptoms flu']
     """
     known, collection = read_queries(queries)
     given = as_list(transforms)

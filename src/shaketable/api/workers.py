@@ -17,16 +17,40 @@ def make_executor(
     dtype: str | None = None,
     batch_tokens: int | None = None,
 ) -> Executor:
-    """Return an executor for other functions: `st.audit(data, "dense", executor=st.make_executor(jobs=4))`.
+    """Return an executor, which runs scoring, training and attacks in this process, in other processes, or on Ray.
 
-    jobs            processes of this machine; with `ray="local"`, those of its cluster
-    ray             a Ray cluster: "auto" for this machine's cluster, "local" to start one here, or HOST:PORT
-    cpus, gpus      the cores and GPUs of a job on the cluster; the default is the request of the ranker
-    device, dtype   the device (auto, cpu, cuda) and the number type (float32, bfloat16, float16) of neural rankers
-    batch_tokens    tokens that a neural ranker reads at a time, padding included
+    Parameters
+    ----------
+    jobs
+        The number of processes on this machine; with ``ray="local"``, the number of workers of its cluster. By default,
+        this process does all the work, and searches and neural rankers use all cores.
+    ray
+        A Ray cluster: "auto" (the cluster of this machine), "local" (start one here) or "HOST:PORT".
+    cpus
+        The number of cores for each job on the cluster; by default, what the ranker requests.
+    gpus
+        The number of GPUs for each job on the cluster; by default, what the ranker requests.
+    device
+        The device of neural rankers: "auto", "cpu" or "cuda". It applies to this process and to the workers.
+    dtype
+        The number type of neural rankers: "float32", "bfloat16" or "float16"; by default, that of each model.
+    batch_tokens
+        The maximum number of tokens in a batch of a neural ranker, including padding.
 
-    Without jobs and ray, this process does all the work, and searches and neural rankers use all cores by threads. The
-    device applies to this process and to the workers.
+    Returns
+    -------
+    Executor
+        An executor for the option `executor` of other functions.
+
+    Raises
+    ------
+    BadInput
+        If `jobs` is below 1, or if `cpus` or `gpus` is given without `ray`.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> st.audit("my-folder", "dense", executor=st.make_executor(jobs=4))  # doctest: +SKIP
     """
     set_device_settings(DeviceSettings(device, dtype or "", batch_tokens or 0))
     if jobs is not None and jobs < 1:

@@ -45,7 +45,10 @@ def truncate(text: str, max_chars: int = MAX_QUOTED_CHARS) -> str:
 class ShaketableError(Exception):
     """The base class of all errors caused by the input, not by the program.
 
-    A message is one line of limited length; unprintable characters are escaped.
+    Parameters
+    ----------
+    message
+        One sentence that a user can act on. Unprintable characters are escaped, and a long message is truncated.
     """
 
     exit_code = 2

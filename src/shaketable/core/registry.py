@@ -38,10 +38,22 @@ QUOTED_STRING_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", 
 class Registry:
     """The names, classes and shorthands of all objects of one kind, such as rankers.
 
-    `kind` is the noun in messages. Entry points of installed packages add rows (`entry_point_group`). A shorthand maps
-    a pattern to a name; the pattern's group becomes the first parameter. Public classes of `modules` that have a `kind`
-    are rows under that name. `function_adapter` names the class that wraps a plain function, or an installed package's
-    object without `required_method`.
+    Entry points of installed packages add rows (`entry_point_group`).
+
+    Parameters
+    ----------
+    kind
+        The noun for an object in messages, such as "ranker".
+    builtin_rows
+        For each name, the class as "module:Class".
+    shorthands
+        For each pattern, a name; the group of the pattern becomes the first parameter.
+    modules
+        Modules whose public classes with a `kind` are rows under that name.
+    function_adapter
+        The class, as "module:Class", that wraps a plain function, or an object without `required_method`.
+    required_method
+        The method that an object of an installed package must have to need no adapter.
     """
 
     kind: str
