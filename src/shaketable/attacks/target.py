@@ -37,7 +37,7 @@ class TargetList:
 
     @cached_property
     def index_by_docno(self) -> dict[str, int]:
-        """docno -> index in the ranker's input."""
+        """The index of each docno in the ranker's input."""
         return {docno: number for number, docno in enumerate(self.docnos)}
 
     @cached_property

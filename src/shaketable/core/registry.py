@@ -73,7 +73,7 @@ class Registry:
 
     @cached_property
     def rows(self) -> dict[str, str]:
-        """name -> "module:Class", built-in rows and those of installed packages; built-in rows take precedence."""
+        """The class of each name, as "module:Class"; built-in rows take precedence over those of installed packages."""
         from importlib.metadata import entry_points
 
         rows = dict(self.builtin_rows)

@@ -117,6 +117,7 @@ def accepts_arguments(function: Callable[..., Any], number: int) -> bool:
 
 
 def make_slate_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
+    """Return the method itself, which scores slates."""
     return method
 
 

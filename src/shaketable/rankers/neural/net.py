@@ -122,7 +122,7 @@ class EncodedTexts(NamedTuple):
 
 
 class Encoder(Net):
-    """A net that encodes queries and texts separately, into one or several vectors, and compares these:
+    """A net that encodes queries and texts separately, into one or several vectors, and compares these.
 
         score = Σ_i max_j q_i · d_j
 

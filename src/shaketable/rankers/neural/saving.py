@@ -1,5 +1,6 @@
-"""Nets in model folders (`rankers.persistence`): model.json describes the net, weights.safetensors has its weights, and
-the files of its vocabulary are in the same folder.
+"""Nets in model folders (`rankers.persistence`).
+
+model.json describes the net, weights.safetensors has its weights, and the files of its vocabulary are beside them.
 """
 
 from __future__ import annotations
