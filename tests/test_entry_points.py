@@ -28,7 +28,7 @@ CATALOGUES = {
 }
 
 PLUGIN = '''
-"""A package of somebody else's."""
+"""A package of a third party."""
 from dataclasses import dataclass
 from typing import ClassVar
 

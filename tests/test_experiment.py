@@ -443,7 +443,7 @@ class TestFolds:
         assert len(Notebook.training_data) == 8
         assert "k1=3.0" in json.loads((tmp_path / "folds" / "model.json").read_text())["card"]["learner"]
 
-    def test_through_the_door(self, tmp_path):
+    def test_through_the_api(self, tmp_path):
         done = train("ranksvm(C=0.1)", trees(), tmp_path / "folds", folds=3)
         assert "learned in 3 folds" in str(done)
         found = audit(trees(), [tmp_path / "folds", "bm25"], ["variance"], split="all")

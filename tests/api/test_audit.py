@@ -79,7 +79,7 @@ class TestRankers:
 
     def test_one_name_everywhere(self, folder):
         class Fussy:
-            """It has another name of its own, which nobody is to see."""
+            """A ranker whose own name must not appear anywhere."""
 
             name = "something else"
 
@@ -257,7 +257,7 @@ class TestFolder:
         assert (out / "runs" / "theirs.run").read_text() == "theirs"
 
     @pytest.mark.parametrize("name", ["report.html", "variance-variance.csv", "runs/bm25.run", MANIFEST_FILE])
-    def test_a_file_of_somebody_elses_is_not_replaced(self, done, tmp_path, name):
+    def test_a_file_of_another_program_is_not_replaced(self, done, tmp_path, name):
         out = tmp_path / "out"
         (out / name).parent.mkdir(parents=True)
         (out / name).write_text("mine")
@@ -278,7 +278,7 @@ class TestFolder:
             done.save(out)
         assert files_of(out) == before | {"runs": b"mine"}
 
-    def test_a_report_of_somebody_elses_is_seen_before_the_work(self, tmp_path, folder, monkeypatch, capsys):
+    def test_a_report_of_another_program_is_seen_before_the_work(self, tmp_path, folder, monkeypatch, capsys):
         from shaketable.cli import main
 
         out = tmp_path / "out"

@@ -1,4 +1,4 @@
-"""Training with a defence, from the door to a model folder."""
+"""Training with a defence, from the API to a model folder."""
 
 from __future__ import annotations
 

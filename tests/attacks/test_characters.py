@@ -13,7 +13,7 @@ from shaketable.nlp.characters import HOMOGLYPHS, INVISIBLE_CHARACTERS, count_su
 from shaketable.nlp.edit_distance import damerau_levenshtein
 from shaketable.rankers.lexical import BM25
 from tests.attacks.by_hand import case_of, outcome_of
-from tests.attacks.rooms import bundled, cases_on, knowledge_of, target_for
+from tests.attacks.setups import bundled, cases_on, knowledge_of, target_for
 
 SAMPLE = bundled()
 KNOWLEDGE = knowledge_of(SAMPLE)

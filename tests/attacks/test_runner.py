@@ -22,7 +22,7 @@ from shaketable.core.results import Failure
 from shaketable.rankers.lexical import BM25
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.scoring.validation import collapse_ties
-from tests.attacks.rooms import Stretched, bundled, cases_on, knowledge_of, target_for
+from tests.attacks.setups import Stretched, bundled, cases_on, knowledge_of, target_for
 
 SAMPLE = bundled()
 

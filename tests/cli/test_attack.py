@@ -1,4 +1,4 @@
-"""`shaketable attack`, as somebody uses it."""
+"""`shaketable attack`, as users run it."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_every_kind_that_can_be_listed_is_a_choice():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes end otherwise there")
-def test_whoever_reads_the_help_may_stop_early():
+def test_a_reader_of_the_help_may_stop_early():
     """As `head` does."""
     read, write = os.pipe()
     os.close(read)

@@ -1,4 +1,4 @@
-"""`shaketable probe`, as somebody uses it."""
+"""`shaketable probe`, as users run it."""
 
 from __future__ import annotations
 

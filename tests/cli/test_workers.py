@@ -76,7 +76,7 @@ def test_without_ray_the_sentence_says_what_to_install(shaketable, monkeypatch):
     assert said == "--ray needs more than the core install: pip install 'shaketable[cluster]'"
 
 
-def test_an_address_where_nobody_answers(shaketable):
+def test_an_address_that_does_not_answer(shaketable):
     pytest.importorskip("ray")
     said = shaketable("audit", "--ranker", "bm25", "--ray", "127.0.0.1:1").complaint()
     assert said.startswith("no Ray cluster answers at 127.0.0.1:1 (")

@@ -123,7 +123,7 @@ def test_nested_rankers_round_trip():
 
 @dataclass(frozen=True)
 class Shout:
-    """An edit of somebody else's."""
+    """A transform of another package."""
 
     marks: int = 1
     also: tuple[str, ...] = ()
@@ -231,7 +231,7 @@ class TestLimits:
         ],
         ids=lambda text: f"{text[:12]!r}-{len(text)}",
     )
-    def test_texts_that_nobody_writes(self, catalogue, text):
+    def test_unusual_texts(self, catalogue, text):
         with pytest.raises((BadInput, UnknownName)) as caught:
             catalogue.build(text)
         assert len(str(caught.value)) < 2000

@@ -1,4 +1,4 @@
-"""One door: the sample, ir_datasets, folders; and what it says when there is nothing behind a name."""
+"""`load`: the sample, ir_datasets and folders, and the errors for names without a collection."""
 
 from __future__ import annotations
 

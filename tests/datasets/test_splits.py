@@ -1,4 +1,4 @@
-"""Queries dealt into parts: nobody twice, nobody lost, the same for the same seed."""
+"""Splits of queries: each query is in one part, and the same seed gives the same parts."""
 
 from __future__ import annotations
 

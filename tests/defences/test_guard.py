@@ -22,7 +22,7 @@ from shaketable.rankers.saved import SavedModel
 from shaketable.scoring.validation import call_ranker
 from shaketable.testing import check_ranker
 from shaketable.transforms.insertion import select_keywords
-from tests.attacks.rooms import bundled, cases_on, opened, target_for
+from tests.attacks.setups import bundled, cases_on, opened, target_for
 
 SAMPLE = bundled()
 

@@ -191,7 +191,7 @@ def test_an_objective_that_is_no_function_of_scores_can_be_natural():
     assert outer(some, SAMPLES).item() == pytest.approx(inner(some, SAMPLES).item() + 3 * apart, rel=1e-5)
 
 
-def test_lists_that_nobody_varied_are_refused():
+def test_lists_without_variations_are_refused():
     with pytest.raises(BadInput, match="needs lists with a second way to write the query; varied_queries has them"):
         SelfTeachingLoss()(net(), [replace(SAMPLES[0], query_variant=None)])
 

@@ -123,7 +123,7 @@ def test_masks_hide_exactly_their_share_and_nothing_of_what_they_hide_is_seen():
 
 
 def test_no_substitution_breaks_a_certified_list(woods, synonyms):
-    """Certified by 1000 draws, then attacked in every admissible way: nobody comes among the first, and none can."""
+    """Certified by 1000 draws, then attacked in every admissible way: no document enters the top, as certified."""
     ranker = SubstitutionSmoothed(BASE, 1000, synonyms, most=4, scale=0.02).open(woods)
     docs = (Doc("oak elm"), Doc("maple pine"), Doc("cedar hazel"), Doc("Yew, rowan"))
     slate = Slate("oak elm ash", docs)

@@ -1,4 +1,4 @@
-"""Other processes of this machine give what this one gives; whoever is killed costs time, and nothing else."""
+"""Other processes give the same results as this one; a killed worker costs time and nothing else."""
 
 from __future__ import annotations
 

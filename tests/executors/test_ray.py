@@ -1,4 +1,4 @@
-"""A Ray cluster gives what this process gives; whoever is killed costs time, and nothing else."""
+"""A Ray cluster gives the same results as this process; a killed worker costs time and nothing else."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_without_ray_the_sentence_says_what_to_install(monkeypatch):
         make_executor(ray="auto")
 
 
-def test_an_address_where_nobody_answers_is_refused_within_seconds():
+def test_an_address_that_does_not_answer_is_refused_within_seconds():
     pytest.importorskip("ray")
     started = time.monotonic()
     for address in ("127.0.0.1:1", "127.0.0.1:nonsense", "no-such-host.invalid:6379"):

@@ -110,7 +110,7 @@ def test_the_score_cache_cannot_be_written(shaketable, folder, home, monkeypatch
 
 
 class Wordy:
-    """Its answers take room: whole lists, kept with the score cache."""
+    """Its answers are long: whole lists, kept with the score cache."""
 
     name = "wordy"
     fingerprint = "wordy"

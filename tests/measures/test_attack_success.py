@@ -102,7 +102,7 @@ def test_nothing_attacked_is_nothing_known() -> None:
     assert build_promotion_row(none)["targets"] == 0
     assert success_by_rank_range(none) == []
     inside = attempts("ab", [3, 4], [1, 2])
-    assert math.isnan(intrusion_rate(inside, 10).value)  # nobody stood outside
+    assert math.isnan(intrusion_rate(inside, 10).value)  # no document was outside
 
 
 def test_intervals_are_over_queries_and_not_over_targets() -> None:

@@ -132,7 +132,7 @@ def test_no_change_of_words_moves_a_masked_mean_by_more_than_the_shift(seed, kep
 def test_the_shift_of_masks_is_reached_and_the_product_of_robust_mask_is_no_bound():
     """Theorem 1 of RobustMask has the shift times 1 / C(T, k) times a mean score, which is 1 at most."""
     scores = np.zeros((3,) * 4)
-    scores[2] = 1  # whoever sees that the first word is 2
+    scores[2] = 1  # all that have 2 as their first word
     moved = masked_mean(scores, (2, 1, 1, 1), kept=2) - masked_mean(scores, (1, 1, 1, 1), kept=2)
     assert moved == mask_shift(4, 2, 1) == 0.5
     assert moved > mask_shift(4, 2, 1) / 6

@@ -53,7 +53,7 @@ def test_a_batch_says_what_each_text_says_alone_in_any_order(gpt, monkeypatch):
         assert again == pytest.approx(logs, abs=1e-5)
 
 
-def test_no_more_is_kept_than_there_is_room_for(gpt, monkeypatch):
+def test_no_more_is_cached_than_the_limit(gpt, monkeypatch):
     monkeypatch.setattr(causal_lm, "MAX_CACHED_PIECES", 20)
     texts = [f"the oak {i}" for i in range(30)]
     for text in texts:

@@ -66,7 +66,7 @@ WORDS = st.one_of(st.sampled_from(FORMS), st.sampled_from(FORMS).map(lambda w: w
 
 @given(word=WORDS)
 def test_laws(sources, word):
-    """Never the word itself; single words in lower case, each once; the same whoever asks, in whatever case, again."""
+    """Never the word itself; single words in lower case, each once; the same for every call and every case."""
     for source in sources:
         found = source.lookup(word)
         assert word.lower() not in found

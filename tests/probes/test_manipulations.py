@@ -48,7 +48,7 @@ from shaketable.probes.manipulations import (
 )
 from shaketable.rankers.lexical import BM25, QL
 from shaketable.transforms.insertion import BOILERPLATE
-from tests.probes.grounds import after, context, one, reason
+from tests.probes.contexts import after, context, one, reason
 from tests.toys import WORDS
 
 ORDERS: list[Manipulation] = [

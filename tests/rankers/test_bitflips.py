@@ -115,7 +115,7 @@ def alone() -> Iterator[None]:
 
 @pytest.mark.parametrize(("make", "flips"), KINDS.items(), ids=[kind.__name__ for kind in KINDS])
 def test_a_flipped_bit_never_changes_a_result(home, monkeypatch, make, flips):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)  # nobody waits for the disk here
+    monkeypatch.setattr(os, "fsync", lambda handle: None)  # this test does not wait for the disk
     home.mkdir()
     folder, look = make(home)
     expected = look()

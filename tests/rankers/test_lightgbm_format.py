@@ -83,7 +83,7 @@ def test_what_is_not_in_order_is_refused(text, name, at, value, complaint):
 
 
 def test_nodes_that_are_their_own_ancestors_are_refused(text):
-    """Each node has one parent and the root has none, but two of them are each other's, and nobody comes there."""
+    """Each node has one parent and the root has none, but two nodes are each other's parent and cannot be reached."""
     left, right = ["-1", "2", "1", "-5", "-6"], ["3", "-2", "-3", "4", "-4"]
     circle = with_line(with_line(text, "left_child", left), "right_child", right)
     with pytest.raises(BadInput, match="branches in tree 0 that grow together, in a circle, or too far"):

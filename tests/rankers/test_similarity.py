@@ -69,7 +69,7 @@ def test_the_encoder_knows_the_same_from_another(an_encoder):
     assert alike > 0.7 > 0.3 > apart
 
 
-def test_one_variation_has_one_verdict_whoever_asks(an_encoder):
+def test_one_variation_has_one_verdict_for_all_callers(an_encoder):
     """In one go, one by one and in another order: what `vary` shows is what a task shows."""
     collection = read_sample()
     queries = {qid: collection.queries[qid] for qid in list(collection.queries)[:12]}

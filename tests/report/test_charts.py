@@ -300,7 +300,7 @@ def test_spread_keeps_order_and_distance(values: list[float]) -> None:
         assert a == b or (a < b) == (left < right)
 
 
-def test_names_beside_points_make_room_for_each_other() -> None:
+def test_names_beside_points_do_not_overlap() -> None:
     places = position_labels([(100, 100), (108, 100), (550, 50)], ["first", "second", "third"])
     assert [align for _, _, align in places] == ["right", "left", "right"]
 

@@ -128,7 +128,7 @@ def test_other_words_or_another_corpus_are_another_index() -> None:
     assert len(names) == 4
 
 
-def test_whoever_comes_second_keeps_the_first(tmp_path: Path) -> None:
+def test_the_second_writer_keeps_the_index_of_the_first(tmp_path: Path) -> None:
     folder = tmp_path / "indexes" / "one"
     save_index(build_index(Docs({"a": "first"}), PLAIN), folder)
     save_index(build_index(Docs({"a": "second"}), PLAIN), folder)

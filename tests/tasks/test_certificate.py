@@ -25,7 +25,7 @@ def result(task: Certificate, *models: str):
     return found
 
 
-def test_a_list_counts_where_nobody_from_below_can_come_in():
+def test_a_list_counts_if_no_document_from_below_can_enter_it():
     """By the definition, document by document, with the shifts and scores that the ranker gives."""
     there = experiment(MASKED)
     ranker, run = there.get_ranker(MASKED), there.get_run(MASKED)

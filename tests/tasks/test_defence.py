@@ -183,7 +183,7 @@ def test_the_displacement_by_another_way():
     assert starred == {docno for docno, grade in there.qrels[first].items() if grade > 0} & set(places["document"])
 
 
-def test_what_learned_nothing_is_compared_with_nobody():
+def test_a_model_that_learned_nothing_is_not_compared():
     """Random weights may hardly be moved by an attack, and are no defence for that."""
     slow = LEARNER.replace("lr=0.1", "lr=1e-12")
     result = run(DefenceTask(defences=("standard", PIAT), **HOW | {"learner": slow}))

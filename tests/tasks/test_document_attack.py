@@ -348,7 +348,7 @@ class TestGoals:
         assert better["attack boost"] == "higher", "the deeper documents fall, the worse"
 
     def test_the_first_five(self, numbers):
-        """Whoever is there stops: no more is asked for than it takes."""
+        """An attack stops at its goal and uses no more trials than it needs."""
         step = f"{__name__}:Stepwise"
         result = attack(experiment(numbers), recipes=(step,), goal="top(k=5)")
         for row in result.tables["targets"].to_dict("records"):
@@ -432,7 +432,7 @@ class TestRankers:
         with pytest.raises(BadInput, match="it asks rankers for new scores, and a run file has none to give"):
             run_tasks(experiment(numbers, f"old=run:{tmp_path / 'old.run'}"), [DocumentAttack()])
 
-    def test_failures_are_counted_where_somebody_wants_to_go_on(self, numbers):
+    def test_failures_are_counted_with_keep_going(self, numbers):
         result = attack(experiment(numbers, Choosy("choosy"), Numbers(), engine=ScoringEngine(keep_going=True)))
         sizes = result.tables["attack"].set_index("ranker")["targets"].to_dict()
         assert sizes == {"choosy": 45, "numbers": 54}
@@ -587,7 +587,7 @@ class TestTextsOfOthers:
         assert result.tables["targets"]["after"].tolist() == [place(numbers, "q1", "d050", body) for body in bodies]
         assert any("1 texts of" in note and "the last text of a document stands" in note for note in result.notes)
 
-    def test_texts_for_queries_that_nobody_has(self, numbers, tmp_path):
+    def test_texts_for_unknown_queries(self, numbers, tmp_path):
         """The first stage finds a list for the query, the text is added to it; a query without a list is mentioned."""
         path = tmp_path / "own.jsonl"
         rows = [{"query": "number oak", "text": "number 126 up"}, {"query": "zzzz", "text": "x"}]

@@ -83,7 +83,7 @@ def compared(
 
 
 def lists_of(collection, ranker: Served) -> Run:
-    """Its lists by a road of its own, which has heard nothing from another one of this fingerprint."""
+    """Its lists from an engine of its own, which has no scores of another ranker with this fingerprint."""
     return Experiment(collection, {"a": Opened(ranker)}, ScoringEngine(), depth=20).get_run("a")
 
 
@@ -107,7 +107,7 @@ def test_a_ranker_is_equal_to_itself(collection):
 
 
 def test_what_is_kept_hides_no_difference(collection, tmp_path):
-    """Both have one fingerprint, so a road that looks up would serve the second the answers of the first."""
+    """Both have one fingerprint, so a cached score of the first would be served for the second."""
     store = Store(tmp_path / "scores.sqlite")
     first = Served()
     Experiment(collection, {"a": Opened(first)}, ScoringEngine(store), depth=20).get_run("a")

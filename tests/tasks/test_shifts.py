@@ -152,7 +152,7 @@ def test_a_shift_of_corpus_is_found_with_its_sign_and_size(corpora, home):
     # as many pairs for all, those of the smallest corpus's folds
     assert result.tables["collections"]["training pairs"].tolist() == [15] * 3
     assert result.tables["collections"]["pairs in folds"].tolist() == [15] * 3
-    # the last corpus has no titles, so nobody learns from titles
+    # the last corpus has no titles, so no model learns from titles
     assert result.tables["collections"]["parts"].tolist() == ["title, body, document"] * 2 + ["body, document"]
     assert any("features of body, document and not of title, url" in note for note in result.notes)
     linear = [

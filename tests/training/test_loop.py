@@ -295,7 +295,7 @@ def test_a_run_that_was_killed_comes_to_the_same_end(tmp_path):
     assert same(weights(again.net), weights(whole.net))
 
 
-def test_nobody_goes_on_with_something_else(tmp_path):
+def test_a_training_does_not_resume_from_another_one(tmp_path):
     training(tmp_path).run()
     with pytest.raises(BadInput, match="belongs to a training of other data or settings"):
         training(tmp_path, run_settings={"name": "another"}).run()

@@ -155,7 +155,7 @@ def test_vectors_of_a_file_are_taken_and_stay(tmp_path, vectors):
     assert not torch.equal(saving.read_net(tmp_path / "moved").words.weight, net.words.weight)
 
 
-def test_frozen_vectors_are_frozen_for_whoever_goes_on_with_them(tmp_path, vectors):
+def test_frozen_vectors_stay_frozen_in_a_resumed_training(tmp_path, vectors):
     small("knrm", vectors).fit(trees(), QIDS, folder=tmp_path / "first")
     small("knrm", start=str(tmp_path / "first"), lr=0.1).fit(trees(), QIDS, folder=tmp_path / "second")
     first, second = saving.read_net(tmp_path / "first"), saving.read_net(tmp_path / "second")
@@ -265,7 +265,7 @@ def test_a_finished_model_is_not_written_over_unless_it_may_be(tmp_path):
 
 
 def test_nothing_of_others_is_written_into_or_removed(tmp_path):
-    """A folder training/ of somebody's own was once deleted."""
+    """A user's own folder training/ was once deleted."""
     (tmp_path / "project" / "training").mkdir(parents=True)
     (tmp_path / "project" / "training" / "queries.tsv").write_text("precious")
     for overwrite in (False, True):

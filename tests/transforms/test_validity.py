@@ -106,7 +106,7 @@ NEWS = Bigrams(
             "The collection has the phrase 'united states', and never 'combined states'.",
         ),
         ("first world war", "first globe war", "The collection has the phrase 'world war', and never 'globe war'."),
-        ("a small house", "a little house", ""),  # "small house" thrice, but there are little ones too
+        ("a small house", "a little house", ""),  # the same words thrice, but there are little ones too
         ("states of matter", "conditions of matter", ""),
         (
             "how to find a job",

@@ -155,13 +155,13 @@ def read_tokenizer(folder: Path, *, needs_padding: bool = True) -> Any:
     files = _list_tokenizer_files(folder)
     kept = {key: value for key, value in settings.items() if not IGNORED_TOKENIZER_KEYS.fullmatch(key)}
     try:
-        with silence_transformers(), tempfile.TemporaryDirectory() as room:  # holds only the permitted files
+        with silence_transformers(), tempfile.TemporaryDirectory() as folder_copy:  # holds only the permitted files
             for path in files:
-                shutil.copyfile(path, Path(room, path.name))
+                shutil.copyfile(path, Path(folder_copy, path.name))
             if settings:
-                Path(room, TOKENIZER_CONFIG_FILE).write_text(json.dumps(kept), encoding="utf-8")
+                Path(folder_copy, TOKENIZER_CONFIG_FILE).write_text(json.dumps(kept), encoding="utf-8")
             tokenizer = AutoTokenizer.from_pretrained(
-                room, config=config, trust_remote_code=False, local_files_only=True
+                folder_copy, config=config, trust_remote_code=False, local_files_only=True
             )
     except (KeyboardInterrupt, SystemExit):
         raise

@@ -242,7 +242,7 @@ def test_everybody_waits_when_a_rate_limit_says_so():
         times.append(time.monotonic())
         if len(times) == 1:
             return 429, {"error": "slow down"}
-        if len(times) == 2:  # whoever is answered goes on, so the refusal must have arrived by then
+        if len(times) == 2:  # a thread with an answer continues, so the refusal must have arrived by then
             time.sleep(0.5)
         return lawful(prompt, body)
 

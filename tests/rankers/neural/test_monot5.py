@@ -119,7 +119,7 @@ def test_the_ranker_by_its_name(tmp_path):
 def test_what_is_no_monot5_is_refused(tmp_path):
     with pytest.raises(BadInput, match="is a bert model; one of the T5 family is needed"):
         MonoT5.from_checkpoint(str(tiny.encoder(tmp_path / "bert")), MonoT5Shape())
-    with pytest.raises(BadInput, match="leaves no room for a query and a text in max_length=8"):
+    with pytest.raises(BadInput, match="no tokens are left for a query and a text in max_length=8"):
         MonoT5.from_checkpoint(str(tiny.t5(tmp_path / "t5")), MonoT5Shape(max_length=8))
     with pytest.raises(BadInput, match="max_length should be 16 or more, not 0"):
         T5("somewhere", max_length=0)

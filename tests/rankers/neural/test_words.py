@@ -72,7 +72,7 @@ def test_gradients_reach_every_parameter(net):
         assert parameter.grad.abs().max() > 0, name
 
 
-def test_gradients_reach_words_through_the_door(net):
+def test_gradients_reach_words_through_the_api(net):
     seen: list[torch.Tensor] = []
 
     def keep(module, inputs, output):

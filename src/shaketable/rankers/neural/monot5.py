@@ -85,7 +85,10 @@ class MonoT5(T5Net):
         if len(set(net._answer_ids)) < 2:
             raise BadInput("has a tokenizer that begins true and false with the same piece", path)
         if net._max_content_tokens < 2:
-            raise BadInput(f"the prompt leaves no room for a query and a text in max_length={shape.max_length}", path)
+            raise BadInput(
+                f"the prompt is too long: no tokens are left for a query and a text in max_length={shape.max_length}",
+                path,
+            )
         return net
 
     def prepare(self, pairs: Sequence[tuple[str, str]]) -> list[TokenRow]:
