@@ -116,7 +116,7 @@ class TestRankers:
         assert {qid: set(scores) for qid, scores in other.runs["longest"].items()} == {
             qid: set(scores) for qid, scores in found.items()
         }
-        assert "those that ql(mu=1) finds" in other.facts["ranked"]
+        assert "the results of ql(mu=1)" in other.facts["ranked"]
         assert plain.facts["ranked"] != other.facts["ranked"]
         with pytest.raises(UnknownName, match="bm52"):
             st.audit(folder, [longest], ["agreement"], first_stage="bm52")

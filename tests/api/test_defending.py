@@ -162,7 +162,7 @@ def test_a_defence_that_came_to_nothing_says_so(tmp_path):
     done, said = trained(tmp_path / "m", "da(words=2)", learner=TINY.replace("lr=0.1", "lr=1e-12"))
     assert done.card["best"] == 0
     (sentence,) = said
-    assert "no step of the training did better" in sentence
+    assert "no training step improved the validation value" in sentence
 
 
 def test_a_defence_of_your_own(tmp_path):
@@ -195,7 +195,7 @@ def test_senseless_wishes_are_refused_in_a_sentence(kept, tmp_path):
             "defence": "da",
             "adversarial_documents": "x.jsonl",
         },
-        "leave out --adversarial-documents: attacked documents are for a defence": {
+        "leave out --adversarial-documents: adversarial documents are for a defence": {
             "defence": None,
             "adversarial_documents": "x.jsonl",
         },

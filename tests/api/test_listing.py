@@ -91,7 +91,7 @@ def test_weights_that_are_not_there_and_where_they_would_be(installed, home, tmp
     ]
     where = ", ".join(map(str, places))
     assert line.startswith(RANKERS.summary("doct5query"))
-    assert line.endswith(f"It needs the weights {EXPANDER}, which were looked for at {where}: hf download {EXPANDER}")
+    assert line.endswith(f"It needs the weights {EXPANDER}, which are not at {where}: hf download {EXPANDER}")
 
 
 @pytest.mark.parametrize("place", ["here", "resources", "cache"])

@@ -85,7 +85,7 @@ def test_no_document_was_changed(shaketable, tmp_path):
     )
     done = shaketable(*none, "--write-documents", "none.jsonl")
     assert done.code == 0
-    assert "No document was changed for the better, so none.jsonl is empty." in done.err
+    assert "No change improved the rank of a document, so none.jsonl is empty." in done.err
     assert (tmp_path / "none.jsonl").read_text() == ""
 
 

@@ -191,7 +191,7 @@ class TestObjectsOfTheUsers:
         [
             ("no_such_module:Thing", "there is no module 'no_such_module'"),
             (f"{__name__}:Nothing", "there is no 'Nothing'"),
-            (f"{__name__}:Shout(nonsense=1)", "cannot be made with these parameters"),
+            (f"{__name__}:Shout(nonsense=1)", "cannot be created with these parameters"),
             (f"{__name__}:Shout(marks=", "cannot read the"),
             (f"{__name__}:Shout(marks=__import__('os'))", "cannot read the parameters"),
             (f"{__name__}:Shout(*[1])", "cannot read the parameters"),
@@ -199,7 +199,7 @@ class TestObjectsOfTheUsers:
             (f"{__name__}:Shout(marks=1)(2)", "cannot read the parameters"),
             (f"{__name__}:Shout(marks=1).apply", "cannot read"),
             (f"{__name__}:Refusing(k=2)", "no 2 today"),
-            (f"{__name__}:Refusing", "cannot be made with these parameters"),
+            (f"{__name__}:Refusing", "cannot be created with these parameters"),
         ],
     )
     @pytest.mark.parametrize("catalogue", [LEARNERS, TRANSFORMS, MEASURES, TASKS], ids=lambda c: c.kind)

@@ -123,11 +123,11 @@ def test_a_worker_that_opens_something_else_does_not_answer(two):
 
 
 def test_what_lives_in_this_process_only_is_refused_in_a_sentence(two):
-    with pytest.raises(BadInput, match=r"ranker overlap lives only in this process.*leave out --jobs"):
+    with pytest.raises(BadInput, match=r"ranker overlap exists only in this process.*leave out --jobs"):
         audit("sample", Overlap(), "effectiveness", executor=two)
     memory = load("sample", split="test")
     unnamed = type(memory)(memory.name, memory.docs, memory.queries, memory.qrels)
-    with pytest.raises(BadInput, match="the collection sample lives only in this process"):
+    with pytest.raises(BadInput, match="collection sample exists only in this process"):
         audit(unnamed, "bm25", "effectiveness", executor=two)
 
 

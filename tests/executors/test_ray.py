@@ -139,7 +139,7 @@ def test_what_a_job_needs_bounds_how_many_there_are(cluster):
 
 
 def test_a_ranker_that_lives_only_in_this_process_is_refused_in_a_sentence(cluster):
-    with pytest.raises(BadInput, match=r"ranker overlap lives only in this process.*leave out --ray"):
+    with pytest.raises(BadInput, match=r"ranker overlap exists only in this process.*leave out --ray"):
         audit("sample", Overlap(), "effectiveness", executor=cluster)
 
 

@@ -231,7 +231,7 @@ def test_runs_are_compared_as_they_are_and_without_documents(tmp_path, collectio
 
 
 def test_what_cannot_be_compared_is_one_sentence(collection):
-    with pytest.raises(BadInput, match="two rankers or more"):
+    with pytest.raises(BadInput, match="at least two rankers"):
         st.parity("bm25")
     with pytest.raises(UnknownName, match="no ranker is called 'c'"):
         compared(collection, Served(), reference="c")

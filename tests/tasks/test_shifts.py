@@ -320,7 +320,7 @@ def test_both_shifts_side_by_side(kinds, corpora, tmp_path):
 
 
 def test_several_collections_are_for_corpus_shift_alone(corpora):
-    with pytest.raises(BadInput, match="several collections are for the task corpus-shift"):
+    with pytest.raises(BadInput, match="only the task corpus-shift uses several collections"):
         audit(corpora[:2], ["bm25"], tasks=["effectiveness"])
     with pytest.raises(BadInput, match="memory only"):
         audit([corpora[0], planted("other", {"": LONG})], tasks=["corpus-shift"])

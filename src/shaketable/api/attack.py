@@ -95,6 +95,6 @@ def attack(
         notify(
             f"{len(changed)} changed documents are in {write_documents}."
             if changed
-            else f"No document was changed for the better, so {write_documents} is empty."
+            else f"No change improved the rank of a document, so {write_documents} is empty."
         )
     return done

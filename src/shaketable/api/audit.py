@@ -316,7 +316,9 @@ def read_audit(path: str | Path) -> Audit:
             about["title"], facts, results, document["provenance"], {}, skipped, remarks, queries, gate_results=ruled
         )
     except (KeyError, TypeError) as error:
-        raise BadInput(f"is not a whole audit ({type(error).__name__}: {error}); run the audit again", path) from error
+        raise BadInput(
+            f"is not a complete audit ({type(error).__name__}: {error}); run the audit again", path
+        ) from error
 
 
 def rewrite_page(folder: str | Path, audit: Audit) -> None:
@@ -340,7 +342,7 @@ def add_corpora(tasks: Iterable[Task], others: Iterable[CollectionLike]) -> list
     texts = []
     for other in others:
         if isinstance(other, Collection) and not other.source:
-            raise BadInput(f"{other.name} is in memory only; a second collection is named by a text, so save it first")
+            raise BadInput(f"collection {other.name} exists in memory only; save it to a folder and pass its path")
         texts.append(other.source if isinstance(other, Collection) else str(other))
     added: list[Task] = []
     for task in tasks:
@@ -348,7 +350,7 @@ def add_corpora(tasks: Iterable[Task], others: Iterable[CollectionLike]) -> list
         added.append(task if known is None else replace(task, corpora=(*known, *texts)))  # type: ignore[type-var]
     if not any(hasattr(task, "corpora") for task in added):
         raise BadInput(
-            "several collections are for the task corpus-shift; name it with --task corpus-shift, or give one --data"
+            "only the task corpus-shift uses several collections; add --task corpus-shift, or give one --data"
         )
     return added
 
@@ -378,7 +380,7 @@ def open_experiment(
     experiment = Experiment(whole, models, engine, seed, depth, max_queries, first_stage, part)
     check_remote_loadable(experiment)
     if query_types:
-        notify(f"The query types by {query_types}: {format_type_counts(experiment.queries)}.")
+        notify(f"Query types from {query_types}: {format_type_counts(experiment.queries)}.")
     return experiment
 
 
@@ -392,12 +394,12 @@ def choose_default_models(
     size = len(experiment.collection.docs)
     if not has_extra("neural"):
         notify(
-            "There are no neural rankers here: pip install 'shaketable[neural]' adds dense, and a small one to train."
+            "Neural rankers are not installed; pip install 'shaketable[neural]' adds dense and a small trainable one."
         )
     elif size > MAX_DOCUMENTS_WITHOUT_GPU:
-        notify(f"Neural rankers are left out: reading {size:,} documents takes them long. --ranker dense asks for one.")
+        notify(f"Neural rankers are left out: they are slow on {size:,} documents. Add one with --ranker dense.")
     elif TRAIN not in experiment.collection.splits:
-        notify("Neural rankers: dense. A small one is not trained, because there is no split train to learn from.")
+        notify("Neural rankers: dense. No small ranker is trained, because the collection has no train split.")
         models |= build_models(["dense"])
     else:
         # candidates of the data may not cover the train queries; the first stage covers all queries
@@ -405,11 +407,7 @@ def choose_default_models(
         kept = searched.is_fitted(SMALL_RANKER_SPEC)
         notify(
             f"Neural rankers: dense, and a small one, {SMALL_RANKER_SPEC}, which "
-            + (
-                "was trained before."
-                if kept
-                else f"is trained first. {TRAINING_TIME_NOTE}; the model is kept for next time."
-            )
+            + ("is already trained." if kept else f"is trained first. {TRAINING_TIME_NOTE}; the model is cached.")
         )
         models |= build_models(["dense"]) | {"knrm": train_small(searched)}
     return models

@@ -133,10 +133,10 @@ def _pair_rankers(
         return pairs | dict(zip(gone, come, strict=True)), []
     if not pairs:
         raise BadInput(
-            f"{old.name} has {_join_names(before)}, and {new.name} has {_join_names(after)}: say which to compare by "
+            f"{old.name} has {_join_names(before)}, and {new.name} has {_join_names(after)}: choose with "
             "--base-ranker and --new-ranker"
         )
-    missing = [f"{name} is only in {side.name}, and is not compared." for side, names in ((old, gone), (new, come))
+    missing = [f"{name} is only in {side.name} and is not compared." for side, names in ((old, gone), (new, come))
                for name in names]  # fmt: skip
     return pairs, missing
 
@@ -147,7 +147,7 @@ def _find_counterpart(side: _AuditSide, name: str) -> str:
         return name
     if len(side.audit.gate_input.tested_rankers) != 1:
         raise BadInput(
-            f"{side.name} has {_join_names(side.audit.gate_input.tested_rankers)}: say which to compare with {name}"
+            f"{side.name} has {_join_names(side.audit.gate_input.tested_rankers)}: choose one to compare with {name}"
         )
     return side.audit.gate_input.tested_rankers[0]
 

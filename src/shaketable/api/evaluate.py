@@ -75,9 +75,9 @@ def evaluate(
     effectiveness.check_test_and_correction(significance_test, correction)
     if scores is not None:
         if qrels is not None or runs:
-            raise BadInput("a table of scores stands alone: it takes the place of judgements and runs")
+            raise BadInput("a table of scores replaces judgements and runs; leave out --qrels and --run")
         if measures:
-            raise BadInput("measures are for runs; a table of scores says what was measured by its own numbers")
+            raise BadInput("measures apply to runs only; a table of scores already has the values")
         tables = [scores if isinstance(scores, ScoreTable) else read_scores(Path(scores))]
         compared = as_list(baselines) or [MEAN_BASELINE]
         spread = variance.build_variance_from_scores(tables[0], seed)

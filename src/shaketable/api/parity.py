@@ -57,5 +57,5 @@ def parity(
     """
     models = build_models(rankers)
     if len(models) < 2:
-        raise BadInput("parity compares two rankers or more: --ranker old=SPEC --ranker new=SPEC")
+        raise BadInput("parity needs at least two rankers: --ranker old=SPEC --ranker new=SPEC")
     return audit(data, models, [Parity(reference, repeats, measure)], runs=False, **options)

@@ -44,7 +44,7 @@ from shaketable.training.seq2seq_folder import CARD_FILE, refuse_occupied_folder
 if TYPE_CHECKING:
     import pandas as pd
 
-HISTORY_TABLE = "the course of training"
+HISTORY_TABLE = "training history"
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,12 @@ class TrainingResult:
         looks = pd.DataFrame({"feature": list(importance), "importance": list(importance.values())})
         tables = {
             HISTORY_TABLE: _build_history(self.card, measure),
-            "what it looks at": looks,
-            "what was tried": pd.DataFrame(list(self.trials)),
+            "feature importance": looks,
+            "tuning trials": pd.DataFrame(list(self.trials)),
         }
         tables = {name: table for name, table in tables.items() if len(table)}
-        if "what was tried" in tables:
-            tables["what was tried"] = tables["what was tried"].sort_values("valid", ascending=False, kind="stable")
+        if "tuning trials" in tables:
+            tables["tuning trials"] = tables["tuning trials"].sort_values("valid", ascending=False, kind="stable")
         return tables
 
     def to_result(self) -> Result:
@@ -83,10 +83,10 @@ class TrainingResult:
         if HISTORY_TABLE in tables:
             tables["curve"], figure = _build_curve(tables[HISTORY_TABLE])
             figures.append(figure)
-        if "what it looks at" in tables:
-            tables["what it looks at"] = tables["what it looks at"].head(20)
-            title = "What the model looks at: the share of each feature in all that the trees or weights gain"
-            figures.append(Figure("bars", "what it looks at", title, x="feature", y="importance"))
+        if "feature importance" in tables:
+            tables["feature importance"] = tables["feature importance"].head(20)
+            title = "Feature importance: the share of each feature in the total gain of the trees, or in the weights"
+            figures.append(Figure("bars", "feature importance", title, x="feature", y="importance"))
         notes = tuple(self.card.get("notes", ()))
         return Result("train", f"How did {self.learner} learn?", tables, tuple(figures), notes)
 
@@ -97,11 +97,11 @@ class TrainingResult:
 
     def __str__(self) -> str:
         """Return one sentence on the training."""
-        parts = [f"{self.model.path}: {self.learner}, learned from {self.card['train']['queries']} queries"]
+        parts = [f"{self.model.path}: {self.learner}, trained on {self.card['train']['queries']} queries"]
         if folds := self.card.get("folds"):
-            return f"{self.model.path}: {self.learner}, learned in {folds} folds; its lists are those of the test parts"
+            return f"{self.model.path}: {self.learner}, trained in {folds} folds; its run joins the test folds"
         if "value" in self.card and (valid := self.card.get("valid")):
-            step = f"step {self.card['best']} is kept, with " if "best" in self.card else ""
+            step = f"step {self.card['best']} is the best, with " if "best" in self.card else ""
             name = valid.get("measure", "NDCG")
             parts.append(f"{step}{name} {self.card['value']:.4f} on {valid['queries']} validation queries")
         if self.test_ndcg is not None:
@@ -146,13 +146,13 @@ class TrainedWriter:
         """Return one sentence on the training and on the use of the writer."""
         card, pairs = self.card, self.card["pairs"]
         parts = [
-            f"{self.folder}: {WRITERS.spec(self.writer)}, learned from {pairs['learned']} pairs ({card['origin']})",
-            f"step {card['best']} is kept, with ln p {card['value']:.4f} of a piece on {pairs['held']} held-out pairs",
+            f"{self.folder}: {WRITERS.spec(self.writer)}, trained on {pairs['learned']} pairs ({card['origin']})",
+            f"step {card['best']} is best: ln p {card['value']:.4f} per piece on {pairs['held']} held-out pairs",
             f"{card['seconds']:.0f} s",
             f"use it: {self.usage}",
         ]
         if not self.writer.checkpoint:
-            parts.append("it began with random weights (checkpoint=''), so it is a test of the mechanism only")
+            parts.append("it started from random weights (checkpoint=''), so it is only a test that training works")
         return "; ".join(parts)
 
 
@@ -169,7 +169,7 @@ def _build_curve(course: pd.DataFrame) -> tuple[pd.DataFrame, Figure]:
 
     step, *curves = [name for name in course.columns if pd.api.types.is_numeric_dtype(course[name])]
     points = course.melt(step, curves, "curve", "value").dropna()
-    return points, Figure("lines", "curve", "The course of training", x=step, y="value", color="curve")
+    return points, Figure("lines", "curve", "Training history", x=step, y="value", color="curve")
 
 
 def train(
@@ -256,7 +256,7 @@ def train(
     given |= {"--preset": preset, "--defence": defence, "--adversarial-documents": adversarial_documents}
     chosen = _build_learner(learner) if isinstance(learner, str) else learner
     if isinstance(chosen, Seq2SeqWriter):
-        _refuse_options(given, f"{WRITERS.spec(chosen)} is a writer, no learner of rankers")
+        _refuse_options(given, f"{WRITERS.spec(chosen)} is a writer and does not learn to rank")
         return train_writer(
             chosen, data, model, text_pairs=text_pairs, train_split=train_split, overwrite=overwrite, **options
         )
@@ -288,7 +288,7 @@ def train(
 def _apply_preset(learner: Learner, name: str) -> Learner:
     """Return a neural learner with the settings for a data set."""
     if not hasattr(learner, "preset"):
-        raise BadInput(f"a preset has settings of neural rankers, and {LEARNERS.spec(learner)} is none")
+        raise BadInput(f"presets are for neural rankers, and {LEARNERS.spec(learner)} is not one")
     chosen: Learner = learner.preset(name)
     return chosen
 
@@ -299,11 +299,11 @@ def _check_options(given: Mapping[str, object], data: CollectionLike | None) -> 
         raise BadInput("give either a collection (--data) or a feature file (--letor) to learn from")
     attacked, defence = ({name: given[name]} for name in ("--adversarial-documents", "--defence"))
     if given["--defence"] is None:
-        _refuse_options(attacked, "attacked documents are for a defence (--defence)")
+        _refuse_options(attacked, "adversarial documents are for a defence (--defence)")
     if given["--letor"] is not None:
-        _refuse_options(defence, "a defence is for rankers of texts, and needs a collection (--data)")
+        _refuse_options(defence, "a defence needs texts, so give a collection (--data)")
     elif given["--letor-valid"] or given["--letor-test"]:
-        raise BadInput("files to validate and test on go with a feature file to learn from (--letor)")
+        raise BadInput("--letor-valid and --letor-test need --letor, the feature file to learn from")
 
 
 def _plan_with_baselines(learner: Learner, not_worse_than: Sequence[str]) -> TrainingPlan | None:
@@ -319,7 +319,7 @@ def _describe_model(
     """Return the result of a training; warn if the defence did not improve the validation value."""
     card = {"train": {"queries": 0}} | model.read_card()
     if card.get("defence") and card.get("best") == 0:
-        notify("no step of the training did better on the validation queries than none, so what is kept has no defence")
+        notify("no training step improved the validation value, so the saved model has no defence")
     return TrainingResult(model, LEARNERS.spec(learner), card, trials)
 
 
@@ -362,14 +362,14 @@ def train_writer(
         raise BadInput("give either a collection (--data) or a file of pairs (--text-pairs) to learn from, not both")
     if data is None:
         only_collections = {"--train-split": train_split != TRAIN, "--split-ratio": split_ratio}
-        _refuse_options(only_collections, "it is for collections (--data), and there is none")
+        _refuse_options(only_collections, "they apply to a collection (--data), and there is none")
     if data is None or not chosen.uses_candidates:
         given = {
             "--candidates": candidates,
             "--depth": depth != DEFAULT_DEPTH,
             "--first-stage": first_stage != DEFAULT_FIRST_STAGE,
         }
-        _refuse_options(given, f"{WRITERS.spec(chosen)} looks at no candidates of queries here")
+        _refuse_options(given, f"{WRITERS.spec(chosen)} does not use candidates here")
     refuse_occupied_folder(Path(model), overwrite=overwrite)  # before hours of work
     notes: list[str] = []
     if text_pairs is not None:
@@ -379,7 +379,7 @@ def train_writer(
         qids, origin = _select_queries(collection, train_split), f"{collection.name}, split {train_split}"
         found = chosen.build_pairs(collection, qids, depth=depth, first_stage=first_stage, seed=seed)
         if not found:
-            raise BadInput(f"{chosen.kind} learns from {chosen.pair_origin}, and there are none here ({origin})")
+            raise BadInput(f"{chosen.kind} learns from {chosen.pair_origin}, and there are none in {origin}")
     else:
         (found, notes), origin = chosen.load_default_pairs(), "topics of ir_datasets"
     folder = chosen.fit(found, model, seed=seed, progress=progress, origin=origin, overwrite=overwrite)
@@ -412,8 +412,8 @@ def _select_queries(collection: Collection, split: str) -> list[str]:
         return list(collection.queries)
     if split not in collection.splits:
         raise BadInput(
-            f"collection {collection.name} has no split {split}; split its queries with --split-ratio 60/20/20, or "
-            "take all of them with --train-split all"
+            f"collection {collection.name} has no split {split}; create splits with --split-ratio 60/20/20, or "
+            "use all queries with --train-split all"
         )
     return [qid for qid in collection.splits[split] if qid in collection.queries]
 
@@ -431,9 +431,7 @@ def _train_from_features(
 ) -> TrainingResult:
     """Train a ranker on rows of features and return the result."""
     if not isinstance(learner, FeatureLearner):
-        raise BadInput(
-            f"{LEARNERS.spec(learner)} learns from texts, so give it a collection (--data), not feature files"
-        )
+        raise BadInput(f"{LEARNERS.spec(learner)} learns from texts, not features: give a collection (--data)")
     learn_from = read_letor(letor)
     validate_on = read_letor(Path(letor_valid), feature_count=learn_from.feature_count) if letor_valid else None
     baselines, trials = read_baselines(texts), []

@@ -109,7 +109,7 @@ def read_queries(
     if source == "-":
         rows = [line.rstrip("\r\n").partition("\t") for line in sys.stdin if line.strip()]
         if any(not tab for _, tab, _ in rows):
-            raise BadInput("stdin: each line is a query id, a tab and the query")
+            raise BadInput("standard input: each line must have a query id, a tab and a query")
         return {qid: Query(text) for qid, _, text in rows}, None
     if Path(source).is_file():
         return dict(read_topics(Path(source))), None
@@ -125,7 +125,7 @@ def _as_transform(thing: Any) -> Transform:
     target = f"{getattr(thing, '__module__', '')}:{getattr(thing, '__qualname__', '')}"
     if not callable(thing) or "<" in target:
         raise BadInput(
-            f"{thing!r} is no transform: it has category and apply, or is a function f(text, rng) of a module"
+            f"{thing!r} is not a transform: give an object with category and apply, or a module's f(text, rng)"
         )
     return FunctionTransform(target)
 

@@ -54,13 +54,13 @@ def make_executor(
     """
     set_device_settings(DeviceSettings(device, dtype or "", batch_tokens or 0))
     if jobs is not None and jobs < 1:
-        raise BadInput(f"the work needs one process or more, not {jobs}")
+        raise BadInput(f"the number of processes must be at least 1, not {jobs}")
     if ray is not None:
         from shaketable.executors.ray import RayExecutor
 
         return RayExecutor(ray, cpus, gpus, jobs)
     if cpus is not None or gpus is not None:
-        raise BadInput("cores and GPUs of a worker are counted by a Ray cluster; name one with --ray")
+        raise BadInput("the numbers of cores and GPUs apply to a Ray cluster; name one with --ray")
     if jobs is None or jobs == 1:
         return SerialExecutor()
     from shaketable.executors.processes import ProcessExecutor
@@ -75,12 +75,12 @@ def check_remote_loadable(experiment: Experiment) -> None:
         return
     if not experiment.collection.source:
         raise BadInput(
-            f"the collection {experiment.collection.name} lives only in this process, so no worker can open it: save "
-            f"it as a folder and name that, or leave out {option}"
+            f"collection {experiment.collection.name} exists only in this process, so workers cannot open it: save it "
+            f"to a folder and pass its path, or leave out {option}"
         )
     for name in experiment.models:
         if experiment.get_remote_spec(name) is None:
             raise BadInput(
-                f"ranker {name} lives only in this process, so no worker can open it: name it by a text, such as "
+                f"ranker {name} exists only in this process, so workers cannot open it: name it by a text, such as "
                 f"./my.py:function, or leave out {option}"
             )

@@ -44,7 +44,7 @@ class Commands(TyperGroup):
         except SystemExit as end:  # from user code: commands return
             if isinstance(end.__context__, BrokenPipeError):  # from typer: the reader closed the output
                 raise
-            raise BadInput("code that you named tried to end the program") from end
+            raise BadInput("a ranker or another object of yours called sys.exit") from end
 
 
 class App(typer.Typer):

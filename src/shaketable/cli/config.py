@@ -36,7 +36,7 @@ def load_settings(ctx: typer.Context, path: Path | None) -> Path | None:
     }
     given = read_settings(found, {flag: _make_flag_type(hints[name]) for flag, name in options.items()})
     ctx.default_map = {options[flag]: value for flag, value in given.items()}
-    notify(f"The settings are those of {found}.")
+    notify(f"Settings from {found}.")
     return found
 
 

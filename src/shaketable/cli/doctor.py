@@ -64,8 +64,8 @@ def _show_findings(console: Console, findings: list[ValidationCheck]) -> None:
 
     signs = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]broken[/]"}
     table = Table(box=None, pad_edge=False)
-    for column in ("result", "what was checked", "how many", "examples", "what to do"):
-        table.add_column(column, justify="right" if column == "how many" else "left", overflow="fold")
+    for column in ("result", "check", "count", "examples", "advice"):
+        table.add_column(column, justify="right" if column == "count" else "left", overflow="fold")
     for finding in findings:
         count = f"{finding.count:,} of {finding.total:,}" if finding.total else str(finding.count or "")
         examples = escape(format_cell(", ".join(finding.examples[:3])))
@@ -96,7 +96,7 @@ def _examine(path: str | None, qrels: Path | None) -> tuple[list[ValidationCheck
         return examine_endpoint(path), None
     if Path(path).is_file():
         if qrels is None:
-            raise BadInput("is a file; if it is a run, give the judgements to compare it with (--qrels) too", path)
+            raise BadInput("is a file; to check it as a run, add the judgements with --qrels", path)
         return validate_run(read_run(Path(path)), read_qrels(qrels)), None
     collection = load(path)
     return validate_collection(collection), compute_statistics(collection)

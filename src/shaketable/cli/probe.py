@@ -44,6 +44,6 @@ def probe(
     )
     passed = finish(done)
     if failed := api.count_failed_pairs(done):
-        notify(f"{failed} of your own pairs did not come out as expected.", always=True)
+        notify(f"{failed} of your own pairs differ from the expectation.", always=True)
     if failed or not passed:
         raise typer.Exit(1)

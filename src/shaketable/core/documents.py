@@ -171,7 +171,7 @@ class Competition:
         for number, matches in self.rounds.items():
             for qid in matches:
                 if qid not in self.queries or not self.queries[qid].text.strip():
-                    raise BadInput(f"{self.name}: round {number} is about query {qid!r}, which has no text")
+                    raise BadInput(f"{self.name}: query {qid!r} of round {number} has no text")
         if not any(len(self.get_contested_rounds(qid)) > 1 for qid in self.queries):
             raise BadInput(
                 f"{self.name}: no query has two rounds with documents of two authors or more in each, so there is no "

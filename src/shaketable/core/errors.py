@@ -119,7 +119,7 @@ class MissingExtra(ShaketableError):
     """A missing library; the message names the extra that installs it."""
 
     def __init__(self, extra: str, purpose: str):
-        super().__init__(f"{purpose} needs more than the core install: pip install 'shaketable[{extra}]'")
+        super().__init__(f"{purpose} needs libraries that are not installed: pip install 'shaketable[{extra}]'")
 
 
 class RankerFailed(ShaketableError):

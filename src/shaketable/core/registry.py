@@ -244,12 +244,12 @@ def _import_class(target: str) -> type[Any]:
     except (ImportError, AttributeError) as error:
         if target.startswith("shaketable."):
             raise
-        raise BadInput(f"{target}, which an installed package offers, cannot be imported ({error})") from error
+        raise BadInput(f"{target} of an installed package cannot be imported ({error})") from error
     return thing
 
 
 def _call_constructor(make: Any, args: Sequence[Any], named: Mapping[str, Any], what: str) -> Any:
-    with explain_user_errors(f"{what} cannot be made with these parameters"):
+    with explain_user_errors(f"{what} cannot be created with these parameters"):
         return make(*args, **named)
 
 
