@@ -305,7 +305,7 @@ class TestFit:
     @pytest.mark.parametrize(
         ("splits", "message"),
         [
-            ({}, r"has no split train; cut its queries with --split-ratio 60/20/20, or learn in folds with --folds 5"),
+            ({}, r"has no split train; create splits with --split-ratio 60/20/20, or learn in folds with --folds 5"),
             ({"test": ("q00",)}, r"has no split train; cut its queries with --split-ratio 60/20/20"),
             ({"trian": ("q00",)}, r"no split is called 'train'; did you mean trian"),
         ],
@@ -450,7 +450,7 @@ class TestFolds:
         assert set(found["variance"].tables["variance"]["ranker"]) == {str(tmp_path / "folds"), "bm25"}
 
     def test_too_few_queries(self, tmp_path):
-        with pytest.raises(BadInput, match="2 queries cannot be cut into 3 folds"):
+        with pytest.raises(BadInput, match="2 queries cannot be split into 3 folds"):
             Experiment(trees(2), {}).fit_folds(Notebook(), 3, folder=tmp_path / "folds")
         assert not (tmp_path / "folds").exists()
 

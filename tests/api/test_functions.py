@@ -197,7 +197,7 @@ class TestTrain:
             ({"data": "sample", "preset": "msmarco"}, "prank is not one"),
             ({"data": "sample", "train_split": "tarin"}, "no split is called 'tarin'; did you mean train"),
             ({"data": "sample", "not_worse_than": ["bm52"]}, "bm52"),
-            ({"data": "sample", "split_ratio": "60/40"}, "a cut is three percentages"),
+            ({"data": "sample", "split_ratio": "60/40"}, "a split ratio is three percentages"),
         ],
     )
     def test_what_does_not_go_together(self, given, message, tmp_path):
@@ -209,7 +209,7 @@ class TestTrain:
         """A net that learns a teacher's scores has no grades to compare with a baseline's, and says so."""
         pytest.importorskip("torch")
         learner = "knrm(teacher='bm25', sentences=5, steps=2, every=2, dim=4)"
-        with pytest.raises(BadInput, match="a teacher's scores are no judgements"):
+        with pytest.raises(BadInput, match="a teacher's scores are not judgements"):
             st.train(learner, "sample", tmp_path / "m", not_worse_than=["bm25"])
 
 

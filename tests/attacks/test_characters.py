@@ -65,7 +65,7 @@ def test_a_misspelling_that_is_two_words_is_passed_over():
 
 
 def test_only_edits_that_misspell_are_taken():
-    with pytest.raises(BadInput, match="characters: edits should be edits that misspell a word"):
+    with pytest.raises(BadInput, match="characters: edits should be transforms that misspell a word"):
         Misspellings(edits=("random_order_swap",))
     with pytest.raises(BadInput, match="characters: edits should be one edit or more"):
         Misspellings(edits=())

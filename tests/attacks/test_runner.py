@@ -148,7 +148,7 @@ def test_the_budget_is_a_total_that_is_divided_by_name():
         assert sum(o.trials for o in outcomes) <= budget
         assert run_attacks(AddWords(), cases[::-1], target, budget=budget)[::-1] == outcomes
     assert sum(split_budget(cases, len(cases) + 5)) == len(cases) + 5
-    with pytest.raises(BadInput, match="a budget of 0 trials"):
+    with pytest.raises(BadInput, match="the trial budget must be at least 1, not 0"):
         run_attacks(AddWords(), cases, target, budget=0)
 
 

@@ -64,5 +64,6 @@ def test_bad_words(shaketable, tmp_path):
     assert "back_translation" in shaketable("vary", "q.tsv", "--transform", "back_translation").complaint()
     assert "absent" in shaketable("vary", "absent").complaint()
     assert (
-        "add_queries is an edit of documents" in shaketable("vary", "q.tsv", "--transform", "add-queries").complaint()
+        "add_queries is a transform of documents"
+        in shaketable("vary", "q.tsv", "--transform", "add-queries").complaint()
     )

@@ -64,7 +64,7 @@ def test_from_judgements_to_expanded_texts(shaketable, topics, tmp_path):
     assert "on 1 held-out pairs" in said
     assert "ln p -" in said
     assert "use it: --ranker \"doct5query(expander='writer')\"" in said
-    assert said.endswith("it is a test of the mechanism only")
+    assert said.endswith("it is only a test that training works")
     assert "training history" in ended.out
     told = json.loads(Path("card.json").read_text())
     assert told["card"]["pairs"]["learned"] == 3
@@ -199,7 +199,4 @@ def test_nothing_to_learn_from(shaketable, folder, pairs):
     assert "pairs.tsv:1: a line is" in shaketable("train", "seq2seq", "--text-pairs", pairs, "--model", "w").complaint()
     Path("w").mkdir()
     Path("w/thesis.txt").write_text("years of work")
-    assert (
-        "w: is there already and is no model (it has thesis.txt)"
-        in shaketable("train", "doc2query", *words).complaint()
-    )
+    assert "w: exists and is not a model (it has thesis.txt)" in shaketable("train", "doc2query", *words).complaint()

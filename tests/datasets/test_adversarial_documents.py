@@ -1,4 +1,4 @@
-"""Files of attacked documents: what is written is read again, and whatever else is in a file is one sentence."""
+"""Files of attacked documents: written files can be read again, and each error is one sentence."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_it_is_a_value_that_wraps_others_and_says_which_files_it_reads(synonyms,
     assert NoisySource().files == ()
     (tmp_path / "v.txt").write_text("oak 1 0\n")
     assert NoisySource(synonyms=f"counterfitted(path={str(tmp_path / 'v.txt')!r})").files == (tmp_path / "v.txt",)
-    with pytest.raises(BadInput, match="see no words"):
+    with pytest.raises(BadInput, match="do not read texts"):
         lists.relabel(Letor.__new__(Letor), 0)
     with pytest.raises(BadInput, match="most should be between"):
         NoisySource(most=1)

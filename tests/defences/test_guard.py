@@ -155,7 +155,8 @@ def test_too_few_documents_tell_no_threshold_and_it_says_so():
     slate = Slate("oak", (Doc("oak elm"), Doc("oak " * 50)))
     assert call_ranker(guard, "x", [slate])[0].tolist() == BM25().open(few).score([slate])[0].tolist()
     assert (
-        guard.remark == "no alarm is ever raised, for 20 documents are too few to tell a rate of false alarms of 0.01"
+        guard.remark
+        == "no alarm is ever raised, because 20 documents are too few to estimate a rate of false alarms of 0.01"
     )
 
 

@@ -110,7 +110,7 @@ def test_varied_queries_wrap_any_lists_and_have_a_text():
         ({"edits": ()}, "edits should be one edit or more"),
         ({"share": 0.0}, "share should be above 0"),
         ({"share": 1.5}, "share should be above 0"),
-        ({"edits": ("add_queries",)}, "is an edit of documents"),
+        ({"edits": ("add_queries",)}, "is a transform of documents"),
     ],
 )
 def test_senseless_settings_are_refused(settings, error):
@@ -119,7 +119,7 @@ def test_senseless_settings_are_refused(settings, error):
 
 
 def test_who_learns_from_features_cannot_vary_queries(tmp_path):
-    with pytest.raises(BadInput, match="varied queries are for nets only"):
+    with pytest.raises(BadInput, match="varied queries are for neural nets only"):
         LEARNERS.build("ranksvm").fit(trees(), QIDS, folder=tmp_path / "m", plan=TrainingPlan(VariedQuerySource()))
 
 
@@ -192,7 +192,7 @@ def test_an_objective_that_is_no_function_of_scores_can_be_natural():
 
 
 def test_lists_without_variations_are_refused():
-    with pytest.raises(BadInput, match="needs lists with a second way to write the query; varied_queries has them"):
+    with pytest.raises(BadInput, match="needs lists with a variation of the query; use the source varied_queries"):
         SelfTeachingLoss()(net(), [replace(SAMPLES[0], query_variant=None)])
 
 

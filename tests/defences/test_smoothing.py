@@ -101,7 +101,7 @@ def test_what_scores_depend_on_is_in_the_fingerprint(woods, synonyms):
 
 def test_a_ranker_of_lists_cannot_be_smoothed(woods):
     for model in (SubstitutionSmoothed("tests.toys:Normalised"), MaskSmoothed("tests.toys:Normalised")):
-        with pytest.raises(BadInput, match="only such a ranker can be smoothed"):
+        with pytest.raises(BadInput, match="only a pointwise ranker can be smoothed"):
             model.open(woods)
 
 

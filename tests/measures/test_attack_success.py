@@ -194,9 +194,9 @@ def test_a_text_without_words_has_no_share() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"before": [0, 5]}, "before is 0 for a target; 1 is the least"),
+        ({"before": [0, 5]}, "before is 0 for a target; it must be at least 1"),
         ({"trials": [1]}, r"2 targets have queries, but trials has shape \(1,\)"),
-        ({"after": [1, math.nan]}, "after holds what is no finite number"),
+        ({"after": [1, math.nan]}, "after has a value that is not finite"),
         ({"words": [-1, 3]}, "words is -1"),
     ],
 )

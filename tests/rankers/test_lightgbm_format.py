@@ -57,13 +57,13 @@ def with_line(text: str, name: str, numbers: list[str]) -> str:
     ("name", "at", "value", "complaint"),
     [
         ("left_child", 0, "0", "grow together, in a circle"),
-        ("left_child", 0, "90000", "a child in tree 0 that is not there"),
-        ("right_child", 1, "-7", "a child in tree 0 that is not there"),
+        ("left_child", 0, "90000", "have a missing child in tree 0"),
+        ("right_child", 1, "-7", "have a missing child in tree 0"),
         ("split_feature", 0, "4", "a feature that is not among the 4"),
         ("split_feature", 0, "-1", "a feature that is not among the 4"),
-        ("threshold", 2, "nan", "threshold that is no finite number"),
-        ("leaf_value", 0, "1e999", "leaf_value that is no finite number"),
-        ("decision_type", 0, "1", "decide in tree 0 in a way that no learner here makes"),
+        ("threshold", 2, "nan", "threshold that is not a finite number"),
+        ("leaf_value", 0, "1e999", "leaf_value that is not a finite number"),
+        ("decision_type", 0, "1", "have an unsupported decision type in tree 0"),
         ("num_leaves", 0, "7", "7 leaves in tree 0, and not as many numbers"),
         ("num_leaves", 0, "0", "have 0 leaves"),
         ("num_cat", 0, "1", "splits by category"),
@@ -86,7 +86,7 @@ def test_nodes_that_are_their_own_ancestors_are_refused(text):
     """Each node has one parent and the root has none, but two nodes are each other's parent and cannot be reached."""
     left, right = ["-1", "2", "1", "-5", "-6"], ["3", "-2", "-3", "4", "-4"]
     circle = with_line(with_line(text, "left_child", left), "right_child", right)
-    with pytest.raises(BadInput, match="branches in tree 0 that grow together, in a circle, or too far"):
+    with pytest.raises(BadInput, match="branches in tree 0 that join, form a cycle, or are too deep"):
         TreePredictor(circle).predict(ROWS)
 
 

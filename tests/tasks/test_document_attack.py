@@ -183,7 +183,7 @@ class TestTargets:
         assert len(result.tables["targets"]) == 7
         said = (
             "7 documents were attacked in 1 lists, where 9 were wanted: of the ranges of places to take them from, "
-            "2 hold relevant documents only."
+            "2 have relevant documents only."
         )
         assert f"numbers: {said}" in result.notes
 
@@ -195,12 +195,12 @@ class TestTargets:
         assert set(sizes.drop("q0")) == {9}
         said = (
             "47 documents were attacked in 6 lists, where 54 were wanted: of the ranges of places to take them from, "
-            "7 lie beyond the end of their list."
+            "7 are beyond the end of their list."
         )
         assert f"numbers: {said}" in result.notes
 
     def test_lists_that_are_too_short_for_any(self, numbers):
-        with pytest.raises(BadInput, match="9 ranges of places from 11 on do not fit into lists of 15 documents"):
+        with pytest.raises(BadInput, match="9 ranges of ranks from 11 on do not fit into lists of 15 documents"):
             attack(experiment(numbers, depth=15))
         few = {qid: dict(list(scores.items())[:10]) for qid, scores in numbers.candidates.items()}
         with pytest.raises(
@@ -429,7 +429,7 @@ class TestRankers:
         (tmp_path / "old.run").write_text("".join(rows))
         result = attack(experiment(numbers, f"old=run:{tmp_path / 'old.run'}", Numbers()))
         assert set(result.tables["attack"]["ranker"]) == {"numbers"}
-        with pytest.raises(BadInput, match="it asks rankers for new scores, and a run file has none to give"):
+        with pytest.raises(BadInput, match="it needs new scores, which a run file cannot give"):
             run_tasks(experiment(numbers, f"old=run:{tmp_path / 'old.run'}"), [DocumentAttack()])
 
     def test_failures_are_counted_with_keep_going(self, numbers):

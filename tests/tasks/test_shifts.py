@@ -244,7 +244,7 @@ def test_a_net_needs_vectors_that_are_not_of_one_corpus(corpora, tmp_path):
         (QueryTypeShift(query_types=("brief", "verbose")), "no query type is called 'verbose'"),
         (QueryTypeShift(train=31), "has 30 queries to learn from, and 31 are needed"),
         (QueryTypeShift(test=23), "has 22 queries to test on, and 23 are needed"),
-        (CorpusShift(), "corpus_shift compares collections, and there is only kinds; name another one"),
+        (CorpusShift(), "corpus_shift needs two collections, and there is only kinds; name another one"),
         (CorpusShift(("nowhere",)), "there is no collection 'nowhere'"),
     ],
 )
@@ -294,7 +294,7 @@ def test_corpora_that_cannot_be_compared(corpora):
         CorpusShift((corpora[0],)).run(experiment)
     with pytest.raises(NotApplicable, match="brief has 4 judged queries, too few for 5 folds"):
         CorpusShift((corpora[1],)).run(replace(experiment, limit=4))
-    with pytest.raises(BadInput, match=r"brief has 15 relevant pairs to learn from in a fold, fewer than 16"):
+    with pytest.raises(BadInput, match=r"brief has 15 relevant pairs for training in a fold, fewer than 16"):
         CorpusShift((corpora[1],), pairs=16).run(experiment)
     assert CorpusShift((corpora[1],), ("ql",), pairs=0).run(experiment).tables["collections"][
         "training pairs"

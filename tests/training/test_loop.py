@@ -315,7 +315,7 @@ def test_what_is_damaged_on_disk_is_named(tmp_path, name, harm):
     """And not at the end of a training, but when it begins."""
     training(tmp_path, validation=lambda net: 0.5).run()
     harm(tmp_path / TRAINING_FOLDER / f"{name}.safetensors")
-    with pytest.raises(Damaged, match=rf"{name}\.safetensors: .*; remove its folder to begin anew"):
+    with pytest.raises(Damaged, match=rf"{name}\.safetensors: .*; remove its folder to start again"):
         training(tmp_path, validation=lambda net: 0.5).run()
 
 

@@ -208,7 +208,7 @@ def test_one_begins_where_another_ended(tmp_path):
     first, second = (saving.read_net(tmp_path / name).state_dict() for name in ("weak", "model"))
     for name in first:
         torch.testing.assert_close(first[name], second[name], atol=1e-6, rtol=0)
-    with pytest.raises(BadInput, match="is a model of the kind knrm; drmm cannot begin with it"):
+    with pytest.raises(BadInput, match="is a model of the kind knrm; drmm cannot start from it"):
         small("drmm", start=str(tmp_path / "weak")).fit(trees(), QIDS, folder=tmp_path / "other")
 
 
@@ -231,9 +231,9 @@ def test_candidates_of_the_collection_are_used(tmp_path):
     ("changes", "train", "valid", "message"),
     [
         ({}, ["q1", "q77"], [], "collection trees has no query 'q77'"),
-        ({}, ["q1", "q2"], ["q2"], "query 'q2' is both to learn from and to validate on"),
+        ({}, ["q1", "q2"], ["q2"], "query 'q2' is in both the training and the validation queries"),
         ({}, ["q1"], [], "too few to learn from and to validate on"),
-        ({}, QIDS, ["q10"], "no query of those to validate on has judgements"),
+        ({}, QIDS, ["q10"], "no validation query has judgements"),
         ({"objective": "hing"}, QIDS, [], "did you mean hinge"),
         ({"steps": 0}, QIDS, [], "knrm: steps should be between 1 and 10,000,000, not 0"),
         ({"vectors": "nowhere.txt"}, QIDS, [], "nowhere.txt: there is no such file"),

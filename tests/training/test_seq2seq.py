@@ -237,9 +237,7 @@ def test_each_writer_takes_its_own_pairs():
     assert AnswersWriter().build_pairs(given, qids, seed=3) == build_answer_pairs(given, qids, candidates, 3)
     found = AnswersWriter().build_pairs(collection, qids, depth=5, first_stage="ql")
     assert [pair.target for pair in found].count("true") == 2
-    with pytest.raises(
-        BadInput, match=r"seq2seq learns from pairs that you bring: give a file of them \(--text-pairs\)"
-    ):
+    with pytest.raises(BadInput, match=r"seq2seq learns from your own pairs: give a file of them with --text-pairs"):
         Seq2SeqWriter().build_pairs(collection, qids)
     with pytest.raises(BadInput, match=r"give doc2query a collection \(--data\) or a file of pairs \(--text-pairs\)"):
         Doc2QueryWriter().load_default_pairs()
@@ -278,7 +276,7 @@ def test_one_writer_takes_the_place_of_another_only_if_asked(tmp_path):
         with pytest.raises(BadInput, match="is no card of a writer that was trained here"):
             other.fit(PAIRS, folder, overwrite=True)
     (folder / "card.json").unlink()
-    with pytest.raises(BadInput, match="holds a checkpoint that was not trained here; name another folder"):
+    with pytest.raises(BadInput, match="has a checkpoint of another program; name another folder"):
         other.fit(PAIRS, folder, overwrite=True)
 
 
@@ -307,7 +305,7 @@ def test_prompts_of_a_file_keep_their_end(tmp_path):
         SourceTarget("Query: oak Document: elm", "false"),
     ]
     path.write_text("x\ttrue\ny\tyes\n")
-    with pytest.raises(BadInput, match=r"pairs\.tsv:2: what is written is true or false, not 'yes'"):
+    with pytest.raises(BadInput, match=r"pairs\.tsv:2: the output text must be true or false, not 'yes'"):
         AnswersWriter().read_pairs_file(path)
     assert Seq2SeqWriter().read_pairs_file(path) == [SourceTarget("x", "true"), SourceTarget("y", "yes")]
 

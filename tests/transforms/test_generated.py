@@ -229,7 +229,7 @@ except BadInput as error:
     print(error)
 """
     done = in_a_process(code, target)
-    assert "asks for code of its own (auto_map), which is never run" in done.stdout, done.stderr
+    assert "needs its own code (auto_map), which is never run" in done.stdout, done.stderr
     assert not (tmp_path / "ran").exists()
 
 

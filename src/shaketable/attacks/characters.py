@@ -47,7 +47,7 @@ class Misspellings:
         check_ranges("characters", self, words=(1, 10_000))
         check_parameter("characters", bool(self.edits), "edits", "one edit or more", self.edits)
         fine = all(getattr(one, "category", "") == MISSPELLING for one in map(TRANSFORMS.build, self.edits))
-        check_parameter("characters", fine, "edits", "edits that misspell a word", self.edits)
+        check_parameter("characters", fine, "edits", "transforms that misspell a word", self.edits)
 
     def open(self, knowledge: AttackerKnowledge) -> _Rewriting:
         transforms: list[Transform] = [TRANSFORMS.build(text) for text in self.edits]

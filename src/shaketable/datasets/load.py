@@ -25,7 +25,7 @@ COLLECTION_SOURCES = {
     "sample": "the bundled demonstration: passages of three genres, queries of five types, graded judgements",
     "FOLDER": "a BEIR folder: corpus.jsonl, queries.jsonl, qrels/*.tsv; plain or gzipped",
     "files?docs=FILE&queries=FILE": "tables of documents and queries (JSONL, TSV, CSV, Parquet); also &qrels=FILE",
-    "irds:ID": "any collection that ir_datasets knows, e.g. irds:beir/scifact/test (extra: data)",
+    "irds:ID": "any collection of ir_datasets, for example irds:beir/scifact/test (extra: data)",
 }
 """The sources that `load` reads, with a description of each."""
 Named = TypeVar("Named")
@@ -197,7 +197,7 @@ def _parse_seed(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise BadInput(f"the seed of a cut is a whole number, not {quote_value(text)}") from None
+        raise BadInput(f"the seed of a split is a whole number, not {quote_value(text)}") from None
 
 
 def _read_source(source: str, split: str | None) -> Collection:

@@ -79,7 +79,7 @@ class VariedQuerySource(TextListSource):
     """
 
     text_only_reason: ClassVar[str] = (
-        "the rows of learners from features are computed before, so varied queries are for nets only"
+        "learners from features use precomputed rows, so varied queries are for neural nets only"
     )
 
     lists: ListSource = field(default_factory=JudgementSource)
@@ -161,7 +161,7 @@ class SelfTeachingLoss:
         from shaketable.training.losses import ScoreLoss, score_samples
 
         if any(sample.query_variant is None for sample in samples):
-            raise BadInput("self_teaching needs lists with a second way to write the query; varied_queries has them")
+            raise BadInput("self_teaching needs lists with a variation of the query; use the source varied_queries")
         natural = self._natural_objective
         if isinstance(natural, ScoreLoss):
             scores, labels, kept = score_samples(net, samples)

@@ -97,7 +97,7 @@ class ThreadExecutor:
 
     def __post_init__(self) -> None:
         if self.max_concurrency < 1:
-            raise BadInput(f"at least one job must be in flight, not {self.max_concurrency}")
+            raise BadInput(f"the number of concurrent jobs must be at least 1, not {self.max_concurrency}")
         weakref.finalize(self, _stop_threads, self._jobs, self._workers)
 
     @property

@@ -76,7 +76,7 @@ class RayExecutor:
         if min(jobs_per_resource, default=1) < 1:
             raise BadInput(
                 f"the Ray cluster at {self.address} has {has.get('CPU', 0):g} cores and {has.get('GPU', 0):g} GPUs, "
-                "less than one job takes; ask for less with --worker-cpus and --worker-gpus"
+                "fewer than one job needs; request less with --worker-cpus and --worker-gpus"
             )
         return int(min(jobs_per_resource, default=1))
 

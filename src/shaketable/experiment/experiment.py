@@ -119,7 +119,7 @@ class Experiment:
         wanted = [qid for qid in asked if known[qid].text.strip() and (not judged or qid in judged)]
         if not wanted:
             reason = "has judgements" if self.collection.queries else "is there"
-            raise BadInput(f"collection {self.collection.name}: no query {reason}; `shaketable doctor` says more")
+            raise BadInput(f"collection {self.collection.name}: no query {reason}; run `shaketable doctor` for details")
         return {qid: known[qid] for qid in wanted[: self.limit]}
 
     @cached_property

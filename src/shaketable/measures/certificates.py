@@ -73,7 +73,7 @@ def mask_shift(words: int, kept: int, max_changed: int | None = None) -> float:
     (0.25, 0.8333333333333334, 1.0, 0.0)
     """
     if not 0 <= kept <= words:
-        raise BadInput(f"of {words} words {kept} cannot be kept")
+        raise BadInput(f"{kept} of {words} words cannot be kept")
     among = np.arange(words if max_changed is None else min(max_changed, words))
     unseen = np.prod(np.maximum(words - kept - among, 0) / (words - among))
     return float(1 - unseen)

@@ -31,7 +31,7 @@ def compute_ranks(orders: Orders) -> Numbers:
     if len(set(first)) < len(first) or any(
         len(order) != len(first) or table.keys() != set(first) for order, table in zip(orders, tables, strict=True)
     ):
-        raise BadInput("orders of a list can be compared only where each has the same documents, each of them once")
+        raise BadInput("orders of a list can be compared only if each has the same documents, each once")
     return np.array([[table[docno] for docno in first] for table in tables], dtype=np.float64)
 
 

@@ -55,7 +55,7 @@ def read_expectations(path: Path) -> Iterator[ExpectedPreference]:
         first, second = (b, a) if expect == "b" else (a, b)
         yield ExpectedPreference(TextPair(row["query"], first, second, qid=name), expect, name)
     if not places:
-        raise BadInput("has no pairs, so there is nothing to expect", path)
+        raise BadInput("has no pairs", path)
 
 
 @dataclass(frozen=True)

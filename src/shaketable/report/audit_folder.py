@@ -144,7 +144,8 @@ def _refuse_foreign(folder: Path, names: Iterable[str], ours: set[str]) -> None:
         taken += [name] if (folder / name).exists() and name not in ours else []
         if taken:
             raise BadInput(
-                f"has a file {taken[0]} that no audit wrote, and this one would replace it; name another folder", folder
+                f"has a file {taken[0]} that no audit wrote and that this audit would replace; name another folder",
+                folder,
             )
 
 

@@ -69,7 +69,7 @@ def show_table(console: Console, title: str, frame: pd.DataFrame, notes: Sequenc
                 console.print()
             console.print(_build_table(part, console.width))
     if len(frame) > MAX_ROWS:
-        console.print(Text(f"… and {len(frame) - MAX_ROWS} more rows, which are in the files", style="dim"))
+        console.print(Text(f"… and {len(frame) - MAX_ROWS} more rows in the files", style="dim"))
     for note in notes:
         console.print(Text(format_cell(note), style="dim"))
     console.print()

@@ -156,7 +156,7 @@ class PROPNet(nn.Module):
         ranker = CrossEncoder.from_checkpoint(checkpoint, BertShape(max_length=max_length), fresh=True)
         masked = MaskedLM.from_checkpoint(path)
         if ranker.tokenizer.mask_token_id is None:
-            raise BadInput("has no [MASK] in its vocabulary, so no words can be masked", path)
+            raise BadInput("has no [MASK] in its vocabulary, which masked language modelling needs", path)
         encoder = ranker.model.base_model
         if masked.has_own_head:
             setattr(masked.model, masked.model.base_model_prefix, encoder)

@@ -300,7 +300,7 @@ def test_text_forms():
     assert RANKERS.spec(LLM("http://h/v1")) == "llm:http://h/v1"
     long = LLM("http://h/v1", method="setwise", size=3)
     assert RANKERS.build(RANKERS.spec(long)) == long
-    with pytest.raises(BadInput, match="a step of 5 would leave passages out of windows of 4"):
+    with pytest.raises(BadInput, match="a step of 5 would skip passages between windows of 4"):
         LLM("http://h/v1", window=4, step=5)
     with pytest.raises(UnknownName, match="no wording is called 'kind'"):
         LLM("http://h/v1", wording="kind")

@@ -62,7 +62,7 @@ def read_net(folder: str | Path) -> Net:
         raise BadInput(f"describes no model that can be made ({error})", path) from error
     except (SafetensorError, RuntimeError, OSError) as error:
         raise BadInput(
-            f"does not hold the weights that {path} describes ({summarise_error(error)})", weights
+            f"does not have the weights that {path} describes ({summarise_error(error)})", weights
         ) from error
     except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
         raise BadInput(f"describes no model that can be made ({error!r})", path) from error

@@ -41,7 +41,7 @@ class WordPieces:
     @property
     def no_gradients_reason(self) -> str:
         """The reason why the pieces of a word are unknown; "" if they are known."""
-        return "" if self.tokenizer.is_fast else "its tokenizer does not tell which pieces a word is made of"
+        return "" if self.tokenizer.is_fast else "its tokenizer does not map pieces to words"
 
     def align_tokens(self, text: str, lookup: int, start: int, limit: int, prompt: str = "") -> TokenAlignment:
         """Return the alignment of a text truncated to `limit` pieces, which include those of the prompt before it.
