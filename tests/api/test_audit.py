@@ -165,7 +165,7 @@ class TestTasks:
             *("query_typos", "query_variation", "fusion", "probes", "document_attack", "competition", "first_stage")
         }
         assert "run files come without their first stage" in skipped.pop("first_stage")
-        assert all("a run file has none to give" in reason for reason in skipped.values())
+        assert all("which a run file cannot give" in reason for reason in skipped.values())
         assert [r["task"] for r in about["results"]] == ["effectiveness", "variance", "risk", "agreement"]
 
     def test_a_run_file_beside_a_ranker(self, folder, tmp_path):

@@ -117,7 +117,7 @@ BAD = {
     "targets": (("--targets", "95"), "95 ranges of ranks from 11 on do not fit into lists of 100 documents"),
     "white box": (("--recipe", "white_wsra"), "the ranker bm25 has no net to open"),
     "group": (("--group", "4"), "one text for 4 queries needs as many queries to attack; there are 3"),
-    "language": (("--parser", "klingon"), "is no linguistic tool"),
+    "language": (("--parser", "klingon"), "is not a parser"),
     "rule": (("--require", "attack"), "cannot read the rule"),
     "out": (("--write-documents", "taken"), "taken: is a folder; name a file to write to"),
     "out below a file": (("--write-documents", "bad.jsonl/x.jsonl"), "cannot be written"),

@@ -122,7 +122,7 @@ BROKEN = {
     "empty": ("", r"x\.csv: is empty"),
     "header only": ("topic,a\n", r"x\.csv: has no scores"),
     "twice": ("topic,a\n1,0.5\n1,0.5\n", r"x\.csv:3: topic '1' is on line 2 too"),
-    "same names": ("topic,a,a\n1,0.5,0.5\n", r"x\.csv:1: each column needs a name of its own"),
+    "same names": ("topic,a,a\n1,0.5,0.5\n", r"x\.csv:1: each column needs its own printable name"),
 }
 
 

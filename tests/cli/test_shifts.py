@@ -52,7 +52,7 @@ def test_kinds(shaketable, folders, tmp_path):
         (("--data", "home", "--task", "corpus-shift"), "there is only home; add another one with a second --data"),
         (("--data", "home", "--data", "away"), "only the task corpus-shift uses several collections"),
         (("--data", "home", "--data", "gone", "--task", "corpus-shift"), "there is no collection 'gone'"),
-        (("--data", "away", "--task", "query-type-shift"), "no split train to learn from"),
+        (("--data", "away", "--task", "query-type-shift"), "has no train split"),
         (("--data", "home", "--task", "query-type-shift(train=13)"), "has 12 queries to learn from, and 13 are needed"),
         (("--data", "home", "--data", "away", "--task", "corpus-shift(rankers=('knrm',))"), "name a file of vectors"),
     ],

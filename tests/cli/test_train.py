@@ -73,7 +73,7 @@ def test_nothing_of_others_is_deleted(shaketable, letor):
         (letor / "p").mkdir(exist_ok=True)
         (letor / "p" / name).write_text(text)
     complaint = shaketable("train", "ranksvm", "--letor", "train.txt", "--model", "p").complaint()
-    assert "p: is there already, and is no model that could be replaced" in complaint
+    assert "p: exists and is not a model that can be replaced" in complaint
     assert (letor / "p" / "model.json").read_text() == "{}"
     assert (letor / "p" / "thesis.txt").read_text() == "years of work"
 

@@ -107,7 +107,7 @@ def test_every_writer_learns_from_a_file(shaketable, pairs, name):
     assert f"trained on 18 pairs ({pairs})" in ended.err
     assert "on 2 held-out pairs" in ended.err
     again = shaketable("train", f"{name}({FEW})", "--text-pairs", "absent.tsv", "--model", "writer")
-    assert "writer: holds a trained writer already" in again.complaint(), "before anything is read"
+    assert "writer: already has a trained writer" in again.complaint(), "before anything is read"
     ended = shaketable("train", f"{name}({FEW}, held=5)", "--text-pairs", pairs, "--model", "writer", "--overwrite")
     assert "trained on 16 pairs" in ended.err
 

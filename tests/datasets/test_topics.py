@@ -126,7 +126,7 @@ FILE = '<!DOCTYPE t [<!ENTITY f SYSTEM "file:///etc/passwd">]><t><topic number="
         ("<top>\n<num> Number:\n<title> x\n</top>", ":1: the query id '' is empty"),
         ("<top>\n<num> 1\n<desc> x\n</top>", ":1: topic '1' has neither a title nor a query; it has: num, desc"),
         ("<top>\n<num> 1\n<title> x\n<title> y\n</top>", ":4: the topic that begins on line 1 has a second '<title>'"),
-        ("<top>\n<num> 1\n<title> x <b>y</b>\n</top>", ":3: '<b>' stands in a title, which must be plain text"),
+        ("<top>\n<num> 1\n<title> x <b>y</b>\n</top>", ":3: '<b>' is inside a title, which must be plain text"),
         ("<top>\n<num> 1\n<title> x\n</top>\n<num> 2", ":5: '<num>' is outside of all topics"),
         ("<top>\n<num> 1\n<title> x\0\n</top>", ":3: has the control character"),
     ],

@@ -128,13 +128,13 @@ def test_counts_remarks_and_errors_come_back(cluster, home):
     assert here.collect_remarks() == there.collect_remarks() == {NAME: "108 pairs were read"}
     with pytest.raises(RankerFailed, match="no oaks, please"):
         experiment(cluster, BROKEN).rerank(BROKEN, {"q": "an oak"}, {"q": {"enc-001": 1.0}})
-    with pytest.raises(BadInput, match="is another one on a worker"):
+    with pytest.raises(BadInput, match="is different on a worker"):
         experiment(cluster, "tests.watched:Elsewhere").get_run("tests.watched:Elsewhere")
 
 
 def test_what_a_job_needs_bounds_how_many_there_are(cluster):
     assert make_executor(ray="local", cpus=2).max_concurrency == 1
-    with pytest.raises(BadInput, match="less than one job takes"):
+    with pytest.raises(BadInput, match="fewer than one job needs"):
         _ = make_executor(ray="local", gpus=1).max_concurrency
 
 

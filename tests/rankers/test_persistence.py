@@ -115,7 +115,7 @@ def test_a_model_json_of_others_is_never_replaced(tmp_path, text, overwrite):
     folder.mkdir()
     (folder / "model.json").write_text(text)
     (folder / "chapter.txt").write_text("years of work")
-    with pytest.raises(BadInput, match="is there already, and is no model that could be replaced"):
+    with pytest.raises(BadInput, match="exists and is not a model that can be replaced"):
         save_new(folder, overwrite)
     assert (folder / "model.json").read_text() == text
     assert (folder / "chapter.txt").read_text() == "years of work"
@@ -126,13 +126,13 @@ def test_a_model_json_of_others_is_never_replaced(tmp_path, text, overwrite):
 def test_folders_and_files_of_others_are_not_written_into(tmp_path, overwrite):
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "mine.txt").write_text("precious")
-    with pytest.raises(BadInput, match=r"is no model \(it has mine.txt\); name a new folder"):
+    with pytest.raises(BadInput, match=r"is not a model \(it has mine.txt\); name a new folder"):
         save_new(tmp_path / "papers", overwrite)
     with pytest.raises(BadInput, match="is a file; name a folder"):
         save_new(tmp_path / "papers" / "mine.txt", overwrite)
     (tmp_path / "work" / "training").mkdir(parents=True)
     (tmp_path / "work" / "training" / "queries.tsv").write_text("precious")
-    with pytest.raises(BadInput, match=r"is no model \(it has training\)"):
+    with pytest.raises(BadInput, match=r"is not a model \(it has training\)"):
         save_new(tmp_path / "work", overwrite)
     assert [path.name for path in (tmp_path / "papers").iterdir()] == ["mine.txt"]
     assert (tmp_path / "work" / "training" / "queries.tsv").read_text() == "precious"
@@ -162,7 +162,7 @@ def test_a_list_cannot_name_files_of_others(tmp_path, folder):
         (folder / "model.json").write_text(seal_json(about | {"place": place, "files": files}))
         with pytest.raises(BadInput, match="has an invalid list of files"):
             read_manifest(folder)
-        with pytest.raises(BadInput, match="is no model that could be replaced"):
+        with pytest.raises(BadInput, match="is not a model that can be replaced"):
             save_new(folder)
     assert (tmp_path / "precious").read_text() == "years of work"
 

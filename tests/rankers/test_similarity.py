@@ -39,7 +39,7 @@ def an_encoder():
 
 def test_phrases_of_the_collection_are_evidence(no_encoder):
     case = ("paraphrasing", "first world war", "first globe war", SynSwap.sources)
-    assert "'world war', and never 'globe war'" in build_validity_judge(WAR).judge(*case)
+    assert "'world war' but not 'globe war'" in build_validity_judge(WAR).judge(*case)
     assert build_validity_judge().judge(*case) == NO_EVIDENCE_REASON
     assert build_validity_judge(WAR).judge("paraphrasing", "world peace", "globe peace", SynSwap.sources) == ""
 

@@ -229,7 +229,7 @@ def test_a_figure_that_cannot_be_drawn_is_bad_input() -> None:
         draw_svg(Figure("pie", "t", "P", "x", "y"), table)
     with pytest.raises(BadInput, match="table 't' has no column 'z'"):
         draw_svg(Figure("bars", "t", "P", "x", "z"), table)
-    with pytest.raises(BadInput, match="column 'x' must hold numbers"):
+    with pytest.raises(BadInput, match="column 'x' must have numbers"):
         draw_svg(Figure("lines", "t", "P", "x", "y"), table)
 
 

@@ -53,7 +53,7 @@ def test_findings_have_intervals_and_queries_are_drawn():
 
 
 def test_what_is_not_smoothed_has_no_certificate():
-    with pytest.raises(NotApplicable, match="certificates are of smoothed rankers"):
+    with pytest.raises(NotApplicable, match="certificates need a smoothed ranker"):
         run_tasks(experiment("bm25"), [Certificate()])
     with pytest.raises(BadInput, match="ks should be"):
         Certificate(ks=())

@@ -393,7 +393,7 @@ class TestGoals:
     def test_groups_that_cannot_be(self, numbers):
         with pytest.raises(BadInput, match="one text for 7 queries needs as many queries to attack; there are 6"):
             attack(experiment(numbers), group=7)
-        with pytest.raises(BadInput, match="none is left to be added"):
+        with pytest.raises(BadInput, match="there is none to add"):
             attack(experiment(numbers), group=2, targets=28)
 
 

@@ -227,7 +227,7 @@ def test_runs_are_compared_as_they_are_and_without_documents(tmp_path, collectio
     assert not done.check("parity<=0")
     audited = st.audit(f"files?queries={tmp_path / 'log.tsv'}", runs)
     assert [result.task for result in audited.results] == ["agreement"]
-    assert "only judgements can tell" in audited.remarks["without judgements"]
+    assert "need judgements" in audited.remarks["without judgements"]
 
 
 def test_what_cannot_be_compared_is_one_sentence(collection):
@@ -252,4 +252,4 @@ def test_weights_count_in_what_lists_come_to(collection):
 
     result = compared(heavy, Served(reverse))
     assert number(result, "lists that change %") == pytest.approx(100 * 10 / (10 + len(others)))
-    assert any("as often as they were asked" in note for note in result.notes)
+    assert any("are weighted by their frequency" in note for note in result.notes)

@@ -120,7 +120,7 @@ def test_all_others_are_the_union_and_cut_to_one_kind(kinds):
 
 def test_kinds_in_folds_need_no_split(kinds):
     whole = Experiment(replace(kinds.collection, splits={}), {})
-    with pytest.raises(NotApplicable, match=r"no split train .* --split-ratio 60/20/20, or learn in folds"):
+    with pytest.raises(NotApplicable, match=r"no train split.* --split-ratio 60/20/20, or use cross-validation"):
         QueryTypeShift().run(whole)
     result = QueryTypeShift(rankers=("ranksvm",), folds=4).run(whole)
     assert cell(result, "ranksvm", "brief", "wordy")["drop %"] == pytest.approx(-75)
@@ -244,7 +244,7 @@ def test_a_net_needs_vectors_that_are_not_of_one_corpus(corpora, tmp_path):
         (QueryTypeShift(query_types=("brief", "verbose")), "no query type is called 'verbose'"),
         (QueryTypeShift(train=31), "has 30 queries to learn from, and 31 are needed"),
         (QueryTypeShift(test=23), "has 22 queries to test on, and 23 are needed"),
-        (CorpusShift(), "corpus_shift needs two collections, and there is only kinds; name another one"),
+        (CorpusShift(), "corpus_shift needs two collections, and there is only kinds; add another one"),
         (CorpusShift(("nowhere",)), "there is no collection 'nowhere'"),
     ],
 )
@@ -277,7 +277,7 @@ def test_queries_of_one_kind_have_no_shift():
         (lambda: QueryTypeShift(rankers=("bm52",)), "bm52"),
         (lambda: QueryTypeShift(query_types=("one",)), "two query types or more"),
         (lambda: QueryTypeShift(folds=2), "between 3 and 100 or 0"),
-        (lambda: QueryTypeShift(folds=5, test=9), "left out where there are folds"),
+        (lambda: QueryTypeShift(folds=5, test=9), "left out with folds"),
         (lambda: CorpusShift(folds=0), "between 3 and 100"),
         (lambda: CorpusShift(pairs=-1), "0 or more"),
         (lambda: CorpusShift(measure="nonsense"), "nonsense"),

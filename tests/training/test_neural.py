@@ -269,7 +269,7 @@ def test_nothing_of_others_is_written_into_or_removed(tmp_path):
     (tmp_path / "project" / "training").mkdir(parents=True)
     (tmp_path / "project" / "training" / "queries.tsv").write_text("precious")
     for overwrite in (False, True):
-        with pytest.raises(BadInput, match="is there already and is no model"):
+        with pytest.raises(BadInput, match="exists and is not a model"):
             small("knrm").fit(trees(), QIDS, folder=tmp_path / "project", overwrite=overwrite)
     assert (tmp_path / "project" / "training" / "queries.tsv").read_text() == "precious"
 

@@ -83,7 +83,7 @@ def compare_rankers(
             both = compare_paired(values[other][key], values[one][key], seed)
             change, low, high = (round(value, ROUNDING_DIGITS) for value in (both.change, both.low, both.high))
             apart = both.n >= MIN_QUERIES and (low > 0 or high < 0)
-            word = "is steadier" if key in CHANGE_MEASURES else "is better"
+            word = "is more stable" if key in CHANGE_MEASURES else "is better"
             ahead = one if (change < 0) == (key in CHANGE_MEASURES) else other
             about = {"measure": key, "ranker": one, "other": other, "difference": change}
             ends = {"low": low, "high": high}

@@ -185,7 +185,7 @@ def test_a_setting_that_the_server_refuses_is_left_out_from_then_on(name):
     scores, ranker, server = ask(strict, method="pointwise")
     assert scores.tolist() == [20] * 6
     assert len(server.bodies) == 7, "one refusal, then never again"
-    assert f"does not take {name}" in ranker.remark
+    assert f"does not accept {name}" in ranker.remark
     if name == "max_tokens":
         assert server.bodies[-1]["max_completion_tokens"] == 4
 
