@@ -32,8 +32,8 @@ class Misspellings:
     """Misspell words of title and body, starting with the words whose deletion serves the goal most.
 
     Each of the `transforms` misspells a word once, in the same way at all occurrences. All results are tried at once,
-    and the best is kept if the rank strictly improves. A promotion thus misspells harmful words, and a demotion misspells
-    query words. At most `words` words differ from the original. A misspelling that splits a word is skipped.
+    and the best is kept if the rank strictly improves. A promotion thus misspells harmful words, and a demotion
+    misspells query words. At most `words` words differ from the original. A misspelling that splits a word is skipped.
 
     The word order is that of `greedy`; changes of characters as in Gao, Lanchantin, Soffa, Qi. Black-box generation
     of adversarial text sequences to evade deep learning classifiers. IEEE Security and Privacy Workshops 2018.
