@@ -85,7 +85,7 @@ class WSRA(_WSRASettings):
     """Replace words by synonyms that a surrogate of the target selects; the target's ranks decide.
 
     `surrogate` is the learner of a net; `top` and `pairs` select its training data from a list
-    (`learners.plan.ImitationSource`).
+    (`training.plan.ImitationSource`).
     """
 
     surrogate: str = DEFAULT_SURROGATE

@@ -1,7 +1,7 @@
 """Reading and writing of runs, judgements and topics as TREC files and data frames.
 
 A run has six columns (query, Q0, document, rank, score, tag). As in trec_eval 10, the reader ignores further columns
-and lines that begin with #. It also ignores ranks: `documents.rank_docnos` defines the order of a list.
+and lines that begin with #. It also ignores ranks: `core.documents.rank_docnos` defines the order of a list.
 Judgements have four columns (query, iteration, document, grade), or a header that names three, as BEIR writes them.
 Topics are lines of query id, tab, text, or the formats that TREC publishes (`datasets.topics`). Files may be gzipped.
 """

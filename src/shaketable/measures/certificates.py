@@ -12,7 +12,7 @@ most δ (Hoeffding), so the margin must exceed 2 t. As in the paper, this holds 
 holds for all N texts of a list at once.
 
 No such allowance is needed if the shift bounds the mean itself, whose draws are fixed by the seed
-(`rankers.smooth.SmoothedRanker.bound_sampled_shift`): such a certificate holds for the ranker as it scores.
+(`defences.smoothing.SmoothedRanker.bound_sampled_shift`): such a certificate holds for the ranker as it scores.
 
 Wu, Zhang, Guo, Chen, Fan, de Rijke, Cheng. Certified robustness to word substitution ranking attack for neural ranking
 models. CIKM 2022.
@@ -117,7 +117,7 @@ class CertifiableList:
 
     @classmethod
     def from_scores(cls, scores: Mapping[str, float], shifts: Mapping[str, float]) -> Self:
-        """Return the list in the order of `documents.rank_docnos`."""
+        """Return the list in the order of `core.documents.rank_docnos`."""
         order = rank_docnos(scores)
         return cls(np.array([scores[d] for d in order], float), np.array([shifts[d] for d in order], float))
 

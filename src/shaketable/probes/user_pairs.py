@@ -26,7 +26,7 @@ TITLE_FIELDS = ("title_a", "title_b")
 
 @dataclass(frozen=True, slots=True)
 class ExpectedPreference:
-    """An expected preference for one pair; the first text of the contrast should be preferred.
+    """An expected preference for one pair; the first text should be preferred.
 
     If `expect` is "same", neither text should be preferred and the texts are in file order.
     """
