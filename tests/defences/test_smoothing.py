@@ -180,7 +180,7 @@ def test_a_folder_holds_the_base_and_needs_it_nowhere_else(tmp_path, woods, syno
     ):
         folder = tmp_path / f"kept {number}"
         smoothing.save(model, folder, {"of": "a test"})
-        with pytest.raises(BadInput, match="holds a model already"):
+        with pytest.raises(BadInput, match="already has a model"):
             smoothing.save(model, folder)
         expected = model.open(woods)
         if number == 0:

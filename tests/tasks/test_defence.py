@@ -189,8 +189,8 @@ def test_a_model_that_learned_nothing_is_not_compared():
     result = run(DefenceTask(defences=("standard", PIAT), **HOW | {"learner": slow}))
     assert (result.tables["defence"][KEPT_STEP_COLUMN] == 0).all()
     assert "against the best baseline" not in result.tables
-    (note,) = [note for note in result.notes if "learned nothing" in note]
-    assert note.startswith("each of the models: no step of the training")
+    (note,) = [note for note in result.notes if "is untrained" in note]
+    assert note.startswith("each of the models: no training step improved")
 
 
 def test_a_smoothed_ranker_has_no_displacement():

@@ -290,7 +290,7 @@ def test_senseless_settings(make, sentence):
 
 def test_corpora_that_cannot_be_compared(corpora):
     experiment = Experiment(load(corpora[0]), {})
-    with pytest.raises(BadInput, match="brief is there twice"):
+    with pytest.raises(BadInput, match="brief is given twice"):
         CorpusShift((corpora[0],)).run(experiment)
     with pytest.raises(NotApplicable, match="brief has 4 judged queries, too few for 5 folds"):
         CorpusShift((corpora[1],)).run(replace(experiment, limit=4))

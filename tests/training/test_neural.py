@@ -255,7 +255,7 @@ def test_queries_without_judgements_teach_nothing(tmp_path):
 def test_a_finished_model_is_not_written_over_unless_it_may_be(tmp_path):
     small("knrm").fit(trees(), QIDS, folder=tmp_path / "model")
     before = saving.compute_fingerprint(tmp_path / "model")
-    with pytest.raises(BadInput, match="holds a model already"):
+    with pytest.raises(BadInput, match="already has a model"):
         small("knrm").fit(trees(), QIDS, folder=tmp_path / "model")
     (tmp_path / "model" / "test.run").write_text("precious")
     small("dssm").fit(trees(), QIDS, folder=tmp_path / "model", overwrite=True)

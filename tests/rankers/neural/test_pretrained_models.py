@@ -59,7 +59,7 @@ def test_every_ranker_says_so_of_a_model_that_is_nowhere(text, tmp_path, monkeyp
     import huggingface_hub
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    with pytest.raises(BadInput, match=r"there is no checkpoint 'nobody/nothing': no folder.*cache at.*not to be had"):
+    with pytest.raises(BadInput, match=r"there is no checkpoint 'nobody/nothing': no folder.*cache at.*not available"):
         RANKERS.build(text).open(Collection("none", MemoryCorpus({"1": Doc("a")}), {}))
 
 
