@@ -115,7 +115,7 @@ BAD = {
     "malformed file": (("--adversarial-documents", "bad.jsonl"), 'bad.jsonl:2: needs "query"'),
     "empty file": (("--adversarial-documents", "empty.jsonl"), "empty.jsonl: holds no documents"),
     "targets": (("--targets", "95"), "95 ranges of ranks from 11 on do not fit into lists of 100 documents"),
-    "white box": (("--recipe", "white_wsra"), "the ranker bm25 has no net to open"),
+    "white box": (("--recipe", "white_wsra"), "ranker bm25 has no gradients"),
     "group": (("--group", "4"), "one text for 4 queries needs as many queries to attack; there are 3"),
     "language": (("--parser", "klingon"), "is not a parser"),
     "rule": (("--require", "attack"), "cannot read the rule"),

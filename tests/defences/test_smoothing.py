@@ -193,7 +193,7 @@ def test_a_folder_holds_the_base_and_needs_it_nowhere_else(tmp_path, woods, syno
             assert np.array_equal(a, b)
     inside = next((tmp_path / "kept 0").glob("files-*/base/model.json"))
     inside.write_text(inside.read_text().replace("0.5", "0.6"))
-    with pytest.raises(BadInput, match="not as it was written"):
+    with pytest.raises(BadInput, match="is damaged, or was changed by hand"):
         SavedModel(str(tmp_path / "kept 0")).open(woods)
 
 

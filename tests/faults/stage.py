@@ -30,7 +30,7 @@ from tests.faults.injector import Injector, Site
 from tests.faults.jobs import JOBS, Job, do
 
 MODES = ("kill", "full", "read-only")
-PASSING = re.compile(r".*(seconds|spent|built again|damaged).*")
+PASSING = re.compile(r".*(seconds|spent|built again|builds it again|damaged).*")
 """Lines of a page that are of one process alone: what it cost, and what it had to repair."""
 NUMBERED = re.compile(r"(files-[0-9a-f]{16})-[0-9]+")
 """A second folder of one content, where the first was in use."""
