@@ -38,7 +38,7 @@ NAME, BROKEN = "tests.watched:Watched", "tests.watched:Broken"
 
 def test_without_ray_the_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtra, match=r"--ray needs more .*'shaketable\[cluster\]'"):
+    with pytest.raises(MissingExtra, match=r"--ray needs .*'shaketable\[cluster\]'"):
         make_executor(ray="auto")
 
 
