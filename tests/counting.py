@@ -20,7 +20,7 @@ Search = tuple[str, int]
 
 @dataclass
 class Searcher:
-    """A retriever that searches with another one's index, without a fingerprint: only the road can remember it."""
+    """A retriever that searches with another one's index, without a fingerprint: only the engine can cache it."""
 
     name: str
     inner: Any

@@ -14,7 +14,7 @@ SOURCE = Path(shaketable.__file__).parents[1]
 
 
 def in_a_process(code: str, *arguments: object, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-    """Run code that may import what tests import; nobody answers if it asks for something."""
+    """Run code that may import what tests import, with an empty standard input."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
     env = os.environ | {"PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}"}
     return subprocess.run(

@@ -25,7 +25,7 @@ def cells(line: str) -> list[str]:
 def test_a_line_of_the_page_comes_out_the_same(script):
     page = page_of(script)
     if not page.is_file():
-        pytest.skip(f"nobody made the page yet: make evidence PAGE={page.stem}")
+        pytest.skip(f"the page does not exist yet: make evidence PAGE={page.stem}")
     row = import_module(f"evidence.{script}").cheap_row()
     assert len(row.split()) > 3, "a line that says nothing would be found anywhere"
     assert cells(row) in map(cells, page.read_text(encoding="utf-8").splitlines())

@@ -305,8 +305,11 @@ class TestFit:
     @pytest.mark.parametrize(
         ("splits", "message"),
         [
-            ({}, r"has no split train; cut its queries with --split-ratio 60/20/20, or learn in folds with --folds 5"),
-            ({"test": ("q00",)}, r"has no split train; cut its queries with --split-ratio 60/20/20"),
+            (
+                {},
+                r"has no split train; create splits with --split-ratio 60/20/20, or use .* --folds 5",
+            ),
+            ({"test": ("q00",)}, r"has no split train; create splits with --split-ratio 60/20/20"),
             ({"trian": ("q00",)}, r"no split is called 'train'; did you mean trian"),
         ],
     )
@@ -378,11 +381,11 @@ class TestTune:
         assert done.learner == "tests.counting:Notebook(k1=2.0)"
         assert [trial["k1"] for trial in done.trials] == [0.5, 2.0]
         assert "tests.counting:Notebook(k1=2.0)" in str(done)
-        assert "what was tried" in done.build_tables()
+        assert "tuning trials" in done.build_tables()
 
     def test_without_queries_to_validate_on_or_a_grid_there_is_nothing_to_choose_by(self):
         experiment = Experiment(replace(trees(), splits={"train": ("q00", "q01")}), {})
-        with pytest.raises(BadInput, match="settings are chosen on validation queries, and there are none"):
+        with pytest.raises(BadInput, match="tuning needs validation queries, and there are none"):
             experiment.tune(Notebook())
         with pytest.raises(BadInput, match="has no grid of settings"):
             Experiment(trees(), {}).tune(Notebook(), grid={})
@@ -436,21 +439,21 @@ class TestFolds:
         experiment = Experiment(trees(), {})
         experiment.fit_folds(Notebook(), 4, folder=tmp_path / "folds")
         before = {path: path.read_bytes() for path in (tmp_path / "folds").rglob("*") if path.is_file()}
-        with pytest.raises(BadInput, match=r"name another folder, or ask for it to be overwritten"):
+        with pytest.raises(BadInput, match=r"name another folder, or use --overwrite"):
             other(experiment, tmp_path / "folds")
         assert {path: path.read_bytes() for path in (tmp_path / "folds").rglob("*") if path.is_file()} == before
         experiment.fit_folds(Notebook(k1=3.0), 4, folder=tmp_path / "folds", overwrite=True)
         assert len(Notebook.training_data) == 8
         assert "k1=3.0" in json.loads((tmp_path / "folds" / "model.json").read_text())["card"]["learner"]
 
-    def test_through_the_door(self, tmp_path):
+    def test_through_the_api(self, tmp_path):
         done = train("ranksvm(C=0.1)", trees(), tmp_path / "folds", folds=3)
-        assert "learned in 3 folds" in str(done)
+        assert "trained in 3 folds" in str(done)
         found = audit(trees(), [tmp_path / "folds", "bm25"], ["variance"], split="all")
         assert set(found["variance"].tables["variance"]["ranker"]) == {str(tmp_path / "folds"), "bm25"}
 
     def test_too_few_queries(self, tmp_path):
-        with pytest.raises(BadInput, match="2 queries cannot be cut into 3 folds"):
+        with pytest.raises(BadInput, match="2 queries cannot be split into 3 folds"):
             Experiment(trees(2), {}).fit_folds(Notebook(), 3, folder=tmp_path / "folds")
         assert not (tmp_path / "folds").exists()
 

@@ -102,7 +102,9 @@ BROKEN_RANKERS = {
     "the same call must give the same scores": Toy(drifting()),
     "the order of slates must not matter": Toy(lambda slates: [by_text(s) + i for i, s in enumerate(slates)]),
     "a slate's scores must not depend on the other slates": Toy(over_all),
-    "a pointwise ranker must not look at the order of documents": Toy(one_by_one(by_place), pointwise=True),
+    "the scores of a pointwise ranker must not depend on the order of documents": Toy(
+        one_by_one(by_place), pointwise=True
+    ),
     "a pointwise ranker must score a document alone as in its list": Toy(
         one_by_one(lambda slate: by_text(slate) / (by_text(slate).max(initial=0) or 1)), pointwise=True
     ),
@@ -161,15 +163,15 @@ def refuse_empty(queries: Sequence[str], k: int) -> Any:
 
 BROKEN_FINDERS = {
     "no queries must give no lists": lambda queries, k: [find(query, k) for query in queries] or [{}],
-    "an empty query must be answered": refuse_empty,
+    "an empty query must give a list": refuse_empty,
     "search must give k documents at most": lambda queries, k: [find(query, k + 1) for query in queries],
     "docnos must be texts": lambda queries, k: [{1: 0.5} for query in queries],
     "scores must be finite": lambda queries, k: [{"a": float("nan")} for query in queries],
     "documents must come best first": lambda queries, k: [dict(reversed(find(query, k).items())) for query in queries],
-    "the top 3 must be the head of the top 10": lambda queries, k: [
+    "the top 3 must be the first 3 of the top 10": lambda queries, k: [
         {docno: score / k for docno, score in find(query, k).items()} for query in queries
     ],
-    "a query must find the same alone as among others": lambda queries, k: [
+    "a query must give the same list alone and among other queries": lambda queries, k: [
         {docno: score / len(queries) for docno, score in find(query, k).items()} for query in queries
     ],
 }
@@ -248,8 +250,8 @@ def test_a_good_model_passes():
     ("model", "law"),
     [
         (Loose(), "Loose must be a frozen dataclass"),
-        (Renamed(), "opened twice on one collection it must have one fingerprint"),
-        (Shifting(), "opened twice it must score alike"),
+        (Renamed(), "opened twice on one collection, it must have the same fingerprint"),
+        (Shifting(), "opened twice, it must give the same scores"),
         (Broken(), "name must be a text"),
         (Searching(), "documents must come best first"),
     ],
@@ -292,10 +294,10 @@ BROKEN_MEASURES = {
     "no change must always give": Change(lambda before, after: float(before[0] == "a")),
     "values must lie within -1 and 1": Change(lambda before, after: 5.0 * (before != after)),
     "cannot both be changes": Change(lambda before, after: (before > after) - (before < after)),
-    "a list turned upside down must not count as unchanged": Change(lambda before, after: 1.0),
-    "it must not change what it is given": Change(shifted),
+    "a reversed list must not count as unchanged": Change(lambda before, after: 1.0),
+    "it must not change its arguments": Change(shifted),
     "must be finite": Change(lambda before, after: float("nan")),
-    "must give a number, it raised ZeroDivisionError": Spread(lambda values: 1 / 0),
+    "must return a number for .*, it raised ZeroDivisionError": Spread(lambda values: 1 / 0),
     "the order of values must not matter": Spread(lambda values: values[0]),
     "must have a method between": "text",
 }

@@ -26,7 +26,7 @@ def asked() -> list[str]:
 
 
 def doom(who: str, after: int = 0) -> None:
-    """Whoever scores next, once `after` pairs are done, is killed: the worker alone, or with it the caller."""
+    """Kill the process that scores next after `after` pairs: the worker alone, or the caller too."""
     home_folder().mkdir(parents=True, exist_ok=True)
     (home_folder() / DEATH).write_text(f"{who} {after} {os.getpid()}")
 

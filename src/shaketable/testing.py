@@ -61,33 +61,12 @@ SAMPLE_SLATES = (
 """The default slates for checks of rankers: short, unusual, repeated and not only English."""
 
 SAMPLE_TEXTS = (
-    "",
-    " ",
-    "\t\n",
-    "a",
-    "tea",
-    "it is what it is",
-    "what is durable medical equipment?",
-    "flu symptoms",
-    "RED  boat\ton the LAKE",
-    "aaaa aaaa",
-    "noon",
-    "1984",
-    "c++ vs. c#",
-    "don't panic!",
-    "café crème e\u0301te\u0301",
-    "İstanbul ﬁne straße",
-    "東京 の 天気",
-    "погода в москве",
-    "طقس القاهرة",
-    "🙂 🙂🙃",
-    "smile 🙂 please",
-    "\u200b\u0301 \ufeff",
-    "\ud800 lone surrogate",
-    "x" * 10_000,
-    "boat " * 2_000,
+    "", " ", "\t\n", "a", "tea", "it is what it is", "what is durable medical equipment?", "flu symptoms",
+    "RED  boat\ton the LAKE", "aaaa aaaa", "noon", "1984", "c++ vs. c#", "don't panic!",
+    "café crème e\u0301te\u0301", "İstanbul ﬁne straße", "東京 の 天気", "погода в москве", "طقس القاهرة", "🙂 🙂🙃",
+    "smile 🙂 please", "\u200b\u0301 \ufeff", "\ud800 lone surrogate", "x" * 10_000, "boat " * 2_000,
     "- -- --- ... ?!",
-)
+)  # fmt: skip
 """The default texts for checks of transforms: empty, one word, stop words, many scripts, very long."""
 
 MAX_SUMMARY_CHARS = 120
@@ -95,18 +74,26 @@ MAX_SUMMARY_CHARS = 120
 
 
 def check_ranker(thing: Any, slates: Sequence[Slate] | None = None) -> None:
-    """Check the contract of a ranker (`core.protocols.Ranker`), or of any object that `--ranker` accepts."""
+    """Check the contract of a ranker (`core.protocols.Ranker`).
+
+    Parameters
+    ----------
+    thing
+        A ranker, or any other object that `--ranker` accepts.
+    slates
+        The slates to score; `SAMPLE_SLATES` by default.
+    """
     own = getattr(thing, "name", "its own")
-    require(isinstance(own, str) and bool(own), f"{thing!r}: name must be a text, it is {own!r}")
+    _require(isinstance(own, str) and bool(own), f"{thing!r}: name must be a text, it is {own!r}")
     try:
         ranker = adapt(thing, Collection("no documents", MemoryCorpus({}), {}))
     except ShaketableError as error:
         raise AssertionError(str(error)) from error
     name = ranker.name
     pointwise = getattr(ranker, "pointwise", False)
-    require(isinstance(pointwise, bool), f"{name}: pointwise must be True, False or absent, it is {pointwise!r}")
+    _require(isinstance(pointwise, bool), f"{name}: pointwise must be True, False or absent, it is {pointwise!r}")
     mark = getattr(ranker, "fingerprint", None)
-    require(mark is None or (isinstance(mark, str) and mark != ""), f"{name}: fingerprint must be a text or absent")
+    _require(mark is None or (isinstance(mark, str) and mark != ""), f"{name}: fingerprint must be a text or absent")
 
     slates = list(slates or SAMPLE_SLATES)
     _check_input_unchanged(ranker, name, slates)
@@ -119,7 +106,7 @@ def check_ranker(thing: Any, slates: Sequence[Slate] | None = None) -> None:
 
     def same(law: str, left: Sequence[Scores], right: Sequence[Scores]) -> None:
         for slate, a, b in zip(slates, left, right, strict=True):
-            require(is_close(a, b), f"{name}: {law}; the query {slate.query!r} had {a} and then {b}")
+            _require(_is_close(a, b), f"{name}: {law}; the query {slate.query!r} had {a} and then {b}")
 
     query, docs = slates[0].query, slates[0].docs
     score("no slates must give no arrays", [])
@@ -136,7 +123,7 @@ def check_ranker(thing: Any, slates: Sequence[Slate] | None = None) -> None:
     if pointwise:
         reverse = [Slate(slate.query, slate.docs[::-1]) for slate in slates]
         permuted = [scores[::-1] for scores in score("documents in another order must work", reverse)]
-        same("a pointwise ranker must not look at the order of documents", first, permuted)
+        same("the scores of a pointwise ranker must not depend on the order of documents", first, permuted)
         singles = [[Slate(slate.query, (doc,)) for doc in slate.docs] for slate in slates]
         split = [np.array([float(s[0]) for s in score("one document must work", single)]) for single in singles]
         same("a pointwise ranker must score a document alone as in its list", first, split)
@@ -151,27 +138,35 @@ def _check_input_unchanged(ranker: Ranker, name: str, slates: list[Slate]) -> No
         ranker.score(given)
     except Exception as error:
         raise AssertionError(f"{name}: slates must be scored, score raised {error!r}") from error
-    require(given == before, f"{name}: score must not change the slates it is given")
+    _require(given == before, f"{name}: score must not change the slates it is given")
 
 
 def check_model(model: Model, collection: Collection) -> None:
-    """Check the contract of a model: it is a value, its spec builds an equal model, and it opens a ranker."""
+    """Check the contract of a model: it is a value, its spec builds an equal model, and it opens a ranker.
+
+    Parameters
+    ----------
+    model
+        The model, a frozen dataclass with a method `open(collection)`.
+    collection
+        A small collection to open it on.
+    """
     model_class = type(model).__name__
     _check_frozen_dataclass(type(model), model_class)
     text = RANKERS.spec(model)
     if text.partition("(")[0] in RANKERS:
-        require(RANKERS.build(text) == model, f"{model_class}: the text {text!r} must build an equal model")
+        _require(RANKERS.build(text) == model, f"{model_class}: the text {text!r} must build an equal model")
     docs = tuple(collection.docs[docno] for docno in islice(collection.docs, 6))
     queries = [query.text for query in islice(collection.queries.values(), 3)]
     slates = [Slate(query, docs[: 6 - i]) for i, query in enumerate(queries)]
     ranker, again = model.open(collection), model.open(collection)
     check_ranker(ranker, slates)
     marks = [getattr(opened, "fingerprint", None) for opened in (ranker, again)]
-    require(marks[0] == marks[1], f"{model_class}: opened twice on one collection it must have one fingerprint")
+    _require(marks[0] == marks[1], f"{model_class}: opened twice on one collection, it must have the same fingerprint")
     for slate, a, b in zip(slates, ranker.score(slates), again.score(slates), strict=True):
-        require(
-            is_close(a, b),
-            f"{model_class}: opened twice it must score alike; the query {slate.query!r} had {a} and {b}",
+        _require(
+            _is_close(a, b),
+            f"{model_class}: opened twice, it must give the same scores; the query {slate.query!r} had {a} and {b}",
         )
     if isinstance(ranker, Retriever):
         check_retriever(ranker, queries)
@@ -184,22 +179,42 @@ def assert_robust(
     tasks: str | Task | Iterable[str | Task] = (),
     **options: Unpack[ExperimentOptions],
 ) -> None:
-    """Audit a ranker with `shaketable.audit` and raise an AssertionError that lists the broken rules.
+    """Audit a ranker with `st.audit` and raise an AssertionError that lists the failed gates.
 
-        def test_my_ranker():
-            assert_robust(MyRanker(), "my-beir-folder", ["nDCG@10.low>=0.35", "drop(1-char)>=-10"])
+    Parameters
+    ----------
+    ranker
+        One or several rankers, as for `st.audit`.
+    data
+        The collection.
+    rules
+        The gates: texts, rule files or gates. By default, the default gate.
+    tasks
+        The tasks to run; by default every task that applies.
+    **options
+        The options of an experiment, as for `st.audit`.
 
-    Rules are texts, rule files or gates; the default is the default gate. The options are those of `audit`.
+    Examples
+    --------
+    >>> assert_robust("bm25", "sample", "nDCG@10>=0.3", "effectiveness", max_queries=20)
     """
     gates = parse_gates(as_list(rules))
     done = audit(data, ranker, tasks, runs=False, gated=not gates, **options)
     found = done.evaluate_gates(*gates) if gates else list(done.verdict().gate_results)
     broken = [str(ruling) for ruling in found if ruling.status == "fail"]
-    require(not broken, f"{len(broken)} of {len(found)} rules are broken:\n" + "\n".join(broken))
+    _require(not broken, f"{len(broken)} of {len(found)} rules are broken:\n" + "\n".join(broken))
 
 
 def check_retriever(retriever: Retriever, queries: Sequence[str]) -> None:
-    """Check the contract of a retriever (`core.protocols.Retriever`)."""
+    """Check the contract of a retriever (`core.protocols.Retriever`).
+
+    Parameters
+    ----------
+    retriever
+        The retriever.
+    queries
+        Query texts to search with.
+    """
     name = getattr(retriever, "name", type(retriever).__name__)
     queries = list(queries)
 
@@ -208,106 +223,145 @@ def check_retriever(retriever: Retriever, queries: Sequence[str]) -> None:
             found = retriever.search(some, k)
         except Exception as error:
             raise AssertionError(f"{name}: {law}, search raised {error!r}") from error
-        require(len(found) == len(some), f"{name}: {law}; there are {len(found)} lists for {len(some)} queries")
+        _require(len(found) == len(some), f"{name}: {law}; there are {len(found)} lists for {len(some)} queries")
         return found
 
     search("no queries must give no lists", [], 10)
-    search("an empty query must be answered, if only with nothing", [""], 10)
+    search("an empty query must give a list, which may be empty", [""], 10)
     ten = search("each query must give one list", queries, 10)
     three = search("each query must give one list", queries, 3)
     for query, long, short in zip(queries, ten, three, strict=True):
-        where = f"; for {query!r} it is not so"
-        require(len(long) <= 10 and len(short) <= 3, f"{name}: search must give k documents at most{where}")
-        require(all(isinstance(docno, str) for docno in long), f"{name}: docnos must be texts{where}")
-        require(bool(np.isfinite(list(long.values())).all()), f"{name}: scores must be finite{where}")
-        require(
-            list(long) == rank_docnos(long), f"{name}: documents must come best first, as types.ranking has it{where}"
+        where = f"; the query {query!r} breaks this rule"
+        _require(len(long) <= 10 and len(short) <= 3, f"{name}: search must give k documents at most{where}")
+        _require(all(isinstance(docno, str) for docno in long), f"{name}: docnos must be texts{where}")
+        _require(bool(np.isfinite(list(long.values())).all()), f"{name}: scores must be finite{where}")
+        _require(
+            list(long) == rank_docnos(long),
+            f"{name}: documents must come best first, in the order of rank_docnos{where}",
         )
         head = dict(islice(long.items(), 3))
-        require(has_same_scores(short, head), f"{name}: the top 3 must be the head of the top 10{where}")
+        _require(_has_same_scores(short, head), f"{name}: the top 3 must be the first 3 of the top 10{where}")
         alone = search("each query must give one list", [query], 10)[0]
-        require(has_same_scores(alone, long), f"{name}: a query must find the same alone as among others{where}")
+        _require(
+            _has_same_scores(alone, long),
+            f"{name}: a query must give the same list alone and among other queries{where}",
+        )
 
 
 def check_transform(transform: Transform, texts: Sequence[str] | None = None, n_draws: int = 5) -> None:
-    """Check the contract of a transform (`core.protocols.Transform`)."""
+    """Check the contract of a transform (`core.protocols.Transform`).
+
+    Parameters
+    ----------
+    transform
+        The transform.
+    texts
+        The texts to change; `SAMPLE_TEXTS` by default.
+    n_draws
+        The number of random draws for each text.
+    """
     name = type(transform).__name__
-    require(
-        isinstance(transform.category, str), f"{name}: category must be a text, empty where the words are to tell it"
-    )
+    _require(isinstance(transform.category, str), f"{name}: category must be a text, empty if it depends on the words")
     context = TransformContext("red boat", "boats that are red", ("harbour", "sail", "anchor"))
     for text in texts or SAMPLE_TEXTS:
         for draw in range(n_draws):
             try:
                 once, twice = (transform.apply(text, make_item_rng(7, text, draw), context) for _ in range(2))
             except Exception as error:
-                raise AssertionError(f"{name}: {text[:40]!r} must not break it, it raised {error!r}") from error
-            require(once == twice, f"{name}: the same draws must give the same text, {text[:40]!r} gave two")
+                raise AssertionError(f"{name}: apply must accept {text[:40]!r}, it raised {error!r}") from error
+            _require(once == twice, f"{name}: the same random draws must give the same text; {text[:40]!r} gave two")
             if once is None:
                 continue
-            require(isinstance(once, str), f"{name}: it must give a text or None, not {once!r}")
-            require(bool(once.strip()), f"{name}: an empty text is not an edit; None says that it does not apply")
+            _require(isinstance(once, str), f"{name}: apply must return a text or None, not {once!r}")
+            _require(
+                bool(once.strip()),
+                f"{name}: apply must not return an empty text; return None if the transform does not apply",
+            )
             changed = once.split() != text.split()
-            require(changed, f"{name}: it must not return the text it was given, {text[:40]!r} came back")
+            _require(changed, f"{name}: apply must not return its input; {text[:40]!r} came back")
     many = getattr(transform, "apply_many", None)
     if many:
         given = [text for text in texts or SAMPLE_TEXTS if len(text) < 100]
         rolls, contexts = [make_item_rng(7, text) for text in given], [context] * len(given)
         alone = [transform.apply(text, make_item_rng(7, text), context) for text in given]
-        require(many(given, rolls, contexts) == alone, f"{name}: apply_many must do what apply does to each text")
+        _require(
+            many(given, rolls, contexts) == alone, f"{name}: apply_many must return what apply returns for each text"
+        )
 
 
 def check_probe(probe: Probe, context: ProbeContext) -> None:
-    """Check the contract of a probe (`core.protocols.Probe`)."""
+    """Check the contract of a probe (`core.protocols.Probe`).
+
+    Parameters
+    ----------
+    probe
+        The probe.
+    context
+        The context to draw text pairs from.
+    """
     name = type(probe).__name__
-    require(isinstance(probe.strategy, str) and bool(probe.strategy), f"{name}: strategy must be a text")
-    require(isinstance(probe.symmetric, bool), f"{name}: symmetric must be True or False")
+    _require(isinstance(probe.strategy, str) and bool(probe.strategy), f"{name}: strategy must be a text")
+    _require(isinstance(probe.symmetric, bool), f"{name}: symmetric must be True or False")
     reason = probe.unavailable_reason(context)
-    require(isinstance(reason, str), f"{name}: lacking must be a text, empty where nothing is lacking")
+    _require(isinstance(reason, str), f"{name}: unavailable_reason must return a text, empty if the probe is available")
     if reason:
         return
     once, twice = list(probe.draw_pairs(context)), list(probe.draw_pairs(context))
-    require(once == twice, f"{name}: the same ground must give the same contrasts")
+    _require(once == twice, f"{name}: the same context must give the same text pairs")
     for one in once:
         if isinstance(one, Skipped):
-            require(bool(one.reason.strip()), f"{name}: what is left out must have a reason")
+            _require(bool(one.reason.strip()), f"{name}: a skipped case must have a reason")
             continue
-        require(isinstance(one, TextPair), f"{name}: it must give contrasts, not {one!r}")
-        require(bool(one.query.strip()), f"{name}: a contrast must have a query")
+        _require(isinstance(one, TextPair), f"{name}: draw_pairs must yield text pairs, not {one!r}")
+        _require(bool(one.query.strip()), f"{name}: a text pair must have a query")
         texts = isinstance(one.first, Doc) and isinstance(one.second, Doc)
-        require(texts and bool(one.first.text.strip()), f"{name}: a contrast must have two documents with a text")
+        _require(texts and bool(one.first.text.strip()), f"{name}: a text pair must have two documents with a text")
         if one.docno:
             original = context.collection.docs[one.docno]
             kept = (one.first.title, one.first.url) == (original.title, original.url)
-            require(kept, f"{name}: title and url of {one.docno!r} must stay")
+            _require(kept, f"{name}: the title and URL of {one.docno!r} must not change")
 
 
 def check_attack(attack: Attack, cases: Sequence[AttackCase], target: Target, seed: int = 0) -> None:
-    """Check the contract of an attack (`core.attack_types.Attack`) on cases of a target.
+    """Check the contract of an attack (`core.attack_types.Attack`).
 
     The outcome of a case must not depend on other cases. It must not depend on scores as long as the ranks are the
     same, because an attack sees only ranks. The changed document must keep the URL of the original.
+
+    Parameters
+    ----------
+    attack
+        The attack.
+    cases
+        Documents of the target's lists to attack.
+    target
+        The attacked ranker.
+    seed
+        The random seed.
     """
     name = type(attack).__name__
     outcomes = run_attacks(attack, cases, target, seed=seed)
     for case, outcome in zip(cases, outcomes, strict=True):
-        require(
+        _require(
             isinstance(outcome, AttackOutcome), f"{name}: document {case.docno!r}: {getattr(outcome, 'reason', '')}"
         )
         if isinstance(outcome, AttackOutcome):
             worth = case.goal.utility
-            require(
+            _require(
                 worth(outcome.ranks_after) >= worth(outcome.ranks_before),
-                f"{name}: an outcome must not serve the goal less",
+                f"{name}: an outcome must not be worse for the goal than the original document",
             )
-            require(outcome.doc.url == case.doc.url, f"{name}: the url of {case.docno!r} must stay")
+            _require(outcome.doc.url == case.doc.url, f"{name}: the URL of {case.docno!r} must not change")
     backwards = run_attacks(attack, cases[::-1], target, seed=seed, max_concurrent=2)[::-1]
-    require(outcomes == backwards, f"{name}: the order and the number of cases must not change an outcome")
+    _require(outcomes == backwards, f"{name}: the order and the number of cases must not change an outcome")
     bent = Target(lambda slates: [_distort_scores(scores) for scores in target.score(slates)], target.pointwise)
     bent.target_lists = {
         qid: dataclasses.replace(pool, scores=_distort_scores(pool.scores)) for qid, pool in target.target_lists.items()
     }
-    require(run_attacks(attack, cases, bent, seed=seed) == outcomes, f"{name}: it must know places only, and no score")
+    _require(
+        run_attacks(attack, cases, bent, seed=seed) == outcomes,
+        f"{name}: an attack must depend on ranks only, not on scores",
+    )
 
 
 def _distort_scores(scores: Any) -> Any:
@@ -316,9 +370,15 @@ def _distort_scores(scores: Any) -> Any:
 
 
 def check_measure(measure: Any) -> None:
-    """Check the contract of a measure of change (`between(before, after)`) or of spread (`over(values)`)."""
+    """Check the contract of a measure.
+
+    Parameters
+    ----------
+    measure
+        A measure of change, `between(before, after)`, or of spread, `over(values)`.
+    """
     change, spread = isinstance(measure, ChangeMeasure), isinstance(measure, SpreadMeasure)
-    require(change or spread, f"{measure!r}: a measure must have a method between(before, after) or over(values)")
+    _require(change or spread, f"{measure!r}: a measure must have a method between(before, after) or over(values)")
     _check_frozen_dataclass(type(measure), type(measure).__name__)
     if change:
         _check_change_measure(measure)
@@ -328,45 +388,54 @@ def check_measure(measure: Any) -> None:
 
 def _check_change_measure(measure: Any) -> None:
     orders = [list(order) for order in ("abcdefghijkl", "bacdefghijkl", "lkjihgfedcba", "dbcaefghljki")]
-    identity = evaluate_measure(measure, *orders[:1] * 2)
+    identity = _evaluate_measure(measure, *orders[:1] * 2)
     for order in [*orders, ["a", "b"], ["a"]]:
-        itself = evaluate_measure(measure, order, order)
-        require(
-            is_close(itself, identity), f"{measure!r}: no change must always give {identity}, {order} gave {itself}"
+        itself = _evaluate_measure(measure, order, order)
+        _require(
+            _is_close(itself, identity), f"{measure!r}: no change must always give {identity}, {order} gave {itself}"
         )
-    values = [evaluate_measure(measure, a, b) for a in orders for b in orders]
-    require(all(abs(value) <= 1 for value in values), f"{measure!r}: values must lie within -1 and 1, not {values}")
+    values = [_evaluate_measure(measure, a, b) for a in orders for b in orders]
+    _require(all(abs(value) <= 1 for value in values), f"{measure!r}: values must lie within -1 and 1, not {values}")
     low, high = min(values), max(values)
-    extreme = is_close(identity, low) or is_close(identity, high)
-    require(extreme, f"{measure!r}: no change gives {identity}, so {low} and {high} cannot both be changes")
-    require(not is_close(low, high), f"{measure!r}: a list turned upside down must not count as unchanged")
+    extreme = _is_close(identity, low) or _is_close(identity, high)
+    _require(extreme, f"{measure!r}: no change gives {identity}, so {low} and {high} cannot both be changes")
+    _require(not _is_close(low, high), f"{measure!r}: a reversed list must not count as unchanged")
 
 
 def _check_spread_measure(measure: Any) -> None:
     for values in (np.array([0.2, 0.4, 0.1, 0.9, 0.5, 0.3, 0.8, 0.7]), np.full(8, 0.5)):
-        found, backwards = evaluate_measure(measure, values), evaluate_measure(measure, values[::-1])
-        require(
-            is_close(found, backwards), f"{measure!r}: the order of values must not matter, {found} is not {backwards}"
+        found, backwards = _evaluate_measure(measure, values), _evaluate_measure(measure, values[::-1])
+        _require(
+            _is_close(found, backwards), f"{measure!r}: the order of values must not matter, {found} is not {backwards}"
         )
 
 
-def evaluate_measure(measure: Any, *arguments: Any) -> float:
-    """Return the value of a measure; check that it is finite and repeatable and leaves the arguments unchanged."""
+def _evaluate_measure(measure: Any, *arguments: Any) -> float:
+    """Return the value of a measure, and check that it is finite, repeatable, and leaves its arguments unchanged."""
     before = deepcopy(arguments)
     call = measure.between if len(arguments) == 2 else measure.over
     try:
         value, again = float(call(*arguments)), float(call(*arguments))
     except Exception as error:
-        raise AssertionError(f"{measure!r}: of {arguments} it must give a number, it raised {error!r}") from error
+        raise AssertionError(f"{measure!r}: it must return a number for {arguments}, it raised {error!r}") from error
     kept = all(list(a) == list(b) for a, b in zip(arguments, before, strict=True))
-    require(kept, f"{measure!r}: it must not change what it is given")
-    require(bool(np.isfinite(value)), f"{measure!r}: of {arguments} it must be finite, it is {value}")
-    require(value == again, f"{measure!r}: of {arguments} it must be the same twice, it was {value} and then {again}")
+    _require(kept, f"{measure!r}: it must not change its arguments")
+    _require(bool(np.isfinite(value)), f"{measure!r}: its value for {arguments} must be finite, it is {value}")
+    _require(
+        value == again,
+        f"{measure!r}: its value for {arguments} must be the same twice, it was {value} and then {again}",
+    )
     return value
 
 
 def check_registry(registry: Registry) -> None:
-    """Check each row of a registry: a frozen dataclass with a docstring, whose spec builds an equal object."""
+    """Check each row of a registry: a frozen dataclass with a docstring, whose spec builds an equal object.
+
+    Parameters
+    ----------
+    registry
+        The registry, such as `st.TRANSFORMS`.
+    """
     for name in registry:
         label = f"{registry.kind} {name}"
         try:
@@ -376,15 +445,17 @@ def check_registry(registry: Registry) -> None:
         _check_frozen_dataclass(cls, label)
         summary = registry.summary(name)
         own = cls.__doc__ is not None and not cls.__doc__.startswith(f"{cls.__name__}(")  # generated by `dataclass`
-        require(own and bool(summary), f"{label}: the class must have a docstring")
-        require(
+        _require(own and bool(summary), f"{label}: the class must have a docstring")
+        _require(
             len(summary) <= MAX_SUMMARY_CHARS,
             f"{label}: the docstring's first line must have {MAX_SUMMARY_CHARS} characters at most",
         )
-        if all(is_optional(field) for field in dataclasses.fields(cls)):
+        if all(_is_optional(field) for field in dataclasses.fields(cls)):
             _check_spec_roundtrip(registry, label, cls())
     for pattern, name in registry.shorthands.items():
-        require(name in registry.rows, f"{registry.kind}: the shorthand {pattern!r} must stand for a row, not {name!r}")
+        _require(
+            name in registry.rows, f"{registry.kind}: the shorthand {pattern!r} must stand for a row, not {name!r}"
+        )
 
 
 def _check_spec_roundtrip(registry: Registry, label: str, thing: Any) -> None:
@@ -393,34 +464,36 @@ def _check_spec_roundtrip(registry: Registry, label: str, thing: Any) -> None:
         built = registry.build(text)
     except ShaketableError as error:
         raise AssertionError(f"{label}: its text {text!r} must be readable: {error}") from error
-    require(built == thing, f"{label}: its text {text!r} must build an equal object, it built {built!r}")
-    require(registry.spec(built) == text, f"{label}: text, object, text must end where it began, {text!r} does not")
+    _require(built == thing, f"{label}: its text {text!r} must build an equal object, it built {built!r}")
+    _require(
+        registry.spec(built) == text, f"{label}: text to object to text must give the same text, {text!r} does not"
+    )
 
 
 def _check_frozen_dataclass(cls: type[Any], label: str) -> None:
     frozen = dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    require(frozen, f"{label}: {cls.__name__} must be a frozen dataclass")
+    _require(frozen, f"{label}: {cls.__name__} must be a frozen dataclass")
 
 
-def is_optional(field: dataclasses.Field[Any]) -> bool:
+def _is_optional(field: dataclasses.Field[Any]) -> bool:
     """Return True if the field has a default or is not a constructor argument."""
     missing = dataclasses.MISSING
     return not field.init or field.default is not missing or field.default_factory is not missing
 
 
-def is_close(left: Any, right: Any) -> bool:
+def _is_close(left: Any, right: Any) -> bool:
     """Return True if the numbers are equal within `SCORE_TOLERANCE`."""
     return np.shape(left) == np.shape(right) and bool(
         np.allclose(left, right, rtol=SCORE_TOLERANCE, atol=SCORE_TOLERANCE)
     )
 
 
-def has_same_scores(left: dict[str, float], right: dict[str, float]) -> bool:
+def _has_same_scores(left: dict[str, float], right: dict[str, float]) -> bool:
     """Return True if both lists have the same documents in the same order with the same scores."""
-    return list(left) == list(right) and is_close(list(left.values()), list(right.values()))
+    return list(left) == list(right) and _is_close(list(left.values()), list(right.values()))
 
 
-def require(holds: bool, law: str) -> None:
+def _require(holds: bool, law: str) -> None:
     """Raise an AssertionError if a rule does not hold, even under `python -O`."""
     if not holds:
         raise AssertionError(law)

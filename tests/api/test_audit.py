@@ -79,7 +79,7 @@ class TestRankers:
 
     def test_one_name_everywhere(self, folder):
         class Fussy:
-            """It has another name of its own, which nobody is to see."""
+            """A ranker whose own name must not appear anywhere."""
 
             name = "something else"
 
@@ -116,7 +116,7 @@ class TestRankers:
         assert {qid: set(scores) for qid, scores in other.runs["longest"].items()} == {
             qid: set(scores) for qid, scores in found.items()
         }
-        assert "those that ql(mu=1) finds" in other.facts["ranked"]
+        assert "the results of ql(mu=1)" in other.facts["ranked"]
         assert plain.facts["ranked"] != other.facts["ranked"]
         with pytest.raises(UnknownName, match="bm52"):
             st.audit(folder, [longest], ["agreement"], first_stage="bm52")
@@ -166,7 +166,7 @@ class TestTasks:
             *("consistency", "document_form"),
         }
         assert "run files come without their first stage" in skipped.pop("first_stage")
-        assert all("a run file has none to give" in reason for reason in skipped.values())
+        assert all("which a run file cannot give" in reason for reason in skipped.values())
         assert [r["task"] for r in about["results"]] == ["effectiveness", "variance", "risk", "agreement"]
 
     def test_a_run_file_beside_a_ranker(self, folder, tmp_path):
@@ -265,7 +265,7 @@ class TestFolder:
         assert (out / "runs" / "theirs.run").read_text() == "theirs"
 
     @pytest.mark.parametrize("name", ["report.html", "variance-variance.csv", "runs/bm25.run", MANIFEST_FILE])
-    def test_a_file_of_somebody_elses_is_not_replaced(self, done, tmp_path, name):
+    def test_a_file_of_another_program_is_not_replaced(self, done, tmp_path, name):
         out = tmp_path / "out"
         (out / name).parent.mkdir(parents=True)
         (out / name).write_text("mine")
@@ -286,7 +286,7 @@ class TestFolder:
             done.save(out)
         assert files_of(out) == before | {"runs": b"mine"}
 
-    def test_a_report_of_somebody_elses_is_seen_before_the_work(self, tmp_path, folder, monkeypatch, capsys):
+    def test_a_report_of_another_program_is_seen_before_the_work(self, tmp_path, folder, monkeypatch, capsys):
         from shaketable.cli import main
 
         out = tmp_path / "out"

@@ -1,4 +1,4 @@
-"""Training with a defence, from the door to a model folder."""
+"""Training with a defence, from the API to a model folder."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_a_defence_that_came_to_nothing_says_so(tmp_path):
     done, said = trained(tmp_path / "m", "da(words=2)", learner=TINY.replace("lr=0.1", "lr=1e-12"))
     assert done.card["best"] == 0
     (sentence,) = said
-    assert "no step of the training did better" in sentence
+    assert "no training step improved the validation value" in sentence
 
 
 def test_a_defence_of_your_own(tmp_path):
@@ -179,7 +179,7 @@ def test_a_defence_of_your_own(tmp_path):
 def test_what_is_no_net_cannot_be_defended(tmp_path, learner, defence):
     with pytest.raises(BadInput) as caught:
         trained(tmp_path / "m", defence, learner=learner)
-    assert str(caught.value) == f"{defence} defends nets, which learn from texts; {learner} is none, knrm is one"
+    assert str(caught.value) == f"{defence} is a defence of neural nets, and {learner} is not one; use for example knrm"
     assert not (tmp_path / "m").exists()
 
 
@@ -191,11 +191,11 @@ def test_what_is_no_net_can_be_trained_as_usual(tmp_path):
 def test_senseless_wishes_are_refused_in_a_sentence(kept, tmp_path):
     out = tmp_path / "m"
     cases = {
-        "leave out --adversarial-documents: da learns from no attacked documents": {
+        "leave out --adversarial-documents: da does not learn from attacked documents": {
             "defence": "da",
             "adversarial_documents": "x.jsonl",
         },
-        "leave out --adversarial-documents: attacked documents are for a defence": {
+        "leave out --adversarial-documents: adversarial documents are for a defence": {
             "defence": None,
             "adversarial_documents": "x.jsonl",
         },
@@ -205,7 +205,7 @@ def test_senseless_wishes_are_refused_in_a_sentence(kept, tmp_path):
             "defence": f"at({FEW})",
             "learner": "dssm(steps=2, every=2, lists=2, size=3, layers=(4, 2))",
         },
-        "only lists from judgements can tell": {
+        "so this defence needs lists made from judgements": {
             "defence": f"at({FEW})",
             "learner": "knrm(teacher='bm25', steps=2, every=2, lists=2, size=3, dim=4)",
         },

@@ -115,7 +115,7 @@ def test_requests_to_an_endpoint_are_those_that_it_then_gets():
     assert json.loads(json.dumps(told.to_dict(), allow_nan=False))["total"]["requests"] == told.requests
 
 
-def test_whoever_sends_in_a_plan_is_refused():
+def test_requests_in_a_dry_run_are_refused():
     with running(Server(cohere)) as server:
         with block_network(), pytest.raises(RankerFailed, match="a plan sends nothing"):
             _ = HttpEndpoint(server.url, model="m").open(st.load("sample")).fingerprint

@@ -67,8 +67,11 @@ class TestEvaluate:
                 {"qrels": QRELS, "runs": {"a": {"q7": {"d1": 1.0}}}},
                 r"none of its queries is judged \(the run is called a\)",
             ),
-            ({"qrels": QRELS, "runs": {"a": GOOD}, "scores": "x.csv"}, "a table of scores stands alone"),
-            ({"scores": "x.csv", "measures": ["AP"]}, "measures are for runs"),
+            (
+                {"qrels": QRELS, "runs": {"a": GOOD}, "scores": "x.csv"},
+                "a table of scores replaces judgements and runs",
+            ),
+            ({"scores": "x.csv", "measures": ["AP"]}, "measures apply to runs only"),
             ({"qrels": QRELS, "runs": {"a": GOOD}, "measures": ["nDGC@10"]}, "did you mean ndcg"),
             ({"qrels": QRELS, "runs": {"a": GOOD}, "alphas": [-1.0]}, "alpha"),
             ({"qrels": QRELS, "runs": {"a": GOOD}, "significance_test": "t"}, "no test is called 't'"),
@@ -140,9 +143,9 @@ class TestVary:
     def test_a_function(self):
         done = st.vary({"a": "red boat"}, lose_first)
         assert [(v.method, v.text) for v in done.variations] == [(f"{__name__}:lose_first", "ed boat")]
-        with pytest.raises(BadInput, match="is no transform"):
+        with pytest.raises(BadInput, match="is not a transform"):
             st.vary({"a": "red boat"}, [lambda text, rng: text[1:]])
-        with pytest.raises(BadInput, match="is no transform"):
+        with pytest.raises(BadInput, match="is not a transform"):
             st.vary({"a": "red boat"}, [5])
 
     def test_categories_and_seed(self, folder):
@@ -169,7 +172,7 @@ class TestTrain:
         one, other = (json.loads((tmp_path / name / "model.json").read_text())["weights"] for name in "ab")
         assert one == other
         assert by_text.card["train"]["queries"] == 2
-        assert str(by_text).startswith(f"{tmp_path / 'a'}: prank(epochs=5), learned from 2 queries")
+        assert str(by_text).startswith(f"{tmp_path / 'a'}: prank(epochs=5), trained on 2 queries")
         (scores,) = by_text.model.open(st.load(learnable)).score([Slate("oak", (st.Doc("oak"), st.Doc("elm")))])
         assert np.isfinite(scores).all()
 
@@ -190,11 +193,11 @@ class TestTrain:
         [
             ({}, "give either a collection"),
             ({"data": "sample", "letor": "x"}, "give either a collection"),
-            ({"data": "sample", "letor_valid": "x"}, "go with a feature file"),
-            ({"data": "sample", "preset": "msmarco"}, "prank is none"),
+            ({"data": "sample", "letor_valid": "x"}, "need --letor, the feature file"),
+            ({"data": "sample", "preset": "msmarco"}, "prank is not one"),
             ({"data": "sample", "train_split": "tarin"}, "no split is called 'tarin'; did you mean train"),
             ({"data": "sample", "not_worse_than": ["bm52"]}, "bm52"),
-            ({"data": "sample", "split_ratio": "60/40"}, "a cut is three percentages"),
+            ({"data": "sample", "split_ratio": "60/40"}, "a split ratio is three percentages"),
         ],
     )
     def test_what_does_not_go_together(self, given, message, tmp_path):
@@ -206,7 +209,7 @@ class TestTrain:
         """A net that learns a teacher's scores has no grades to compare with a baseline's, and says so."""
         pytest.importorskip("torch")
         learner = "knrm(teacher='bm25', sentences=5, steps=2, every=2, dim=4)"
-        with pytest.raises(BadInput, match="a teacher's scores are no judgements"):
+        with pytest.raises(BadInput, match="a teacher's scores are not judgements"):
             st.train(learner, "sample", tmp_path / "m", not_worse_than=["bm25"])
 
 

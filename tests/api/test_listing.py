@@ -91,7 +91,7 @@ def test_weights_that_are_not_there_and_where_they_would_be(installed, home, tmp
     ]
     where = ", ".join(map(str, places))
     assert line.startswith(RANKERS.summary("doct5query"))
-    assert line.endswith(f"It needs the weights {EXPANDER}, which were looked for at {where}: hf download {EXPANDER}")
+    assert line.endswith(f"It needs the weights {EXPANDER}, which are not at {where}: hf download {EXPANDER}")
 
 
 @pytest.mark.parametrize("place", ["here", "resources", "cache"])
@@ -125,7 +125,7 @@ def test_an_extra_that_is_not_installed(installed):
 
 
 def test_what_needs_an_extra_says_so_in_its_class():
-    """Whoever imports torch or LightGBM where it is opened is listed as lacking it, and nobody else."""
+    """A ranker is listed as lacking torch or LightGBM if its code imports it, and only then."""
     for source, rows in ((RANKERS, RANKERS.builtin_rows), (LEARNERS, LEARNERS.rows), (WRITERS, WRITERS.rows)):
         for name, row in rows.items():
             extra = getattr(source.get_class(name), "extra", "")
@@ -149,7 +149,7 @@ def test_edits_of_documents_are_marked():
     assert list(list_entries("transforms")) == list(TRANSFORMS)
 
 
-def test_a_class_of_somebody_elses_lacks_nothing():
+def test_a_class_of_another_package_lacks_nothing():
     assert describe_missing_requirements(dict) == ""
 
 

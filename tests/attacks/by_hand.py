@@ -13,7 +13,7 @@ from shaketable.attacks.target import Target
 from shaketable.core.attack_types import Attack, AttackCase, AttackOutcome, Goal, RankQuery
 from shaketable.core.documents import Doc, Slate
 from shaketable.core.seeding import make_item_rng
-from tests.attacks.rooms import target_for
+from tests.attacks.setups import target_for
 
 
 class Weighted:

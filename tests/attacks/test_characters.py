@@ -13,7 +13,7 @@ from shaketable.nlp.characters import HOMOGLYPHS, INVISIBLE_CHARACTERS, count_su
 from shaketable.nlp.edit_distance import damerau_levenshtein
 from shaketable.rankers.lexical import BM25
 from tests.attacks.by_hand import asked, case_of, outcome_of
-from tests.attacks.rooms import bundled, cases_on, knowledge_of, target_for
+from tests.attacks.setups import bundled, cases_on, knowledge_of, target_for
 
 SAMPLE = bundled()
 KNOWLEDGE = knowledge_of(SAMPLE)
@@ -52,7 +52,7 @@ def test_the_most_harmful_word_is_the_first(recipe):
 @pytest.mark.parametrize("edit", MISSPELLINGS)
 def test_a_misspelling_is_small_and_the_same_in_all_places(edit):
     target, case = case_of(Doc("A Receipt, the receipt"), {"receipt": 1.0}, Demote())
-    outcome = outcome_of(Misspellings(edits=(edit,)).open(KNOWLEDGE), target, case)
+    outcome = outcome_of(Misspellings(transforms=(edit,)).open(KNOWLEDGE), target, case)
     spelled = [new.strip(",").lower() for _, new in differing(case.doc, outcome.doc)]
     assert len(spelled) == 2
     assert len(set(spelled)) == 1
@@ -61,16 +61,16 @@ def test_a_misspelling_is_small_and_the_same_in_all_places(edit):
 
 def test_a_misspelling_that_is_two_words_is_passed_over():
     target, case = case_of(DOC, WEIGHTS, Demote())
-    assert outcome_of(Misspellings(edits=("split_word", "join_words")).open(KNOWLEDGE), target, case).doc == DOC
+    assert outcome_of(Misspellings(transforms=("split_word", "join_words")).open(KNOWLEDGE), target, case).doc == DOC
 
 
 def test_only_edits_that_misspell_are_taken():
-    with pytest.raises(BadInput, match="characters: edits should be edits that misspell a word"):
-        Misspellings(edits=("random_order_swap",))
-    with pytest.raises(BadInput, match="characters: edits should be one edit or more"):
-        Misspellings(edits=())
+    with pytest.raises(BadInput, match="characters: transforms should be transforms that misspell a word"):
+        Misspellings(transforms=("random_order_swap",))
+    with pytest.raises(BadInput, match="characters: transforms should be one transform or more"):
+        Misspellings(transforms=())
     with pytest.raises(UnknownName, match="neighb_char_swap"):
-        Misspellings(edits=("neighbor_char_swap",))
+        Misspellings(transforms=("neighbor_char_swap",))
 
 
 @pytest.mark.parametrize("recipe", [Homoglyphs(), InvisibleCharacters()])

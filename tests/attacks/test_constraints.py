@@ -18,7 +18,7 @@ from shaketable.core.registries import CONSTRAINTS
 from shaketable.core.seeding import make_item_rng
 from shaketable.rankers.lexical import BM25
 from shaketable.rankers.similarity import make_encoder_similarity
-from tests.attacks.rooms import bundled, cases_on, knowledge_of, target_for
+from tests.attacks.setups import bundled, cases_on, knowledge_of, target_for
 from tests.nlp.tiny_gpt import tiny_gpt
 
 SAMPLE = bundled()

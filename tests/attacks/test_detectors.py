@@ -18,7 +18,7 @@ from shaketable.core.registries import DETECTORS
 from shaketable.core.seeding import make_item_rng
 from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.nlp.characters import count_suspicious_characters
-from tests.attacks.rooms import bundled, knowledge_of
+from tests.attacks.setups import bundled, knowledge_of
 from tests.nlp.tiny_gpt import tiny_gpt
 
 pytestmark = pytest.mark.slow

@@ -22,7 +22,7 @@ from shaketable.core.documents import Collection
 from shaketable.rankers.http.dialects import DIALECTS
 from shaketable.rankers.http.reranker import HttpEndpoint
 from shaketable.scoring.engine import ScoringEngine
-from tests.attacks.rooms import bundled, cases_on, knowledge_of, target_for
+from tests.attacks.setups import bundled, cases_on, knowledge_of, target_for
 
 pytestmark = pytest.mark.slow
 

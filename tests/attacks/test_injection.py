@@ -20,7 +20,7 @@ from shaketable.core.documents import Doc
 from shaketable.core.errors import BadInput
 from shaketable.core.seeding import make_item_rng
 from tests.attacks.by_hand import asked, case_of
-from tests.attacks.rooms import bundled, cases_on, knowledge_of, target_for
+from tests.attacks.setups import bundled, cases_on, knowledge_of, target_for
 
 SAMPLE = bundled()
 KNOWLEDGE = knowledge_of(SAMPLE)

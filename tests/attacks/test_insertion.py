@@ -10,7 +10,7 @@ from shaketable.attacks.insertion import KeywordStuffingRecipe, QueryInsertion, 
 from shaketable.core.documents import Doc
 from shaketable.core.errors import BadInput
 from tests.attacks.by_hand import asked, case_of, outcome_of
-from tests.attacks.rooms import bundled, knowledge_of
+from tests.attacks.setups import bundled, knowledge_of
 
 KNOWLEDGE = knowledge_of(bundled())
 DOC = Doc("Some text\nof  a boat.", title="Title", url="http://boat")

@@ -14,7 +14,7 @@ from shaketable.core.documents import Doc
 from shaketable.core.registries import RECIPES
 from shaketable.measures.text_change import count_changed_words
 from shaketable.rankers.lexical import BM25
-from tests.attacks.rooms import Stretched, bundled, cases_on, opened, target_for
+from tests.attacks.setups import Stretched, bundled, cases_on, opened, target_for
 
 pytestmark = pytest.mark.slow
 

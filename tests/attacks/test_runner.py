@@ -22,7 +22,7 @@ from shaketable.core.results import Failure
 from shaketable.rankers.lexical import BM25
 from shaketable.scoring.engine import ScoringEngine
 from shaketable.scoring.validation import collapse_ties
-from tests.attacks.rooms import Stretched, bundled, cases_on, knowledge_of, target_for
+from tests.attacks.setups import Stretched, bundled, cases_on, knowledge_of, target_for
 
 SAMPLE = bundled()
 
@@ -148,7 +148,7 @@ def test_the_budget_is_a_total_that_is_divided_by_name():
         assert sum(o.trials for o in outcomes) <= budget
         assert run_attacks(AddWords(), cases[::-1], target, budget=budget)[::-1] == outcomes
     assert sum(split_budget(cases, len(cases) + 5)) == len(cases) + 5
-    with pytest.raises(BadInput, match="a budget of 0 trials"):
+    with pytest.raises(BadInput, match="the trial budget must be at least 1, not 0"):
         run_attacks(AddWords(), cases, target, budget=0)
 
 

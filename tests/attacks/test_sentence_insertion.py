@@ -18,7 +18,7 @@ from shaketable.nlp.sentences import split_sentences
 from shaketable.rankers.lexical import BM25
 from shaketable.transforms.insertion import insert_sentence
 from tests.attacks.by_hand import asked
-from tests.attacks.rooms import bundled, cases_on, knowledge_of, target_for
+from tests.attacks.setups import bundled, cases_on, knowledge_of, target_for
 
 SAMPLE = bundled()
 KNOWLEDGE = knowledge_of(SAMPLE)

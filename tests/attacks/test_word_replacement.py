@@ -14,7 +14,7 @@ from shaketable.core.documents import Doc
 from shaketable.core.errors import BadInput, UnknownName
 from shaketable.core.seeding import make_item_rng
 from tests.attacks.by_hand import case_of, outcome_of
-from tests.attacks.rooms import bundled, knowledge_of
+from tests.attacks.setups import bundled, knowledge_of
 
 DOC = Doc("A bad, bad boat sails far.", title="Bad boats")
 WEIGHTS = {"bad": -1.0, "boat": 2.0, "boats": 1.0, "ship": 4.0, "ships": 0.5, "good": 1.0, "fine": 2.0}

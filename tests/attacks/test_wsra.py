@@ -89,7 +89,7 @@ def test_who_holds_the_net_does_no_worse_and_says_so_in_its_type(experiment, kno
     check_attack(attack, cases, target)
     outcomes = run_attacks(attack, cases, target)
     assert sum(o.ranks_after < o.ranks_before for o in outcomes) >= 1
-    with pytest.raises(BadInput, match="bm25 has no net to open"):
+    with pytest.raises(BadInput, match="bm25 has no gradients"):
         open_recipe(experiment, "bm25", WhiteWSRA(), known)
 
 

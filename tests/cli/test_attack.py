@@ -1,4 +1,4 @@
-"""`shaketable attack`, as somebody uses it."""
+"""`shaketable attack`, as users run it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_no_document_was_changed(shaketable, tmp_path):
     )
     done = shaketable(*none, "--write-documents", "none.jsonl")
     assert done.code == 0
-    assert "No document was changed for the better, so none.jsonl is empty." in done.err
+    assert "No change improved the rank of a document, so none.jsonl is empty." in done.err
     assert (tmp_path / "none.jsonl").read_text() == ""
 
 
@@ -114,10 +114,10 @@ BAD = {
     "missing file": (("--adversarial-documents", "gone.jsonl"), "gone.jsonl: there is no such file"),
     "malformed file": (("--adversarial-documents", "bad.jsonl"), 'bad.jsonl:2: needs "query"'),
     "empty file": (("--adversarial-documents", "empty.jsonl"), "empty.jsonl: holds no documents"),
-    "targets": (("--targets", "95"), "95 ranges of places from 11 on do not fit into lists of 100 documents"),
-    "white box": (("--recipe", "white_wsra"), "the ranker bm25 has no net to open"),
+    "targets": (("--targets", "95"), "95 ranges of ranks from 11 on do not fit into lists of 100 documents"),
+    "white box": (("--recipe", "white_wsra"), "ranker bm25 has no gradients"),
     "group": (("--group", "4"), "one text for 4 queries needs as many queries to attack; there are 3"),
-    "language": (("--parser", "klingon"), "is no linguistic tool"),
+    "language": (("--parser", "klingon"), "is not a parser"),
     "rule": (("--require", "attack"), "cannot read the rule"),
     "out": (("--write-documents", "taken"), "taken: is a folder; name a file to write to"),
     "out below a file": (("--write-documents", "bad.jsonl/x.jsonl"), "cannot be written"),
@@ -184,7 +184,7 @@ def test_every_kind_that_can_be_listed_is_a_choice():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes end otherwise there")
-def test_whoever_reads_the_help_may_stop_early():
+def test_a_reader_of_the_help_may_stop_early():
     """As `head` does."""
     read, write = os.pipe()
     os.close(read)

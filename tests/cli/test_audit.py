@@ -73,7 +73,7 @@ def test_without_judgements_it_compares_rankings(shaketable, folder):
     assert "Skipped, it needs judgements, and trees has none: effectiveness, variance, risk." in said
     ended = shaketable(*words, "--tables")
     assert "variance was skipped: it needs judgements, and trees has none" in ended.out
-    assert "How far do the rankers agree?" in ended.out
+    assert "How much do the rankers agree?" in ended.out
     assert "no task applies" in shaketable("audit", "--data", folder, "--task", "risk").complaint()
 
 

@@ -163,9 +163,9 @@ def test_the_ranker_may_be_another(shaketable, audits):
     assert json.loads(Path("c.json").read_text())["rankers"] == {"grams": "ql"}, "bm25 is the first stage"
     named = shaketable("compare", audits / "two", audits / "two", "--base-ranker", "better", "--new-ranker", "worse")
     assert named.out.startswith("worse became worse: ")
-    with pytest.raises(BadInput, match="say which to compare by --base-ranker and --new-ranker"):
+    with pytest.raises(BadInput, match="choose with --base-ranker and --new-ranker"):
         st.compare(audits / "whole", audits / "two")
-    with pytest.raises(BadInput, match="say which to compare with grams"):
+    with pytest.raises(BadInput, match="choose one to compare with grams"):
         st.compare(audits / "whole", audits / "two", base_ranker="grams")
     one = st.compare(audits / "whole", audits / "two", new_ranker="worse")
     assert one.rankers == {"grams": "worse"}
@@ -260,7 +260,7 @@ def test_an_audit_that_is_read_is_the_one_that_was_saved(audits, tmp_path):
     assert st.read_audit(audits / "base").to_dict() == whole
     for part, damaged in (("about", {}), ("gate_results", [3]), ("queries", None), ("gate_results", [{"rule": "a"}])):
         (tmp_path / "results.json").write_text(json.dumps({**whole, part: damaged}))
-        with pytest.raises(BadInput, match="is not a whole audit"):
+        with pytest.raises(BadInput, match="is not a complete audit"):
             st.read_audit(tmp_path, allow_edited=True)
 
 

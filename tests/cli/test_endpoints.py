@@ -113,7 +113,7 @@ main()
 
 
 def test_control_c_tells_the_truth(tmp_path):
-    """What it says has come is there the next time, and nobody waits for what has not."""
+    """Answers that have arrived are cached for the next run, and the program does not wait for the others."""
 
     def slowly(nth, body):
         if nth > 12 and server.reply is slowly:

@@ -121,8 +121,8 @@ BROKEN = {
     "ragged": ("topic,a,b\n1,0.5\n", r"x\.csv:2: 2 cells where the header has 3"),
     "empty": ("", r"x\.csv: is empty"),
     "header only": ("topic,a\n", r"x\.csv: has no scores"),
-    "twice": ("topic,a\n1,0.5\n1,0.5\n", r"x\.csv:3: topic '1' stands on line 2 too"),
-    "same names": ("topic,a,a\n1,0.5,0.5\n", r"x\.csv:1: each column needs a name of its own"),
+    "twice": ("topic,a\n1,0.5\n1,0.5\n", r"x\.csv:3: topic '1' is on line 2 too"),
+    "same names": ("topic,a,a\n1,0.5,0.5\n", r"x\.csv:1: each column needs its own printable name"),
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from shaketable.cli.app import app
-from shaketable.cli.options.groups import expand_groups
+from shaketable.cli.options.groups import REPEATABLE_NOTE, expand_groups
 
 DIFFERENT_HELP = {
     ("audit", "--data"): "only an audit takes several collections, for the task corpus-shift",
@@ -43,7 +43,7 @@ def flags_of(command) -> dict[str, Flag]:
         assert get_origin(parameter.annotation) is Annotated, f"{parameter.name} has no description"
         annotation, option = get_args(parameter.annotation)
         if isinstance(option, typer.models.OptionInfo):
-            said = option.help.removesuffix(" The option may be repeated.")
+            said = option.help.removesuffix(f" {REPEATABLE_NOTE}")
             found[option.default] = Flag(option.metavar, value_type(annotation), said)
     return found
 

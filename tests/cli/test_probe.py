@@ -1,4 +1,4 @@
-"""`shaketable probe`, as somebody uses it."""
+"""`shaketable probe`, as users run it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_own_pairs_decide_the_exit_code(shaketable, tmp_path):
     wrong = written(tmp_path / "wrong.jsonl", [PAIRS[0] | {"expect": "b"}])
     done = shaketable("probe", "--ranker", "bm25", "--pairs", wrong)
     assert done.code == 1
-    assert "1 of your own pairs did not come out as expected" in done.err
+    assert "1 of your own pairs differ from the expectation" in done.err
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ def test_queries_without_a_kind_are_counted_and_said(shaketable, folder, tmp_pat
     ended = shaketable(*AUDIT, "--data", folder, "--query-types", "kinds.tsv")
     assert ended.code == 0, ended.err
     said = "entity 1, person 1, without a type 1"
-    assert f"query types by kinds.tsv: {said}" in ended.err
+    assert f"Query types from kinds.tsv: {said}" in ended.err
     assert said in (tmp_path / "audit" / "report.html").read_text()
 
 

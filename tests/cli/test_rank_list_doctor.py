@@ -106,7 +106,7 @@ def test_doctor_on_a_run(shaketable, trec):
     trec["good.run"].write_text("q9 Q0 d1 1 1.0 x\n")
     ended = shaketable("doctor", "good.run", "--qrels", "qrels")
     assert ended.code == 2
-    assert "(--qrels) too" in shaketable("doctor", "good.run").complaint()
+    assert "with --qrels" in shaketable("doctor", "good.run").complaint()
 
 
 def test_doctor_on_broken_json(shaketable, folder):

@@ -31,7 +31,7 @@ def test_flags_in_a_file_and_on_the_command_line(shaketable, folder):
     Path("shaketable.toml").write_text(FILE + f"data = {json.dumps(str(folder))}\n")
     ended = shaketable("audit", "--depth", "30")
     assert ended.code == 0, ended.err
-    assert "The settings are those of shaketable.toml." in ended.err
+    assert "Settings from shaketable.toml." in ended.err
     about = comparable("shaketable-audit")["provenance"]
     assert about["rankers"] == {"bm25": "bm25", "mine": "ql(mu=500)"}
     assert about["depth"] == 30, "the command line wins"

@@ -27,14 +27,14 @@ def test_two_collections(shaketable, folders, tmp_path):
         *words, "--out", "out", "--ranker", "bm25", "--require", "ranksvm.drop(another corpus)>=-90", "--tables"
     )
     assert ended.code == 0, ended.err
-    assert "How does a ranker fare on a corpus that it was not trained on?" in ended.out
+    assert "How well does a ranker work on a corpus that it was not trained on?" in ended.out
     assert "zero-shot" in ended.out
     written = json.loads((tmp_path / "out" / "results.json").read_text())
     (result,) = written["results"]
     assert result["task"] == "corpus-shift"
     assert any("away" in text for text in written["provenance"]["tasks"]), "which corpora there were is told"
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "ranksvm: what it loses or gains, in per cent, against itself trained where it is tested" in page
+    assert "ranksvm: loss or gain in per cent, against the same ranker trained on the test domain" in page
 
 
 def test_kinds(shaketable, folders, tmp_path):
@@ -49,10 +49,10 @@ def test_kinds(shaketable, folders, tmp_path):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("--data", "home", "--task", "corpus-shift"), "there is only home; name another one with a second --data"),
-        (("--data", "home", "--data", "away"), "several collections are for the task corpus-shift"),
+        (("--data", "home", "--task", "corpus-shift"), "there is only home; add another one with a second --data"),
+        (("--data", "home", "--data", "away"), "only the task corpus-shift uses several collections"),
         (("--data", "home", "--data", "gone", "--task", "corpus-shift"), "there is no collection 'gone'"),
-        (("--data", "away", "--task", "query-type-shift"), "no split train to learn from"),
+        (("--data", "away", "--task", "query-type-shift"), "has no train split"),
         (("--data", "home", "--task", "query-type-shift(train=13)"), "has 12 queries to learn from, and 13 are needed"),
         (("--data", "home", "--data", "away", "--task", "corpus-shift(rankers=('knrm',))"), "name a file of vectors"),
     ],

@@ -73,7 +73,7 @@ def test_nothing_of_others_is_deleted(shaketable, letor):
         (letor / "p").mkdir(exist_ok=True)
         (letor / "p" / name).write_text(text)
     complaint = shaketable("train", "ranksvm", "--letor", "train.txt", "--model", "p").complaint()
-    assert "p: is there already, and is no model that could be replaced" in complaint
+    assert "p: exists and is not a model that can be replaced" in complaint
     assert (letor / "p" / "model.json").read_text() == "{}"
     assert (letor / "p" / "thesis.txt").read_text() == "years of work"
 
@@ -107,7 +107,7 @@ def test_bad_words(shaketable, letor):
     assert "cannot read the baseline" in shaketable(*words, "bm25").complaint()
     assert "no such file" in shaketable(*words, "run:absent.run").complaint()
     assert (
-        "give a file of them (--letor-valid)"
+        "give a file of them with --letor-valid"
         in shaketable("train", "ranksvm", "--letor", "train.txt", "--tune", *out).complaint()
     )
 
@@ -118,10 +118,10 @@ def test_a_neural_ranker_learned_on_a_collection_is_a_ranker(shaketable, folder)
     words = ("train", "dssm(steps=4, every=2, lists=2, size=3)", "--data", folder, "--model", "models/dssm")
     ended = shaketable(*words, "--preset", "msmarco", "--depth", 5, "--json", "card.json")
     assert ended.code == 0, ended.err
-    assert "the course of training" in ended.out
-    assert "learned from 3 queries" not in ended.err  # one of the three validates
+    assert "training history" in ended.out
+    assert "trained on 3 queries" not in ended.err  # one of the three validates
     assert (
-        "models/dssm: dssm(steps=4, lists=2, size=3, every=2, layers=(300, 300, 128)), learned from 2 queries"
+        "models/dssm: dssm(steps=4, lists=2, size=3, every=2, layers=(300, 300, 128)), trained on 2 queries"
         in ended.err
     )
     card = json.loads(Path("card.json").read_text())["card"]
@@ -133,14 +133,14 @@ def test_a_neural_ranker_learned_on_a_collection_is_a_ranker(shaketable, folder)
 
 def test_features_and_texts_are_not_mixed_up(shaketable, letor, folder):
     assert (
-        "give it a collection (--data), not feature files"
+        "learns from texts, not features: give a collection (--data)"
         in shaketable("train", "knrm", "--letor", "train.txt", "--model", "m").complaint()
     )
     assert "give either a collection (--data)" in shaketable("train", "knrm", "--model", "m").complaint()
     both = shaketable("train", "prank", "--letor", "train.txt", "--data", folder, "--model", "m")
     assert "give either a collection (--data)" in both.complaint()
     complaint = shaketable("train", "prank", "--preset", "msmarco", "--letor", "train.txt", "--model", "m").complaint()
-    assert "prank is none" in complaint
+    assert "prank is not one" in complaint
     assert (
         "no preset is called 'robust05'"
         in shaketable("train", "knrm", "--preset", "robust05", "--data", folder, "--model", "m").complaint()
@@ -204,4 +204,4 @@ def test_a_defended_ranker(shaketable):
     complaint = shaketable("train", "ranksvm", "--data", "sample", "--model", "m", "--defence", "at").complaint()
     assert "at defends nets" in complaint
     complaint = shaketable("train", "ranksvm", "--letor", "x", "--model", "m", "--defence", "at").complaint()
-    assert "needs a collection (--data)" in complaint
+    assert "so give a collection (--data)" in complaint

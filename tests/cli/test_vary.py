@@ -43,7 +43,7 @@ def test_stdin(shaketable, monkeypatch):
     assert sorted(row["text"].split()) == sorted(["red", "boat", "on", "a", "lake"])
 
 
-def test_human_variants_go_the_same_road(shaketable, folder, tmp_path):
+def test_human_variants_are_written_like_others(shaketable, folder, tmp_path):
     (tmp_path / "mine.tsv").write_text("q1\ttree oak leaves\tordering\nq2\tneedles in winter\n")
     found = rows(shaketable("vary", folder, "--variants", "mine.tsv").out)
     assert [(r["qid"], r["method"], r["valid"]) for r in found] == [("q1", "human", True), ("q2", "human", False)]
@@ -64,5 +64,6 @@ def test_bad_words(shaketable, tmp_path):
     assert "back_translation" in shaketable("vary", "q.tsv", "--transform", "back_translation").complaint()
     assert "absent" in shaketable("vary", "absent").complaint()
     assert (
-        "add_queries is an edit of documents" in shaketable("vary", "q.tsv", "--transform", "add-queries").complaint()
+        "add_queries is a transform of documents"
+        in shaketable("vary", "q.tsv", "--transform", "add-queries").complaint()
     )

@@ -49,7 +49,7 @@ def test_an_audit_by_two_processes_writes_what_one_writes(shaketable, tmp_path, 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--jobs", 2, "--worker-gpus", 1), "are counted by a Ray cluster"),
+        (("--jobs", 2, "--worker-gpus", 1), "apply to a Ray cluster"),
         (("--device", "abacus"), "device should be auto, cpu or cuda"),
         (("--dtype", "float8"), "dtype should be float32, bfloat16 or float16"),
     ],
@@ -73,10 +73,10 @@ def test_rank_and_train_take_the_same_options(shaketable):
 def test_without_ray_the_sentence_says_what_to_install(shaketable, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     said = shaketable("audit", "--ranker", "bm25", "--ray", "local").complaint()
-    assert said == "--ray needs more than the core install: pip install 'shaketable[cluster]'"
+    assert said == "--ray needs libraries that are not installed: pip install 'shaketable[cluster]'"
 
 
-def test_an_address_where_nobody_answers(shaketable):
+def test_an_address_that_does_not_answer(shaketable):
     pytest.importorskip("ray")
     said = shaketable("audit", "--ranker", "bm25", "--ray", "127.0.0.1:1").complaint()
     assert said.startswith("no Ray cluster answers at 127.0.0.1:1 (")

@@ -59,14 +59,13 @@ def test_from_judgements_to_expanded_texts(shaketable, topics, tmp_path):
     assert ended.code == 0, ended.err
     (said,) = ended.err.splitlines()
     assert (
-        "writer: doc2query(checkpoint='', epochs=1, layers=1, dim=32), learned from 3 pairs (trees, split train)"
-        in said
+        "writer: doc2query(checkpoint='', epochs=1, layers=1, dim=32), trained on 3 pairs (trees, split train)" in said
     )
     assert "on 1 held-out pairs" in said
     assert "ln p -" in said
     assert "use it: --ranker \"doct5query(expander='writer')\"" in said
-    assert said.endswith("it is a test of the mechanism only")
-    assert "the course of training" in ended.out
+    assert said.endswith("it is only a test that training works")
+    assert "training history" in ended.out
     told = json.loads(Path("card.json").read_text())
     assert told["card"]["pairs"]["learned"] == 3
     assert told["usage"] == "--ranker \"doct5query(expander='writer')\""
@@ -81,9 +80,9 @@ def test_from_judgements_to_expanded_texts(shaketable, topics, tmp_path):
 def test_from_descriptions_to_variations(shaketable, topics):
     ended = shaketable("train", f"desc_to_title({FEW})", "--data", topics, "--model", "titles", "--html", "page.html")
     assert ended.code == 0, ended.err
-    assert "learned from 2 pairs (trees, split train)" in ended.err
+    assert "trained on 2 pairs (trees, split train)" in ended.err
     assert "use it: --transform \"desc_to_title(model='titles')\"" in ended.err
-    assert "The course of training" in Path("page.html").read_text()
+    assert "Training history" in Path("page.html").read_text()
     ended = shaketable("vary", topics, "--transform", "desc_to_title(model='titles')")
     assert ended.code == 0, ended.err
     rows = [json.loads(line) for line in ended.out.splitlines()]
@@ -105,12 +104,12 @@ def test_from_judgements_to_a_monot5(shaketable, topics):
 def test_every_writer_learns_from_a_file(shaketable, pairs, name):
     ended = shaketable("train", f"{name}({FEW})", "--text-pairs", pairs, "--model", "writer")
     assert ended.code == 0, ended.err
-    assert f"learned from 18 pairs ({pairs})" in ended.err
+    assert f"trained on 18 pairs ({pairs})" in ended.err
     assert "on 2 held-out pairs" in ended.err
     again = shaketable("train", f"{name}({FEW})", "--text-pairs", "absent.tsv", "--model", "writer")
-    assert "writer: holds a trained writer already" in again.complaint(), "before anything is read"
+    assert "writer: already has a trained writer" in again.complaint(), "before anything is read"
     ended = shaketable("train", f"{name}({FEW}, held=5)", "--text-pairs", pairs, "--model", "writer", "--overwrite")
-    assert "learned from 16 pairs" in ended.err
+    assert "trained on 16 pairs" in ended.err
 
 
 def test_answers_from_a_file(shaketable, tmp_path):
@@ -135,7 +134,7 @@ def test_titles_of_topics_where_nothing_is_given(shaketable, tmp_path, monkeypat
     monkeypatch.setattr(ir_datasets.registry, "_registered", {"trec-robust04": ours})
     ended = shaketable("train", f"desc_to_title({FEW})", "--model", "titles")
     assert ended.code == 0, ended.err
-    assert "learned from 11 pairs (topics of ir_datasets)" in ended.err
+    assert "trained on 11 pairs (topics of ir_datasets)" in ended.err
     assert ended.err.count("ir_datasets gave no topics of ") == 10
 
 
@@ -168,11 +167,11 @@ def test_options_that_are_not_a_writers(shaketable, topics, pairs):
         return shaketable("train", *words, "--model", "w").complaint()
 
     said = complaint("doc2query", "--data", topics, "--folds", 3, "--tune", "--preset", "msmarco")
-    assert said == "leave out --folds and --tune and --preset: doc2query is a writer, no learner of rankers"
+    assert said == "leave out --folds and --tune and --preset: doc2query is a writer and does not learn to rank"
     assert "leave out --letor" in complaint("doc2query", "--letor", "x.txt")
     assert "leave out --valid-split" in complaint("doc2query", "--data", topics, "--valid-split", "dev")
     assert "leave out --not-worse-than" in complaint("doc2query", "--data", topics, "--not-worse-than", "bm25")
-    assert "leave out --depth: doc2query looks at no candidates" in complaint(
+    assert "leave out --depth: doc2query does not use candidates" in complaint(
         "doc2query", "--data", topics, "--depth", 5
     )
     assert "leave out --first-stage" in complaint("answers", "--text-pairs", pairs, "--first-stage", "ql")
@@ -191,16 +190,13 @@ def test_options_that_are_not_a_writers(shaketable, topics, pairs):
 def test_nothing_to_learn_from(shaketable, folder, pairs):
     words = ("--data", folder, "--model", "w")
     assert (
-        "trees has no split train; split its queries with --split-ratio"
+        "trees has no split train; create splits with --split-ratio"
         in shaketable("train", "doc2query", *words).complaint()
     )
     said = shaketable("train", "desc_to_title", *words, "--train-split", "all").complaint()
-    assert said == "desc_to_title learns from descriptions of queries, and there are none here (trees, split all)"
+    assert said == "desc_to_title learns from descriptions of queries, and there are none in trees, split all"
     pairs.write_text("only one field\n")
     assert "pairs.tsv:1: a line is" in shaketable("train", "seq2seq", "--text-pairs", pairs, "--model", "w").complaint()
     Path("w").mkdir()
     Path("w/thesis.txt").write_text("years of work")
-    assert (
-        "w: is there already and is no model (it has thesis.txt)"
-        in shaketable("train", "doc2query", *words).complaint()
-    )
+    assert "w: exists and is not a model (it has thesis.txt)" in shaketable("train", "doc2query", *words).complaint()

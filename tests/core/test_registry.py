@@ -123,7 +123,7 @@ def test_nested_rankers_round_trip():
 
 @dataclass(frozen=True)
 class Shout:
-    """An edit of somebody else's."""
+    """A transform of another package."""
 
     marks: int = 1
     also: tuple[str, ...] = ()
@@ -191,7 +191,7 @@ class TestObjectsOfTheUsers:
         [
             ("no_such_module:Thing", "there is no module 'no_such_module'"),
             (f"{__name__}:Nothing", "there is no 'Nothing'"),
-            (f"{__name__}:Shout(nonsense=1)", "cannot be made with these parameters"),
+            (f"{__name__}:Shout(nonsense=1)", "cannot be created with these parameters"),
             (f"{__name__}:Shout(marks=", "cannot read the"),
             (f"{__name__}:Shout(marks=__import__('os'))", "cannot read the parameters"),
             (f"{__name__}:Shout(*[1])", "cannot read the parameters"),
@@ -199,7 +199,7 @@ class TestObjectsOfTheUsers:
             (f"{__name__}:Shout(marks=1)(2)", "cannot read the parameters"),
             (f"{__name__}:Shout(marks=1).apply", "cannot read"),
             (f"{__name__}:Refusing(k=2)", "no 2 today"),
-            (f"{__name__}:Refusing", "cannot be made with these parameters"),
+            (f"{__name__}:Refusing", "cannot be created with these parameters"),
         ],
     )
     @pytest.mark.parametrize("catalogue", [LEARNERS, TRANSFORMS, MEASURES, TASKS], ids=lambda c: c.kind)
@@ -231,7 +231,7 @@ class TestLimits:
         ],
         ids=lambda text: f"{text[:12]!r}-{len(text)}",
     )
-    def test_texts_that_nobody_writes(self, catalogue, text):
+    def test_unusual_texts(self, catalogue, text):
         with pytest.raises((BadInput, UnknownName)) as caught:
             catalogue.build(text)
         assert len(str(caught.value)) < 2000

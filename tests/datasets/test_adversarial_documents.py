@@ -1,4 +1,4 @@
-"""Files of attacked documents: what is written is read again, and whatever else is in a file is one sentence."""
+"""Files of attacked documents: written files can be read again, and each error is one sentence."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class TestEdits:
 
 
 class TestForms:
-    def test_a_text_that_somebody_wrote_for_a_query(self, tmp_path):
+    def test_a_text_that_a_person_wrote_for_a_query(self, tmp_path):
         path = written(tmp_path / "a.jsonl", "", {"query": "tidal power", "text": "The tide.", "more": [1]})
         (one,) = read_adversarial_documents(path)
         assert one == AdversarialDocument(

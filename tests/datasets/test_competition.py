@@ -125,7 +125,7 @@ def test_one_that_is_in_memory_keeps_the_same_contract():
     with pytest.raises(BadInput, match="mine: no query has two rounds"):
         Competition("mine", {"q": Query("boats")}, {1: match})
     for queries in ({}, {"q": Query(" ")}):
-        with pytest.raises(BadInput, match="mine: round 1 is about query 'q', which has no text"):
+        with pytest.raises(BadInput, match="mine: query 'q' of round 1 has no text"):
             Competition("mine", queries, {1: match, 2: match})
 
 

@@ -77,13 +77,13 @@ def test_queries_can_be_selected_in_any_order(tmp_path):
         ("0 qid:1 1:nan", "feature 1 is nan"),
         ("0 qid:1 1:0 2:inf", "feature 2 is inf"),
         ("0 qid:1 1:1e39", "feature 1 is 1e"),
-        ("0 qid:1 1:one", "no number"),
+        ("0 qid:1 1:one", "not a number"),
         ("0 qid:1 1", "'1' is not a feature"),
         ("0 qid:1 1:2:3", "'1:2:3' is not a feature"),
         ("0 qid:1 a:2", "'a:2' is not a feature"),
         ("0 qid:1 1:12:34:5", "'1:12:34:5' is not a feature"),
         ("0 qid:1 1:12 " + "1:1" * 5000, "is not a feature"),
-        ("0 qid:1 1:1_5", "no number"),
+        ("0 qid:1 1:1_5", "not a number"),
         ("0 qid:1 1:\u0661", "'1:\u0661' is not a feature"),
         ("0 qid:1 \u0661:1", "'\u0661:1' is not a feature"),
         ("0 qid:1 1:5\u00a06", "is not a feature"),
@@ -128,7 +128,7 @@ def test_other_bad_files(tmp_path):
     with pytest.raises(BadInput, match="has feature 7, but there should be 5"):
         read_letor(path, feature_count=5)
     path.write_text("# features: a b\n0 qid:1 3:1\n")
-    with pytest.raises(BadInput, match="names 2 features and has 3"):
+    with pytest.raises(BadInput, match="names 2 features but has 3"):
         read_letor(path)
 
 

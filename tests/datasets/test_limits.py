@@ -90,7 +90,7 @@ def test_no_such_id_is_counted(measure: str, make: Callable[[str], tuple[Any, An
 
 
 def test_an_id_that_is_no_text() -> None:
-    with pytest.raises(BadInput, match="the document id 7 is no text"):
+    with pytest.raises(BadInput, match="the document id 7 is not a text"):
         score_table("AP", {"q": {7: 1}}, {"system": {}})  # type: ignore[dict-item]
 
 
@@ -106,7 +106,7 @@ def test_gains_have_an_end_too() -> None:
     measure = parse_measure("nDCG(dcg='exp-log2')@10")
     assert Evaluator((measure,), {"q": {"d": 10}}).evaluate({"q": {"d": 1.0}})[measure] == {"q": 1.0}
     for grade in (11, 31, 127):
-        with pytest.raises(BadInput, match=f"a document of grade {grade} gains .* more than the 1,023"):
+        with pytest.raises(BadInput, match=f"a document of grade {grade} gains .* more than the maximum of 1,023"):
             Evaluator((measure,), {"q": {"d": grade}}).evaluate({"q": {"d": 1.0}})
     gains = parse_measure("nDCG(gains={1: 1000000000})@10")
     with pytest.raises(BadInput, match="a document of grade 1 gains 1,000,000,000"):

@@ -1,4 +1,4 @@
-"""One door: the sample, ir_datasets, folders; and what it says when there is nothing behind a name."""
+"""`load`: the sample, ir_datasets and folders, and the errors for names without a collection."""
 
 from __future__ import annotations
 
@@ -147,7 +147,9 @@ def test_ir_datasets_has_no_such_collection(library: Any) -> None:
 def test_ir_datasets_cannot_get_it(library: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = library.create_dataset(str(tmp_path / "gone.tsv"), str(tmp_path / "gone.tsv"))
     monkeypatch.setitem(library.registry._registered, "gone", gone)
-    with pytest.raises(BadInput, match=r"ir_datasets cannot get 'gone' .*IR_DATASETS_HOME.*network; a BEIR folder"):
+    with pytest.raises(
+        BadInput, match=r"ir_datasets cannot get 'gone' .*IR_DATASETS_HOME.*network; you can use a BEIR folder"
+    ):
         load("irds:gone")
 
 
@@ -272,9 +274,9 @@ def test_what_was_chosen_twice_can_be_read_in_one_way_or_in_none(larger: Path, t
     [
         ("splt=test", "no parameter of a collection is called 'splt'; did you mean split"),
         ("split=tset", "no split is called 'tset'"),
-        ("cut=60/20", "a cut is three percentages"),
-        ("cut=60/20/20&seed=x", "the seed of a cut is a whole number, not 'x'"),
-        ("cut=60/20/20&seed=1.5", "the seed of a cut is a whole number"),
+        ("cut=60/20", "a split ratio is three percentages"),
+        ("cut=60/20/20&seed=x", "the seed of a split is a whole number, not 'x'"),
+        ("cut=60/20/20&seed=1.5", "the seed of a split is a whole number"),
         ("candidates=absent.run", "absent.run: there is no such file"),
     ],
 )

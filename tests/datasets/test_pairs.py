@@ -118,7 +118,7 @@ def test_gyafc_in_both_directions(tmp_path):
     assert sum(pair.query is None for pair in pairs) == len(pairs) / 2
 
 
-def test_a_question_that_nobody_knows(tmp_path):
+def test_an_unknown_question(tmp_path):
     written(gyafc(tmp_path) / "questions.tsv", "8-q\tanother")
     with pytest.raises(BadInput, match=r"informal\.qids:2: the question '7-q' is not in questions\.tsv"):
         list(read_gyafc(str(tmp_path)))

@@ -1,4 +1,4 @@
-"""Queries dealt into parts: nobody twice, nobody lost, the same for the same seed."""
+"""Splits of queries: each query is in one part, and the same seed gives the same parts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def collection(qids, judged=None) -> Collection:
 @given(IDS, st.integers(3, 8), st.integers(0, 5))
 def test_folds(qids, k, seed):
     if k > len(qids):
-        with pytest.raises(BadInput, match="cannot be cut into"):
+        with pytest.raises(BadInput, match="cannot be split into"):
             make_folds(qids, k, seed)
         return
     dealt = make_folds(qids, k, seed)
@@ -50,7 +50,7 @@ def test_folds(qids, k, seed):
 def test_folds_by_another_seed():
     qids = [f"q{i}" for i in range(20)]
     assert [set(fold.test) for fold in make_folds(qids, 5, 0)] != [set(fold.test) for fold in make_folds(qids, 5, 1)]
-    with pytest.raises(BadInput, match="20 queries cannot be cut into 2 folds"):
+    with pytest.raises(BadInput, match="20 queries cannot be split into 2 folds"):
         make_folds(qids, 2)
 
 
@@ -60,7 +60,7 @@ def test_a_cut(qids, seed, shares):
     wanted = [int(part) for part in shares.split("/")]
     ends = [round(len(qids) * sum(wanted[:i]) / 100) for i in range(4)]
     if any(share and ends[i] == ends[i + 1] for i, share in enumerate(wanted)):
-        with pytest.raises(BadInput, match="too few for a cut"):
+        with pytest.raises(BadInput, match="too few judged queries"):
             split_by_query(whole, shares, seed)
         return
     parts = split_by_query(whole, shares, seed).splits
@@ -93,14 +93,14 @@ def test_only_judged_queries_are_dealt():
     ["", "60/20", "60/20/20/0", "60/20/30", "-10/60/50", "60/40/0", "a/b/c", "60/20/20 ", "6e1/20/20", "½/½/99"],
 )
 def test_shares_that_are_none(shares):
-    with pytest.raises(BadInput, match="a cut is three percentages that sum to 100"):
+    with pytest.raises(BadInput, match="a split ratio is three percentages that sum to 100"):
         split_by_query(collection("abcdef"), shares)
 
 
 def test_too_few_queries_for_a_cut():
-    with pytest.raises(BadInput, match="toy has 2 judged queries, too few for a cut of 60/20/20"):
+    with pytest.raises(BadInput, match=r"toy has too few judged queries \(2\) for 60/20/20"):
         split_by_query(collection("ab"), "60/20/20")
-    with pytest.raises(BadInput, match="toy has 0 judged queries"):
+    with pytest.raises(BadInput, match="toy has too few judged queries"):
         split_by_query(replace(collection("ab"), qrels={}), "60/20/20")
 
 

@@ -120,14 +120,14 @@ FILE = '<!DOCTYPE t [<!ENTITY f SYSTEM "file:///etc/passwd">]><t><topic number="
         ("<topics><topic number='1'><query>a\0</query></topic></topics>", ":1: has the control character"),
         ("<topics><topic number='1'><query>a\x01</query></topic></topics>", ":1: is not XML"),
         ("<top>\n<num> 1\n<title> x\n", ":1: the topic that begins here has no </top>"),
-        ("<top>\n<num> 1\n<top>\n", ":3: <top> stands where no topic may begin"),
-        ("<top>\n<num> 1\n<title> x\n</top>\n</top>", ":5: </top> stands where no topic has begun"),
+        ("<top>\n<num> 1\n<top>\n", ":3: <top> is where no topic may begin"),
+        ("<top>\n<num> 1\n<title> x\n</top>\n</top>", ":5: </top> is where no topic has begun"),
         ("<top>\n<title> x\n</top>", ":1: the topic that begins here has no number"),
         ("<top>\n<num> Number:\n<title> x\n</top>", ":1: the query id '' is empty"),
         ("<top>\n<num> 1\n<desc> x\n</top>", ":1: topic '1' has neither a title nor a query; it has: num, desc"),
         ("<top>\n<num> 1\n<title> x\n<title> y\n</top>", ":4: the topic that begins on line 1 has a second '<title>'"),
-        ("<top>\n<num> 1\n<title> x <b>y</b>\n</top>", ":3: '<b>' stands in a title, which is plain text"),
-        ("<top>\n<num> 1\n<title> x\n</top>\n<num> 2", ":5: '<num>' stands outside any topic"),
+        ("<top>\n<num> 1\n<title> x <b>y</b>\n</top>", ":3: '<b>' is inside a title, which must be plain text"),
+        ("<top>\n<num> 1\n<title> x\n</top>\n<num> 2", ":5: '<num>' is outside of all topics"),
         ("<top>\n<num> 1\n<title> x\0\n</top>", ":3: has the control character"),
     ],
 )
@@ -153,5 +153,5 @@ def test_what_never_ends_is_refused(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("text", [SGML, XML], ids=["sgml", "xml"])
 def test_more_than_topics_ever_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(topics, "MAX_LINE_BYTES", 100)
-    with pytest.raises(BadInput, match="has more than 100 characters, which is too much for topics"):
+    with pytest.raises(BadInput, match="has more than 100 characters, which is too long for topics"):
         read_topics(file(tmp_path, text))

@@ -1,4 +1,4 @@
-"""TREC files and data frames: what is written is read, what cannot be read is named with its line."""
+"""TREC files and data frames: written files can be read again, and errors name the line."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def test_written_ranks_follow_the_ranking(tmp_path: Path) -> None:
         ({"#q": {"a": 1.0}}, "t", "the query id '#q' begins with #"),
         ({"q": {"a\0": 1.0}}, "t", "the document id 'a\\x00'"),
         ({"q": {"a": math.nan}}, "t", "score nan of document 'a' for query 'q' is not finite"),
-        ({"q": {}}, "t", "there is nothing to write"),
+        ({"q": {}}, "t", "the run has no documents to write"),
     ],
 )
 def test_what_a_run_file_cannot_hold(tmp_path: Path, run: dict[str, dict[str, float]], tag: str, says: str) -> None:

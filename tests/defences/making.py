@@ -14,7 +14,7 @@ from shaketable.datasets.sample import read_sample
 from shaketable.defences import adversarial_examples
 from shaketable.defences.adversarial_examples import ExampleGenerator, ExampleSpec, draw_documents
 from shaketable.rankers.lexical import BM25
-from tests.attacks.rooms import knowledge_of, target_for
+from tests.attacks.setups import knowledge_of, target_for
 
 RECIPE = GreedySynonyms(words=3)
 

@@ -21,7 +21,7 @@ from shaketable.defences import adversarial_examples
 from shaketable.defences.adversarial_examples import ExampleSpec, as_score_target, draw_documents, rank_score
 from shaketable.measures.text_change import count_changed_words
 from shaketable.rankers.lexical import BM25
-from tests.attacks.rooms import cases_on, target_for
+from tests.attacks.setups import cases_on, target_for
 from tests.defences.making import RECIPE, knowledge_of, making
 from tests.toys import Normalised
 
@@ -35,9 +35,7 @@ def test_the_place_of_a_score_is_that_of_its_number(a, b):
     assert (rank_score(a) < rank_score(b)) == (a > b)
     assert rank_score(a) >= 1
     goal = Promote()
-    assert (goal.utility((rank_score(a),)) > goal.utility((rank_score(b),))) == (
-        a > b
-    )  # a float has room for all of them
+    assert (goal.utility((rank_score(a),)) > goal.utility((rank_score(b),))) == (a > b)  # a float can hold all of them
 
 
 @given(floats.filter(lambda x: -1e38 < x < 1e38))

@@ -21,11 +21,11 @@ from shaketable.rankers.lexical import BM25
 from shaketable.rankers.saved import SavedModel
 from shaketable.testing import check_ranker
 from shaketable.training.plan import JudgementSource, ShuffledLabelSource, TrainingData, TrainingPlan
-from tests.attacks.rooms import cases_on, knowledge_of, target_for
+from tests.attacks.setups import cases_on, knowledge_of, target_for
 from tests.toys import text
 
 
-def nobody() -> None:
+def no_adversaries() -> None:
     raise AssertionError("it needs no adversarial examples")
 
 
@@ -34,10 +34,10 @@ def test_the_plan():
     assert isinstance(defence, Defence)
     assert DEFENCES.spec(defence) == "certdr(tau=0.8, most=7)"
     plan = TrainingPlan(ShuffledLabelSource(), "softmax", ("a.run",))
-    assert defence.plan(plan, nobody) == TrainingPlan(
+    assert defence.plan(plan, no_adversaries) == TrainingPlan(
         NoisySource(ShuffledLabelSource(), "thesaurus", 0.8, 7), "hinge", ("a.run",)
     )
-    assert CertDR(objective="").plan(plan, nobody).objective == "softmax"
+    assert CertDR(objective="").plan(plan, no_adversaries).objective == "softmax"
 
 
 def test_what_makes_no_sense_is_refused():
@@ -93,7 +93,7 @@ def test_it_is_a_value_that_wraps_others_and_says_which_files_it_reads(synonyms,
     assert NoisySource().files == ()
     (tmp_path / "v.txt").write_text("oak 1 0\n")
     assert NoisySource(synonyms=f"counterfitted(path={str(tmp_path / 'v.txt')!r})").files == (tmp_path / "v.txt",)
-    with pytest.raises(BadInput, match="see no words"):
+    with pytest.raises(BadInput, match="do not read texts"):
         lists.relabel(Letor.__new__(Letor), 0)
     with pytest.raises(BadInput, match="most should be between"):
         NoisySource(most=1)
@@ -131,7 +131,7 @@ def test_a_net_learns_from_noise_and_is_certified(tmp_path):
     learner = LEARNERS.build("knrm(steps=4, every=2, lists=2, size=3, dim=4)")
     qids = list(queries)
     folder = tmp_path / "knrm"
-    plan = defence.plan(learner.make_default_plan(), nobody)
+    plan = defence.plan(learner.make_default_plan(), no_adversaries)
     model = learner.fit(woods, qids[:5], valid=qids[5:], plan=plan, folder=folder, depth=10)
     assert model.read_card()["plan"].startswith("noisy(")
     assert model.read_card()["objective"] == "hinge"

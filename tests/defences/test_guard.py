@@ -22,7 +22,7 @@ from shaketable.rankers.saved import SavedModel
 from shaketable.scoring.validation import call_ranker
 from shaketable.testing import check_ranker
 from shaketable.transforms.insertion import select_keywords
-from tests.attacks.rooms import bundled, cases_on, opened, target_for
+from tests.attacks.setups import bundled, cases_on, opened, target_for
 
 SAMPLE = bundled()
 
@@ -155,7 +155,8 @@ def test_too_few_documents_tell_no_threshold_and_it_says_so():
     slate = Slate("oak", (Doc("oak elm"), Doc("oak " * 50)))
     assert call_ranker(guard, "x", [slate])[0].tolist() == BM25().open(few).score([slate])[0].tolist()
     assert (
-        guard.remark == "no alarm is ever raised, for 20 documents are too few to tell a rate of false alarms of 0.01"
+        guard.remark
+        == "no alarm is ever raised, because 20 documents are too few to estimate a rate of false alarms of 0.01"
     )
 
 

@@ -173,7 +173,7 @@ def test_what_is_drawn_beside_changes_from_time_to_time(training_data: TrainingD
 
 def test_only_queries_to_learn_from_are_learned_from(collection: Collection, path: Path):
     assert read_adversarial_examples(path, collection, ["q1", "q2"]).keys() == {"q1"}
-    with pytest.raises(BadInput, match=r"left\.jsonl: has no attacked document of a query to learn from"):
+    with pytest.raises(BadInput, match=r"left\.jsonl: has no attacked document for the training queries"):
         read_adversarial_examples(path, collection, ["q2"])
 
 
@@ -203,7 +203,7 @@ def test_senseless_lists(training_data: TrainingData, path: Path, tmp_path: Path
             LIST_SOURCES.build(text)
     with pytest.raises(UnknownName):
         LIST_SOURCES.build("augmented(synonyms='tesaurus')")
-    with pytest.raises(BadInput, match="only lists from judgements can tell"):
+    with pytest.raises(BadInput, match="so this defence needs lists made from judgements"):
         AdversarialSource(ImitationSource(), path=str(path)).open_samples(training_data, 3)
     with pytest.raises(BadInput, match="there is no such file"):
         PairedSource(path=str(tmp_path / "absent.jsonl")).open_samples(training_data, 3)
@@ -212,7 +212,7 @@ def test_senseless_lists(training_data: TrainingData, path: Path, tmp_path: Path
         AdversarialSource(path=str(path)).open_samples(training_data, 3)
     rows = Letor.__new__(Letor)
     for lists in (AugmentedSource(), AdversarialSource(path="x"), PairedSource(path="x")):
-        with pytest.raises(BadInput, match="are for nets"):
+        with pytest.raises(BadInput, match="are for neural nets"):
             lists.relabel(rows, 0)
 
 

@@ -24,7 +24,7 @@ from shaketable.nlp.embedding_neighbours import NeighbourVectors
 
 SIX = ("boat", "ferry", "oar", "sea", "ship", "vessel")
 CHAIN = {"boat": ("ship",), "ship": ("vessel",), "vessel": ("ferry",)}
-"""boat - ship - vessel - ferry; oar and sea have nobody."""
+"""boat - ship - vessel - ferry; oar and sea have no synonyms."""
 
 
 class Given:

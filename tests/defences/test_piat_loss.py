@@ -230,9 +230,9 @@ def test_what_is_learned_is_to_keep_the_order(net, loss):
     assert after < before
 
 
-def test_lists_without_a_counterpart_are_refused_unless_nobody_looks_at_it(net):
+def test_lists_without_a_counterpart_are_refused_unless_it_is_unused(net):
     bare = [Sample("1", "oak", ("oak", "elm"), (1.0, 0.0))]
-    with pytest.raises(BadInput, match="these lists bring none"):
+    with pytest.raises(BadInput, match="piat needs lists with an attacked version"):
         PIATLoss()(net, bare)
     assert PIATLoss(lambda_=1)(net, bare).item() == SoftmaxLoss()(net, bare).item()
     assert math.isfinite(PIATLoss()(net, [*bare, SAMPLES[0]]).item())

@@ -24,21 +24,21 @@ def file() -> Path:
     return FILE
 
 
-def nobody() -> Path:
+def no_adversaries() -> Path:
     raise AssertionError("this defence needs no adversarial examples")
 
 
 def test_standard_training_is_the_plan_as_it_is():
-    assert Standard().plan(PLAN, nobody) is PLAN
+    assert Standard().plan(PLAN, no_adversaries) is PLAN
 
 
 def test_augmentation_needs_no_attack_unless_it_counts_words():
-    assert DataAugmentation().plan(PLAN, nobody) == TrainingPlan(
+    assert DataAugmentation().plan(PLAN, no_adversaries) == TrainingPlan(
         AugmentedSource(copies=2, words=20), "hinge", ("bm25",)
     )
-    assert DataAugmentation(objective="").plan(PLAN, nobody).objective == "ranknet"
+    assert DataAugmentation(objective="").plan(PLAN, no_adversaries).objective == "ranknet"
     other = TrainingPlan(ImitationSource())
-    assert DataAugmentation(copies=1, words=5, synonyms="wordnet").plan(other, nobody).lists == AugmentedSource(
+    assert DataAugmentation(copies=1, words=5, synonyms="wordnet").plan(other, no_adversaries).lists == AugmentedSource(
         ImitationSource(), 1, 5, "wordnet"
     )
     assert DataAugmentation(words=0).plan(PLAN, file).lists == AugmentedSource(words=0, path="left.jsonl")

@@ -44,7 +44,7 @@ QUERIES = [Sample(f"q{i}", query, ("a", "b"), (1.0, 0.0)) for i, query in enumer
 
 
 def varied(**settings) -> VariedLists:
-    edits = [TRANSFORMS.build(text) for text in settings.pop("edits", TYPO_TRANSFORMS)]
+    edits = [TRANSFORMS.build(text) for text in settings.pop("transforms", TYPO_TRANSFORMS)]
     return VariedLists(Listed(*QUERIES), edits, **settings)
 
 
@@ -74,12 +74,12 @@ def test_a_share_of_the_lists_is_varied():
 
 
 def test_every_edit_has_its_turn_and_one_that_does_not_apply_gives_way():
-    source = varied(share=1.0, edits=("double_letter", "random_order_swap"))
+    source = varied(share=1.0, transforms=("double_letter", "random_order_swap"))
     variants = {source.draw(0, turn).query_variant for turn in range(40)}
     words = sorted(QUERIES[0].query.split())
     assert {sorted(text.split()) == words for text in variants} == {True, False}
     assert all(source.draw(1, turn).query_variant != "willow" for turn in range(10)), "one word has no order to swap"
-    only = varied(share=1.0, edits=("random_order_swap",))
+    only = varied(share=1.0, transforms=("random_order_swap",))
     assert only.draw(1, 0).query_variant == "willow", "nothing applies"
 
 
@@ -91,7 +91,7 @@ def test_instead_puts_the_variant_in_the_querys_place():
 
 def test_varied_queries_wrap_any_lists_and_have_a_text():
     lists = VariedQuerySource(ShuffledLabelSource(), ("real_typo",), 0.25, True)
-    text = "varied_queries(lists=control, edits=('real_typo',), share=0.25, instead=True)"
+    text = "varied_queries(lists=control, transforms=('real_typo',), share=0.25, instead=True)"
     assert LIST_SOURCES.spec(lists) == text
     assert LIST_SOURCES.build(text) == lists
     assert TrainingPlan(VariedQuerySource()).fingerprint != TrainingPlan(VariedQuerySource(share=0.4)).fingerprint
@@ -107,10 +107,10 @@ def test_varied_queries_wrap_any_lists_and_have_a_text():
 @pytest.mark.parametrize(
     ("settings", "error"),
     [
-        ({"edits": ()}, "edits should be one edit or more"),
+        ({"transforms": ()}, "transforms should be one transform or more"),
         ({"share": 0.0}, "share should be above 0"),
         ({"share": 1.5}, "share should be above 0"),
-        ({"edits": ("add_queries",)}, "is an edit of documents"),
+        ({"transforms": ("add_queries",)}, "is a transform of documents"),
     ],
 )
 def test_senseless_settings_are_refused(settings, error):
@@ -119,7 +119,7 @@ def test_senseless_settings_are_refused(settings, error):
 
 
 def test_who_learns_from_features_cannot_vary_queries(tmp_path):
-    with pytest.raises(BadInput, match="varied queries are for nets only"):
+    with pytest.raises(BadInput, match="varied queries are for neural nets only"):
         LEARNERS.build("ranksvm").fit(trees(), QIDS, folder=tmp_path / "m", plan=TrainingPlan(VariedQuerySource()))
 
 
@@ -191,8 +191,8 @@ def test_an_objective_that_is_no_function_of_scores_can_be_natural():
     assert outer(some, SAMPLES).item() == pytest.approx(inner(some, SAMPLES).item() + 3 * apart, rel=1e-5)
 
 
-def test_lists_that_nobody_varied_are_refused():
-    with pytest.raises(BadInput, match="needs lists with a second way to write the query; varied_queries has them"):
+def test_lists_without_variations_are_refused():
+    with pytest.raises(BadInput, match="needs lists with a variation of the query; use the source varied_queries"):
         SelfTeachingLoss()(net(), [replace(SAMPLES[0], query_variant=None)])
 
 
@@ -212,7 +212,7 @@ def test_a_natural_objective_is_one_that_there_is():
 def test_a_net_that_teaches_itself_makes_less_of_slips(tmp_path):
     """On letters, so that a slip leaves something: the variants' lists come nearer to those of the queries."""
     collection, apart = trees(), {}
-    lists = VariedQuerySource(edits=("neighb_char_swap", "drop_letter"), share=1.0)
+    lists = VariedQuerySource(transforms=("neighb_char_swap", "drop_letter"), share=1.0)
     learner = small("dssm", steps=60, every=20, lr=0.01, patience=9)
     for plan in (TrainingPlan(lists, "softmax"), TrainingPlan(lists, "self_teaching(weight=3.0)")):
         model = learner.fit(collection, QIDS[:8], valid=QIDS[8:], folder=tmp_path / plan.objective[:4], plan=plan)

@@ -101,7 +101,7 @@ def test_what_scores_depend_on_is_in_the_fingerprint(woods, synonyms):
 
 def test_a_ranker_of_lists_cannot_be_smoothed(woods):
     for model in (SubstitutionSmoothed("tests.toys:Normalised"), MaskSmoothed("tests.toys:Normalised")):
-        with pytest.raises(BadInput, match="only such a ranker can be smoothed"):
+        with pytest.raises(BadInput, match="only a pointwise ranker can be smoothed"):
             model.open(woods)
 
 
@@ -123,7 +123,7 @@ def test_masks_hide_exactly_their_share_and_nothing_of_what_they_hide_is_seen():
 
 
 def test_no_substitution_breaks_a_certified_list(woods, synonyms):
-    """Certified by 1000 draws, then attacked in every admissible way: nobody comes among the first, and none can."""
+    """Certified by 1000 draws, then attacked in every admissible way: no document enters the top, as certified."""
     ranker = SubstitutionSmoothed(BASE, 1000, synonyms, most=4, scale=0.02).open(woods)
     docs = (Doc("oak elm"), Doc("maple pine"), Doc("cedar hazel"), Doc("Yew, rowan"))
     slate = Slate("oak elm ash", docs)
@@ -180,7 +180,7 @@ def test_a_folder_holds_the_base_and_needs_it_nowhere_else(tmp_path, woods, syno
     ):
         folder = tmp_path / f"kept {number}"
         smoothing.save(model, folder, {"of": "a test"})
-        with pytest.raises(BadInput, match="holds a model already"):
+        with pytest.raises(BadInput, match="already has a model"):
             smoothing.save(model, folder)
         expected = model.open(woods)
         if number == 0:
@@ -193,7 +193,7 @@ def test_a_folder_holds_the_base_and_needs_it_nowhere_else(tmp_path, woods, syno
             assert np.array_equal(a, b)
     inside = next((tmp_path / "kept 0").glob("files-*/base/model.json"))
     inside.write_text(inside.read_text().replace("0.5", "0.6"))
-    with pytest.raises(BadInput, match="not as it was written"):
+    with pytest.raises(BadInput, match="is damaged, or was changed by hand"):
         SavedModel(str(tmp_path / "kept 0")).open(woods)
 
 

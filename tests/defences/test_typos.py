@@ -29,7 +29,7 @@ def test_the_objective_of_the_plan_becomes_the_natural_one():
 
 def test_without_teaching_the_queries_are_varied_and_the_objective_stays():
     plan = TypoTraining(("real_typo",), teach=False).plan(TrainingPlan(objective="hinge"), unasked)
-    assert plan == TrainingPlan(VariedQuerySource(edits=("real_typo",), instead=True), "hinge")
+    assert plan == TrainingPlan(VariedQuerySource(transforms=("real_typo",), instead=True), "hinge")
 
 
 def test_two_defences_can_follow_each_other():
@@ -40,10 +40,10 @@ def test_two_defences_can_follow_each_other():
 
 
 def test_a_defence_is_a_value_with_a_text():
-    text = "typos(edits=('syn_swap',), share=1.0, teach=False)"
+    text = "typos(transforms=('syn_swap',), share=1.0, teach=False)"
     assert DEFENCES.build(text) == TypoTraining(("syn_swap",), 1.0, False)
     assert DEFENCES.spec(DEFENCES.build(text)) == text
-    for wrong in ("edits=()", "share=0", "weight=-1", "temperature=0", "edits=('add_queries',)"):
+    for wrong in ("transforms=()", "share=0", "weight=-1", "temperature=0", "transforms=('add_queries',)"):
         with pytest.raises(BadInput):
             DEFENCES.build(f"typos({wrong})")
 

@@ -1,4 +1,4 @@
-"""Jobs come back in any order; whoever stops the program gets what has come, and waits for nothing."""
+"""Jobs come back in any order; an interrupt returns the finished jobs and waits for no others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_every_job_comes_back_with_its_item(executor):
     assert sorted(as_completed(executor, jobs)) == [(i, 2 * i) for i in range(500)]
 
 
-def test_no_more_are_under_way_than_there_is_room_for():
+def test_no_more_jobs_are_under_way_than_the_limit():
     lock, inside, most = threading.Lock(), [0], [0]
     together = threading.Barrier(5, timeout=20)
 
@@ -38,7 +38,7 @@ def test_no_more_are_under_way_than_there_is_room_for():
 
 
 def test_after_an_interrupt_what_has_come_is_handed_out_and_nothing_is_waited_for():
-    """The third job is somebody at the keyboard; the fourth never ends."""
+    """The third job raises KeyboardInterrupt; the fourth never ends."""
     ended, never = threading.Event(), threading.Event()
 
     def work(number: int) -> int:
@@ -64,7 +64,7 @@ def test_after_an_interrupt_what_has_come_is_handed_out_and_nothing_is_waited_fo
     never.set()
 
 
-def test_threads_go_home_when_nobody_needs_them():
+def test_threads_end_when_they_are_not_needed():
     threads = ThreadExecutor(3)
     assert len(list(as_completed(threads, ((i, Job(double, i)) for i in range(9))))) == 9
     workers = list(threads._workers)

@@ -1,4 +1,4 @@
-"""Other processes of this machine give what this one gives; whoever is killed costs time, and nothing else."""
+"""Other processes give the same results as this one; a killed worker costs time and nothing else."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_one_two_and_four_processes_give_equal_results_and_a_killed_one_changes_
 
 def test_a_job_that_kills_every_worker_is_given_up_in_a_sentence(home, two):
     watched.doom("everybody")
-    with pytest.raises(RankerFailed, match="given up: 4 workers in a row died of it"):
+    with pytest.raises(RankerFailed, match="failed: 4 workers in a row died while running it"):
         experiment(two, "tests.watched:Watched").get_run("tests.watched:Watched")
 
 
@@ -115,19 +115,19 @@ def test_errors_are_what_they_are_here(two):
 
 
 def test_a_worker_that_opens_something_else_does_not_answer(two):
-    with pytest.raises(BadInput, match="is another one on a worker"):
+    with pytest.raises(BadInput, match="is different on a worker"):
         experiment(two, "tests.watched:Elsewhere").get_run("tests.watched:Elsewhere")
     other = RemoteSpec("sample", documents_fingerprint="0" * 32)
-    with pytest.raises(BadInput, match="has other documents on a worker"):
+    with pytest.raises(BadInput, match="has different documents on a worker"):
         two.submit(Job(double, load("sample"), (1,), other)).result()
 
 
 def test_what_lives_in_this_process_only_is_refused_in_a_sentence(two):
-    with pytest.raises(BadInput, match=r"ranker overlap lives only in this process.*leave out --jobs"):
+    with pytest.raises(BadInput, match=r"ranker overlap exists only in this process.*leave out --jobs"):
         audit("sample", Overlap(), "effectiveness", executor=two)
     memory = load("sample", split="test")
     unnamed = type(memory)(memory.name, memory.docs, memory.queries, memory.qrels)
-    with pytest.raises(BadInput, match="the collection sample lives only in this process"):
+    with pytest.raises(BadInput, match="collection sample exists only in this process"):
         audit(unnamed, "bm25", "effectiveness", executor=two)
 
 

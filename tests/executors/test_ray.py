@@ -1,4 +1,4 @@
-"""A Ray cluster gives what this process gives; whoever is killed costs time, and nothing else."""
+"""A Ray cluster gives the same results as this process; a killed worker costs time and nothing else."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ NAME, BROKEN = "tests.watched:Watched", "tests.watched:Broken"
 
 def test_without_ray_the_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtra, match=r"--ray needs more .*'shaketable\[cluster\]'"):
+    with pytest.raises(MissingExtra, match=r"--ray needs .*'shaketable\[cluster\]'"):
         make_executor(ray="auto")
 
 
-def test_an_address_where_nobody_answers_is_refused_within_seconds():
+def test_an_address_that_does_not_answer_is_refused_within_seconds():
     pytest.importorskip("ray")
     started = time.monotonic()
     for address in ("127.0.0.1:1", "127.0.0.1:nonsense", "no-such-host.invalid:6379"):
@@ -128,18 +128,18 @@ def test_counts_remarks_and_errors_come_back(cluster, home):
     assert here.collect_remarks() == there.collect_remarks() == {NAME: "108 pairs were read"}
     with pytest.raises(RankerFailed, match="no oaks, please"):
         experiment(cluster, BROKEN).rerank(BROKEN, {"q": "an oak"}, {"q": {"enc-001": 1.0}})
-    with pytest.raises(BadInput, match="is another one on a worker"):
+    with pytest.raises(BadInput, match="is different on a worker"):
         experiment(cluster, "tests.watched:Elsewhere").get_run("tests.watched:Elsewhere")
 
 
 def test_what_a_job_needs_bounds_how_many_there_are(cluster):
     assert make_executor(ray="local", cpus=2).max_concurrency == 1
-    with pytest.raises(BadInput, match="less than one job takes"):
+    with pytest.raises(BadInput, match="fewer than one job needs"):
         _ = make_executor(ray="local", gpus=1).max_concurrency
 
 
 def test_a_ranker_that_lives_only_in_this_process_is_refused_in_a_sentence(cluster):
-    with pytest.raises(BadInput, match=r"ranker overlap lives only in this process.*leave out --ray"):
+    with pytest.raises(BadInput, match=r"ranker overlap exists only in this process.*leave out --ray"):
         audit("sample", Overlap(), "effectiveness", executor=cluster)
 
 

@@ -37,7 +37,7 @@ NAMES = {
     "os.truncate": "truncate",
     "os.utime": "utime",
 }
-ROOM = ("open", "write", "fsync", "mkdir")
+SPACE_TAKING = ("open", "write", "fsync", "mkdir")
 """What a full disk refuses; names can still be changed and removed."""
 
 
@@ -156,11 +156,11 @@ class Injector:
             if self.mode == "kill":
                 os.kill(os.getpid(), signal.SIGKILL)
         code = {"full": errno.ENOSPC, "read-only": errno.EROFS}[self.mode]
-        if number == self.at or (call in ROOM if self.mode == "full" else call != "fsync"):
+        if number == self.at or (call in SPACE_TAKING if self.mode == "full" else call != "fsync"):
             raise OSError(code, os.strerror(code), os.fsdecode(path) if isinstance(path, str | bytes) else None)
 
     def _site(self, call: str) -> Site | None:
-        """The innermost line of the package; None if nobody of ours is asking."""
+        """The innermost line of the package; None if the call does not come from the package."""
         frame: Any = sys._getframe(1)
         while frame is not None:
             name = frame.f_code.co_filename

@@ -12,7 +12,7 @@ from shaketable.core.documents import Collection, Slate
 
 
 class Stopped(KeyboardInterrupt):
-    """Looks like somebody at the keyboard, and is not."""
+    """A ranker that raises KeyboardInterrupt although the user did not stop it."""
 
 
 class Beyond(BaseException):

@@ -34,7 +34,7 @@ from tests.faults.jobs import JOBS, Job, do
 
 TIMER = Site("", 0, "timer")
 MODES = ("kill", "full", "read-only")
-PASSING = re.compile(r".*(seconds|spent|built again|damaged).*")
+PASSING = re.compile(r".*(seconds|spent|built again|builds it again|damaged).*")
 """Lines of a page that are of one process alone: what it cost, and what it had to repair."""
 NUMBERED = re.compile(r"(files-[0-9a-f]{16})-[0-9]+")
 """A second folder of one content, where the first was in use."""
@@ -180,14 +180,14 @@ def _without_times(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def leftovers(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """What lies about that nobody wanted."""
+    """The files that should not be left over."""
     return [name for name in found if name not in wanted and any(part.startswith(".") for part in name.split("/"))]
 
 
 def mixed(found: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any], group: str) -> list[str]:
-    """Files of a group that are neither all old nor all new, where somebody would read them as one.
+    """Files of a group that are neither all old nor all new, although they are read together.
 
-    A model is read by its model.json, and files that this does not list are nobody's. An audit is read by its report
+    A model is read by its model.json, and files that this does not list are ignored. An audit is read by its report
     and its results, and all tables are there as long as one of these is; while both are away, the tables may be a part
     of the old ones or a part of the new ones.
     """

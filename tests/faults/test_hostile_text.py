@@ -1,4 +1,4 @@
-"""Texts that somebody else wrote, through every way in which a person sees them: shown, and never obeyed."""
+"""Hostile texts in every output that a person sees: they are shown and never executed."""
 
 from __future__ import annotations
 

@@ -72,19 +72,19 @@ SPECS = (
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=range(len(SPECS)))
-def test_a_ranker_nobody_can_read(shaketable, folder, spec):
+def test_an_unreadable_ranker(shaketable, folder, spec):
     assert shaketable("rank", "--data", folder, "--ranker", spec, "--write-run", "a.run").complaint()
 
 
 @pytest.mark.parametrize("spec", SPECS[:9], ids=range(9))
-def test_a_task_an_edit_or_a_learner_nobody_can_read(shaketable, folder, spec):
+def test_an_unreadable_task_transform_or_learner(shaketable, folder, spec):
     assert shaketable("audit", "--data", folder, "--ranker", "bm25", "--task", spec, "--out", "out").complaint()
     assert shaketable("vary", folder, "--transform", spec).complaint()
     assert shaketable("train", spec, "--data", folder, "--model", "model").complaint()
 
 
 @pytest.mark.parametrize("rule", ["x" + " " * 3000 + ">= 1", " " * 3000, "a >= " + "1" * 3000, "\udcff>=1", ">=" * 200])
-def test_a_gate_nobody_can_read(shaketable, folder, rule):
+def test_an_unreadable_gate(shaketable, folder, rule):
     words = ("--data", folder, "--ranker", "bm25", "--task", "variance", "--out", "out", "--require", rule)
     assert shaketable("audit", *words).complaint()
 

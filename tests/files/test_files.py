@@ -178,7 +178,7 @@ def test_a_folder_that_is_built_goes_when_it_was_not_moved(tmp_path):
 
 
 def test_many_may_build_and_sweep_at_once(tmp_path):
-    """Nobody's folder is swept while it is built."""
+    """A folder is not removed while it is built."""
 
     def build(number: int) -> str:
         with staging_folder(tmp_path) as new:
@@ -388,7 +388,7 @@ NO_NUMBERS = [
 @pytest.mark.parametrize("text", NO_NUMBERS)
 @pytest.mark.parametrize("read", [parse_int, parse_float, lambda text: parse_floats(["1", text, "2"])])
 def test_python_takes_more_for_numbers_than_we_do(read, text):
-    with pytest.raises(ValueError):  # noqa: PT011  whoever reads the file says what was expected
+    with pytest.raises(ValueError):  # noqa: PT011  the reader of the file says what it expects
         read(text)
 
 

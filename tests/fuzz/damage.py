@@ -1,4 +1,4 @@
-"""What can happen to a file: on a disk, in a mail, in an editor, in the hands of somebody who means it."""
+"""Damage to files: by a disk, by a mail program, by an editor, or on purpose."""
 
 from __future__ import annotations
 

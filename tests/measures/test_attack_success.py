@@ -102,7 +102,7 @@ def test_nothing_attacked_is_nothing_known() -> None:
     assert build_promotion_row(none)["targets"] == 0
     assert success_by_rank_range(none) == []
     inside = attempts("ab", [3, 4], [1, 2])
-    assert math.isnan(intrusion_rate(inside, 10).value)  # nobody stood outside
+    assert math.isnan(intrusion_rate(inside, 10).value)  # no document was outside
 
 
 def test_intervals_are_over_queries_and_not_over_targets() -> None:
@@ -194,9 +194,9 @@ def test_a_text_without_words_has_no_share() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"before": [0, 5]}, "before is 0 for a target; 1 is the least"),
+        ({"before": [0, 5]}, "before is 0 for a target; it must be at least 1"),
         ({"trials": [1]}, r"2 targets have queries, but trials has shape \(1,\)"),
-        ({"after": [1, math.nan]}, "after holds what is no finite number"),
+        ({"after": [1, math.nan]}, "after has a value that is not finite"),
         ({"words": [-1, 3]}, "words is -1"),
     ],
 )

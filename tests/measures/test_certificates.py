@@ -132,7 +132,7 @@ def test_no_change_of_words_moves_a_masked_mean_by_more_than_the_shift(seed, kep
 def test_the_shift_of_masks_is_reached_and_the_product_of_robust_mask_is_no_bound():
     """Theorem 1 of RobustMask has the shift times 1 / C(T, k) times a mean score, which is 1 at most."""
     scores = np.zeros((3,) * 4)
-    scores[2] = 1  # whoever sees that the first word is 2
+    scores[2] = 1  # all that have 2 as their first word
     moved = masked_mean(scores, (2, 1, 1, 1), kept=2) - masked_mean(scores, (1, 1, 1, 1), kept=2)
     assert moved == mask_shift(4, 2, 1) == 0.5
     assert moved > mask_shift(4, 2, 1) / 6
@@ -143,7 +143,7 @@ def test_masks_by_hand():
     assert mask_shift(10, 0) == mask_shift(0, 0) == 0
     assert mask_shift(5, 2, 99) == mask_shift(5, 2) == 1
     assert mask_shift(200, 20, 5) == pytest.approx(1 - np.prod([(180 - i) / (200 - i) for i in range(5)]))
-    with pytest.raises(BadInput, match="of 3 words 4 cannot be kept"):
+    with pytest.raises(BadInput, match="4 of 3 words cannot be kept"):
         mask_shift(3, 4)
 
 

@@ -185,9 +185,9 @@ def test_laws(x: np.ndarray, alpha: float) -> None:
     assert (found.p <= 1).all()
     assert (found.p >= 0).all()
     for values in (found.u, found.z, found.geo):
-        assert (values[:, 1] <= values[:, 0] + 1e-12).all()  # a loss that counts more makes nobody safer
+        assert (values[:, 1] <= values[:, 0] + 1e-12).all()  # a larger weight of losses makes no system safer
     assert found.u[:, 0].sum() == pytest.approx(0, abs=1e-9)
-    assert z_scores(x)[:, ~x.any(axis=0)].any() == np.False_  # nobody found anything
+    assert z_scores(x)[:, ~x.any(axis=0)].any() == np.False_  # no system found anything
     assert found.geo[~x.any(axis=1)].any() == np.False_  # found nothing anywhere
     if len(x) == 1:
         assert not found.z.any()
@@ -333,7 +333,7 @@ def test_g_squared_by_hand_and_as_printed() -> None:
 
 
 def test_equation_8_by_hand_and_where_it_holds() -> None:
-    # (0.1)² / 0.9 + (0.2)² / 0.4, and a topic where nobody finds anything
+    # (0.1)² / 0.9 + (0.2)² / 0.4, and a topic where no system finds anything
     assert g_squared_of_two([0.5, 0.1, 0.0], [0.4, 0.3, 0.0]).item() == pytest.approx(0.01 / 0.9 + 0.04 / 0.4)
     same_total = [i for i in range(8) if EXAMPLE[i].sum() == pytest.approx(1.5) and i]
     for i in same_total:

@@ -87,7 +87,7 @@ def test_no_documents() -> None:
 
 @pytest.mark.parametrize("answer", [np.zeros(2), np.zeros((1, 3)), np.full((2, 3), np.nan)])
 def test_an_encoder_that_gives_something_else(answer: NDArray[Any]) -> None:
-    with pytest.raises(BadInput, match="no finite vector for each of 2 texts"):
+    with pytest.raises(BadInput, match="did not return a finite vector for each of 2 texts"):
         compute_similarities(lambda texts: answer, [Doc("boat")], [Doc("ship")])
 
 

@@ -53,7 +53,7 @@ def test_a_batch_says_what_each_text_says_alone_in_any_order(gpt, monkeypatch):
         assert again == pytest.approx(logs, abs=1e-5)
 
 
-def test_no_more_is_kept_than_there_is_room_for(gpt, monkeypatch):
+def test_no_more_is_cached_than_the_limit(gpt, monkeypatch):
     monkeypatch.setattr(causal_lm, "MAX_CACHED_PIECES", 20)
     texts = [f"the oak {i}" for i in range(30)]
     for text in texts:
@@ -120,17 +120,17 @@ def test_an_encoder_is_no_causal_language_model(tmp_path: Path):
         initializer_range=0.5,
     )  # fmt: skip
     transformers.BertForMaskedLM(config).save_pretrained(tmp_path)
-    with pytest.raises(BadInput, match="is no causal language model: what follows a word changes its probability"):
+    with pytest.raises(BadInput, match="is not a causal language model: the words after a word change its probability"):
         open_causal_lm(str(tmp_path))
 
 
 @pytest.mark.parametrize(
     ("size", "marks", "changes", "message"),
     [
-        (256, {}, {}, "has a tokenizer of 257 pieces and a model that knows 256 of them"),
+        (256, {}, {}, "has a tokenizer of 257 pieces, but the model has only 256"),
         (257, {"unk_token": MARK}, {}, "without a token for the beginning or the end of a text"),
         (257, {}, {"n_layer": 3}, "has no weights for transformer.h.2.* is this a causal language model"),
-        (257, {}, {"auto_map": {"AutoModelForCausalLM": "mine.Model"}}, "asks for code of its own"),
+        (257, {}, {"auto_map": {"AutoModelForCausalLM": "mine.Model"}}, "needs its own code"),
     ],
 )
 def test_checkpoints_that_cannot_be_used(size, marks, changes, message, tmp_path: Path):

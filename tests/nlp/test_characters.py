@@ -1,4 +1,4 @@
-"""Letters that look Latin and are not, and characters nobody sees."""
+"""Letters that look Latin and are not, and invisible characters."""
 
 from __future__ import annotations
 

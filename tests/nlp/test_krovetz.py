@@ -33,7 +33,7 @@ HAND = {
     "talkative": "talk", "active": "act", "crystallize": "crystal", "government": "govern", "readable": "read",
     "capitalism": "capital", "historic": "history", "efficiency": "efficient", "dependence": "depend",
     "reality": "real", "building": "building", "buildings": "building", "news": "news",
-    # endings that go although nobody knows the word, and endings that stay
+    # endings that are removed although the word is unknown, and endings that stay
     "blorks": "blork", "blorked": "blorke", "blorking": "blork", "blaping": "blape", "blorkness": "blork",
     "blorkization": "blorkize", "blorkation": "blorkation", "blorker": "blorker", "blorkment": "blorkment",
     "unblorked": "unblorked", "blorkously": "blorkous",

@@ -235,7 +235,7 @@ def test_names_say_tool_model_and_version():
 
 @pytest.mark.parametrize("name", ["", "heavy", "light:x", "spacy:", "Spacy"])
 def test_other_names_are_refused(name):
-    with pytest.raises(BadInput, match="is no linguistic tool: write light, spacy, or spacy:MODEL"):
+    with pytest.raises(BadInput, match="is not a parser: write light, spacy, or spacy:MODEL"):
         open_parser(name)
 
 

@@ -67,22 +67,22 @@ def test_broken_misspellings(text, tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("n.json", "[1, 2]", "must hold one object"),
-        ("n.json", '{"a": 1}', "must hold one object"),
+        ("n.json", "[1, 2]", "must have one JSON object"),
+        ("n.json", '{"a": 1}', "must have one JSON object"),
         ("n.json", "{", "is not JSON"),
-        ("n.json", '{"a": [1]}', "must hold one object"),
-        ("n.json", '{"a": [["b"]]}', "must hold one object"),
+        ("n.json", '{"a": [1]}', "must have one JSON object"),
+        ("n.json", '{"a": [["b"]]}', "must have one JSON object"),
         ("n.json", "[" * 100_000, "nested too deeply"),
         ("n.json", '{"a": ' + "1" * 5000 + "}", "is not JSON that can be read"),
         ("n.json.gz", "{}", "is not a whole gzip file"),
         ("v.txt.gz", "boat 1", "is not a whole gzip file"),
-        ("v.txt", "boat 1_5 2\n", "v.txt:1: a line is a word and its numbers"),
-        ("v.txt", "boat \u0661 2\n", "v.txt:1: a line is a word and its numbers"),
-        ("v.txt", "boat 1\t 2\n", "v.txt:1: a line is a word and its numbers"),
+        ("v.txt", "boat 1_5 2\n", "v.txt:1: a line must be a word and its numbers"),
+        ("v.txt", "boat \u0661 2\n", "v.txt:1: a line must be a word and its numbers"),
+        ("v.txt", "boat 1\t 2\n", "v.txt:1: a line must be a word and its numbers"),
         ("v.txt", "boat 1e39 2\n", "finite"),
         ("v.txt", "boat 1e999 2\n", "finite"),
         ("v.txt", "boat 1 2\ntea 1\n", "v.txt:2: 'tea' has 1 numbers where the words before it have 2"),
-        ("v.txt", "boat 1 x\n", "v.txt:1: a line is a word and its numbers"),
+        ("v.txt", "boat 1 x\n", "v.txt:1: a line must be a word and its numbers"),
         ("v.txt", "boat 1 nan\n", "finite"),
         ("v.txt", "", "holds no vectors"),
     ],
@@ -140,7 +140,7 @@ def test_broken_wordnet(make, tmp_path: Path):
         zipfile.ZipFile(path, "w").close()
     else:
         path.write_text("hello")
-    with pytest.raises(BadInput, match="is not a whole WordNet"):
+    with pytest.raises(BadInput, match="is not a complete WordNet"):
         read_wordnet(path)
 
 
@@ -201,7 +201,7 @@ def test_a_zip_of_wordnet_that_is_cut_scrambled_or_vast(tmp_path: Path, monkeypa
         [content[:100], content[:60] + b"\xff" * 40 + content[100:], content.replace(b"\x08\0", b"\x63\0")]
     ):
         (tmp_path / f"{number}.zip").write_bytes(damaged)
-        with pytest.raises(BadInput, match="is not a whole WordNet"):
+        with pytest.raises(BadInput, match="is not a complete WordNet"):
             read_wordnet(tmp_path / f"{number}.zip")
     monkeypatch.setattr(wordnet, "MAX_BYTES", 100)
     for path in (whole, folder):
@@ -214,9 +214,9 @@ def test_a_zip_of_wordnet_that_is_cut_scrambled_or_vast(tmp_path: Path, monkeypa
     [
         ("noun: a, b\nnuon: a, b\n", "t.txt:2: a group starts with one of"),
         ("noun a, b\n", "t.txt:1: a group starts with one of"),
-        ("noun: a\n", "t.txt:1: a group holds at least two words"),
-        ("noun: a,, b\n", "t.txt:1: a group holds at least two words"),
-        ("noun: a > \n", "t.txt:1: a group holds at least two words"),
+        ("noun: a\n", "t.txt:1: a group has at least two words"),
+        ("noun: a,, b\n", "t.txt:1: a group has at least two words"),
+        ("noun: a > \n", "t.txt:1: a group has at least two words"),
         ("noun: a, b\0\n", "t.txt:1: has the control character"),
         ("noun: a, b\rnoun: c, d\r", "t.txt:1: has a carriage return"),
     ],

@@ -66,7 +66,7 @@ WORDS = st.one_of(st.sampled_from(FORMS), st.sampled_from(FORMS).map(lambda w: w
 
 @given(word=WORDS)
 def test_laws(sources, word):
-    """Never the word itself; single words in lower case, each once; the same whoever asks, in whatever case, again."""
+    """Never the word itself; single words in lower case, each once; the same for every call and every case."""
     for source in sources:
         found = source.lookup(word)
         assert word.lower() not in found
@@ -206,12 +206,12 @@ def test_senseless_settings(make):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("boat\tship\nboat\n", r"mine:2: a line is a word and its synonyms, parted by tabs, not 'boat'"),
+        ("boat\tship\nboat\n", r"mine:2: a line must be a word and its synonyms, separated by tabs, not 'boat'"),
         ("boat\tship\t\n", r"mine:1: '' is not a single word"),
         ("boat\tmotor ship\n", r"mine:1: 'motor ship' is not a single word"),
         ("boat\tu2\n", r"mine:1: 'u2' is not a single word"),
         ("boat ship\n", r"mine:1: a group starts with one of"),
-        ("noun: boat\n", r"mine:1: a group holds at least two words"),
+        ("noun: boat\n", r"mine:1: a group has at least two words"),
         ("", "mine: holds no words"),
         ("# nothing\n", "mine: holds no words"),
     ],

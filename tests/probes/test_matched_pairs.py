@@ -201,7 +201,7 @@ def test_a_stop_list_of_the_users_own():
 def test_what_cannot_be():
     with pytest.raises(UnknownName, match="characteristic"):
         MatchedPairs("lenght")
-    with pytest.raises(BadInput, match="differ and agree at once"):
+    with pytest.raises(BadInput, match="cannot be both the variable and a control"):
         MatchedPairs("length", "length")
     with pytest.raises(BadInput, match="tolerance"):
         MatchedPairs("relevance", "length+tf", tolerance=(1.0,))

@@ -238,7 +238,7 @@ def test_nan_is_refused() -> None:
 
 
 def test_k_is_checked() -> None:
-    with pytest.raises(BadInput, match="ask for 1 or more"):
+    with pytest.raises(BadInput, match="k must be at least 1"):
         BM25().open(collection(BOATS)).search(["boat"], 0)
 
 

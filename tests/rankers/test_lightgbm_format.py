@@ -56,44 +56,44 @@ def with_line(text: str, name: str, numbers: list[str]) -> str:
 @pytest.mark.parametrize(
     ("name", "at", "value", "complaint"),
     [
-        ("left_child", 0, "0", "grow together, in a circle"),
-        ("left_child", 0, "90000", "a child in tree 0 that is not there"),
-        ("right_child", 1, "-7", "a child in tree 0 that is not there"),
+        ("left_child", 0, "0", "join, form a cycle"),
+        ("left_child", 0, "90000", "have a missing child in tree 0"),
+        ("right_child", 1, "-7", "have a missing child in tree 0"),
         ("split_feature", 0, "4", "a feature that is not among the 4"),
         ("split_feature", 0, "-1", "a feature that is not among the 4"),
-        ("threshold", 2, "nan", "threshold that is no finite number"),
-        ("leaf_value", 0, "1e999", "leaf_value that is no finite number"),
-        ("decision_type", 0, "1", "decide in tree 0 in a way that no learner here makes"),
-        ("num_leaves", 0, "7", "7 leaves in tree 0, and not as many numbers"),
+        ("threshold", 2, "nan", "threshold that is not a finite number"),
+        ("leaf_value", 0, "1e999", "leaf_value that is not a finite number"),
+        ("decision_type", 0, "1", "have an unsupported decision type in tree 0"),
+        ("num_leaves", 0, "7", "7 leaves in tree 0, but another number of values"),
         ("num_leaves", 0, "0", "have 0 leaves"),
-        ("num_cat", 0, "1", "splits by category"),
-        ("is_linear", 0, "1", "splits by category or linear leaves"),
+        ("num_cat", 0, "1", "categorical splits"),
+        ("is_linear", 0, "1", "categorical splits or linear leaves"),
         ("max_feature_idx", 0, "5", "have 6 features, but not as many feature_names"),
-        ("max_feature_idx", 0, "99999999", "speak of 100000000 features"),
+        ("max_feature_idx", 0, "99999999", "declare 100000000 features"),
         ("num_class", 0, "2", "have num_class 2"),
-        ("objective", 0, "binary", "header that no learner here writes"),
+        ("objective", 0, "binary", "header that no learner of Shaketable writes"),
         ("shrinkage", 0, "", "shrinkage in tree 0 that is not one number"),
     ],
 )
 def test_what_is_not_in_order_is_refused(text, name, at, value, complaint):
     numbers = line(text, name)
     numbers[at] = value
-    with pytest.raises(BadInput, match=f"not trees that LightGBM wrote for a learner: they .*{complaint}"):
+    with pytest.raises(BadInput, match=f"not trees of a learner of Shaketable: they .*{complaint}"):
         TreePredictor(with_line(text, name, numbers)).predict(ROWS)
 
 
 def test_nodes_that_are_their_own_ancestors_are_refused(text):
-    """Each node has one parent and the root has none, but two of them are each other's, and nobody comes there."""
+    """Each node has one parent and the root has none, but two nodes are each other's parent and cannot be reached."""
     left, right = ["-1", "2", "1", "-5", "-6"], ["3", "-2", "-3", "4", "-4"]
     circle = with_line(with_line(text, "left_child", left), "right_child", right)
-    with pytest.raises(BadInput, match="branches in tree 0 that grow together, in a circle, or too far"):
+    with pytest.raises(BadInput, match="branches in tree 0 that join, form a cycle, or are too deep"):
         TreePredictor(circle).predict(ROWS)
 
 
 @pytest.mark.parametrize("size", [0, 100, 600, 1500, 4000])
 def test_a_text_that_was_cut_is_refused(text, size):
     assert len(text) > size
-    with pytest.raises(BadInput, match="not trees that LightGBM wrote"):
+    with pytest.raises(BadInput, match="not trees of a learner of Shaketable"):
         TreePredictor(text[:size]).predict(ROWS)
 
 

@@ -78,7 +78,7 @@ def test_equal_models_are_equal_folders(tmp_path, folder):
 
 
 def test_a_model_that_is_there_stays_unless_it_may_be_overwritten(folder):
-    with pytest.raises(BadInput, match="holds a model already; name another folder, or ask for it to be overwritten"):
+    with pytest.raises(BadInput, match="already has a model; name another folder, or use --overwrite"):
         save_new(folder, overwrite=False)
     assert content(folder) == WAS
     save_new(folder)
@@ -115,7 +115,7 @@ def test_a_model_json_of_others_is_never_replaced(tmp_path, text, overwrite):
     folder.mkdir()
     (folder / "model.json").write_text(text)
     (folder / "chapter.txt").write_text("years of work")
-    with pytest.raises(BadInput, match="is there already, and is no model that could be replaced"):
+    with pytest.raises(BadInput, match="exists and is not a model that can be replaced"):
         save_new(folder, overwrite)
     assert (folder / "model.json").read_text() == text
     assert (folder / "chapter.txt").read_text() == "years of work"
@@ -126,13 +126,13 @@ def test_a_model_json_of_others_is_never_replaced(tmp_path, text, overwrite):
 def test_folders_and_files_of_others_are_not_written_into(tmp_path, overwrite):
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "mine.txt").write_text("precious")
-    with pytest.raises(BadInput, match=r"is no model \(it has mine.txt\); name a new folder"):
+    with pytest.raises(BadInput, match=r"is not a model \(it has mine.txt\); name a new folder"):
         save_new(tmp_path / "papers", overwrite)
     with pytest.raises(BadInput, match="is a file; name a folder"):
         save_new(tmp_path / "papers" / "mine.txt", overwrite)
     (tmp_path / "work" / "training").mkdir(parents=True)
     (tmp_path / "work" / "training" / "queries.tsv").write_text("precious")
-    with pytest.raises(BadInput, match=r"is no model \(it has training\)"):
+    with pytest.raises(BadInput, match=r"is not a model \(it has training\)"):
         save_new(tmp_path / "work", overwrite)
     assert [path.name for path in (tmp_path / "papers").iterdir()] == ["mine.txt"]
     assert (tmp_path / "work" / "training" / "queries.tsv").read_text() == "precious"
@@ -160,9 +160,9 @@ def test_a_list_cannot_name_files_of_others(tmp_path, folder):
         (about["place"], ["precious"]),
     ):
         (folder / "model.json").write_text(seal_json(about | {"place": place, "files": files}))
-        with pytest.raises(BadInput, match="has a list of files that cannot be"):
+        with pytest.raises(BadInput, match="has an invalid list of files"):
             read_manifest(folder)
-        with pytest.raises(BadInput, match="is no model that could be replaced"):
+        with pytest.raises(BadInput, match="is not a model that can be replaced"):
             save_new(folder)
     assert (tmp_path / "precious").read_text() == "years of work"
 
@@ -171,7 +171,7 @@ def test_a_list_cannot_name_files_of_others(tmp_path, folder):
 def test_every_file_is_checked(folder, name):
     path = read_manifest(folder).files_folder / name
     path.write_text(path.read_text().replace("l", "1"))
-    with pytest.raises(Damaged, match="is not as it was written: it was damaged, or changed by hand; train the model"):
+    with pytest.raises(Damaged, match="is damaged, or was changed by hand; train the model"):
         read_verified(folder)
     path.unlink()
     with pytest.raises(Damaged, match="cannot be read"):

@@ -185,7 +185,7 @@ def test_a_class_that_wants_arguments():
         def __init__(self, size: int):
             raise NotImplementedError
 
-    with pytest.raises(BadInput, match=r"usable without arguments, or name an instance of it instead .*'size'"):
+    with pytest.raises(BadInput, match=r"must need no arguments; otherwise name an instance of it .*'size'"):
         adapt(Wanting, NOWHERE, "mine")
 
 

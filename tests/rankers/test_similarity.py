@@ -39,7 +39,7 @@ def an_encoder():
 
 def test_phrases_of_the_collection_are_evidence(no_encoder):
     case = ("paraphrasing", "first world war", "first globe war", SynSwap.sources)
-    assert "'world war', and never 'globe war'" in build_validity_judge(WAR).judge(*case)
+    assert "'world war' but not 'globe war'" in build_validity_judge(WAR).judge(*case)
     assert build_validity_judge().judge(*case) == NO_EVIDENCE_REASON
     assert build_validity_judge(WAR).judge("paraphrasing", "world peace", "globe peace", SynSwap.sources) == ""
 
@@ -69,7 +69,7 @@ def test_the_encoder_knows_the_same_from_another(an_encoder):
     assert alike > 0.7 > 0.3 > apart
 
 
-def test_one_variation_has_one_verdict_whoever_asks(an_encoder):
+def test_one_variation_has_one_verdict_for_all_callers(an_encoder):
     """In one go, one by one and in another order: what `vary` shows is what a task shows."""
     collection = read_sample()
     queries = {qid: collection.queries[qid] for qid in list(collection.queries)[:12]}

@@ -225,11 +225,11 @@ def test_missing_and_infinite_values_are_left_out(kind: str) -> None:
 
 def test_a_figure_that_cannot_be_drawn_is_bad_input() -> None:
     table = pd.DataFrame({"x": ["a"], "y": [1.0]})
-    with pytest.raises(BadInput, match="no drawing is called 'pie'; there are: bars, distribution, lines"):
+    with pytest.raises(BadInput, match="there is no chart kind 'pie'; there are: bars, distribution, lines"):
         draw_svg(Figure("pie", "t", "P", "x", "y"), table)
     with pytest.raises(BadInput, match="table 't' has no column 'z'"):
         draw_svg(Figure("bars", "t", "P", "x", "z"), table)
-    with pytest.raises(BadInput, match="column 'x' must hold numbers"):
+    with pytest.raises(BadInput, match="column 'x' must have numbers"):
         draw_svg(Figure("lines", "t", "P", "x", "y"), table)
 
 
@@ -300,7 +300,7 @@ def test_spread_keeps_order_and_distance(values: list[float]) -> None:
         assert a == b or (a < b) == (left < right)
 
 
-def test_names_beside_points_make_room_for_each_other() -> None:
+def test_names_beside_points_do_not_overlap() -> None:
     places = position_labels([(100, 100), (108, 100), (550, 50)], ["first", "second", "third"])
     assert [align for _, _, align in places] == ["right", "left", "right"]
 

@@ -126,8 +126,8 @@ def test_csv_names_are_safe_and_differ() -> None:
         ("[" * 100_000, "is not a JSON file"),
         ("[]", "is not an audit that this version can read"),
         ('{"schema": "shaketable.audit/3"}', "is 'shaketable.audit/3', not 'shaketable.audit/4'"),
-        ('{"schema": "shaketable.audit/4"}', "is not a whole audit"),
-        ('{"schema": "shaketable.audit/4", "provenance": {}, "results": [3]}', "is not a whole audit"),
+        ('{"schema": "shaketable.audit/4"}', "is not a complete audit"),
+        ('{"schema": "shaketable.audit/4", "provenance": {}, "results": [3]}', "is not a complete audit"),
         ('{"schema": "shaketable.audit/4", "provenance": {}, "results": [{"task": "t"}]}', "KeyError: 'question'"),
     ],
 )
@@ -157,7 +157,7 @@ def test_a_broken_table_is_bad_input(place: tuple[str | int, ...], value: object
         inner = inner[key]
     inner[place[-1]] = value
     path.write_text(json.dumps(document))
-    with pytest.raises(BadInput, match="is not a whole audit"):
+    with pytest.raises(BadInput, match="is not a complete audit"):
         read_results(tmp_path, allow_edited=True)
 
 

@@ -64,7 +64,7 @@ def statuses(rule: str) -> dict[str, str]:
         ("nDCG@10.p<0.05", {"mine": "pass"}),
         ("nDCG@10.n>=50", {"mine": "fail"}),
         ("drop(*)>=-5", {"mine": "pass"}),  # the last of two
-        ("p of nothing.p<0.05", {"mine": "fail"}),  # a number that is not there keeps no rule
+        ("p of nothing.p<0.05", {"mine": "fail"}),  # a missing number fulfils no rule
     ],
 )
 def test_bounds(rule, expected):
@@ -208,10 +208,10 @@ def test_the_rules_that_the_documentation_shows_are_rules(place):
             "[[fail_if]]\nfindng='a'\nbelow=1",
             "rule 1 of [[fail_if]]: no key of a rule is called 'findng'; did you mean finding?",
         ),
-        ("[[fail_if]]\nbelow=1", "should be about a finding or about a facet"),
-        ("[[fail_if]]\nfinding='a'\nfacet='b'", "should be about a finding or about a facet"),
-        ("[[fail_if]]\nfinding='a'", "should say one of below, above and worse_by"),
-        ("[[fail_if]]\nfinding='a'\nbelow=1\nabove=2", "should say one of below, above and worse_by"),
+        ("[[fail_if]]\nbelow=1", "should name either a finding or a facet"),
+        ("[[fail_if]]\nfinding='a'\nfacet='b'", "should name either a finding or a facet"),
+        ("[[fail_if]]\nfinding='a'", "should have one of below, above and worse_by"),
+        ("[[fail_if]]\nfinding='a'\nbelow=1\nabove=2", "should have one of below, above and worse_by"),
         ("[[fail_if]]\nfinding='a'\nbelow='x'", "below should be a number, not 'x'"),
         ("[[fail_if]]\nfinding='a'\nbelow=true", "below should be a number, not True"),
         ("[[fail_if]]\nfinding='a'\nbelow=nan", "below should be a number, not nan"),

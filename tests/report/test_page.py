@@ -129,7 +129,7 @@ def test_without_the_extra_the_tables_stay_and_the_remedy_is_named(
     assert "svg" not in reader.elements
     assert reader.elements.count("table") == 10
     assert [text for text in reader.texts if "pip install 'shaketable[report]'" in text] == [
-        "This page has no plots: drawing plots needs more than the core install: pip install 'shaketable[report]'"
+        "This page has no plots: drawing plots needs libraries that are not installed: pip install 'shaketable[report]'"
     ]
 
 

@@ -51,7 +51,7 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
 
 def test_long_tables_say_what_they_hide() -> None:
     lines = shown(scores(20))
-    assert "… and 20 more rows, which are in the files" in lines
+    assert "… and 20 more rows in the files" in lines
     assert sum(line.startswith("q") for line in lines) == 40 + 1  # and the head
 
 

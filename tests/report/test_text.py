@@ -79,7 +79,7 @@ def test_which_columns_are_numbers(values: list[object], numeric: bool) -> None:
     assert is_numeric(pd.Series(values, dtype=None if values else object)) is numeric
 
 
-def test_importing_the_room_loads_no_heavy_library() -> None:
+def test_importing_the_package_loads_no_heavy_library() -> None:
     modules = ", ".join(f"shaketable.report.{name}" for name in ("charts", "files", "page", "terminal"))
     heavy = "{'pandas', 'altair', 'vl_convert', 'scipy'}"
     code = f"import sys, {modules}; print(*({heavy} & sys.modules.keys()))"

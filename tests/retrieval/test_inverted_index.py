@@ -128,7 +128,7 @@ def test_other_words_or_another_corpus_are_another_index() -> None:
     assert len(names) == 4
 
 
-def test_whoever_comes_second_keeps_the_first(tmp_path: Path) -> None:
+def test_the_second_writer_keeps_the_index_of_the_first(tmp_path: Path) -> None:
     folder = tmp_path / "indexes" / "one"
     save_index(build_index(Docs({"a": "first"}), PLAIN), folder)
     save_index(build_index(Docs({"a": "second"}), PLAIN), folder)
@@ -157,7 +157,7 @@ def test_a_damaged_index_is_built_again_and_this_is_said(home: Path, harm: Calla
     harm(folder)
     again = open_index(docs, PLAIN)
     assert counts(again) == {"a": {"red": 1, "boat": 1}, "b": {"boat": 1}}
-    assert again.remark.startswith(f"the index was built again, for what was on disk is of no use ({folder}")
+    assert again.remark.startswith(f"the index was built again, because the cached one is damaged ({folder}")
     del again
     gc.collect()
     third = open_index(docs, PLAIN)
@@ -198,7 +198,7 @@ def test_a_home_that_cannot_be_written_is_done_without(tmp_path: Path, monkeypat
     monkeypatch.setenv("SHAKETABLE_HOME", str(tmp_path / "file"))
     index = open_index(Docs({"a": "boat"}), PLAIN)
     assert counts(index) == {"a": {"boat": 1}}
-    assert index.remark.endswith("(Not a directory): it will be built again next time")
+    assert index.remark.endswith("(Not a directory); the next run builds it again")
 
 
 FULL = """
@@ -213,8 +213,8 @@ print(len(index.docnos), index.remark)
 
 def test_a_full_disk_is_done_without_and_nothing_is_left(home: Path) -> None:
     done = in_a_process(FULL)
-    assert done.stdout.startswith("2000 the index cannot be kept in "), done.stderr
-    assert "(File too large): it will be built again next time" in done.stdout
+    assert done.stdout.startswith("2000 the index cannot be cached in "), done.stderr
+    assert "(File too large); the next run builds it again" in done.stdout
     assert list((home / "indexes").iterdir()) == []
 
 

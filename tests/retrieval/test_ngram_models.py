@@ -1,4 +1,4 @@
-"""A corpus's language model on disk: found again, told apart, made again where it is damaged or cannot be kept."""
+"""A corpus's language model on disk: found again, told apart, made again where it is damaged or cannot be cached."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_model_is_kept_under_a_name_that_tells_what_it_was_made_of(home, monke
     (folder / "2.keys.bin").write_bytes(b"broken")
     again = open_ngrams(CORPUS)
     assert said(again) == expected
-    assert again.remark.startswith("the language model was made again, for what was on disk is of no use (")
+    assert again.remark.startswith("the language model was built again, because the cached one is damaged (")
     assert open_ngrams(CORPUS).remark == ""
 
 
@@ -44,4 +44,4 @@ def test_where_nothing_can_be_kept_the_model_is_there_all_the_same(home):
     home.write_text("a file where the folder should be")
     model = open_ngrams(CORPUS)
     assert model.perplexity(["a b"])[0] < 10
-    assert "cannot be kept" in model.remark
+    assert "cannot be cached" in model.remark

@@ -37,7 +37,7 @@ def results(executor: Executor | None, rankers: Sequence[str] = RANKERS, tasks: 
 
 
 def pairs(lines: Sequence[str]) -> list[str]:
-    """What was asked for, whoever was asked."""
+    """The requests to all rankers."""
     return sorted(line.partition(" ")[2] for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""The road asks each distinct thing once, keeps what it was told, and lets nothing wrong through."""
+"""The scoring engine requests each distinct unit once, caches the scores, and refuses invalid ones."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def result(task: Certificate, *models: str):
     return found
 
 
-def test_a_list_counts_where_nobody_from_below_can_come_in():
+def test_a_list_counts_if_no_document_from_below_can_enter_it():
     """By the definition, document by document, with the shifts and scores that the ranker gives."""
     there = experiment(MASKED)
     ranker, run = there.get_ranker(MASKED), there.get_run(MASKED)
@@ -53,7 +53,7 @@ def test_findings_have_intervals_and_queries_are_drawn():
 
 
 def test_what_is_not_smoothed_has_no_certificate():
-    with pytest.raises(NotApplicable, match="certificates are of smoothed rankers"):
+    with pytest.raises(NotApplicable, match="certificates need a smoothed ranker"):
         run_tasks(experiment("bm25"), [Certificate()])
     with pytest.raises(BadInput, match="ks should be"):
         Certificate(ks=())

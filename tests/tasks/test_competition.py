@@ -188,7 +188,7 @@ class TestOrders:
     def race(self, tmp_path: Path, queries: int) -> str:
         return write(tmp_path / "race", {f"q{i}": LENGTHS["q1"] for i in range(queries)}, [])
 
-    @pytest.mark.parametrize(("queries", "order"), [(20, "constant is steadier"), (19, "no significant difference")])
+    @pytest.mark.parametrize(("queries", "order"), [(20, "constant is more stable"), (19, "no significant difference")])
     def test_one_is_claimed_of_enough_queries(self, longer, tmp_path, queries, order):
         result = RankCompetition(self.race(tmp_path, queries)).run(longer)
         assert set(result.tables["pairs of rankers"]["order"]) == {order}

@@ -183,21 +183,21 @@ def test_the_displacement_by_another_way():
     assert starred == {docno for docno, grade in there.qrels[first].items() if grade > 0} & set(places["document"])
 
 
-def test_what_learned_nothing_is_compared_with_nobody():
+def test_a_model_that_learned_nothing_is_not_compared():
     """Random weights may hardly be moved by an attack, and are no defence for that."""
     slow = LEARNER.replace("lr=0.1", "lr=1e-12")
     result = run(DefenceTask(defences=("standard", PIAT), **HOW | {"learner": slow}))
     assert (result.tables["defence"][KEPT_STEP_COLUMN] == 0).all()
     assert "against the best baseline" not in result.tables
-    (note,) = [note for note in result.notes if "learned nothing" in note]
-    assert note.startswith("each of the models: no step of the training")
+    (note,) = [note for note in result.notes if "is untrained" in note]
+    assert note.startswith("each of the models: no training step improved")
 
 
 def test_a_smoothed_ranker_has_no_displacement():
     """Its score is a mean over draws, and no layer makes it."""
     result = run(DefenceTask(defences=("certdr",), **HOW | {"queries": 1, "targets": 1}))
     assert result.tables["defence"]["displacement"].isna().all()
-    assert any(note.startswith("certdr: the score is not made by one linear layer") for note in result.notes)
+    assert any(note.startswith("certdr: the score does not come from one linear layer") for note in result.notes)
     conditional = result.tables[CONDITIONAL_TABLE]
     assert list(conditional["certificate"]) == list(CERTIFICATE_CONDITIONS)
     (target,) = result.tables["targets"].to_dict("records")
@@ -233,7 +233,7 @@ def test_what_cannot_be():
         ({"lambdas": (1.5,)}, "defence: lambdas should be between 0 and 1, not 1.5"),
         ({"lambdas": (float("nan"),)}, "lambdas should be between 0 and 1"),
         ({"lambdas": (0.5,), "defences": ("standard",)}, "none of the defences is piat"),
-        ({"learner": "lambdamart"}, "defences are for nets, which learn from texts; lambdamart is none"),
+        ({"learner": "lambdamart"}, "defences are for neural nets, and lambdamart is not one"),
         ({"defences": ()}, "defences should be one or more"),
         ({"defences": ("armour",)}, "no defence is called"),
         ({"recipe": "nonsense"}, "no recipe is called"),
@@ -248,7 +248,7 @@ def test_what_cannot_be():
 
 def test_nothing_is_trained_where_nothing_can_be_measured(kept):
     before = files(kept)
-    with pytest.raises(NotApplicable, match="52 of the 102 queries to measure on are those that rankers learn from"):
+    with pytest.raises(NotApplicable, match="52 of the 102 test queries are also training queries"):
         run(DefenceTask(**HOW), split=None)
     with pytest.raises(NotApplicable, match="do not fit into lists of 10 documents"):
         run(DefenceTask(**HOW), depth=10)

@@ -183,7 +183,7 @@ class TestTargets:
         assert len(result.tables["targets"]) == 7
         said = (
             "7 documents were attacked in 1 lists, where 9 were wanted: of the ranges of places to take them from, "
-            "2 hold relevant documents only."
+            "2 have relevant documents only."
         )
         assert f"numbers: {said}" in result.notes
 
@@ -195,12 +195,12 @@ class TestTargets:
         assert set(sizes.drop("q0")) == {9}
         said = (
             "47 documents were attacked in 6 lists, where 54 were wanted: of the ranges of places to take them from, "
-            "7 lie beyond the end of their list."
+            "7 are beyond the end of their list."
         )
         assert f"numbers: {said}" in result.notes
 
     def test_lists_that_are_too_short_for_any(self, numbers):
-        with pytest.raises(BadInput, match="9 ranges of places from 11 on do not fit into lists of 15 documents"):
+        with pytest.raises(BadInput, match="9 ranges of ranks from 11 on do not fit into lists of 15 documents"):
             attack(experiment(numbers, depth=15))
         few = {qid: dict(list(scores.items())[:10]) for qid, scores in numbers.candidates.items()}
         with pytest.raises(
@@ -348,7 +348,7 @@ class TestGoals:
         assert better["attack boost"] == "higher", "the deeper documents fall, the worse"
 
     def test_the_first_five(self, numbers):
-        """Whoever is there stops: no more is asked for than it takes."""
+        """An attack stops at its goal and uses no more trials than it needs."""
         step = f"{__name__}:Stepwise"
         result = attack(experiment(numbers), recipes=(step,), goal="top(k=5)")
         for row in result.tables["targets"].to_dict("records"):
@@ -393,7 +393,7 @@ class TestGoals:
     def test_groups_that_cannot_be(self, numbers):
         with pytest.raises(BadInput, match="one text for 7 queries needs as many queries to attack; there are 6"):
             attack(experiment(numbers), group=7)
-        with pytest.raises(BadInput, match="none is left to be added"):
+        with pytest.raises(BadInput, match="there is none to add"):
             attack(experiment(numbers), group=2, targets=28)
 
 
@@ -429,10 +429,10 @@ class TestRankers:
         (tmp_path / "old.run").write_text("".join(rows))
         result = attack(experiment(numbers, f"old=run:{tmp_path / 'old.run'}", Numbers()))
         assert set(result.tables["attack"]["ranker"]) == {"numbers"}
-        with pytest.raises(BadInput, match="it asks rankers for new scores, and a run file has none to give"):
+        with pytest.raises(BadInput, match="it needs new scores, which a run file cannot give"):
             run_tasks(experiment(numbers, f"old=run:{tmp_path / 'old.run'}"), [DocumentAttack()])
 
-    def test_failures_are_counted_where_somebody_wants_to_go_on(self, numbers):
+    def test_failures_are_counted_with_keep_going(self, numbers):
         result = attack(experiment(numbers, Choosy("choosy"), Numbers(), engine=ScoringEngine(keep_going=True)))
         sizes = result.tables["attack"].set_index("ranker")["targets"].to_dict()
         assert sizes == {"choosy": 45, "numbers": 54}
@@ -596,7 +596,7 @@ class TestTextsOfOthers:
         assert result.tables["targets"]["after"].tolist() == [place(numbers, "q1", "d050", body) for body in bodies]
         assert any("1 texts of" in note and "the last text of a document stands" in note for note in result.notes)
 
-    def test_texts_for_queries_that_nobody_has(self, numbers, tmp_path):
+    def test_texts_for_unknown_queries(self, numbers, tmp_path):
         """The first stage finds a list for the query, the text is added to it; a query without a list is mentioned."""
         path = tmp_path / "own.jsonl"
         rows = [{"query": "number oak", "text": "number 126 up"}, {"query": "zzzz", "text": "x"}]

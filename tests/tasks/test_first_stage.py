@@ -1,4 +1,4 @@
-"""What a ranker adds to its first stage: by definition, whoever the first stage is, and never from run files alone."""
+"""What a ranker adds to its first stage: by definition, for every first stage, and never from run files alone."""
 
 from __future__ import annotations
 

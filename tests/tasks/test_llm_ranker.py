@@ -108,7 +108,7 @@ def test_a_reader_who_returns_the_input():
     assert found["order sensitivity"] == 1
 
 
-def test_a_window_that_slides_leaves_some_of_the_order_whoever_answers():
+def test_a_sliding_window_leaves_some_of_the_order_for_every_model():
     result, _ = run(lawful, {"window": 4, "step": 2}, injected=0, worded=0)
     row = only(result, "order")
     assert row["Kendall distance"] > 0.2
@@ -224,7 +224,7 @@ def test_a_pointwise_language_model_is_blind_by_construction():
     assert len(server.bodies) == SIZE * (QUERIES + 2 + 2 * 2), "a pair is asked for once, whatever the order"
 
 
-def test_short_lists_have_nobody_to_inject_into():
+def test_short_lists_have_no_document_to_inject_into():
     with serving(lawful) as server:
         experiment = Experiment(small(), {"llm": LLM(server.url)}, depth=8)
         result = LLMRanker(**QUICK).run(experiment)

@@ -83,7 +83,7 @@ def compared(
 
 
 def lists_of(collection, ranker: Served) -> Run:
-    """Its lists by a road of its own, which has heard nothing from another one of this fingerprint."""
+    """Its lists from an engine of its own, which has no scores of another ranker with this fingerprint."""
     return Experiment(collection, {"a": Opened(ranker)}, ScoringEngine(), depth=20).get_run("a")
 
 
@@ -107,7 +107,7 @@ def test_a_ranker_is_equal_to_itself(collection):
 
 
 def test_what_is_kept_hides_no_difference(collection, tmp_path):
-    """Both have one fingerprint, so a road that looks up would serve the second the answers of the first."""
+    """Both have one fingerprint, so a cached score of the first would be served for the second."""
     store = Store(tmp_path / "scores.sqlite")
     first = Served()
     Experiment(collection, {"a": Opened(first)}, ScoringEngine(store), depth=20).get_run("a")
@@ -227,11 +227,11 @@ def test_runs_are_compared_as_they_are_and_without_documents(tmp_path, collectio
     assert not done.check("parity<=0")
     audited = st.audit(f"files?queries={tmp_path / 'log.tsv'}", runs)
     assert [result.task for result in audited.results] == ["agreement"]
-    assert "only judgements can tell" in audited.remarks["without judgements"]
+    assert "need judgements" in audited.remarks["without judgements"]
 
 
 def test_what_cannot_be_compared_is_one_sentence(collection):
-    with pytest.raises(BadInput, match="two rankers or more"):
+    with pytest.raises(BadInput, match="at least two rankers"):
         st.parity("bm25")
     with pytest.raises(UnknownName, match="no ranker is called 'c'"):
         compared(collection, Served(), reference="c")
@@ -252,4 +252,4 @@ def test_weights_count_in_what_lists_come_to(collection):
 
     result = compared(heavy, Served(reverse))
     assert number(result, "lists that change %") == pytest.approx(100 * 10 / (10 + len(others)))
-    assert any("as often as they were asked" in note for note in result.notes)
+    assert any("are weighted by their frequency" in note for note in result.notes)

@@ -120,7 +120,7 @@ def test_all_others_are_the_union_and_cut_to_one_kind(kinds):
 
 def test_kinds_in_folds_need_no_split(kinds):
     whole = Experiment(replace(kinds.collection, splits={}), {})
-    with pytest.raises(NotApplicable, match=r"no split train .* --split-ratio 60/20/20, or learn in folds"):
+    with pytest.raises(NotApplicable, match=r"no train split.* --split-ratio 60/20/20, or use cross-validation"):
         QueryTypeShift().run(whole)
     result = QueryTypeShift(rankers=("ranksvm",), folds=4).run(whole)
     assert cell(result, "ranksvm", "brief", "wordy")["drop %"] == pytest.approx(-75)
@@ -152,7 +152,7 @@ def test_a_shift_of_corpus_is_found_with_its_sign_and_size(corpora, home):
     # as many pairs for all, those of the smallest corpus's folds
     assert result.tables["collections"]["training pairs"].tolist() == [15] * 3
     assert result.tables["collections"]["pairs in folds"].tolist() == [15] * 3
-    # the last corpus has no titles, so nobody learns from titles
+    # the last corpus has no titles, so no model learns from titles
     assert result.tables["collections"]["parts"].tolist() == ["title, body, document"] * 2 + ["body, document"]
     assert any("features of body, document and not of title, url" in note for note in result.notes)
     linear = [
@@ -244,7 +244,7 @@ def test_a_net_needs_vectors_that_are_not_of_one_corpus(corpora, tmp_path):
         (QueryTypeShift(query_types=("brief", "verbose")), "no query type is called 'verbose'"),
         (QueryTypeShift(train=31), "has 30 queries to learn from, and 31 are needed"),
         (QueryTypeShift(test=23), "has 22 queries to test on, and 23 are needed"),
-        (CorpusShift(), "corpus_shift compares collections, and there is only kinds; name another one"),
+        (CorpusShift(), "corpus_shift needs two collections, and there is only kinds; add another one"),
         (CorpusShift(("nowhere",)), "there is no collection 'nowhere'"),
     ],
 )
@@ -277,7 +277,7 @@ def test_queries_of_one_kind_have_no_shift():
         (lambda: QueryTypeShift(rankers=("bm52",)), "bm52"),
         (lambda: QueryTypeShift(query_types=("one",)), "two query types or more"),
         (lambda: QueryTypeShift(folds=2), "between 3 and 100 or 0"),
-        (lambda: QueryTypeShift(folds=5, test=9), "left out where there are folds"),
+        (lambda: QueryTypeShift(folds=5, test=9), "left out with folds"),
         (lambda: CorpusShift(folds=0), "between 3 and 100"),
         (lambda: CorpusShift(pairs=-1), "0 or more"),
         (lambda: CorpusShift(measure="nonsense"), "nonsense"),
@@ -290,11 +290,11 @@ def test_senseless_settings(make, sentence):
 
 def test_corpora_that_cannot_be_compared(corpora):
     experiment = Experiment(load(corpora[0]), {})
-    with pytest.raises(BadInput, match="brief is there twice"):
+    with pytest.raises(BadInput, match="brief is given twice"):
         CorpusShift((corpora[0],)).run(experiment)
     with pytest.raises(NotApplicable, match="brief has 4 judged queries, too few for 5 folds"):
         CorpusShift((corpora[1],)).run(replace(experiment, limit=4))
-    with pytest.raises(BadInput, match=r"brief has 15 relevant pairs to learn from in a fold, fewer than 16"):
+    with pytest.raises(BadInput, match=r"brief has 15 relevant pairs for training in a fold, fewer than 16"):
         CorpusShift((corpora[1],), pairs=16).run(experiment)
     assert CorpusShift((corpora[1],), ("ql",), pairs=0).run(experiment).tables["collections"][
         "training pairs"
@@ -320,7 +320,7 @@ def test_both_shifts_side_by_side(kinds, corpora, tmp_path):
 
 
 def test_several_collections_are_for_corpus_shift_alone(corpora):
-    with pytest.raises(BadInput, match="several collections are for the task corpus-shift"):
+    with pytest.raises(BadInput, match="only the task corpus-shift uses several collections"):
         audit(corpora[:2], ["bm25"], tasks=["effectiveness"])
     with pytest.raises(BadInput, match="memory only"):
         audit([corpora[0], planted("other", {"": LONG})], tasks=["corpus-shift"])

@@ -179,7 +179,7 @@ def test_queries_weigh_as_often_as_they_were_asked(collection, experiment):
         assert rows.loc[name, "mean"] == pytest.approx(np.average(table.row(name), weights=each))
         assert rows.loc[name, "low"] <= rows.loc[name, "mean"] <= rows.loc[name, "high"]
     assert rows.loc["ql", "difference"] == pytest.approx(np.average(table.row("ql") - table.row("bm25"), weights=each))
-    assert any("weigh as often as they were asked" in note for note in result.notes)
+    assert any("are weighted by their frequency" in note for note in result.notes)
     agreed = Agreement().run(heavy)
     per_query = agreed.tables["per query"]
     some = per_query[(per_query["ranker"] == "bm25") & (per_query["other"] == "ql")]

@@ -129,8 +129,8 @@ def test_the_card_says_how_a_model_came_about():
     assert list(model.card["importance"]) == ["1", "2"]
     assert sum(model.card["importance"].values()) == pytest.approx(1)
     assert model.card["notes"] == [
-        "1 of 3 queries have one document only and teach nothing",
-        "1 of 3 queries have documents of one label only and teach no order",
+        "1 of 3 queries have one document only, so they are not used",
+        "1 of 3 queries have documents of one label only, so they are not used",
     ]
 
 
@@ -168,7 +168,7 @@ def test_every_query_is_tested_once_and_never_trained_on(qids, k, seed):
 
 
 def test_folds_need_queries():
-    with pytest.raises(BadInput, match="4 queries cannot be cut into 5 folds"):
+    with pytest.raises(BadInput, match="4 queries cannot be split into 5 folds"):
         make_folds("abcd", 5)
     with pytest.raises(BadInput, match="into 2 folds"):
         make_folds("abcd", 2)
@@ -267,11 +267,11 @@ def test_a_baseline_feature_is_not_blurred_by_scaling():
 def test_baselines_that_lack_something_are_refused():
     data = letor([(1, [0.9]), (0, [0.1])], [(1, [0.1]), (0, [0.9])])
     ndcg = NDCG(data, 10)
-    with pytest.raises(BadInput, match="baseline mine has nothing for query 'q1' \\(1 of 2 such\\)"):
+    with pytest.raises(BadInput, match="baseline mine lacks query 'q1' \\(1 of 2 queries are missing\\)"):
         make_run_baseline({"q0": {"d0": 1.0}}, "mine")(data, ndcg)
-    with pytest.raises(BadInput, match="baseline a has nothing for query 'q0'"):
+    with pytest.raises(BadInput, match="baseline a lacks query 'q0'"):
         make_table_baseline(ScoreTable("x", ("a",), ("q1",), np.array([[0.5]])), "a")(data, ndcg)
-    with pytest.raises(BadInput, match="no feature 2 to be a baseline; there are 1"):
+    with pytest.raises(BadInput, match="no feature 2 for the baseline; there are 1"):
         make_feature_baseline(2)(data, ndcg)
 
 

@@ -95,7 +95,7 @@ def test_labels_out_of_bounds_are_refused(labels):
 
 
 def test_ndcg_needs_a_rank_to_count():
-    with pytest.raises(BadInput, match="1 at least"):
+    with pytest.raises(BadInput, match="must be at least 1"):
         NDCG(data_of([[0, 1]]), 0).compute(np.zeros(2))
 
 
@@ -200,7 +200,7 @@ def test_what_cannot_be_trained_is_refused_in_a_sentence(learner, baselines, say
         ({"objective": "geo"}, "georisk"),
         ({"objective": "u-cro", "alpha": -1.0}, "alpha"),
         ({"objective": "u-cro", "alpha": math.nan}, "alpha"),
-        ({"objective": "ndcg", "alpha": 1.0}, "no alpha"),
+        ({"objective": "ndcg", "alpha": 1.0}, "alpha=1 needs a risk-sensitive objective"),
         ({"objective": "t-faro", "alpha": 1.0, "spread": "range"}, "spread"),
         ({"leaves": 1}, "leaves"),
         ({"trees": 0}, "trees"),
@@ -262,5 +262,5 @@ def test_features_that_tell_nothing_apart_are_one_sentence():
     """LightGBM keeps no feature that is the same everywhere, and fails a check of its own where none is left."""
     labels, starts = np.array([1, 0, 0, 2]), np.array([0, 2, 4])
     data = Letor(np.full((4, 1), 3, np.float32), labels, starts, ("q1", "q2"), ("a", "b", "c", "d"))
-    with pytest.raises(BadInput, match=r"no trees grow on these 4 rows.*no feature tells them apart \(LightGBM"):
+    with pytest.raises(BadInput, match=r"no trees grow on these 4 rows.*no feature differs \(LightGBM"):
         LambdaMART(trees=2).fit_rows(data, None, seed=0)

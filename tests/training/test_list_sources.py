@@ -38,7 +38,7 @@ def judged(**settings: int) -> JudgedLists:
 
 def test_only_queries_with_a_relevant_document_have_lists():
     assert judged().usable_qids == ["q1", "q2"]
-    with pytest.raises(BadInput, match="no query of those to learn from has a relevant document"):
+    with pytest.raises(BadInput, match="no training query has a relevant document"):
         len(JudgedLists(COLLECTION, ["q3", "q4"], {}))
 
 
@@ -122,7 +122,7 @@ def test_a_taught_list_always_has_the_teachers_best():
 
 
 def test_nothing_to_teach_on_is_said():
-    with pytest.raises(BadInput, match="no lists of two texts"):
+    with pytest.raises(BadInput, match="no training lists with at least two texts"):
         label_with_teacher(Overlap(), [Sample("q", "oak", ("oak",), (0.0,))])
 
 

@@ -295,7 +295,7 @@ def test_a_run_that_was_killed_comes_to_the_same_end(tmp_path):
     assert same(weights(again.net), weights(whole.net))
 
 
-def test_nobody_goes_on_with_something_else(tmp_path):
+def test_a_training_does_not_resume_from_another_one(tmp_path):
     training(tmp_path).run()
     with pytest.raises(BadInput, match="belongs to a training of other data or settings"):
         training(tmp_path, run_settings={"name": "another"}).run()
@@ -315,7 +315,7 @@ def test_what_is_damaged_on_disk_is_named(tmp_path, name, harm):
     """And not at the end of a training, but when it begins."""
     training(tmp_path, validation=lambda net: 0.5).run()
     harm(tmp_path / TRAINING_FOLDER / f"{name}.safetensors")
-    with pytest.raises(Damaged, match=rf"{name}\.safetensors: .*; remove its folder to begin anew"):
+    with pytest.raises(Damaged, match=rf"{name}\.safetensors: .*; remove its folder to start again"):
         training(tmp_path, validation=lambda net: 0.5).run()
 
 

@@ -155,7 +155,7 @@ def test_vectors_of_a_file_are_taken_and_stay(tmp_path, vectors):
     assert not torch.equal(saving.read_net(tmp_path / "moved").words.weight, net.words.weight)
 
 
-def test_frozen_vectors_are_frozen_for_whoever_goes_on_with_them(tmp_path, vectors):
+def test_frozen_vectors_stay_frozen_in_a_resumed_training(tmp_path, vectors):
     small("knrm", vectors).fit(trees(), QIDS, folder=tmp_path / "first")
     small("knrm", start=str(tmp_path / "first"), lr=0.1).fit(trees(), QIDS, folder=tmp_path / "second")
     first, second = saving.read_net(tmp_path / "first"), saving.read_net(tmp_path / "second")
@@ -208,7 +208,7 @@ def test_one_begins_where_another_ended(tmp_path):
     first, second = (saving.read_net(tmp_path / name).state_dict() for name in ("weak", "model"))
     for name in first:
         torch.testing.assert_close(first[name], second[name], atol=1e-6, rtol=0)
-    with pytest.raises(BadInput, match="is a model of the kind knrm; drmm cannot begin with it"):
+    with pytest.raises(BadInput, match="is a model of the kind knrm; drmm cannot start from it"):
         small("drmm", start=str(tmp_path / "weak")).fit(trees(), QIDS, folder=tmp_path / "other")
 
 
@@ -231,9 +231,9 @@ def test_candidates_of_the_collection_are_used(tmp_path):
     ("changes", "train", "valid", "message"),
     [
         ({}, ["q1", "q77"], [], "collection trees has no query 'q77'"),
-        ({}, ["q1", "q2"], ["q2"], "query 'q2' is both to learn from and to validate on"),
+        ({}, ["q1", "q2"], ["q2"], "query 'q2' is in both the training and the validation queries"),
         ({}, ["q1"], [], "too few to learn from and to validate on"),
-        ({}, QIDS, ["q10"], "no query of those to validate on has judgements"),
+        ({}, QIDS, ["q10"], "no validation query has judgements"),
         ({"objective": "hing"}, QIDS, [], "did you mean hinge"),
         ({"steps": 0}, QIDS, [], "knrm: steps should be between 1 and 10,000,000, not 0"),
         ({"vectors": "nowhere.txt"}, QIDS, [], "nowhere.txt: there is no such file"),
@@ -255,7 +255,7 @@ def test_queries_without_judgements_teach_nothing(tmp_path):
 def test_a_finished_model_is_not_written_over_unless_it_may_be(tmp_path):
     small("knrm").fit(trees(), QIDS, folder=tmp_path / "model")
     before = saving.compute_fingerprint(tmp_path / "model")
-    with pytest.raises(BadInput, match="holds a model already"):
+    with pytest.raises(BadInput, match="already has a model"):
         small("knrm").fit(trees(), QIDS, folder=tmp_path / "model")
     (tmp_path / "model" / "test.run").write_text("precious")
     small("dssm").fit(trees(), QIDS, folder=tmp_path / "model", overwrite=True)
@@ -265,11 +265,11 @@ def test_a_finished_model_is_not_written_over_unless_it_may_be(tmp_path):
 
 
 def test_nothing_of_others_is_written_into_or_removed(tmp_path):
-    """A folder training/ of somebody's own was once deleted."""
+    """A user's own folder training/ was once deleted."""
     (tmp_path / "project" / "training").mkdir(parents=True)
     (tmp_path / "project" / "training" / "queries.tsv").write_text("precious")
     for overwrite in (False, True):
-        with pytest.raises(BadInput, match="is there already and is no model"):
+        with pytest.raises(BadInput, match="exists and is not a model"):
             small("knrm").fit(trees(), QIDS, folder=tmp_path / "project", overwrite=overwrite)
     assert (tmp_path / "project" / "training" / "queries.tsv").read_text() == "precious"
 

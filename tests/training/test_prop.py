@@ -297,7 +297,7 @@ def test_the_learner_pretrains_once_and_says_so(tmp_path, home):
     before = about["card"]["pretraining"]
     assert before["head"] == "tied to the pieces, and adapted first"
     assert before["masked words"]["steps"] == 2
-    assert before["told apart"]["steps"] == 4
+    assert before["word sets"]["steps"] == 4
     (scores,) = model.open(collection).score([Slate("oak elm", (Doc("oak elm"), Doc("")))])
     assert np.isfinite(scores).all()
     told.clear()
@@ -307,7 +307,7 @@ def test_the_learner_pretrains_once_and_says_so(tmp_path, home):
 
 
 def test_what_it_begins_with_is_its_own(tmp_path):
-    with pytest.raises(BadInput, match="prop pre-trains what it begins with"):
+    with pytest.raises(BadInput, match="prop pre-trains its own weights"):
         LEARNERS.build("prop(start='somewhere')").fit(trees(), QIDS, folder=tmp_path / "model")
 
 

@@ -73,7 +73,7 @@ def test_ndcg_of_a_list_is_that_of_the_toolkit():
         expected = score_table("nDCG", qrels, {"x": run}).values[0, 0]  # of grades 0 and 1 gains are the grades
         assert list_ndcg(labels.tolist(), scores) == pytest.approx(expected)
     assert list_ndcg((1, 0), np.array([2.0, 2.0])) == pytest.approx(1 / math.log2(3)), "ties count against it"
-    with pytest.raises(BadInput, match="a teacher's scores are no judgements"):
+    with pytest.raises(BadInput, match="a teacher's scores are not judgements"):
         list_ndcg((0.5, 1.0), np.zeros(2))
 
 
@@ -153,12 +153,12 @@ def test_there_is_no_risk_without_baselines():
 
 
 def test_urisk_compares_with_one_baseline():
-    with pytest.raises(BadInput, match="urisk compares with one baseline and there are 2; name one, or take georisk"):
+    with pytest.raises(BadInput, match="urisk compares with one baseline and there are 2; name one, or use georisk"):
         URiskLoss()(net(), SAMPLES)
 
 
 def test_an_alpha_that_leaves_nothing_is_refused():
-    with pytest.raises(BadInput, match="GeoRisk is 0 to the last digit"):
+    with pytest.raises(BadInput, match="GeoRisk is numerically 0"):
         GeoRiskLoss(1e6)(net(), SAMPLES)
     with pytest.raises(BadInput, match="alpha should be a number from 0 up"):
         OBJECTIVES.build("urisk(alpha=-1)")
@@ -204,13 +204,13 @@ def test_a_run_is_a_baseline_by_the_texts_of_its_documents(tmp_path):
         assert bad < 1
     write_run({"q0": perfect["q0"]}, tmp_path / "one.run")
     (rival,) = read_text_baselines([f"run:{tmp_path / 'one.run'}"], collection)
-    with pytest.raises(BadInput, match="has nothing for query 'q1'"):
+    with pytest.raises(BadInput, match="has no documents for query 'q1'"):
         rival("q1", Slate("oak", (Doc("oak"),)))
 
 
 @pytest.mark.parametrize("text", ["feature:3", "scores:table.csv"])
 def test_what_cannot_order_texts_is_no_baseline_of_a_net(text):
-    with pytest.raises(BadInput, match=f"the baseline {text} cannot order texts"):
+    with pytest.raises(BadInput, match=f"the baseline {text} cannot rank texts"):
         read_text_baselines([text], trees())
 
 
@@ -254,7 +254,7 @@ def test_a_net_learns_not_to_lose(tmp_path, objective):
 
 def test_a_teachers_scores_are_no_grades(tmp_path):
     plan = TrainingPlan(TeacherSource("bm25"), "georisk", ("bm25",))
-    with pytest.raises(BadInput, match="a teacher's scores are no judgements"):
+    with pytest.raises(BadInput, match="a teacher's scores are not judgements"):
         small("knrm").fit(trees(), QIDS, folder=tmp_path / "model", plan=plan)
 
 

@@ -169,7 +169,7 @@ def test_the_same_seed_the_same_weights_and_a_run_cut_off_comes_to_the_same_end(
     assert bytes_of(SMALL.fit(PAIRS, tmp_path / "d")) == bytes_of(folders[0])
     assert {path.name for path in (tmp_path / "d").iterdir()} >= {"config.json", "tokenizer.json", "card.json"}
     assert not (tmp_path / "d" / TRAINING_FOLDER).exists()
-    with pytest.raises(BadInput, match="holds a trained writer already"):
+    with pytest.raises(BadInput, match="already has a trained writer"):
         SMALL.fit(PAIRS, tmp_path / "d")
 
 
@@ -237,9 +237,7 @@ def test_each_writer_takes_its_own_pairs():
     assert AnswersWriter().build_pairs(given, qids, seed=3) == build_answer_pairs(given, qids, candidates, 3)
     found = AnswersWriter().build_pairs(collection, qids, depth=5, first_stage="ql")
     assert [pair.target for pair in found].count("true") == 2
-    with pytest.raises(
-        BadInput, match=r"seq2seq learns from pairs that you bring: give a file of them \(--text-pairs\)"
-    ):
+    with pytest.raises(BadInput, match=r"seq2seq learns from your own pairs: give a file of them with --text-pairs"):
         Seq2SeqWriter().build_pairs(collection, qids)
     with pytest.raises(BadInput, match=r"give doc2query a collection \(--data\) or a file of pairs \(--text-pairs\)"):
         Doc2QueryWriter().load_default_pairs()
@@ -259,7 +257,7 @@ def test_one_writer_takes_the_place_of_another_only_if_asked(tmp_path):
     folder = SMALL.fit(PAIRS, tmp_path / "model")
     (folder / "notes.txt").write_text("mine")
     other = replace(SMALL, checkpoint=str(tiny.t5(tmp_path / "tiny")), epochs=1)
-    with pytest.raises(BadInput, match="holds a trained writer already; name another folder, or ask"):
+    with pytest.raises(BadInput, match="already has a trained writer; name another folder, or use"):
         other.fit(PAIRS, folder)
     before = set(json.loads((folder / "card.json").read_text())["files"])
     stale = folder / "added_tokens.json"
@@ -275,17 +273,17 @@ def test_one_writer_takes_the_place_of_another_only_if_asked(tmp_path):
     assert bytes_of(folder) == bytes_of(fresh)
     for damage in ("[]", "{}", '{"files": ["../../notes.txt"]}', '{"files": [3]}'):
         (folder / "card.json").write_text(damage)
-        with pytest.raises(BadInput, match="is no card of a writer that was trained here"):
+        with pytest.raises(BadInput, match="is not the card of a writer of Shaketable"):
             other.fit(PAIRS, folder, overwrite=True)
     (folder / "card.json").unlink()
-    with pytest.raises(BadInput, match="holds a checkpoint that was not trained here; name another folder"):
+    with pytest.raises(BadInput, match="has a checkpoint of another program; name another folder"):
         other.fit(PAIRS, folder, overwrite=True)
 
 
 def test_a_folder_of_others_is_left_alone(tmp_path):
     (tmp_path / "thesis" / "training").mkdir(parents=True)
     (tmp_path / "thesis" / "training" / "plan.txt").write_text("years of work")
-    with pytest.raises(BadInput, match="is there already and is no model"):
+    with pytest.raises(BadInput, match="exists and is not a model"):
         SMALL.fit(PAIRS, tmp_path / "thesis")
 
 
@@ -295,7 +293,7 @@ def test_pairs_of_a_file(tmp_path):
     assert read_pairs(path) == [SourceTarget("which boats float", "boats"), SourceTarget("how is tea made", "tea")]
     for wrong in ("no tab", "a\tb\tc", "a\t "):
         path.write_text(f"x\ty\n{wrong}\n")
-        with pytest.raises(BadInput, match=r"pairs\.tsv:2: a line is what is read and what is written"):
+        with pytest.raises(BadInput, match=r"pairs\.tsv:2: a line must have an input text"):
             read_pairs(path)
 
 
@@ -307,7 +305,7 @@ def test_prompts_of_a_file_keep_their_end(tmp_path):
         SourceTarget("Query: oak Document: elm", "false"),
     ]
     path.write_text("x\ttrue\ny\tyes\n")
-    with pytest.raises(BadInput, match=r"pairs\.tsv:2: what is written is true or false, not 'yes'"):
+    with pytest.raises(BadInput, match=r"pairs\.tsv:2: the output text must be true or false, not 'yes'"):
         AnswersWriter().read_pairs_file(path)
     assert Seq2SeqWriter().read_pairs_file(path) == [SourceTarget("x", "true"), SourceTarget("y", "yes")]
 
@@ -356,6 +354,6 @@ def test_a_vocabulary_of_texts():
 
 def test_too_few_pairs(tmp_path):
     for few in (PAIRS[:1], PAIRS[:1] * 9):
-        with pytest.raises(BadInput, match="1 pairs are too few to learn to write from; at least 2 that differ"):
+        with pytest.raises(BadInput, match="1 pairs are too few; training needs at least 2 different pairs"):
             SMALL.fit(few, tmp_path / "model")
     assert seq2seq.Seq2SeqWriter(checkpoint="", epochs=1, dim=32).fit(PAIRS[:2], tmp_path / "two").is_dir()

@@ -214,7 +214,7 @@ def copied(folder, tmp_path, name, **changes):
         ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["evil.Evil", None]}}),
     ],
 )
-def test_code_of_a_model_is_not_run_and_nobody_is_asked(folder, tmp_path, name, wanted):
+def test_code_of_a_model_is_not_run_and_no_question_is_asked(folder, tmp_path, name, wanted):
     target = copied(folder, tmp_path, name, **wanted)
     (target / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     code = """
@@ -229,7 +229,7 @@ except BadInput as error:
     print(error)
 """
     done = in_a_process(code, target)
-    assert "asks for code of its own (auto_map), which is never run" in done.stdout, done.stderr
+    assert "needs its own code (auto_map), which is never run" in done.stdout, done.stderr
     assert not (tmp_path / "ran").exists()
 
 

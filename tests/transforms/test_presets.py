@@ -67,20 +67,20 @@ def test_a_category_has_no_attacks():
 
 def test_an_edit_of_documents_varies_no_query():
     assert "add_queries" not in {name for methods in list_presets().values() for name in methods}
-    with pytest.raises(BadInput, match="add_queries is an edit of documents, so it cannot vary a query"):
+    with pytest.raises(BadInput, match="add_queries is a transform of documents and cannot vary a query"):
         select_transforms(["add_queries"])
-    with pytest.raises(BadInput, match="is an edit of documents"):
+    with pytest.raises(BadInput, match="is a transform of documents"):
         vary({"q": Query("oak")}, [AddQueries(n=2)])
-    with pytest.raises(BadInput, match=r"add_queries\(n=2\) is an edit of documents"):
+    with pytest.raises(BadInput, match=r"add_queries\(n=2\) is a transform of documents"):
         QueryTypos(transforms=("char_noise", "add_queries(n=2)"))
     with pytest.raises(UnknownName, match="no category is called 'document'"):
         select_transforms(categories=["document"])
 
 
 def test_what_was_named_must_work():
-    with pytest.raises(BadInput, match="back_translation cannot work here: the model facebook/m2m100_418M is not at"):
+    with pytest.raises(BadInput, match="back_translation is not available: the model facebook/m2m100_418M is not at"):
         select_transforms(["back_translation"])
     with pytest.raises(UnknownName, match="did you mean misspelling"):
         select_transforms(categories=["mispelling"])
-    with pytest.raises(BadInput, match="no method makes variations of the category 'aspect-change'"):
+    with pytest.raises(BadInput, match="no transform has the category 'aspect-change'"):
         select_transforms(categories=["aspect-change"])

@@ -76,7 +76,7 @@ def test_what_vary_makes_is_read_back(name, tmp_path: Path):
         ("q1,drop_letter,misspelling,x,perhaps", "the label in the column valid is one of true, .* not 'perhaps'"),
         ("q1,drop_letter,misspelling,x", "the header has 5 columns, this row has 4"),
         ("🙂,drop_letter,misspelling,x,True", "no query has the id '🙂' or the text '🙂'"),
-        (",drop_letter,misspelling,x,True", "a variation has at least a query [(]its id or its text[)] and a text"),
+        (",drop_letter,misspelling,x,True", "a variation needs a query [(]its id or its text[)] and a text"),
     ],
 )
 def test_broken_rows_are_named(row, message, tmp_path: Path):
@@ -91,7 +91,7 @@ def test_broken_rows_are_named(row, message, tmp_path: Path):
     [
         ("v.jsonl", '{"query": "q1", "text": "x"}\n{"query": ', r"v\.jsonl:2: a line is a JSON object"),
         ("v.jsonl", "[1]", r"v\.jsonl:1: a line is a JSON object"),
-        ("v.csv", "id;text\nq1;x\n", r"v\.csv:2: a variation has at least a query"),
+        ("v.csv", "id;text\nq1;x\n", r"v\.csv:2: a variation needs a query"),
         (
             "v.csv",
             "query,original,text\nq1,green tea,x\n",

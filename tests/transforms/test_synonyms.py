@@ -63,7 +63,7 @@ def test_no_synonym_that_the_query_has_already(tmp_path: Path):
 
 @pytest.mark.parametrize("name", ["properties", "pupils"])
 def test_plurals_are_english_or_not_made(name):
-    """ "possessions" is a plural already, and nobody writes "schoolchilds"."""
+    """ "possessions" is a plural already, and "schoolchilds" is not a word."""
     new = {SynSwap("random").apply(name, make_item_rng(seed), TransformContext()) for seed in range(60)}
     assert not new & {"possessionses", "schoolchilds"}
 

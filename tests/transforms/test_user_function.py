@@ -75,7 +75,7 @@ def test_two_are_equal_if_they_name_the_same():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("number", "an edit gives a text or None, not 7"),
+        ("number", "a transform must return a text or None, not 7"),
         ("CONSTANT", "is str, not a function"),
         ("absent", "there is no 'absent'"),
     ],

@@ -126,7 +126,7 @@ def test_the_vocabulary_reaches_the_edits():
 
 
 def test_at_least_one():
-    with pytest.raises(BadInput, match="at least one variation"):
+    with pytest.raises(BadInput, match="the number of variations must be at least 1"):
         vary(QUERIES, EDITS, n=0)
 
 
@@ -146,7 +146,7 @@ def test_what_people_wrote():
         QUERIES, {"q2": (Variant("flu  symptoms", "naturality"), Variant(" ", "naturality"))}
     )
     assert (same.why, empty.why) == ("It is the original.", "The text is empty.")
-    with pytest.raises(BadInput, match="the query 'q9', but there is no such query"):
+    with pytest.raises(BadInput, match="the query 'q9', which does not exist"):
         build_human_variations(QUERIES, {"q9": (Variant("tea", ""),)})
 
 
@@ -159,7 +159,7 @@ def test_files_of_variants(tmp_path: Path):
     assert read_variants(tsv) == read_variants(jsonl) == expected
 
 
-@pytest.mark.parametrize(("line", "message"), [("q2", "a line is a query id"), ("q2\tx\tfunny", "not 'funny'")])
+@pytest.mark.parametrize(("line", "message"), [("q2", "a line has a query id"), ("q2\tx\tfunny", "not 'funny'")])
 def test_broken_files_of_variants(line, message, tmp_path: Path):
     (tmp_path / "v.tsv").write_text(f"q1\tfine\n{line}\n")
     with pytest.raises(BadInput, match=rf"v\.tsv:2: .*{message}"):
@@ -227,7 +227,7 @@ def test_the_sources_of_an_edit_reach_the_judge():
 
     (circular,), (independent,) = (vary({"q2": QUERIES["q2"]}, [edit]) for edit in (Swaps(), Swapped()))
     assert not circular.valid
-    assert "Nothing but the thesaurus" in circular.why
+    assert "Only the thesaurus that it comes from" in circular.why
     assert independent.valid
 
 

@@ -30,13 +30,49 @@ def attack(
     write_documents: str | Path | None = None,
     **options: Unpack[ExperimentOptions],
 ) -> Audit:
-    """Run the task document-attack alone and return its audit; the default is a panel of cheap recipes.
+    """Attack rankers: change documents so that they rank higher.
 
-    `write_documents` is a file for the changed documents. `adversarial_documents` is such a file, from an attack on
-    another ranker or from another source; the attack tries its texts without a search. The attack samples
-    `attacked_queries` queries from those that `max_queries` leaves; 0 takes all of them.
+    Parameters
+    ----------
+    data
+        The collection: "sample", a BEIR folder, "irds:ID", or a `Collection`.
+    rankers
+        One or several rankers, as for `st.audit`.
+    recipes
+        One or several attack recipes, such as "keyword_stuffing"; by default a panel of cheap recipes.
+    goal
+        The attacker's goal: "promote", "demote", or "top(k=10)" to bring a document into the top ten.
+    targets
+        The number of documents to attack in each list. The ranks from 11 on are divided into this many ranges, and one
+        document is chosen from each.
+    attacked_queries
+        The number of queries to attack, chosen at random among those that `max_queries` leaves; 0 means all.
+    group
+        Optimise each text for this many queries at once.
+    max_trials
+        The maximum number of texts that a recipe may have scored, for all attacked documents together; by default
+        each recipe of the panel has its own small budget.
+    adversarial_documents
+        A file of changed documents, from another attack or another source. The attack tries them without a search.
+    any_grade
+        If True, attack relevant documents too.
+    parser
+        The parser that finds sentences, lemmas and noun phrases: "light", "spacy" or "spacy:MODEL".
+    write_documents
+        A JSONL file for the changed documents.
+    **options
+        The options of an experiment, as for `st.audit`.
 
-    `st.attack(rankers="bm25", recipes="keyword_stuffing")["document-attack"].tables["attack"]` has the success rates.
+    Returns
+    -------
+    Audit
+        An audit with the one result "document-attack"; its table "attack" has the success rates.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> done = st.attack(rankers="bm25", recipes="keyword_stuffing")  # doctest: +SKIP
+    >>> done["document-attack"].tables["attack"]  # doctest: +SKIP
     """
     if write_documents is not None:
         check_file_writable(Path(write_documents))
@@ -64,6 +100,6 @@ def attack(
         notify(
             f"{len(changed)} changed documents are in {write_documents}."
             if changed
-            else f"No document was changed for the better, so {write_documents} is empty."
+            else f"No change improved the rank of a document, so {write_documents} is empty."
         )
     return done

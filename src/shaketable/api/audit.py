@@ -65,8 +65,30 @@ MAX_DOCUMENTS_WITHOUT_GPU = 5_000
 class Audit:
     """The result of an audit, or of an evaluation of runs.
 
-    `audit["risk"]` is the result of a task. `queries` has the texts of the queries. `settings` has the flags that
-    repeat the audit; it is empty if a ranker is in memory only.
+    `audit["risk"]` is the result of the task risk.
+
+    Parameters
+    ----------
+    title
+        The title of the report.
+    facts
+        Facts about the data and the rankers, to show before the results.
+    results
+        The results of the tasks.
+    provenance
+        Everything that the results depend on, such as versions, seed and fingerprints.
+    runs
+        The run of each ranker; empty if the audit did not keep them.
+    skipped
+        The tasks that were skipped, with the reasons.
+    remarks
+        Remarks on the scores, by ranker.
+    queries
+        The texts of the queries, by query id.
+    settings
+        The flags that repeat the audit; empty if a ranker exists in memory only.
+    gate_results
+        The results of the user's gates; the verdict has those of the default gate.
     """
 
     title: str
@@ -79,7 +101,6 @@ class Audit:
     queries: Mapping[str, str] = field(default_factory=dict, repr=False)
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     gate_results: tuple[GateResult, ...] = ()
-    """The results of the user's gates; the verdict has those of the default gate."""
 
     def __getitem__(self, task: str) -> Result:
         known = {result.task: result for result in self.results}
@@ -88,7 +109,13 @@ class Audit:
         return known[name]
 
     def table(self, name: str) -> tuple[str, pd.DataFrame]:
-        """Return the full name and the table of a name such as "per query" or, with its task, "risk: per query"."""
+        """Return the full name and the data of a table.
+
+        Parameters
+        ----------
+        name
+            The name of the table, such as "per query", or with its task: "risk: per query".
+        """
         full = {f"{result.task}: {title}": frame for result in self.results for title, frame in result.tables.items()}
         found = [(title, frame) for title, frame in full.items() if name in (title, title.partition(": ")[2])]
         if not found:
@@ -108,14 +135,24 @@ class Audit:
         return GateInput.from_results(self.results, self.verdict().ranker_verdicts, self.provenance)
 
     def evaluate_gates(self, *rules: str | Path | Gate) -> list[GateResult]:
-        """Return the results of rules: texts such as "bm25.nDCG@10>=0.4", files of rules, or gates.
+        """Return the results of gates.
 
-        A rule without a ranker applies to all rankers under test.
+        Parameters
+        ----------
+        *rules
+            Texts such as "bm25.nDCG@10>=0.4", files of rules, or gates. A rule without a ranker applies to all rankers
+            under test.
         """
         return evaluate_gates(parse_gates(rules), self.gate_input)
 
     def check(self, *rules: str | Path | Gate) -> bool:
-        """Return True if all rules hold; a warning is no failure."""
+        """Return True if no gate fails; warnings are not failures.
+
+        Parameters
+        ----------
+        *rules
+            The gates, as for `evaluate_gates`.
+        """
         return has_passed(self.evaluate_gates(*rules))
 
     def verdict(self) -> Verdict:
@@ -138,7 +175,13 @@ class Audit:
         return render_page(self.title, facts, self.results, self.provenance, self.verdict())
 
     def save(self, folder: str | Path) -> None:
-        """Write report.html, results.json, a CSV file for each table, and the runs (`report.audit_folder`)."""
+        """Write report.html, results.json, a CSV file for each table, and the runs.
+
+        Parameters
+        ----------
+        folder
+            The folder to write to. An audit in it is replaced as a whole; other files are kept (`report.audit_folder`).
+        """
 
         def fill(staging: Path) -> None:
             write_results(staging, self.results, self.provenance, self.gate_results, self._build_context())
@@ -161,12 +204,45 @@ def audit(
     gated: bool = False,
     **options: Unpack[ExperimentOptions],
 ) -> Audit:
-    """Run the named tasks, or every task that applies, on rankers and return the results.
+    """Run robustness tasks on rankers and return the results.
 
-    Rankers and tasks are texts or objects, one or several; a mapping gives rankers their names. Without rankers, the
-    audit uses the default ones and passes their names to `notify`. Rankers rank the first collection; the task
-    corpus-shift uses the others. With `runs=False`, the result has no runs, and rankers score only the pairs that the
-    tasks need. `gated` adds the comparison with the first stage, which the default gate needs.
+    Parameters
+    ----------
+    data
+        The collection: "sample", the path of a BEIR folder, "irds:ID", or a `Collection`. Rankers rank the first
+        collection of a list; the task corpus-shift uses the others.
+    rankers
+        One or several rankers: texts such as "bm25(k1=0.9)", objects, or functions. A mapping gives them names. By
+        default, the audit chooses rankers that fit the collection and passes their names to `notify`.
+    tasks
+        One or several tasks, as texts or objects. By default, every task that applies to the rankers and the data.
+    runs
+        If True, the result has the run of each ranker. If False, rankers score only the pairs that the tasks need.
+    gated
+        If True, add the comparison with the first stage, which the default gate needs.
+    **options
+        split, split_ratio, query_types, max_queries, candidates, first_stage, depth, seed: the queries, and the
+        documents to rank (`shaketable.api.options.CollectionOptions`).
+        keep_going, progress, notify, executor: errors, progress bars, messages and workers
+        (`shaketable.api.options.RunOptions`).
+
+    Returns
+    -------
+    Audit
+        The tables, findings and figures of all tasks. `audit.verdict()` summarises them, and `audit.save(folder)`
+        writes the report.
+
+    Raises
+    ------
+    ShaketableError
+        If the data, a ranker or a task is invalid, or a ranker fails and `keep_going` is not set.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> done = st.audit("sample", "bm25", "effectiveness", max_queries=5)
+    >>> done["effectiveness"].task
+    'effectiveness'
     """
     started = time.perf_counter()
     models, chosen, first = prepare_audit(data, rankers, tasks)
@@ -208,9 +284,29 @@ def _collect_provenance(experiment: Experiment, tasks: Iterable[Task], skipped: 
 
 
 def read_audit(path: str | Path, *, allow_edited: bool = False) -> Audit:
-    """Read an audit from its folder, or from its results.json, without the runs.
+    """Read a saved audit, without its runs.
 
-    An edited or damaged results.json is refused, unless `allow_edited` is set.
+    Parameters
+    ----------
+    path
+        The folder of the audit, or its results.json.
+    allow_edited
+        If True, read a results.json that was edited or damaged since the audit wrote it.
+
+    Returns
+    -------
+    Audit
+        The audit as it was saved.
+
+    Raises
+    ------
+    BadInput
+        If the file is missing, is not a complete audit, or was edited.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> st.read_audit("shaketable-audit").verdict()  # doctest: +SKIP
     """
     document = read_results_json(Path(path), allow_edited=allow_edited)
     try:
@@ -222,7 +318,9 @@ def read_audit(path: str | Path, *, allow_edited: bool = False) -> Audit:
             about["title"], facts, results, document["provenance"], {}, skipped, remarks, queries, gate_results=ruled
         )
     except (KeyError, TypeError) as error:
-        raise BadInput(f"is not a whole audit ({type(error).__name__}: {error}); run the audit again", path) from error
+        raise BadInput(
+            f"is not a complete audit ({type(error).__name__}: {error}); run the audit again", path
+        ) from error
 
 
 def rewrite_page(folder: str | Path, audit: Audit) -> None:
@@ -246,7 +344,7 @@ def add_corpora(tasks: Iterable[Task], others: Iterable[CollectionLike]) -> list
     texts = []
     for other in others:
         if isinstance(other, Collection) and not other.source:
-            raise BadInput(f"{other.name} is in memory only; a second collection is named by a text, so save it first")
+            raise BadInput(f"collection {other.name} exists in memory only; save it to a folder and pass its path")
         texts.append(other.source if isinstance(other, Collection) else str(other))
     added: list[Task] = []
     for task in tasks:
@@ -254,7 +352,7 @@ def add_corpora(tasks: Iterable[Task], others: Iterable[CollectionLike]) -> list
         added.append(task if known is None else replace(task, corpora=(*known, *texts)))  # type: ignore[type-var]
     if not any(hasattr(task, "corpora") for task in added):
         raise BadInput(
-            "several collections are for the task corpus-shift; name it with --task corpus-shift, or give one --data"
+            "only the task corpus-shift uses several collections; add --task corpus-shift, or give one --data"
         )
     return added
 
@@ -284,7 +382,7 @@ def open_experiment(
     experiment = Experiment(whole, models, engine, seed, depth, max_queries, first_stage, part)
     check_remote_loadable(experiment)
     if query_types:
-        notify(f"The query types by {query_types}: {format_type_counts(experiment.queries)}.")
+        notify(f"Query types from {query_types}: {format_type_counts(experiment.queries)}.")
     return experiment
 
 
@@ -298,12 +396,12 @@ def choose_default_models(
     size = len(experiment.collection.docs)
     if not has_extra("neural"):
         notify(
-            "There are no neural rankers here: pip install 'shaketable[neural]' adds dense, and a small one to train."
+            "Neural rankers are not installed; pip install 'shaketable[neural]' adds dense and a small trainable one."
         )
     elif size > MAX_DOCUMENTS_WITHOUT_GPU:
-        notify(f"Neural rankers are left out: reading {size:,} documents takes them long. --ranker dense asks for one.")
+        notify(f"Neural rankers are left out: they are slow on {size:,} documents. Add one with --ranker dense.")
     elif TRAIN not in experiment.collection.splits:
-        notify("Neural rankers: dense. A small one is not trained, because there is no split train to learn from.")
+        notify("Neural rankers: dense. No small ranker is trained, because the collection has no train split.")
         models |= build_models(["dense"])
     else:
         # candidates of the data may not cover the train queries; the first stage covers all queries
@@ -311,11 +409,7 @@ def choose_default_models(
         kept = searched.is_fitted(SMALL_RANKER_SPEC)
         notify(
             f"Neural rankers: dense, and a small one, {SMALL_RANKER_SPEC}, which "
-            + (
-                "was trained before."
-                if kept
-                else f"is trained first. {TRAINING_TIME_NOTE}; the model is kept for next time."
-            )
+            + ("is already trained." if kept else f"is trained first. {TRAINING_TIME_NOTE}; the model is cached.")
         )
         models |= build_models(["dense"]) | {"knrm": train_small(searched)}
     return models

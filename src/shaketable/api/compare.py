@@ -31,14 +31,47 @@ def compare(
     allow_edited: bool = False,
     margin: float = DEFAULT_MARGIN_PERCENT,
 ) -> AuditComparison:
-    """Compare a new audit with an earlier one and return the changes; each is a folder, a results.json, or an audit.
+    """Compare a new audit with an earlier one and return the changes.
 
-    Rankers are paired by name, then the others in their order; or you name two rankers. The first stage is compared
-    only if there is no other ranker. Data, lists, tasks and seed must agree, unless `allow_mismatch` names them.
-    `findings` are names or patterns, such as "drop(*)", of the findings to compare; with fewer findings, smaller
-    differences are significant. An audit whose results.json was edited is refused, unless `allow_edited` is set.
-    `margin` is the loss of effectiveness, in per cent of the earlier value, that has to be excluded before the outcome
-    is "not worse".
+    Rankers with the same name are paired, and the remaining rankers in their order. The first stage is compared only if
+    there is no other ranker.
+
+    Parameters
+    ----------
+    base
+        The earlier audit: its folder, its results.json, or an `Audit`.
+    new
+        The new audit, in one of the same forms.
+    base_ranker
+        The name of the only ranker of `base` to compare; all rankers by default.
+    new_ranker
+        The name of the ranker of `new` that replaces `base_ranker`.
+    findings
+        Names or patterns, such as "drop(*)", of the findings to compare; all by default. With fewer findings, the
+        correction for multiple comparisons is smaller, so that smaller differences are significant.
+    allow_mismatch
+        Parts in which the audits may differ: "data", "lists", "tasks" or "seed". By default, all four must agree.
+    allow_edited
+        If True, compare audits whose results.json was edited.
+    margin
+        The loss of effectiveness, in per cent of the earlier value, that has to be excluded before the outcome is "not
+        worse" (a test of non-inferiority).
+
+    Returns
+    -------
+    AuditComparison
+        The changed findings with p-values, the queries that lost most, new failures and changed verdicts.
+
+    Raises
+    ------
+    NotComparable
+        If the audits differ in a part that `allow_mismatch` does not name, or have no finding in common.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> st.compare("audit-main", "audit-branch", findings="nDCG@10").outcome  # doctest: +SKIP
+    'not worse'
     """
     if not 0 < margin < 100:
         raise BadInput(f"the margin should be a percentage between 0 and 100, not {margin:g}")
@@ -110,10 +143,10 @@ def _pair_rankers(
         return pairs | dict(zip(gone, come, strict=True)), []
     if not pairs:
         raise BadInput(
-            f"{old.name} has {_join_names(before)}, and {new.name} has {_join_names(after)}: say which to compare by "
+            f"{old.name} has {_join_names(before)}, and {new.name} has {_join_names(after)}: choose with "
             "--base-ranker and --new-ranker"
         )
-    missing = [f"{name} is only in {side.name}, and is not compared." for side, names in ((old, gone), (new, come))
+    missing = [f"{name} is only in {side.name} and is not compared." for side, names in ((old, gone), (new, come))
                for name in names]  # fmt: skip
     return pairs, missing
 
@@ -124,7 +157,7 @@ def _find_counterpart(side: _AuditSide, name: str) -> str:
         return name
     if len(side.audit.gate_input.tested_rankers) != 1:
         raise BadInput(
-            f"{side.name} has {_join_names(side.audit.gate_input.tested_rankers)}: say which to compare with {name}"
+            f"{side.name} has {_join_names(side.audit.gate_input.tested_rankers)}: choose one to compare with {name}"
         )
     return side.audit.gate_input.tested_rankers[0]
 

@@ -121,9 +121,9 @@ class DryRun:
 
     def __str__(self) -> str:
         unknown = sorted({row.ranker for row in self.rows if np.isnan(row.seconds)})
-        beside = f", and the time of {', '.join(unknown)}, which is not known" if unknown else ""
-        money = "" if np.isnan(self.money) else f", {self.money:,.2f} of money"
-        return f"in all: {self.pairs:,} pairs, {self.requests:,} requests, {self.minutes:,.1f} minutes{money}{beside}"
+        beside = f", plus the unknown time of {', '.join(unknown)}" if unknown else ""
+        money = "" if np.isnan(self.money) else f", price {self.money:,.2f}"
+        return f"total: {self.pairs:,} pairs, {self.requests:,} requests, {self.minutes:,.1f} minutes{money}{beside}"
 
 
 def dry_run(
@@ -240,23 +240,21 @@ def _list_notes(
     price: float | None,
 ) -> Iterable[str]:
     yield (
-        "'pairs' are pairs of a query and a document that a ranker would be asked about, each once; what is kept "
-        "already, and what an earlier task has asked, is not counted. Nothing was sent."
+        "'pairs' counts the distinct query-document pairs that each task would send to a ranker, without those that "
+        "are cached or that an earlier task has sent. The dry run sent nothing."
     )
     remote = [name for name in counts if getattr(experiment.get_ranker(name), "remote", False)]
     if remote:
         yield (
-            f"'requests' would go to {', '.join(remote)}. 'minutes' takes {latency:g} seconds for each request "
-            "(--seconds-per-request), divided by the number that are under way at once; retries and rate limits come "
-            "on top."
+            f"'requests' counts requests to {', '.join(remote)}. 'minutes' assumes {latency:g} seconds per request "
+            "(--seconds-per-request), divided by the number of concurrent requests; retries and rate limits add to it."
         )
         yield (
-            "Only the endpoint can say whether scores of it that are kept are still its own, so they are counted again "
-            "where its identity depends on its answers. An endpoint is taken to score text by text, unless "
-            "pointwise=False says otherwise."
+            "Cached scores of an endpoint are counted again if only its answers can show that it is unchanged. The "
+            "count assumes that an endpoint scores each text alone, unless pointwise=False is given."
         )
         if price is not None:
-            yield f"'money' takes a price of {price:g} for 1,000 requests."
+            yield f"'money' assumes a price of {price:g} for 1,000 requests."
     if not all(row.exact for row in rows):
-        yield "An 'estimate' is of an attack: what it asks depends on the answers, and the dry run made these up."
-    yield f"All work but that of the rankers took {seconds / 60:.1f} minutes now, and will take as long again."
+        yield "An 'estimate' is for an attack: its requests depend on the scores, which the dry run made up."
+    yield f"All other work took {seconds / 60:.1f} minutes in the dry run, and will take as long in the audit."

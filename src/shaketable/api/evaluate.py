@@ -30,17 +30,54 @@ def evaluate(
     correction: str = "holm",
     seed: int = 0,
 ) -> Audit:
-    """Return effectiveness, variance and risk of runs with judgements, or of a table of scores by topic and system.
+    """Compute effectiveness, variance and risk of run files, or of a table of scores.
 
-    Runs are files, also written NAME=FILE, or mappings. A baseline is the name or the file of a run, or the
-    mean (the default), median or max of all runs for each topic.
+    Parameters
+    ----------
+    qrels
+        The relevance judgements: a file, or a mapping qid -> docno -> grade.
+    runs
+        Run files, also written NAME=FILE, or a mapping from names to files or runs.
+    scores
+        Instead of `qrels` and `runs`: a table of scores by topic and system, as a CSV file or a `ScoreTable`.
+    measures
+        Effectiveness measures as ir_measures names them; "nDCG@10" by default.
+    baselines
+        The baselines of the risk measures: the name or the file of a run, or "mean" (the default), "median" or "max" of
+        all runs for each topic.
+    alphas
+        The extra weights of losses in the risk measures: a loss counts 1 + alpha times as much as an equal gain.
+    significance_test
+        The test that compares systems query by query: "t_test", "wilcoxon" or "randomisation".
+    correction
+        The correction of p-values for multiple comparisons: "holm", "bonferroni" or "bh".
+    seed
+        The random seed of bootstrap intervals and randomisation tests.
+
+    Returns
+    -------
+    Audit
+        An audit with the results "effectiveness", "variance" and "risk".
+
+    Raises
+    ------
+    BadInput
+        If a file is invalid, or if both `scores` and `runs` are given.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
+    >>> runs = {"a": {"q1": {"d1": 2.0}, "q2": {"d1": 1.0}}, "b": {"q1": {"d1": 1.0}, "q2": {"d2": 1.0}}}
+    >>> [result.task for result in st.evaluate(qrels, runs).results]
+    ['effectiveness', 'variance', 'risk']
     """
     effectiveness.check_test_and_correction(significance_test, correction)
     if scores is not None:
         if qrels is not None or runs:
-            raise BadInput("a table of scores stands alone: it takes the place of judgements and runs")
+            raise BadInput("a table of scores replaces judgements and runs; leave out --qrels and --run")
         if measures:
-            raise BadInput("measures are for runs; a table of scores says what was measured by its own numbers")
+            raise BadInput("measures apply to runs only; a table of scores already has the values")
         tables = [scores if isinstance(scores, ScoreTable) else read_scores(Path(scores))]
         compared = as_list(baselines) or [MEAN_BASELINE]
         spread = variance.build_variance_from_scores(tables[0], seed)

@@ -77,8 +77,8 @@ def check_gate_findings(
         few = open_experiment(first, models, **rehearsed)
         wanted = [name for name in names if not (few.qrels and _is_requested_measure(name, chosen))]
         if not few.qrels and (lost := [name for name in names if _is_measure(name.rpartition(".")[2])]):
-            remedy = f"and {few.collection.name} has none; bring some with --qrels, or leave the rule out"
-            raise BadInput(f"a rule is about {lost[0]}, which needs judgements, {remedy}")
+            remedy = f"and {few.collection.name} has none; add them with --qrels, or leave the rule out"
+            raise BadInput(f"a rule refers to {lost[0]}, which needs judgements, {remedy}")
         if not wanted:
             return
         models = models or choose_default_models(few, ignore_message, lambda experiment: UntrainedModel("knrm"))

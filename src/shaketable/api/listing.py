@@ -47,7 +47,7 @@ def list_parameters(kind: str, name: str) -> dict[str, str]:
     """
     catalogue = REGISTRIES.get(kind)
     if catalogue is None:
-        raise BadInput(f"{kind} have no parameters to list; these have some: {', '.join(REGISTRIES)}")
+        raise BadInput(f"{kind} have no parameters; these have: {', '.join(REGISTRIES)}")
     name = name if name in catalogue else name.replace("-", "_")
     make = catalogue.get_class(name)
     fields = [field for field in dataclasses.fields(make) if field.init] if dataclasses.is_dataclass(make) else []
@@ -68,7 +68,7 @@ def _describe_parameter(
     says = says[:1].upper() + says[1:]
     default = _get_default(field)
     if default is dataclasses.MISSING:
-        return f"{says.rstrip('.')}. It must be given. Example: {spec([])}"
+        return f"{says.rstrip('.')}. Required. Example: {spec([])}"
     text = registry.spec(default) if dataclasses.is_dataclass(default) else repr(default)
     example = field.metadata.get("example") or f"{field.name}={text}"
     return f"{says.rstrip('.')}. By default {text}. Example: {spec([example])}"
@@ -110,7 +110,7 @@ def describe_missing_requirements(make: type[Any]) -> str:
             isinstance(name, str) and name not in PACKAGED_MODELS and not has_weights(name)
         ):  # a package is part of its extra
             places = ", ".join(map(str, list_model_paths(name)))
-            missing.append(f"needs the weights {name}, which were looked for at {places}: hf download {name}")
+            missing.append(f"needs the weights {name}, which are not at {places}: hf download {name}")
     return "; it ".join(missing)
 
 

@@ -31,14 +31,20 @@ def ignore_message(message: str) -> None:
 
 
 class CandidateOptions(TypedDict, total=False):
-    """The split of the queries, and the documents to rank for each query.
+    """Options for the split of the queries, and for the documents to rank for each query.
 
-    split_ratio   shares of train, validation and test queries in per cent, such as "60/20/20", for a collection that
-                  has no splits
-    candidates    a TREC run: rankers rank the documents of its lists, and no others
-    first_stage   the ranker that finds the candidates of rankers that cannot search
-    depth         the number of documents to rank for each query
-    seed          the seed of all random numbers
+    Attributes
+    ----------
+    split_ratio
+        For a collection without splits: the percentages of train, validation and test queries, such as "60/20/20".
+    candidates
+        A TREC run file with the documents to rank for each query. Rankers rank these documents and no others.
+    first_stage
+        The ranker that finds candidate documents for re-rankers, which cannot search; "bm25" by default.
+    depth
+        The number of documents to rank for each query; 100 by default.
+    seed
+        The random seed. The same seed gives the same result.
     """
 
     split_ratio: str
@@ -49,11 +55,18 @@ class CandidateOptions(TypedDict, total=False):
 
 
 class CollectionOptions(CandidateOptions, total=False):
-    """The queries to measure on, and the documents to rank for them.
+    """Options for the queries to measure on, and for the documents to rank for them.
 
-    split         the split to measure on, by default "test" where the collection has one; "all" takes every query
-    query_types   where the types of queries come from: "rules", or a file
-    max_queries   take only the first queries of the collection, at most this many
+    The options of `CandidateOptions` apply too.
+
+    Attributes
+    ----------
+    split
+        The split to measure on, by default "test" if the collection has it; "all" means every query.
+    query_types
+        The source of query types: "rules", or a file of labels. By default the types come from the collection.
+    max_queries
+        Use at most this many queries, the first of the collection.
     """
 
     split: str | None
@@ -62,7 +75,17 @@ class CollectionOptions(CandidateOptions, total=False):
 
 
 class WorkOptions(TypedDict, total=False):
-    """Progress bars, messages, and the executor (see `st.make_executor`)."""
+    """Options for progress bars, messages and workers.
+
+    Attributes
+    ----------
+    progress
+        A function that opens a progress bar (`core.progress.ProgressFactory`); no progress is shown by default.
+    notify
+        A function that receives each message as a text; messages are discarded by default.
+    executor
+        The executor that runs the jobs, from `st.make_executor`; by default this process runs them.
+    """
 
     progress: ProgressFactory
     notify: Notify
@@ -70,14 +93,20 @@ class WorkOptions(TypedDict, total=False):
 
 
 class RunOptions(WorkOptions, total=False):
-    """`WorkOptions` for functions that run rankers; `keep_going` leaves out queries on which a ranker fails."""
+    """Options for functions that run rankers; those of `WorkOptions` apply too.
+
+    Attributes
+    ----------
+    keep_going
+        If a ranker fails on a query, leave this query out for the ranker and continue. By default the error is raised.
+    """
 
     keep_going: bool
 
 
 class ExperimentOptions(CollectionOptions, RunOptions, total=False):
-    """All options of an experiment."""
+    """All options of an experiment: those of `CollectionOptions` and `RunOptions`."""
 
 
 class TrainingOptions(CandidateOptions, WorkOptions, total=False):
-    """The options of an experiment that also apply to training."""
+    """The options of a training: those of `CandidateOptions` and `WorkOptions`."""

@@ -20,12 +20,42 @@ def parity(
     measure: str = "nDCG@10",
     **options: Unpack[ExperimentOptions],
 ) -> Audit:
-    """Compare rankers that should be the same with the first of them, or with `reference`, and return the audit.
+    """Check that rankers give the same scores, for example one model on two servers.
 
-    `st.parity({"old": "run:before.run", "new": "http://host/rerank"})["parity"].tables["parity"]` has the verdict.
     Every ranker scores the same documents, without cached scores.
+
+    Parameters
+    ----------
+    rankers
+        Two or more rankers, as for `st.audit`.
+    data
+        The collection: "sample", a BEIR folder, "irds:ID", or a `Collection`.
+    reference
+        The name of the ranker to compare the others with; the first one by default.
+    repeats
+        The number of lists to score two more times, to measure the noise in each ranker's scores.
+    measure
+        The effectiveness measure to compare.
+    **options
+        The options of an experiment, as for `st.audit`.
+
+    Returns
+    -------
+    Audit
+        An audit with the one result "parity"; its table "parity" has the verdict.
+
+    Raises
+    ------
+    BadInput
+        If there are fewer than two rankers.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> done = st.parity({"old": "run:before.run", "new": "http://host/rerank"})  # doctest: +SKIP
+    >>> done["parity"].tables["parity"]  # doctest: +SKIP
     """
     models = build_models(rankers)
     if len(models) < 2:
-        raise BadInput("parity compares two rankers or more: --ranker old=SPEC --ranker new=SPEC")
+        raise BadInput("parity needs at least two rankers: --ranker old=SPEC --ranker new=SPEC")
     return audit(data, models, [Parity(reference, repeats, measure)], runs=False, **options)

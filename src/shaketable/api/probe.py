@@ -25,9 +25,42 @@ def probe(
     correction: str = "bonferroni",
     **options: Unpack[ExperimentOptions],
 ) -> Audit:
-    """Run the task probes alone and return its audit: all probes, those whose names match, or the pairs of a file.
+    """Test which of two texts rankers prefer when the texts differ in one property.
 
-    `st.probe(rankers="bm25", probes="shuffle-*")["probes"].tables["text manipulation"]` is the table of the paper.
+    Parameters
+    ----------
+    data
+        The collection: "sample", a BEIR folder, "irds:ID", or a `Collection`.
+    rankers
+        One or several rankers, as for `st.audit`.
+    probes
+        Names or patterns of probes, such as "shuffle-*"; all probes by default.
+    pairs
+        A JSONL file of your own text pairs, to test instead.
+    delta
+        The smallest score difference that counts as a preference. By default, it is computed for each ranker from the
+        score differences between neighbours in its lists.
+    max_documents
+        The maximum number of judged documents to manipulate, chosen at random; 0 means all.
+    parser
+        The parser that finds sentences, lemmas and noun phrases: "light", "spacy" or "spacy:MODEL".
+    stopwords
+        The stop word list: "english", or a file with one word per line.
+    correction
+        The correction of p-values for multiple comparisons: "bonferroni", "holm" or "bh".
+    **options
+        The options of an experiment, as for `st.audit`.
+
+    Returns
+    -------
+    Audit
+        An audit with the one result "probes".
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> done = st.probe(rankers="bm25", probes="shuffle-*")  # doctest: +SKIP
+    >>> done["probes"].tables["text manipulation"]  # doctest: +SKIP
     """
     task = ProbesTask(
         probes=tuple(as_list(probes)),

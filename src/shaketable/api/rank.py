@@ -17,10 +17,31 @@ from shaketable.report.files import make_safe_name
 
 
 def rank(data: CollectionLike = "sample", ranker: RankerLike = "bm25", **options: Unpack[ExperimentOptions]) -> Run:
-    """Rank the queries of a collection and return qid -> docno -> score.
+    """Rank the documents of a collection for each query.
 
-    A retriever searches the collection; any other ranker re-ranks the candidates of the first stage. The default is
-    all queries, judged or not, with `RUN_DEPTH` documents each.
+    A retriever searches the collection; any other ranker re-ranks the candidates of the first stage.
+
+    Parameters
+    ----------
+    data
+        The collection: "sample", a BEIR folder, "irds:ID", or a `Collection`.
+    ranker
+        A ranker: a text such as "bm25(k1=0.9)", an object, or a function.
+    **options
+        The options of an experiment, as for `st.audit`. By default, all queries are ranked, judged or not, with 1000
+        documents each.
+
+    Returns
+    -------
+    Run
+        A mapping qid -> docno -> score.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> run = st.rank("sample", "bm25", max_queries=2, depth=3)
+    >>> [len(scores) for scores in run.values()]
+    [3, 3]
     """
     experiment = open_rank_experiment(data, ranker, **options)
     return experiment.get_run(next(iter(experiment.models)))

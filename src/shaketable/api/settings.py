@@ -58,8 +58,8 @@ def read_settings(path: Path, flags: Mapping[str, FlagType]) -> dict[str, Any]:
 def write_settings(path: Path, settings: Mapping[str, Any]) -> None:
     """Write the flags that repeat an audit."""
     with atomic_write(path) as out:
-        out.write(f"# What made the audit in this folder: shaketable audit --config {SETTINGS_FILE}\n")
-        out.write(f"# Paths are as they were seen from {Path.cwd()}\n{to_toml(settings)}\n")
+        out.write(f"# The settings of the audit in this folder: shaketable audit --config {SETTINGS_FILE}\n")
+        out.write(f"# Relative paths start at {Path.cwd()}\n{to_toml(settings)}\n")
 
 
 def collect_settings(

@@ -44,7 +44,7 @@ from shaketable.training.seq2seq_folder import CARD_FILE, refuse_occupied_folder
 if TYPE_CHECKING:
     import pandas as pd
 
-HISTORY_TABLE = "the course of training"
+HISTORY_TABLE = "training history"
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,12 @@ class TrainingResult:
         looks = pd.DataFrame({"feature": list(importance), "importance": list(importance.values())})
         tables = {
             HISTORY_TABLE: _build_history(self.card, measure),
-            "what it looks at": looks,
-            "what was tried": pd.DataFrame(list(self.trials)),
+            "feature importance": looks,
+            "tuning trials": pd.DataFrame(list(self.trials)),
         }
         tables = {name: table for name, table in tables.items() if len(table)}
-        if "what was tried" in tables:
-            tables["what was tried"] = tables["what was tried"].sort_values("valid", ascending=False, kind="stable")
+        if "tuning trials" in tables:
+            tables["tuning trials"] = tables["tuning trials"].sort_values("valid", ascending=False, kind="stable")
         return tables
 
     def to_result(self) -> Result:
@@ -83,10 +83,10 @@ class TrainingResult:
         if HISTORY_TABLE in tables:
             tables["curve"], figure = _build_curve(tables[HISTORY_TABLE])
             figures.append(figure)
-        if "what it looks at" in tables:
-            tables["what it looks at"] = tables["what it looks at"].head(20)
-            title = "What the model looks at: the share of each feature in all that the trees or weights gain"
-            figures.append(Figure("bars", "what it looks at", title, x="feature", y="importance"))
+        if "feature importance" in tables:
+            tables["feature importance"] = tables["feature importance"].head(20)
+            title = "Feature importance: the share of each feature in the total gain of the trees, or in the weights"
+            figures.append(Figure("bars", "feature importance", title, x="feature", y="importance"))
         notes = tuple(self.card.get("notes", ()))
         return Result("train", f"How did {self.learner} learn?", tables, tuple(figures), notes)
 
@@ -97,11 +97,11 @@ class TrainingResult:
 
     def __str__(self) -> str:
         """Return one sentence on the training."""
-        parts = [f"{self.model.path}: {self.learner}, learned from {self.card['train']['queries']} queries"]
+        parts = [f"{self.model.path}: {self.learner}, trained on {self.card['train']['queries']} queries"]
         if folds := self.card.get("folds"):
-            return f"{self.model.path}: {self.learner}, learned in {folds} folds; its lists are those of the test parts"
+            return f"{self.model.path}: {self.learner}, trained in {folds} folds; its run joins the test folds"
         if "value" in self.card and (valid := self.card.get("valid")):
-            step = f"step {self.card['best']} is kept, with " if "best" in self.card else ""
+            step = f"step {self.card['best']} is the best, with " if "best" in self.card else ""
             name = valid.get("measure", "NDCG")
             parts.append(f"{step}{name} {self.card['value']:.4f} on {valid['queries']} validation queries")
         if self.test_ndcg is not None:
@@ -146,13 +146,13 @@ class TrainedWriter:
         """Return one sentence on the training and on the use of the writer."""
         card, pairs = self.card, self.card["pairs"]
         parts = [
-            f"{self.folder}: {WRITERS.spec(self.writer)}, learned from {pairs['learned']} pairs ({card['origin']})",
-            f"step {card['best']} is kept, with ln p {card['value']:.4f} of a piece on {pairs['held']} held-out pairs",
+            f"{self.folder}: {WRITERS.spec(self.writer)}, trained on {pairs['learned']} pairs ({card['origin']})",
+            f"step {card['best']} is best: ln p {card['value']:.4f} per piece on {pairs['held']} held-out pairs",
             f"{card['seconds']:.0f} s",
             f"use it: {self.usage}",
         ]
         if not self.writer.checkpoint:
-            parts.append("it began with random weights (checkpoint=''), so it is a test of the mechanism only")
+            parts.append("it started from random weights (checkpoint=''), so it is only a test that training works")
         return "; ".join(parts)
 
 
@@ -169,7 +169,7 @@ def _build_curve(course: pd.DataFrame) -> tuple[pd.DataFrame, Figure]:
 
     step, *curves = [name for name in course.columns if pd.api.types.is_numeric_dtype(course[name])]
     points = course.melt(step, curves, "curve", "value").dropna()
-    return points, Figure("lines", "curve", "The course of training", x=step, y="value", color="curve")
+    return points, Figure("lines", "curve", "Training history", x=step, y="value", color="curve")
 
 
 def train(
@@ -192,20 +192,71 @@ def train(
     overwrite: bool = False,
     **options: Unpack[TrainingOptions],
 ) -> TrainingResult | TrainedWriter:
-    """Train a ranker on a collection or on feature files, write it to the folder `model`, and return the result.
+    """Train a ranker or a writer, save it to a folder, and return the result.
 
-    A restarted training continues after an interruption. `tune` chooses settings from the grid of the learner's paper
-    on the validation queries. `folds` trains k models and joins their test lists into one run. `not_worse_than` are the
-    baselines of a risk-sensitive objective. A writer also learns from `text_pairs` (`train_writer`). A `defence`, such
-    as "piat", learns from the file `adversarial_documents`; without it, the defence trains an undefended ranker first
-    and attacks it.
+    After an interruption, the same call continues the training.
+
+    Parameters
+    ----------
+    learner
+        A learner such as "knrm" or "lambdamart(objective='georisk')", or a writer, which generates texts.
+    data
+        The collection to learn from.
+    model
+        The folder to write the model to.
+    text_pairs
+        For a writer, instead of `data`: a TSV file with an input text and an output text on each line.
+    letor
+        Instead of `data`: a LETOR file of features to learn from.
+    letor_valid
+        With `letor`: the file of features to validate on.
+    letor_test
+        With `letor`: a file of features to rank with the trained model.
+    train_split
+        The split of the collection to learn from; "all" means every query.
+    valid_split
+        The split to validate on; by default "validation" or "dev", if the collection has one of them.
+    folds
+        The number of folds for cross-validation; the test lists of all folds are joined into one run. 0 means none.
+    not_worse_than
+        The baselines of a risk-sensitive objective, which penalises losses against them.
+    tune
+        If True, choose the settings from the grid of the learner's paper on the validation queries.
+    preset
+        The name of a data set whose settings a neural ranker uses: "robust04", "mq2007" or "msmarco".
+    defence
+        A defence against attacks, such as "at" or "piat".
+    adversarial_documents
+        The file of adversarial documents that the defence learns from. Without it, an undefended ranker is trained and
+        attacked first.
+    overwrite
+        If True, replace a model in the folder.
+    **options
+        split_ratio, candidates, first_stage, depth, seed, progress, notify, executor
+        (`shaketable.api.options.TrainingOptions`).
+
+    Returns
+    -------
+    TrainingResult or TrainedWriter
+        The model, its settings and its model card.
+
+    Raises
+    ------
+    BadInput
+        If options exclude each other, the folder has a model, or there is nothing to learn from.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> st.train("knrm(steps=200)", "sample", "my-model")  # doctest: +SKIP
+    >>> st.audit("sample", "./my-model")  # doctest: +SKIP
     """
     given: dict[str, object] = {"--letor": letor, "--letor-valid": letor_valid, "--letor-test": letor_test}
     given |= {"--folds": folds, "--valid-split": valid_split, "--not-worse-than": not_worse_than, "--tune": tune}
     given |= {"--preset": preset, "--defence": defence, "--adversarial-documents": adversarial_documents}
     chosen = _build_learner(learner) if isinstance(learner, str) else learner
     if isinstance(chosen, Seq2SeqWriter):
-        _refuse_options(given, f"{WRITERS.spec(chosen)} is a writer, no learner of rankers")
+        _refuse_options(given, f"{WRITERS.spec(chosen)} is a writer and does not learn to rank")
         return train_writer(
             chosen, data, model, text_pairs=text_pairs, train_split=train_split, overwrite=overwrite, **options
         )
@@ -237,7 +288,7 @@ def train(
 def _apply_preset(learner: Learner, name: str) -> Learner:
     """Return a neural learner with the settings for a data set."""
     if not hasattr(learner, "preset"):
-        raise BadInput(f"a preset has settings of neural rankers, and {LEARNERS.spec(learner)} is none")
+        raise BadInput(f"presets are for neural rankers, and {LEARNERS.spec(learner)} is not one")
     chosen: Learner = learner.preset(name)
     return chosen
 
@@ -248,11 +299,11 @@ def _check_options(given: Mapping[str, object], data: CollectionLike | None) -> 
         raise BadInput("give either a collection (--data) or a feature file (--letor) to learn from")
     attacked, defence = ({name: given[name]} for name in ("--adversarial-documents", "--defence"))
     if given["--defence"] is None:
-        _refuse_options(attacked, "attacked documents are for a defence (--defence)")
+        _refuse_options(attacked, "adversarial documents are for a defence (--defence)")
     if given["--letor"] is not None:
-        _refuse_options(defence, "a defence is for rankers of texts, and needs a collection (--data)")
+        _refuse_options(defence, "a defence needs texts, so give a collection (--data)")
     elif given["--letor-valid"] or given["--letor-test"]:
-        raise BadInput("files to validate and test on go with a feature file to learn from (--letor)")
+        raise BadInput("--letor-valid and --letor-test need --letor, the feature file to learn from")
 
 
 def _plan_with_baselines(learner: Learner, not_worse_than: Sequence[str]) -> TrainingPlan | None:
@@ -274,7 +325,7 @@ def _describe_model(
         notify(f"{name}: {remark}")
     card = {"train": {"queries": 0}} | model.read_card()
     if card.get("defence") and card.get("best") == 0:
-        notify("no step of the training did better on the validation queries than none, so what is kept has no defence")
+        notify("no training step improved the validation value, so the saved model has no defence")
     return TrainingResult(model, LEARNERS.spec(learner), card, trials)
 
 
@@ -288,10 +339,26 @@ def train_writer(
     overwrite: bool = False,
     **options: Unpack[TrainingOptions],
 ) -> TrainedWriter:
-    """Train a T5 writer on pairs of a collection or of a TSV file, write its checkpoint, and return the result.
+    """Train a T5 writer on text pairs, save its checkpoint, and return the result.
 
-    A writer learns only from the queries of `train_split` ("all" is every query). A restarted training continues after
-    an interruption.
+    After an interruption, the same call continues the training.
+
+    Parameters
+    ----------
+    writer
+        The writer, as a text or an object.
+    data
+        The collection that the pairs come from. Without it and without `text_pairs`, the writer uses its default pairs.
+    model
+        The folder to write the checkpoint to.
+    text_pairs
+        A TSV file of pairs, instead of `data`.
+    train_split
+        The split of the collection to learn from; "all" means every query.
+    overwrite
+        If True, replace a checkpoint in the folder.
+    **options
+        The options of `train`.
     """
     chosen: Seq2SeqWriter = WRITERS.build(writer) if isinstance(writer, str) else writer
     candidates, split_ratio = options.get("candidates"), options.get("split_ratio", "")
@@ -301,14 +368,14 @@ def train_writer(
         raise BadInput("give either a collection (--data) or a file of pairs (--text-pairs) to learn from, not both")
     if data is None:
         only_collections = {"--train-split": train_split != TRAIN, "--split-ratio": split_ratio}
-        _refuse_options(only_collections, "it is for collections (--data), and there is none")
+        _refuse_options(only_collections, "they apply to a collection (--data), and there is none")
     if data is None or not chosen.uses_candidates:
         given = {
             "--candidates": candidates,
             "--depth": depth != DEFAULT_DEPTH,
             "--first-stage": first_stage != DEFAULT_FIRST_STAGE,
         }
-        _refuse_options(given, f"{WRITERS.spec(chosen)} looks at no candidates of queries here")
+        _refuse_options(given, f"{WRITERS.spec(chosen)} does not use candidates here")
     refuse_occupied_folder(Path(model), overwrite=overwrite)  # before hours of work
     notes: list[str] = []
     if text_pairs is not None:
@@ -318,7 +385,7 @@ def train_writer(
         qids, origin = _select_queries(collection, train_split), f"{collection.name}, split {train_split}"
         found = chosen.build_pairs(collection, qids, depth=depth, first_stage=first_stage, seed=seed)
         if not found:
-            raise BadInput(f"{chosen.kind} learns from {chosen.pair_origin}, and there are none here ({origin})")
+            raise BadInput(f"{chosen.kind} learns from {chosen.pair_origin}, and there are none in {origin}")
     else:
         (found, notes), origin = chosen.load_default_pairs(), "topics of ir_datasets"
     folder = chosen.fit(found, model, seed=seed, progress=progress, origin=origin, overwrite=overwrite)
@@ -351,8 +418,8 @@ def _select_queries(collection: Collection, split: str) -> list[str]:
         return list(collection.queries)
     if split not in collection.splits:
         raise BadInput(
-            f"collection {collection.name} has no split {split}; split its queries with --split-ratio 60/20/20, or "
-            "take all of them with --train-split all"
+            f"collection {collection.name} has no split {split}; create splits with --split-ratio 60/20/20, or "
+            "use all queries with --train-split all"
         )
     return [qid for qid in collection.splits[split] if qid in collection.queries]
 
@@ -370,15 +437,13 @@ def _train_from_features(
 ) -> TrainingResult:
     """Train a ranker on rows of features and return the result."""
     if not isinstance(learner, FeatureLearner):
-        raise BadInput(
-            f"{LEARNERS.spec(learner)} learns from texts, so give it a collection (--data), not feature files"
-        )
+        raise BadInput(f"{LEARNERS.spec(learner)} learns from texts, not features: give a collection (--data)")
     learn_from = read_letor(letor)
     validate_on = read_letor(Path(letor_valid), feature_count=learn_from.feature_count) if letor_valid else None
     baselines, trials = read_baselines(texts), []
     if tune:
         if validate_on is None:
-            raise BadInput("settings are chosen on validation queries: give a file of them (--letor-valid)")
+            raise BadInput("tuning needs validation queries: give a file of them with --letor-valid")
         parts = (fitting.normalise_features(part, "query") for part in (learn_from, validate_on))
         tuned = fitting.tune(learner, *parts, seed=seed, baselines=baselines)
         learner, trials = tuned.learner, [dict(trial) for trial in tuned.trials]

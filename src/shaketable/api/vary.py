@@ -50,11 +50,37 @@ def vary(
     lower: bool = True,
     variants: str | Path | None = None,
 ) -> VariationSet:
-    """Return up to n variations of each query by each transform, with category and validity.
+    """Make variations of queries, such as misspellings, and check that they keep the meaning.
 
-    Queries are a collection, a file of topics, "-" for lines on standard input, or a mapping. Transforms are texts,
-    objects, or functions f(text, rng) of a module (`transforms.user_function`). The default is all rule-based
-    transforms of queries. A file of `variants` adds variations that people wrote.
+    Parameters
+    ----------
+    queries
+        The queries: a collection, a file of topics, "-" for lines on standard input, or a mapping qid -> text.
+    transforms
+        One or several transforms: texts, objects, or functions f(text, rng) of a module. By default, all rule-based
+        transforms of queries.
+    categories
+        Categories whose transforms are all used: "misspelling", "naturality", "ordering" or "paraphrasing".
+    n
+        The maximum number of variations that each transform makes of each query.
+    seed
+        The random seed.
+    lower
+        If True, convert the queries to lower case.
+    variants
+        A JSONL or TSV file of variations that people wrote, to add to the others.
+
+    Returns
+    -------
+    VariationSet
+        The variations with category and validity, and the transforms that do not apply or are not available.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> made = st.vary({"q1": "flu symptoms"}, "random_order_swap")
+    >>> [variation.text for variation in made.variations]
+    ['symptoms flu']
     """
     known, collection = read_queries(queries)
     given = as_list(transforms)
@@ -83,7 +109,7 @@ def read_queries(
     if source == "-":
         rows = [line.rstrip("\r\n").partition("\t") for line in sys.stdin if line.strip()]
         if any(not tab for _, tab, _ in rows):
-            raise BadInput("stdin: each line is a query id, a tab and the query")
+            raise BadInput("standard input: each line must have a query id, a tab and a query")
         return {qid: Query(text) for qid, _, text in rows}, None
     if Path(source).is_file():
         return dict(read_topics(Path(source))), None
@@ -99,7 +125,7 @@ def _as_transform(thing: Any) -> Transform:
     target = f"{getattr(thing, '__module__', '')}:{getattr(thing, '__qualname__', '')}"
     if not callable(thing) or "<" in target:
         raise BadInput(
-            f"{thing!r} is no transform: it has category and apply, or is a function f(text, rng) of a module"
+            f"{thing!r} is not a transform: give an object with category and apply, or a module's f(text, rng)"
         )
     return FunctionTransform(target)
 

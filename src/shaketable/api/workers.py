@@ -17,26 +17,50 @@ def make_executor(
     dtype: str | None = None,
     batch_tokens: int | None = None,
 ) -> Executor:
-    """Return an executor for other functions: `st.audit(data, "dense", executor=st.make_executor(jobs=4))`.
+    """Return an executor, which runs scoring, training and attacks in this process, in other processes, or on Ray.
 
-    jobs            processes of this machine; with `ray="local"`, those of its cluster
-    ray             a Ray cluster: "auto" for this machine's cluster, "local" to start one here, or HOST:PORT
-    cpus, gpus      the cores and GPUs of a job on the cluster; the default is the request of the ranker
-    device, dtype   the device (auto, cpu, cuda) and the number type (float32, bfloat16, float16) of neural rankers
-    batch_tokens    tokens that a neural ranker reads at a time, padding included
+    Parameters
+    ----------
+    jobs
+        The number of processes on this machine; with ``ray="local"``, the number of workers of its cluster. By default,
+        this process does all the work, and searches and neural rankers use all cores.
+    ray
+        A Ray cluster: "auto" (the cluster of this machine), "local" (start one here) or "HOST:PORT".
+    cpus
+        The number of cores for each job on the cluster; by default, what the ranker requests.
+    gpus
+        The number of GPUs for each job on the cluster; by default, what the ranker requests.
+    device
+        The device of neural rankers: "auto", "cpu" or "cuda". It applies to this process and to the workers.
+    dtype
+        The number type of neural rankers: "float32", "bfloat16" or "float16"; by default, that of each model.
+    batch_tokens
+        The maximum number of tokens in a batch of a neural ranker, including padding.
 
-    Without jobs and ray, this process does all the work, and searches and neural rankers use all cores by threads. The
-    device applies to this process and to the workers.
+    Returns
+    -------
+    Executor
+        An executor for the option `executor` of other functions.
+
+    Raises
+    ------
+    BadInput
+        If `jobs` is below 1, or if `cpus` or `gpus` is given without `ray`.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> st.audit("my-folder", "dense", executor=st.make_executor(jobs=4))  # doctest: +SKIP
     """
     set_device_settings(DeviceSettings(device, dtype or "", batch_tokens or 0))
     if jobs is not None and jobs < 1:
-        raise BadInput(f"the work needs one process or more, not {jobs}")
+        raise BadInput(f"the number of processes must be at least 1, not {jobs}")
     if ray is not None:
         from shaketable.executors.ray import RayExecutor
 
         return RayExecutor(ray, cpus, gpus, jobs)
     if cpus is not None or gpus is not None:
-        raise BadInput("cores and GPUs of a worker are counted by a Ray cluster; name one with --ray")
+        raise BadInput("the numbers of cores and GPUs apply to a Ray cluster; name one with --ray")
     if jobs is None or jobs == 1:
         return SerialExecutor()
     from shaketable.executors.processes import ProcessExecutor
@@ -51,12 +75,12 @@ def check_remote_loadable(experiment: Experiment) -> None:
         return
     if not experiment.collection.source:
         raise BadInput(
-            f"the collection {experiment.collection.name} lives only in this process, so no worker can open it: save "
-            f"it as a folder and name that, or leave out {option}"
+            f"collection {experiment.collection.name} exists only in this process, so workers cannot open it: save it "
+            f"to a folder and pass its path, or leave out {option}"
         )
     for name in experiment.models:
         if experiment.get_remote_spec(name) is None:
             raise BadInput(
-                f"ranker {name} lives only in this process, so no worker can open it: name it by a text, such as "
+                f"ranker {name} exists only in this process, so workers cannot open it: name it by a text, such as "
                 f"./my.py:function, or leave out {option}"
             )

@@ -31,7 +31,7 @@ MISSPELLINGS = (
 class Misspellings:
     """Misspell words of title and body, starting with the words whose deletion serves the goal most.
 
-    Each transform of `edits` misspells a word once, in the same way at all occurrences. All results are tried at once,
+    Each of the `transforms` misspells a word once, in the same way at all occurrences. All results are tried at once,
     and the best is kept if the rank strictly improves. A promotion thus misspells harmful words, and a demotion
     misspells query words. At most `words` words differ from the original. A misspelling that splits a word is skipped.
 
@@ -40,17 +40,17 @@ class Misspellings:
     """
 
     words: int = 5
-    edits: tuple[str, ...] = MISSPELLINGS
+    transforms: tuple[str, ...] = MISSPELLINGS
     constraints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_ranges("characters", self, words=(1, 10_000))
-        check_parameter("characters", bool(self.edits), "edits", "one edit or more", self.edits)
-        fine = all(getattr(one, "category", "") == MISSPELLING for one in map(TRANSFORMS.build, self.edits))
-        check_parameter("characters", fine, "edits", "edits that misspell a word", self.edits)
+        check_parameter("characters", bool(self.transforms), "transforms", "one transform or more", self.transforms)
+        fine = all(getattr(one, "category", "") == MISSPELLING for one in map(TRANSFORMS.build, self.transforms))
+        check_parameter("characters", fine, "transforms", "transforms that misspell a word", self.transforms)
 
     def open(self, knowledge: AttackerKnowledge) -> _Rewriting:
-        transforms: list[Transform] = [TRANSFORMS.build(text) for text in self.edits]
+        transforms: list[Transform] = [TRANSFORMS.build(text) for text in self.transforms]
 
         def misspell(word: str, query: str, rng: ItemRandom) -> list[Rewrite]:
             texts = [transform.apply(word, rng, TransformContext(query=query)) for transform in transforms]

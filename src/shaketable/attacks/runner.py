@@ -75,7 +75,7 @@ def split_budget(cases: Sequence[AttackCase], budget: int | None) -> list[int | 
     if budget is None:
         return [None] * len(cases)
     if budget < 1:
-        raise BadInput(f"a budget of {budget} trials buys nothing; an attack needs 1 or more, or none to be unlimited")
+        raise BadInput(f"the trial budget must be at least 1, not {budget}; None means no limit")
     share, rest = divmod(budget, len(cases)) if cases else (0, 0)
     first = sorted(range(len(cases)), key=lambda i: cases[i].key)[:rest]
     return [share + (i in set(first)) for i in range(len(cases))]
@@ -120,7 +120,7 @@ class _Running:
                 self.steps.close()
                 self.finish()
         elif not isinstance(self.request, ModelQuery):
-            self.fail(f"the attack yielded {type(self.request).__name__}, neither an Ask nor a Consult")
+            self.fail(f"the attack must yield a RankQuery or a ModelQuery, not {type(self.request).__name__}")
 
     def record_answer(self, answer: Any) -> None:
         """Record the results of a request and advance the attack."""

@@ -55,7 +55,7 @@ def split_rank_range(count: int, depth: int) -> list[RankRange]:
     rank_count = depth - FIRST_ATTACKED_RANK + 1
     if count < 1 or rank_count < count:
         raise NotApplicable(
-            f"{count} ranges of places from {FIRST_ATTACKED_RANK} on do not fit into lists of {depth} documents; "
+            f"{count} ranges of ranks from {FIRST_ATTACKED_RANK} on do not fit into lists of {depth} documents; "
             "ask for fewer targets, or for longer lists with --depth"
         )
     ends = [FIRST_ATTACKED_RANK + rank_count * part // count for part in range(count + 1)]
@@ -130,7 +130,7 @@ def draw_new_documents(
         listed = {docno for qid in group for docno in target.target_lists[qid].docnos}
         others = sorted(docno for docno in experiment.collection.docs if docno not in listed)
         if len(others) < count:
-            raise BadInput("all documents of the collection are in the lists, so none is left to be added to them")
+            raise BadInput("all documents of the collection are in the lists, so there is none to add to them")
         for docno in make_item_rng(experiment.seed, "newcomers", *group).permutation(others)[:count]:
             drawn.append((docno, experiment.collection.docs[docno], group))
     return drawn
@@ -198,10 +198,10 @@ def open_recipe(experiment: Experiment, name: str, recipe: Any, known: AttackerK
     if isinstance(recipe, WhiteBoxRecipe):
         net = getattr(experiment.get_ranker(name), "net", None)
         if net is None:
-            raise BadInput(f"the ranker {name} has no net to open, so it has no gradients; attack it as a black box")
+            raise BadInput(f"ranker {name} has no gradients, because it is not a neural net; use a black-box recipe")
         return recipe.open_net(known, net)
     if not isinstance(recipe, Recipe):
-        raise BadInput(f"{type(recipe).__name__} is no recipe: it has no method open")
+        raise BadInput(f"{type(recipe).__name__} is not a recipe: it has no method open")
     return recipe.open(known)
 
 
@@ -212,8 +212,8 @@ def explain_missing_targets(
     beyond = sum(start > size for size in list_lengths for start, _ in rank_ranges)
     relevant = len(rank_ranges) * len(list_lengths) - len(targets) - beyond
     reasons = [
-        *([f"{beyond} lie beyond the end of their list"] if beyond else []),
-        *([f"{relevant} hold relevant documents only"] if relevant else []),
+        *([f"{beyond} are beyond the end of their list"] if beyond else []),
+        *([f"{relevant} have relevant documents only"] if relevant else []),
     ]
     wanted = (
         f"{len(targets)} documents were attacked in {len(list_lengths)} lists, where "

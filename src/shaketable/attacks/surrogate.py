@@ -38,14 +38,16 @@ def train_surrogate(knowledge: AttackerKnowledge, learner: str, lists: Imitation
     The training uses only the order of these lists.
     """
     if not has_extra("neural"):
-        raise MissingExtra("neural", "an attack by a surrogate, which is a net,")
+        raise MissingExtra("neural", "an attack with a surrogate net")
     key = "surrogate", learner, lists
     if key not in knowledge.cache:
         asked = knowledge.collect_target_rankings()
         model = knowledge.fit(learner, TrainingPlan(lists, SURROGATE_OBJECTIVE), asked)
         net = getattr(model.open(asked), "net", None)
         if net is None:
-            raise BadInput(f"the surrogate {learner} is no net, so it has no gradients; knrm, conv_knrm and bert have")
+            raise BadInput(
+                f"the surrogate {learner} has no gradients, because it is not a neural net; use knrm, conv_knrm or bert"
+            )
         value = float(model.read_card()["value"])
         pairs = sum(map(len, asked.candidates.values()))
         knowledge.cache[key] = Surrogate(net, value, len(asked.candidates), pairs)

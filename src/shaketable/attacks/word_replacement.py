@@ -28,7 +28,7 @@ def rank_words_by_deletion(
     Words with equal utility keep the order of the text. The shortened texts never become the outcome.
 
     Jin, Jin, Zhou, Szolovits. Is BERT really robust? A strong baseline for natural language attack on text
-    classification and entailment. AAAI 2020 (equation 2, with the place of a document for the score of a class).
+    classification and entailment. AAAI 2020 (equation 2, with the rank of a document instead of the score of a class).
     """
     if len(words) < 2:
         return list(words)

@@ -85,7 +85,7 @@ class WSRA(_WSRASettings):
     """Replace words by synonyms that a surrogate of the target selects; the target's ranks decide.
 
     `surrogate` is the learner of a net; `top` and `pairs` select its training data from a list
-    (`learners.plan.ImitationSource`).
+    (`training.plan.ImitationSource`).
     """
 
     surrogate: str = DEFAULT_SURROGATE
@@ -125,10 +125,10 @@ class WordSubstitution:
 
         def replace(word: str, changes: dict[int, str]) -> list[tuple[dict[int, str], Doc]]:
             """Return the document with the first occurrence replaced, the first two, and so on, within the limit."""
-            room = self.settings.words - len(changes)
+            remaining = self.settings.words - len(changes)
             grown = [
                 changes | dict.fromkeys(occurrences[word][: n + 1], replacements[word])
-                for n in range(min(room, len(occurrences[word])))
+                for n in range(min(remaining, len(occurrences[word])))
             ]
             return [(more, tokenized.substitute(more)) for more in grown]
 

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if hasattr(error, "format_message"):  # a usage error of typer
             _print_usage_error(error)
             _exit_with_code(2)
-        message = f"a mistake of ours ({type(error).__name__}); {_save_traceback(error)}"
+        message = f"internal error ({type(error).__name__}); {_save_traceback(error)}"
         _exit_with_message(message, INTERNAL_ERROR_EXIT_CODE)
     _exit_with_code(code if isinstance(code, int) else 0)
 
@@ -82,4 +82,4 @@ def _save_traceback(error: BaseException) -> str:
             out.write(redact("".join(traceback.format_exception(error))))
     except OSError:
         return f"its traceback could not be written: {error}"
-    return f"please report what is in {path}"
+    return f"please report it with the traceback in {path}"

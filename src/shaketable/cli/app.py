@@ -16,6 +16,7 @@ from shaketable.cli.compare import compare
 from shaketable.cli.doctor import doctor
 from shaketable.cli.evaluate import evaluate
 from shaketable.cli.gate import gate
+from shaketable.cli.help import GroupedCommand, prepare_help
 from shaketable.cli.listing import list_
 from shaketable.cli.options.groups import expand_groups
 from shaketable.cli.options.output import Quiet, Verbose
@@ -31,6 +32,10 @@ from shaketable.core.errors import BadInput, Interrupted
 class Commands(TyperGroup):
     """A command group that turns interrupts and exits of user code into error messages."""
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        prepare_help(self, ctx)
+        super().format_help(ctx, formatter)
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
@@ -39,7 +44,7 @@ class Commands(TyperGroup):
         except SystemExit as end:  # from user code: commands return
             if isinstance(end.__context__, BrokenPipeError):  # from typer: the reader closed the output
                 raise
-            raise BadInput("code that you named tried to end the program") from end
+            raise BadInput("a ranker or another object of yours called sys.exit") from end
 
 
 class App(typer.Typer):
@@ -48,7 +53,7 @@ class App(typer.Typer):
     def command(  # type: ignore[override]
         self, name: str | None = None, **how: Any
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        add = super().command(name, **how)
+        add = super().command(name, cls=GroupedCommand, **how)
         return lambda command: add(_add_verbosity_flags(expand_groups(command)))
 
 
@@ -103,7 +108,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def shaketable(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Measure how robust search rankers are, find where they break, attack them, and harden them."""
+    """Measure, probe, attack and harden the robustness of search rankers."""

@@ -24,7 +24,7 @@ def attack(
     collection: CollectionFlags,
     run: RunFlags,
 ) -> None:
-    """Attack a ranker: change documents, by recipes such as synonyms or keyword stuffing, until they rank higher."""
+    """Attack a ranker: change documents, for example by synonyms or keyword stuffing, until they rank higher."""
     import shaketable as st
     from shaketable.cli.console import open_report
 

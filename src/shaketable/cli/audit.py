@@ -32,7 +32,7 @@ def audit(
     cost: DryRunFlags,
     config: Config = None,
 ) -> None:
-    """Audit rankers: run every robustness task that applies to them and to the data, and write a report."""
+    """Audit rankers: run all robustness tasks that apply, print a verdict and write a report."""
     import shaketable as st
     from shaketable.api.dry_run import dry_run
     from shaketable.api.gates import check_gate_findings, read_gates, save_with_gates

@@ -25,7 +25,7 @@ def compare(
     fail_on_regression: FailOnRegression = False,
     margin: Margin = 5.0,
 ) -> None:
-    """Compare two audits query by query: losses, their queries, and their statistical significance."""
+    """Compare two audits query by query, and show which differences are statistically significant."""
     import shaketable as st
     from shaketable.cli.console import emit_json, emit_text, show_comparison
 

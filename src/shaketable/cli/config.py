@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 
 import typer
 
+from shaketable.cli.help import Panel
+from shaketable.cli.options.groups import make_option
+
 if TYPE_CHECKING:
     from shaketable.api.settings import FlagType
 
@@ -33,15 +36,15 @@ def load_settings(ctx: typer.Context, path: Path | None) -> Path | None:
     }
     given = read_settings(found, {flag: _make_flag_type(hints[name]) for flag, name in options.items()})
     ctx.default_map = {options[flag]: value for flag, value in given.items()}
-    notify(f"The settings are those of {found}.")
+    notify(f"Settings from {found}.")
     return found
 
 
 Config = Annotated[
     Path | None,
-    typer.Option("--config", is_eager=True, callback=load_settings, help="A file of settings, in which each flag of "
-                 "this command can be set; flags on the command line win. By default, shaketable.toml in the current "
-                 "folder, if there is one."),
+    make_option(Panel.GENERAL, "--config", metavar="FILE", is_eager=True, callback=load_settings,
+        help="A TOML file of settings, which can set each flag of this command. Flags on the command line take "
+             "precedence. By default, it is shaketable.toml in the current folder, if it exists."),
 ]  # fmt: skip
 
 

@@ -179,7 +179,7 @@ def show_comparison(found: AuditComparison, target: str | None) -> None:
         console.print(
             format_cell(f"new failure: {failure.ranker} on {failure.query!r}: {failure.reason}"), markup=False
         )
-    for line in (*(f"a worse status: {change}" for change in found.verdict_changes), *found.remarks):
+    for line in (*(f"worse status: {change}" for change in found.verdict_changes), *found.remarks):
         console.print(format_cell(line), markup=False)
 
 

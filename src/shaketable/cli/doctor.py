@@ -20,14 +20,15 @@ def doctor(
     path: Annotated[
         str | None,
         typer.Argument(
-            help="What to examine: a collection ('sample', a folder, or irds:ID), a TREC run file (with --qrels), or "
-            "the URL of an endpoint. Without it, this installation is examined."
+            metavar="TARGET",
+            help="A collection ('sample', a folder, or irds:ID), a TREC run file (with --qrels), or the URL of an "
+            "endpoint. Without a target, this installation is checked.",
         ),
     ] = None,
     qrels: QrelsFile = None,
     json_to: Json = None,
 ) -> None:
-    """Check a collection, a run, an endpoint or this installation. The exit code is 2 after a fatal error."""
+    """Check a collection, a run, an endpoint or this installation. The exit code is 2 if a check finds an error."""
     from shaketable.cli.console import emit_json, open_console
     from shaketable.report.files import to_plain
 
@@ -63,8 +64,8 @@ def _show_findings(console: Console, findings: list[ValidationCheck]) -> None:
 
     signs = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]broken[/]"}
     table = Table(box=None, pad_edge=False)
-    for column in ("result", "what was checked", "how many", "examples", "what to do"):
-        table.add_column(column, justify="right" if column == "how many" else "left", overflow="fold")
+    for column in ("result", "check", "count", "examples", "advice"):
+        table.add_column(column, justify="right" if column == "count" else "left", overflow="fold")
     for finding in findings:
         count = f"{finding.count:,} of {finding.total:,}" if finding.total else str(finding.count or "")
         examples = escape(format_cell(", ".join(finding.examples[:3])))
@@ -95,7 +96,7 @@ def _examine(path: str | None, qrels: Path | None) -> tuple[list[ValidationCheck
         return examine_endpoint(path), None
     if Path(path).is_file():
         if qrels is None:
-            raise BadInput("is a file; if it is a run, give the judgements to compare it with (--qrels) too", path)
+            raise BadInput("is a file; to check it as a run, add the judgements with --qrels", path)
         return validate_run(read_run(Path(path)), read_qrels(qrels)), None
     collection = load(path)
     return validate_collection(collection), compute_statistics(collection)

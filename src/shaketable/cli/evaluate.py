@@ -20,7 +20,7 @@ def evaluate(
     tables: TableFlags,
     seed: Seed = 0,
 ) -> None:
-    """Evaluate run files or a table of scores: effectiveness, variance and risk. You need no ranker."""
+    """Evaluate run files or a table of scores, without a ranker: effectiveness, variance and risk."""
     import shaketable as st
     from shaketable.cli.console import write_evaluation
 

@@ -9,7 +9,7 @@ from shaketable.cli.options.output import AllowEdited, AuditFolder, BuildServerF
 
 
 def gate(*, audit: AuditFolder, gates: GateFlags, build: BuildServerFlags, allow_edited: AllowEdited = False) -> None:
-    """Check rules, or the default gate, against a saved audit. The exit code is 1 if a rule fails."""
+    """Check a saved audit against gates, or against the default gate. The exit code is 1 if a gate fails."""
     import shaketable as st
     from shaketable.api.gates import apply_accepted
     from shaketable.cli.console import emit_gate_results, notify

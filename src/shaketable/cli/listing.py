@@ -31,17 +31,18 @@ class Listable(StrEnum):
 
 
 def list_(
-    kind: Annotated[Listable, typer.Argument(help="The kind of thing to list, for example rankers.")],
+    kind: Annotated[Listable, typer.Argument(metavar="KIND", help=f"One of {', '.join(Listable)}.")],
     name: Annotated[
         str | None,
         typer.Argument(
-            help="The name of one of them, to see its parameters, for example: shaketable list rankers http",
+            metavar="NAME",
+            help="The name of an entry, to list its parameters, for example: shaketable list rankers http",
             autocompletion=completion.complete_entries,
         ),
     ] = None,
     json_to: Json = None,
 ) -> None:
-    """List the entries of a kind, each with a description; with a name, list the parameters of that entry."""
+    """List rankers, tasks, transforms and other entries by name, or the parameters of one entry."""
     from shaketable.api.listing import list_entries, list_parameters
     from shaketable.cli.console import emit_json, open_console
 

@@ -24,7 +24,7 @@ def probe(
     collection: CollectionFlags,
     run: RunFlags,
 ) -> None:
-    """Probe the preferences of rankers by pairs of texts that differ in one property, such as word order or length."""
+    """Show which of two texts a ranker prefers, when they differ in one property such as word order or length."""
     from shaketable.api import probe as api
     from shaketable.cli.console import notify, open_report
 
@@ -44,6 +44,6 @@ def probe(
     )
     passed = finish(done)
     if failed := api.count_failed_pairs(done):
-        notify(f"{failed} of your own pairs did not come out as expected.", always=True)
+        notify(f"{failed} of your own pairs differ from the expectation.", always=True)
     if failed or not passed:
         raise typer.Exit(1)

@@ -19,7 +19,7 @@ def rank(
     collection: RunCollectionFlags,
     run: RunFlags,
 ) -> None:
-    """Rank documents for every query of a collection, and write the lists to a TREC run file."""
+    """Rank documents for each query of a collection, and write a TREC run file."""
     from shaketable.api.rank import open_rank_experiment, write_ranking
     from shaketable.cli.console import emit_json, notify
 

@@ -8,7 +8,7 @@ from shaketable.cli.options.output import AllowEdited, AuditFolder, Html
 
 
 def report(audit: AuditFolder, html_to: Html = None, allow_edited: AllowEdited = False) -> None:
-    """Render the page of an audit again, from the results in its folder."""
+    """Write the HTML report of a saved audit again, from the results in its folder."""
     from shaketable.api.audit import read_audit, rewrite_page
     from shaketable.cli.console import notify
     from shaketable.files.atomic import atomic_write

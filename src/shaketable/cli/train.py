@@ -19,7 +19,7 @@ def train(
     json_to: Json = None,
     workers: WorkerFlags,
 ) -> None:
-    """Train a ranker on a collection or on files of features, for '--ranker FOLDER', or a model that writes texts."""
+    """Train a ranker, for use with '--ranker FOLDER', or a writer, which generates texts."""
     import shaketable as st
     from shaketable.cli.console import show_training
 

@@ -18,7 +18,7 @@ def vary(
     seed: Seed = 0,
     json_to: Json = None,
 ) -> None:
-    """Generate variations of queries, such as misspellings, and check that each keeps the meaning."""
+    """Generate variations of queries, such as misspellings, and check that they keep the meaning."""
     from shaketable.api import vary as api
     from shaketable.cli.console import emit_json, notify
 

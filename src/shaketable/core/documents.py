@@ -6,15 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.core.errors import BadInput
-
-if TYPE_CHECKING:
-    pass
 
 Scores: TypeAlias = NDArray[np.floating[Any]]
 Run: TypeAlias = Mapping[str, Mapping[str, float]]
@@ -25,7 +22,17 @@ Qrels: TypeAlias = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """A document to rank. `text` is its title and body; `url` is for features, not for matching."""
+    """A document to rank.
+
+    Parameters
+    ----------
+    body
+        The text of the document without its title.
+    title
+        The title.
+    url
+        The URL, which is used for features, not for matching.
+    """
 
     body: str
     title: str = ""
@@ -39,9 +46,18 @@ class Doc:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query: its text, its type, such as "person", and a description of the information need.
+    """A query.
 
-    `weight` is the query's frequency in a query log; means over queries are weighted by it.
+    Parameters
+    ----------
+    text
+        The text of the query.
+    type
+        The query type, such as "person".
+    description
+        A description of the information need.
+    weight
+        The frequency of the query in a query log; means over queries are weighted by it.
     """
 
     text: str
@@ -60,7 +76,15 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Slate:
-    """One query text and the documents to rank for it, without ids."""
+    """A query text and the documents to rank for it, without ids.
+
+    Parameters
+    ----------
+    query
+        The text of the query.
+    docs
+        The documents.
+    """
 
     query: str
     docs: tuple[Doc, ...]
@@ -82,10 +106,25 @@ class Corpus(Protocol):
 class Collection:
     """Documents, queries, judgements and related data.
 
-    `splits` names sets of queries. `candidates` is the run of a first stage and `variants` are queries written by
-    people, where the data has them. `source` is the spec from which `datasets.load` opens the documents in another
-    process; unless the collection is a subset, it stands for the whole collection. A collection made in memory has no
-    source and stays in this process.
+    Parameters
+    ----------
+    name
+        The name in reports.
+    docs
+        The documents by docno.
+    queries
+        The queries by query id.
+    qrels
+        The relevance judgements: qid -> docno -> grade.
+    splits
+        Named sets of query ids, such as "train" and "test".
+    candidates
+        The run of a first stage, if the data has one.
+    variants
+        Other ways to write the queries, written by people, if the data has them.
+    source
+        The spec from which `st.load` opens the documents in another process; for a subset, the spec of the whole
+        collection. A collection made in memory has no source and stays in this process.
     """
 
     name: str
@@ -132,7 +171,7 @@ class Competition:
         for number, matches in self.rounds.items():
             for qid in matches:
                 if qid not in self.queries or not self.queries[qid].text.strip():
-                    raise BadInput(f"{self.name}: round {number} is about query {qid!r}, which has no text")
+                    raise BadInput(f"{self.name}: query {qid!r} of round {number} has no text")
         if not any(len(self.get_contested_rounds(qid)) > 1 for qid in self.queries):
             raise BadInput(
                 f"{self.name}: no query has two rounds with documents of two authors or more in each, so there is no "

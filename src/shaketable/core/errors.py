@@ -49,7 +49,11 @@ def truncate(text: str, max_chars: int = MAX_QUOTED_CHARS) -> str:
 class ShaketableError(Exception):
     """The base class of all errors caused by the input, not by the program.
 
-    A message is one line of limited length, without API keys; unprintable characters are escaped.
+    Parameters
+    ----------
+    message
+        One sentence that a user can act on. Unprintable characters are escaped, API keys are removed, and a
+        long message is truncated.
     """
 
     exit_code = 2
@@ -121,7 +125,7 @@ class MissingExtra(ShaketableError):
     """A missing library; the message names the extra that installs it."""
 
     def __init__(self, extra: str, purpose: str):
-        super().__init__(f"{purpose} needs more than the core install: pip install 'shaketable[{extra}]'")
+        super().__init__(f"{purpose} needs libraries that are not installed: pip install 'shaketable[{extra}]'")
 
 
 class RankerFailed(ShaketableError):

@@ -70,7 +70,7 @@ def _import_file(path: str) -> Any:
 
 def _call_with_literals(thing: Any, target: str) -> Any:
     args, named = _parse_literals(target)
-    with explain_user_errors(f"{target} cannot be made with these parameters"):
+    with explain_user_errors(f"{target} cannot be created with these parameters"):
         return thing(*args, **named)
 
 
@@ -83,4 +83,4 @@ def _parse_literals(target: str) -> tuple[list[Any], dict[str, Any]]:
             return [ast.literal_eval(argument) for argument in call.args], named
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         pass
-    raise BadInput(f"cannot read the parameters of {target[:200]!r}: they are numbers, texts and the like, name=value")
+    raise BadInput(f"cannot read the parameters of {target[:200]!r}: write literals as name=value")

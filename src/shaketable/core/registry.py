@@ -38,10 +38,22 @@ QUOTED_STRING_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", 
 class Registry:
     """The names, classes and shorthands of all objects of one kind, such as rankers.
 
-    `kind` is the noun in messages. Entry points of installed packages add rows (`entry_point_group`). A shorthand maps
-    a pattern to a name; the pattern's group becomes the first parameter. Public classes of `modules` that have a `kind`
-    are rows under that name. `function_adapter` names the class that wraps a plain function, or an installed package's
-    object without `required_method`.
+    Entry points of installed packages add rows (`entry_point_group`).
+
+    Parameters
+    ----------
+    kind
+        The noun for an object in messages, such as "ranker".
+    builtin_rows
+        For each name, the class as "module:Class".
+    shorthands
+        For each pattern, a name; the group of the pattern becomes the first parameter.
+    modules
+        Modules whose public classes with a `kind` are rows under that name.
+    function_adapter
+        The class, as "module:Class", that wraps a plain function, or an object without `required_method`.
+    required_method
+        The method that an object of an installed package must have to need no adapter.
     """
 
     kind: str
@@ -61,7 +73,7 @@ class Registry:
 
     @cached_property
     def rows(self) -> dict[str, str]:
-        """name -> "module:Class", built-in rows and those of installed packages; built-in rows take precedence."""
+        """The class of each name, as "module:Class"; built-in rows take precedence over those of installed packages."""
         from importlib.metadata import entry_points
 
         rows = dict(self.builtin_rows)
@@ -232,12 +244,12 @@ def _import_class(target: str) -> type[Any]:
     except (ImportError, AttributeError) as error:
         if target.startswith("shaketable."):
             raise
-        raise BadInput(f"{target}, which an installed package offers, cannot be imported ({error})") from error
+        raise BadInput(f"{target} of an installed package cannot be imported ({error})") from error
     return thing
 
 
 def _call_constructor(make: Any, args: Sequence[Any], named: Mapping[str, Any], what: str) -> Any:
-    with explain_user_errors(f"{what} cannot be made with these parameters"):
+    with explain_user_errors(f"{what} cannot be created with these parameters"):
         return make(*args, **named)
 
 

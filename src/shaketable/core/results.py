@@ -72,13 +72,36 @@ class Failure:
 class Finding:
     """One number that a task reports about a ranker, with its uncertainty; gates and comparisons read findings.
 
-    `low` and `high` are its 95 % interval over `n` queries. `p` is the p-value of its comparison, corrected for
-    multiple comparisons; NaN if there is none. `task` is the spec of the task, so that two settings of one task stay
-    apart. `against` names the baseline of the comparison. `where` is the slice of queries, empty for all. `facet` is
-    the aspect of robustness in the summary of an audit, such as "query typos", empty for numbers that are in the tables
-    only. `values` has the contribution of each query if the number is a mean over queries or a function of one; a
-    comparison of two audits pairs them. `judged_before` and `judged_after` are the percentages of judged documents
-    among the first ten before and after a change; NaN if the number is not such a comparison.
+    Parameters
+    ----------
+    ranker
+        The name of the ranker.
+    name
+        The name of the number, such as "nDCG@10".
+    value
+        The number.
+    low, high
+        The ends of its 95 % confidence interval over the queries.
+    n
+        The number of queries.
+    p
+        The p-value of its comparison, corrected for multiple comparisons; NaN if there is none.
+    better
+        "higher" or "lower": the direction in which the number is better.
+    task
+        The spec of the task, which distinguishes two settings of one task.
+    against
+        The baseline of the comparison.
+    where
+        The slice of queries; empty for all queries.
+    facet
+        The facet of robustness in the verdict, such as "query typos"; empty for numbers that appear in tables only.
+    values
+        The contribution of each query, if the number is a mean over queries or a function of one. A comparison of two
+        audits pairs these values.
+    judged_before, judged_after
+        The percentages of judged documents among the first ten before and after a change; NaN if the number is not such
+        a comparison.
     """
 
     ranker: str
@@ -119,11 +142,32 @@ class Example:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a task: tidy tables, figures, notes, findings for gates, and examples.
+    """The result of a task.
 
-    `brief` names the tables for the terminal; by default all short tables are shown. Files and HTML pages have every
-    table. `attacked` are documents changed by attacks, which are saved to a separate file. `sources` maps a table's
-    name to a similar table in the literature.
+    Parameters
+    ----------
+    task
+        The name of the task.
+    question
+        The question that the task answers, which is the heading of the result.
+    tables
+        Tidy tables by name. Files and HTML pages have all of them.
+    figures
+        The charts of tables.
+    notes
+        Sentences that a reader of the tables needs.
+    findings
+        The numbers that gates and comparisons read.
+    examples
+        Cases before and after a change.
+    failures
+        The queries on which a ranker failed.
+    brief
+        The names of the tables for the terminal; by default all short tables.
+    attacked
+        Documents changed by attacks, which are saved to a separate file.
+    sources
+        For a table's name, a similar table in the literature.
     """
 
     task: str

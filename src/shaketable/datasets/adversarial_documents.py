@@ -107,7 +107,7 @@ def _parse_documents(fields: Mapping[str, Any], path: Path, number: int) -> Iter
     if docno := _get_text(fields, "docno", path, number):
         check_id(docno, "docno", path, number)
     if not isinstance(fields.get("text"), str):
-        raise BadInput('has no "text", the document as the attack left it', path, number)
+        raise BadInput('has no "text", the changed text of the document', path, number)
     original = fields.get("original") or {}
     if not isinstance(original, dict):
         raise BadInput('"original" should be an object with "title" and "text"', path, number)
@@ -164,7 +164,7 @@ def _parse_ranks(fields: Mapping[str, Any], name: str, queries: int, path: Path,
         return ()
     if not isinstance(value, list) or len(value) != queries or not all(_is_whole_number(place, 1) for place in value):
         raise BadInput(
-            f'"{name}" is {quote_value(value)}; it must be a list of places, one for each query', path, number
+            f'"{name}" is {quote_value(value)}; it must be a list of ranks, one for each query', path, number
         )
     return tuple(value)
 

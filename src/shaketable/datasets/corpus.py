@@ -189,7 +189,7 @@ def parse_record(line: str, path: Path, number: int | None = None) -> tuple[str,
         name = str(name)
     if not isinstance(name, str) or not name:
         shown = json.dumps(name) if name is None or isinstance(name, str | float | bool) else f"a {type(name).__name__}"
-        raise BadInput(f'"_id" is {shown}; it must be a string with something in it', path, number)
+        raise BadInput(f'"_id" is {shown}; it must be a string that is not empty', path, number)
     for key in ("text", "title", "url", "kind", "description"):
         if not isinstance(fields.get(key, ""), str):
             if fields[key] is not None or key == "text":

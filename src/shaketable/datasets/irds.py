@@ -64,7 +64,9 @@ def read_irds(name: str, split: str | None = None) -> Collection:
         hint = f"did you mean {' or '.join(near)}?" if near else "https://ir-datasets.com lists the ids"
         raise BadInput(f"ir_datasets has no collection {quote_value(full)}; {hint}") from error
     if not (dataset.has_docs() and dataset.has_queries()):
-        raise BadInput(f"irds:{full} has no {'queries' if dataset.has_docs() else 'documents'}; choose a part that has")
+        raise BadInput(
+            f"irds:{full} has no {'queries' if dataset.has_docs() else 'documents'}; choose a part that has them"
+        )
     try:
         docs = IrdsCorpus.open(dataset, ir_datasets.docs_parent_id(full), ir_datasets.__version__)
         queries = {str(query.query_id): _to_query(query) for query in dataset.queries_iter()}
@@ -78,7 +80,7 @@ def read_irds(name: str, split: str | None = None) -> Collection:
         why = next((part for part in error.args if isinstance(part, str)), type(error).__name__)
         raise BadInput(
             f"ir_datasets cannot get {quote_value(full)} ({why}): it looked in its cache ($IR_DATASETS_HOME or "
-            "~/.ir_datasets) and on the network; a BEIR folder of the same data will do as well"
+            "~/.ir_datasets) and on the network; you can use a BEIR folder of the same data instead"
         ) from error
     check_ids(queries, "query id")
     check_qrels(qrels)

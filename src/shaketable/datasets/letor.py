@@ -168,7 +168,7 @@ def read_letor(path: str | Path, feature_count: int | None = None) -> Letor:
     if not 1 <= width <= MAX_FEATURES:
         raise BadInput(f"has {width:,} features; there should be 1 to {MAX_FEATURES:,}", path)
     if names and len(names) != width:
-        raise BadInput(f"names {len(names)} features and has {width}", path)
+        raise BadInput(f"names {len(names)} features but has {width}", path)
     starts = np.concatenate(([0], np.cumsum(np.frombuffer(table.sizes, np.int64))))
     features, labels = table.to_dense(width), np.array(table.labels)
     return Letor(features, labels, starts, tuple(table.first_lines), tuple(table.docnos), names, str(path))
@@ -216,7 +216,9 @@ class _Table:
         if not self.sizes or row.qid != self._qid:
             if (first := self.first_lines.setdefault(row.qid, number)) != number:
                 began = f"query {quote_value(row.qid)} began on line {first}"
-                raise BadInput(f"{began} and others came between; put its rows together", self.path, number)
+                raise BadInput(
+                    f"{began} and rows of other queries come in between; put its rows together", self.path, number
+                )
             self.sizes.append(0)
             self._query_docnos.clear()
             self._qid = row.qid
@@ -250,7 +252,7 @@ def write_letor(letor: Letor, path: str | Path) -> None:
     for name in letor.qids + letor.docnos + letor.names:
         check_id(name, "id", path)
     if hashed := next((qid for qid in letor.qids if "#" in qid), None):
-        raise BadInput(f"the query id {quote_value(hashed)} has a # in it, where a comment would begin", path)
+        raise BadInput(f"the query id {quote_value(hashed)} contains #, which begins a comment", path)
     with atomic_write(path) as out:
         if letor.names:
             out.write(f"# features: {' '.join(letor.names)}\n")
@@ -284,7 +286,9 @@ def _parse_row(line: str, before: _Row | None, path: Path, number: int) -> _Row:
             f"begins with {quote_value(text)}; a label, a whole number, was expected", path, number
         ) from None
     if not 0 <= label <= MAX_LETOR_LABEL:
-        message = f"the label is {quote_value(label)}; labels are 0 to {MAX_LETOR_LABEL}, for the gain is 2^label - 1"
+        message = (
+            f"the label is {quote_value(label)}; labels are 0 to {MAX_LETOR_LABEL}, because the gain is 2^label - 1"
+        )
         raise BadInput(message, path, number)
     if not rest or not rest[0].startswith("qid:") or rest[0] == "qid:":
         raise BadInput("has no query: qid:ID should follow the label", path, number)
@@ -300,7 +304,7 @@ def _parse_row(line: str, before: _Row | None, path: Path, number: int) -> _Row:
     try:
         values = parse_floats(cells[1::2])
     except ValueError as error:
-        raise BadInput(f"has a feature that is no number: {error}", path, number) from None
+        raise BadInput(f"has a feature that is not a number: {error}", path, number) from None
     if not sum(map(abs, values)) <= MAX_FEATURE_VALUE:  # faster than a check of each value, and false for NaN
         for column, value in zip(places, values, strict=True):
             if not -MAX_FEATURE_VALUE <= value <= MAX_FEATURE_VALUE:

@@ -82,7 +82,7 @@ def check_ids(names: Mapping[str, object], what: str, path: Path | None = None) 
         wrong = find_invalid_id(names)
     except TypeError as error:
         strange = next(name for name in names if not isinstance(name, str))
-        raise BadInput(f"the {what} {quote_value(strange)} is no text", path) from error
+        raise BadInput(f"the {what} {quote_value(strange)} is not a text", path) from error
     if wrong is not None:
         check_id(wrong, what, path)
 

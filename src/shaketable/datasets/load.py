@@ -25,7 +25,7 @@ COLLECTION_SOURCES = {
     "sample": "the bundled demonstration: passages of three genres, queries of five types, graded judgements",
     "FOLDER": "a BEIR folder: corpus.jsonl, queries.jsonl, qrels/*.tsv; plain or gzipped",
     "files?docs=FILE&queries=FILE": "tables of documents and queries (JSONL, TSV, CSV, Parquet); also &qrels=FILE",
-    "irds:ID": "any collection that ir_datasets knows, e.g. irds:beir/scifact/test (extra: data)",
+    "irds:ID": "any collection of ir_datasets, for example irds:beir/scifact/test (extra: data)",
 }
 """The sources that `load` reads, with a description of each."""
 Named = TypeVar("Named")
@@ -42,14 +42,41 @@ def load(
     seed: int = 0,
     query_types: str | Path | None = None,
 ) -> Collection:
-    """Return the collection that a source names: "sample", "irds:ID" or a BEIR folder; return a collection unchanged.
+    """Load a collection.
 
-    Without a split, the collection holds all judgements and `splits` maps each split to its queries. `candidates` is a
-    TREC run that replaces the first stage of the data. `split_ratio` divides the judged queries of a collection without
-    splits into train, validation and test: "60/20/20". `query_types` is "rules" or a file of labels
-    (`query_types.labels`); by default the types come from the data. A source can carry these parameters, as in
-    "my-folder?split=test"; the `source` of a collection has the same form. Tables of documents and queries are
-    "files?docs=docs.csv&queries=log.tsv" (`datasets.tables`).
+    A source can carry the other parameters, as in "my-folder?split=test"; the `source` of a collection has this form.
+
+    Parameters
+    ----------
+    source
+        "sample", the path of a BEIR folder, "irds:ID", or "files?docs=docs.csv&queries=log.tsv" for tables of documents
+        and queries. A `Collection` is returned unchanged, unless another parameter is given.
+    split
+        The split to load. By default, all judgements are loaded, and `splits` maps each split to its queries.
+    candidates
+        A TREC run file that replaces the candidates of the collection.
+    split_ratio
+        For a collection without splits: the percentages of train, validation and test queries, such as "60/20/20".
+    seed
+        The random seed of `split_ratio`.
+    query_types
+        The source of query types: "rules", or a file of labels. By default the types come from the collection.
+
+    Returns
+    -------
+    Collection
+        The documents, queries and judgements.
+
+    Raises
+    ------
+    BadInput
+        If there is no such collection, or one of its files is invalid.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> st.load("sample").name
+    'sample'
     """
     given = {
         "split": split or "",
@@ -170,7 +197,7 @@ def _parse_seed(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise BadInput(f"the seed of a cut is a whole number, not {quote_value(text)}") from None
+        raise BadInput(f"the seed of a split is a whole number, not {quote_value(text)}") from None
 
 
 def _read_source(source: str, split: str | None) -> Collection:

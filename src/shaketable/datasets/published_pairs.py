@@ -261,7 +261,7 @@ def _find_msrp_files(path: Path) -> Sequence[Path]:
 MSRP = PairDataset(
     "the Microsoft Research Paraphrase Corpus",
     "msr_paraphrase_train.txt, msr_paraphrase_test.txt or the folder with both: a header, then Quality, two ids and "
-    "two sentences, parted by tabs",
+    "two sentences, separated by tabs",
     "MSRP (Dolan and Brockett, IWP 2005; Microsoft)",
     _find_msrp_files,
 )
@@ -292,7 +292,7 @@ def _find_wnc_files(path: Path) -> Sequence[Path]:
 WNC = PairDataset(
     "the Wiki Neutrality Corpus",
     "biased.full, or the folder with it or with biased.word.train, .dev and .test: id, tokens before and after, the "
-    "biased sentence, the neutral sentence, parted by tabs",
+    "biased sentence, the neutral sentence, separated by tabs",
     "WNC: automatically neutralizing subjective bias in text (Pryzant et al., AAAI 2020; rpryzant/neutralizing-bias)",
     _find_wnc_files,
 )

@@ -36,7 +36,7 @@ def _parse_table(rows: Iterator[tuple[int, list[str]]], path: Path, measure: str
     if not names:
         raise nothing
     if len(set(names.values())) < len(names) or not all(name and name.isprintable() for name in names.values()):
-        raise BadInput("each column needs a name of its own, in letters that can be printed", path, at)
+        raise BadInput("each column needs its own printable name", path, at)
     topics: dict[str, int] = {}
     values = []
     for at, row in rows:
@@ -45,7 +45,7 @@ def _parse_table(rows: Iterator[tuple[int, list[str]]], path: Path, measure: str
         topic = str(len(topics) + 1) if topic_at is None else row[topic_at]
         check_id(topic, "topic", path, at)
         if (before := topics.setdefault(topic, at)) != at:
-            raise BadInput(f"topic {quote_value(topic)} stands on line {before} too", path, at)
+            raise BadInput(f"topic {quote_value(topic)} is on line {before} too", path, at)
         values.append([_parse_score(row[i], name, path, at) for i, name in names.items()])
     if not values:
         raise nothing

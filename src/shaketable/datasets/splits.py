@@ -31,7 +31,9 @@ def make_folds(qids: Sequence[str], k: int = 5, seed: int = 0) -> list[Fold]:
     [6, 2, 2]
     """
     if not 3 <= k <= len(qids):
-        raise BadInput(f"{len(qids)} queries cannot be cut into {k} folds of train, validation and test; 3 are needed")
+        raise BadInput(
+            f"{len(qids)} queries cannot be split into {k} folds; each fold needs train, validation and test queries"
+        )
     order = shuffle_queries(qids, seed)
     positions = {qid: place for place, qid in enumerate(qids)}
     parts = [sorted(order[start::k], key=positions.__getitem__) for start in range(k)]
@@ -46,9 +48,7 @@ def split_by_query(collection: Collection, ratio: str, seed: int = 0) -> Collect
     """Return the collection with its judged queries split into train, validation and test, as in "60/20/20"."""
     numbers = [int(part) if part.isdecimal() else -1 for part in ratio.split("/")]
     if len(numbers) != 3 or min(numbers) < 0 or sum(numbers) != 100 or not numbers[2]:
-        raise BadInput(
-            f"a cut is three percentages that sum to 100, such as 60/20/20 (train/validation/test), not {ratio!r}"
-        )
+        raise BadInput(f"a split ratio is three percentages that sum to 100, such as 60/20/20, not {ratio!r}")
     judged = [qid for qid in collection.queries if collection.qrels.get(qid)]
     order = shuffle_queries(judged, seed)
     ends = [round(len(order) * sum(numbers[:i]) / 100) for i in range(4)]
@@ -57,7 +57,7 @@ def split_by_query(collection: Collection, ratio: str, seed: int = 0) -> Collect
     empty = [name for name, share in zip(names, numbers, strict=True) if share and not parts[name]]
     if empty:
         raise BadInput(
-            f"{collection.name} has {len(judged)} judged queries, too few for a cut of {ratio}: {empty[0]} is empty"
+            f"{collection.name} has too few judged queries ({len(judged)}) for {ratio}: {empty[0]} would be empty"
         )
     splits = {name: tuple(qid for qid in judged if qid in part) for name, part in parts.items() if part}
     return replace(collection, splits=splits)

@@ -73,7 +73,7 @@ def _limit_size(rows: Rows, path: Path) -> Rows:
     size = 0
     for number, line in rows:
         if (size := size + len(line)) > MAX_LINE_BYTES:
-            raise BadInput(f"has more than {MAX_LINE_BYTES:,} characters, which is too much for topics", path)
+            raise BadInput(f"has more than {MAX_LINE_BYTES:,} characters, which is too long for topics", path)
         yield number, line
 
 
@@ -96,7 +96,7 @@ def _parse_sgml(rows: Rows, path: Path) -> Topics:
             if name in TOPIC_TAGS:
                 if ends == (fields is None):
                     where = "no topic has begun" if ends else "no topic may begin"
-                    raise BadInput(f"{truncate(tag[0])} stands where {where}", path, number)
+                    raise BadInput(f"{truncate(tag[0])} is where {where}", path, number)
                 if fields is not None:
                     yield (
                         begun,
@@ -104,7 +104,7 @@ def _parse_sgml(rows: Rows, path: Path) -> Topics:
                     )
                 fields, pieces, begun, current = None if ends else {}, [], number, ""
             elif fields is None:
-                raise BadInput(f"{quote_value(tag[0])} stands outside any topic", path, number)
+                raise BadInput(f"{quote_value(tag[0])} is outside of all topics", path, number)
             elif ends:
                 if name == current:
                     pieces, current = [], ""
@@ -116,7 +116,7 @@ def _parse_sgml(rows: Rows, path: Path) -> Topics:
                 fields[name] = pieces = []
                 current = name
             elif current in (*ID_TAGS, *TEXT_TAGS, *DESCRIPTION_TAGS):
-                raise BadInput(f"{quote_value(tag[0])} stands in a {current}, which is plain text", path, number)
+                raise BadInput(f"{quote_value(tag[0])} is inside a {current}, which must be plain text", path, number)
         pieces += (line[at:], "\n")
     if fields is not None:
         raise BadInput("the topic that begins here has no </top>", path, begun)

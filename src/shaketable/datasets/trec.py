@@ -1,7 +1,7 @@
 """Reading and writing of runs, judgements and topics as TREC files and data frames.
 
 A run has six columns (query, Q0, document, rank, score, tag). As in trec_eval 10, the reader ignores further columns
-and lines that begin with #. It also ignores ranks: `documents.rank_docnos` defines the order of a list.
+and lines that begin with #. It also ignores ranks: `core.documents.rank_docnos` defines the order of a list.
 Judgements have four columns (query, iteration, document, grade), or a header that names three, as BEIR writes them.
 Topics are lines of query id, tab, text, or the formats that TREC publishes (`datasets.topics`). Files may be gzipped.
 """
@@ -127,7 +127,7 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
                 given = f"document {quote_value(docno)} has grade {grade} for query {quote_value(qid)}"
                 raise BadInput(f"{given}, on line {place} it has {before}", path, at)
     if not qrels:
-        raise BadInput("is empty; judgements were expected" if not table else "holds a header but no judgements", path)
+        raise BadInput("is empty; judgements were expected" if not table else "has a header but no judgements", path)
     return qrels
 
 
@@ -208,7 +208,7 @@ def write_run(run: Run, path: str | Path, tag: str = "shaketable") -> None:
             ranked = enumerate(rank_docnos(scores), 1)
             out.writelines(f"{qid} Q0 {docno} {rank} {float(scores[docno])!r} {tag}\n" for rank, docno in ranked)
         if not any(run.values()):
-            raise BadInput("the run holds no documents; there is nothing to write", path)
+            raise BadInput("the run has no documents to write", path)
 
 
 def write_qrels(qrels: Qrels, path: str | Path) -> None:
@@ -317,4 +317,4 @@ def _check_writable_ids(lists: Run | Qrels, path: Path) -> None:
     for qid, docnos in lists.items():
         check_ids(docnos, "document id", path)
         if qid.startswith("#"):
-            raise BadInput(f"the query id {quote_value(qid)} begins with #, and such a line would be a comment", path)
+            raise BadInput(f"the query id {quote_value(qid)} begins with #, which would make its line a comment", path)

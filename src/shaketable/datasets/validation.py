@@ -112,7 +112,7 @@ def _check_installation() -> Iterator[ValidationCheck]:
         with tempfile.TemporaryFile(dir=home_folder()):
             yield ValidationCheck(f"the folder {home_folder()} can be written to", "ok", 0, 0)
     except OSError as error:
-        advice = f"set SHAKETABLE_HOME to a folder of your own ({error.strerror})"
+        advice = f"set SHAKETABLE_HOME to a folder that you can write to ({error.strerror})"
         yield ValidationCheck(f"the folder {home_folder()} cannot be written to", "error", 0, 0, (), advice)
 
 
@@ -129,7 +129,7 @@ def _check_collection(collection: Collection) -> Iterator[ValidationCheck]:
         "queries without judgements", unjudged, len(queries), "they are left out of the measures of effectiveness"
     )
     unanswered = [qid for qid, grades in qrels.items() if not any(grade > 0 for grade in grades.values())]
-    advice = "every ranker has the value 0 on them; remove them, as most evaluations do"
+    advice = "every ranker scores 0 on them; remove them, as most evaluations do"
     yield _report_ids("judged queries without a relevant document", unanswered, len(qrels), advice)
     yield from _check_dangling_ids("judged", qrels, collection)
     yield from _check_dangling_ids("candidate", collection.candidates, collection)
@@ -142,13 +142,13 @@ def _check_dangling_ids(what: str, lists: Run | Qrels, collection: Collection) -
     """Report ids in judgements or candidates that are not in the collection."""
     if lists:
         qids = [qid for qid in lists if qid not in collection.queries]
-        advice = "they are left out; if it is all of them, the file belongs to another collection"
+        advice = "they are ignored; if this affects all queries, the file belongs to another collection"
         yield _report_ids(
             f"{what} queries that the collection does not have", qids, len(lists), advice, fatal=len(qids) == len(lists)
         )
         named = {docno for scores in lists.values() for docno in scores}
         docnos = sorted(docno for docno in named if docno not in collection.docs)
-        advice = "they can never be found; if it is all of them, the two files write ids differently"
+        advice = "rankers cannot find them; if this affects all documents, the two files write ids differently"
         yield _report_ids(
             f"{what} documents that the collection does not have",
             docnos,
@@ -172,14 +172,14 @@ def _check_texts(docs: Corpus) -> Iterator[ValidationCheck]:
             if len(empty) < MAX_EXAMPLES:
                 empty.append(docno)
     yield _report_count(
-        "empty documents", blank, len(docs), empty, "no query finds them; remove them, or find their texts"
+        "empty documents", blank, len(docs), empty, "rankers cannot find them; remove them, or add their texts"
     )
 
     repeated = _find_repeated(np.array(hashes, np.uint64))
     wanted = set(repeated[:MAX_EXAMPLES].tolist())
     examples = [docno for place, docno in enumerate(docs) if place in wanted] if wanted else []
-    advice = "copies have the same score, and perhaps only one of them is judged; keep one"
-    yield _report_count("documents whose text an earlier document has too", len(repeated), len(docs), examples, advice)
+    advice = "copies have equal scores, and perhaps only one copy is judged; keep one"
+    yield _report_count("documents with the text of an earlier document", len(repeated), len(docs), examples, advice)
 
 
 def _find_repeated(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
@@ -196,12 +196,12 @@ def _check_run(run: Run, qrels: Qrels) -> Iterator[ValidationCheck]:
     yield _report_required("documents in the run", total, "a run needs lists of documents")
 
     broken = [qid for qid, scores in lists.items() if not np.isfinite(scores).all()]
-    advice = "such scores (NaN or infinite) have no order; find out why the ranker made them"
+    advice = "NaN and infinite scores cannot be sorted; find out why the ranker returns them"
     yield _report_ids("queries with scores that are not finite", broken, len(lists), advice, fatal=True)
 
     longer = {qid: scores for qid, scores in lists.items() if len(scores) > 1}
     constant = [qid for qid, scores in longer.items() if (scores == scores[0]).all()]
-    advice = "such a list is no ranking: its order comes from the ids alone"
+    advice = "the order of such a list comes from the ids alone"
     check = "queries whose documents all have the same score"
     yield _report_ids(check, constant, len(longer), advice, fatal=len(constant) == len(longer))
 
@@ -209,7 +209,7 @@ def _check_run(run: Run, qrels: Qrels) -> Iterator[ValidationCheck]:
     worst = sorted(tied, key=lambda qid: -tied[qid] / len(lists[qid]))
     advice = "their order comes from the ids, not from the ranker"
     yield _report_count(
-        "documents that have the same score as another of their list",
+        "documents with the same score as another document of their list",
         sum(tied.values()),
         total,
         worst,
@@ -223,8 +223,8 @@ def _check_run(run: Run, qrels: Qrels) -> Iterator[ValidationCheck]:
 def _check_judged(run: Run, qrels: Qrels) -> Iterator[ValidationCheck]:
     """Report the overlap of a run and judgements, and the unjudged documents in the top."""
     shared = [qid for qid, scores in run.items() if scores and qid in qrels]
-    advice = "the run and the judgements are of different queries; check that the ids are written alike"
-    yield _report_required("queries that are both in the run and judged", len(shared), advice)
+    advice = "the run and the judgements have no query in common; check that both write ids in the same way"
+    yield _report_required("judged queries in the run", len(shared), advice)
     missing = [qid for qid in qrels if not run.get(qid)]
     yield _report_ids("judged queries that the run does not have", missing, len(qrels), "each of them counts as zero")
     extra = [qid for qid in run if qid not in qrels]
@@ -237,7 +237,7 @@ def _check_judged(run: Run, qrels: Qrels) -> Iterator[ValidationCheck]:
     }
     unjudged = {qid: count for qid, top in tops.items() if (count := sum(d not in qrels[qid] for d in top))}
     worst = sorted(unjudged, key=lambda qid: -unjudged[qid])
-    advice = "they count as not relevant, which holds good rankers down; judge them, or compare with care"
+    advice = "they count as not relevant, which underestimates good rankers; judge them, or compare with care"
     total = sum(map(len, tops.values()))
     yield _report_count(
         f"unjudged documents in the top {TOP_DOCUMENTS}", sum(unjudged.values()), total, worst, advice, TOLERATED_SHARE

@@ -103,7 +103,7 @@ def read_adversarial_examples(path: Path, collection: Collection, qids: Sequence
             if qid in wanted:
                 found.setdefault(qid, []).append(one)
     if not found:
-        raise BadInput("has no attacked document of a query to learn from", path)
+        raise BadInput("has no attacked document for the training queries", path)
     return found
 
 
@@ -159,7 +159,7 @@ def draw_documents(
             chosen[qid] = rng.permutation(fitting)[: examples.documents]
     if not chosen:
         raise BadInput(
-            f"collection {collection.name}: no query to learn from has candidates that are not relevant, so there is "
+            f"collection {collection.name}: no training query has candidates that are not relevant, so there is "
             "nothing to attack"
         )
     return chosen
@@ -255,7 +255,7 @@ class ExampleGenerator:
                     f"{seconds / QUERIES_PER_PART * left:.0f} s"
                 )
         if not rows:
-            raise BadInput(f"{self.recipe} failed on all documents that it was to attack, so there is nothing to learn")
+            raise BadInput(f"{self.recipe} failed on all documents, so there is nothing to learn from")
         write_adversarial_documents(rows, self.path)
         self._write_manifest(_add_costs(parts.values()), digest_file(self.path))
         self._remove_parts(range(0, len(qids), QUERIES_PER_PART))

@@ -47,7 +47,7 @@ class AdversarialSource(TextListSource):
 
     def open_samples(self, training_data: TrainingData, size: int) -> tuple[SampleSource, Qrels]:
         if not isinstance(self.lists, JudgementSource | AugmentedSource):
-            raise BadInput("attacked documents count as not relevant, which only lists from judgements can tell")
+            raise BadInput("attacked documents count as not relevant, so this defence needs lists made from judgements")
         source, qrels = self.lists.open_samples(training_data, size)
         grades = training_data.collection.qrels
         examples = read_adversarial_examples(Path(self.path), training_data.collection, training_data.train)
@@ -58,7 +58,7 @@ class AdversarialSource(TextListSource):
         }
         numbers = [number for number in range(len(source)) if source.draw(number, 0).name in attacked]
         if not numbers:
-            raise BadInput("has no attacked document that is not relevant, for any of the lists", self.path)
+            raise BadInput("has no attacked document that is not relevant for any of the lists", self.path)
         return AdversarialLists(source, attacked, numbers, size, training_data.seed), qrels
 
 

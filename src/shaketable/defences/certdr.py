@@ -67,7 +67,9 @@ class NoisySource(TextListSource):
     are those of `defences.smoothing.SubstitutionSmoothed` with the same settings.
     """
 
-    text_only_reason: ClassVar[str] = "learners from features see no words, so noise in texts is for nets only"
+    text_only_reason: ClassVar[str] = (
+        "learners from features do not read texts, so noise in texts is for neural nets only"
+    )
 
     lists: ListSource = field(default_factory=JudgementSource)
     synonyms: str = "thesaurus"

@@ -76,7 +76,9 @@ class AugmentedSource(TextListSource):
         check_ranges("augmented", self, copies=(1, 100), words=(0, 10_000))
         SYNONYMS.build(self.synonyms)
         if not self.words and not self.path:
-            raise BadInput("augmented: words=0 takes the numbers from attacked documents, so give their file as path")
+            raise BadInput(
+                "augmented: words=0 takes the number of words from attacked documents; give their file as path"
+            )
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -92,7 +94,9 @@ class AugmentedSource(TextListSource):
             numbers = (count_changed_words(docs[one.docno], one.doc) for some in examples.values() for one in some)
             counts = tuple(filter(None, numbers))
             if not counts:
-                raise BadInput("has no document that an attack changed, so there are no numbers of words", self.path)
+                raise BadInput(
+                    "has no document that an attack changed, so the number of words to change is unknown", self.path
+                )
         return AugmentedLists(source, self.copies, counts, SYNONYMS.build(self.synonyms), training_data.seed), qrels
 
 

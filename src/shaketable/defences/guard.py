@@ -52,12 +52,12 @@ class Guarded:
 
     def __post_init__(self) -> None:
         check_parameter(
-            "guarded", 0 < self.false_alarms < 1, "false_alarms", "between 0 and 1, and neither", self.false_alarms
+            "guarded", 0 < self.false_alarms < 1, "false_alarms", "between 0 and 1, both excluded", self.false_alarms
         )
         DETECTORS.build(self.detector)
         base = RANKERS.build(self.base)
         if self.first_stage and RANKERS.build(self.first_stage) == base:
-            raise BadInput(f"guarded: {self.base} cannot vouch for what it ranks itself; leave out first_stage")
+            raise BadInput(f"guarded: {self.base} cannot be its own first stage; leave out first_stage")
 
     def open(self, collection: Collection) -> GuardedRanker:
         """Open the base and the first stage; the alarm threshold is computed when the first list is scored."""
@@ -145,7 +145,7 @@ class GuardedRanker:
         said = [str(getattr(self.base, "remark", "") or "")]
         if vars(self).get("alarm_threshold") == inf:  # known after lists were scored
             rate = f"a rate of false alarms of {self.model.false_alarms:g}"
-            said.append(f"no alarm is ever raised, for {len(self.docs)} documents are too few to tell {rate}")
+            said.append(f"no alarm is ever raised, because {len(self.docs)} documents are too few to estimate {rate}")
         return "; ".join(filter(None, said))
 
     @property
@@ -193,4 +193,4 @@ def _sort_by_score(scores: Scores, alarms: NDArray[np.bool_]) -> NDArray[np.int6
 
 
 def _refuse_target_lists(*_: object) -> NoReturn:
-    raise BadInput("a detector of a guarded ranker knows the documents, and no lists of an attacker's")
+    raise BadInput("a detector of a guarded ranker has the documents, but no lists of an attacker")

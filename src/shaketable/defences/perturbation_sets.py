@@ -183,7 +183,7 @@ def build_from_vectors(
         if degrees.max() > max_set_words:
             word = quote_value(words[members[degrees.argmax()]])
             what = f"{word} has {degrees.max():,} synonyms, and a perturbation set has {max_set_words:,} words at most"
-            raise BadInput(f"{what}; raise tau, or the words of a set")
+            raise BadInput(f"{what}; raise tau, or the maximum size of a set")
         space = rows[members]
         for start in range(0, len(members), WORDS_PER_BLOCK):
             products = space[start : start + WORDS_PER_BLOCK] @ space.T

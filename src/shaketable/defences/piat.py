@@ -118,7 +118,7 @@ class PairedSource(TextListSource):
         pools = [_Pool.from_training_data(training_data, qid, some) for qid, some in examples.items()]
         usable = [pool for pool in pools if len(pool.texts) > 1]
         if not usable:
-            raise BadInput("has attacked documents of lists of one document only, which have no order", self.path)
+            raise BadInput("has attacked documents only for lists of one document, which have no order", self.path)
         return PairedLists(source, usable, self.size, self.attacked, training_data.seed), qrels
 
 
@@ -274,8 +274,7 @@ class PIATLoss(InvarianceLoss):
         if self.lambda_ < 1:
             pairs = [sample.attack_pair for sample in samples if sample.attack_pair is not None]
             if not pairs:
-                raise BadInput("piat compares lists with what an attack made of them, and these lists bring none; "
-                               "train with the defence piat")  # fmt: skip
+                raise BadInput("piat needs lists with an attacked version; train with the defence piat")
             parts.append((1 - self.lambda_) * self.compute_loss(*score_clean_and_attacked(net, pairs)).mean())
         return parts[0] + parts[1] if len(parts) > 1 else parts[0]
 

@@ -143,8 +143,8 @@ def _build_smoothed_ranker(
 ) -> SmoothedRanker:
     if getattr(base, "pointwise", False) is not True:
         raise BadInput(
-            f"ranker {base.name} does not say that it scores a text by itself (pointwise), whatever stands beside it; "
-            "only such a ranker can be smoothed"
+            f"ranker {base.name} is not pointwise, so its score of a text may depend on the other texts; only a "
+            "pointwise ranker can be smoothed"
         )
     return SmoothedRanker(RANKERS.spec(model), base, noise, model.samples, model.scale)
 
@@ -363,7 +363,7 @@ def open_folder(folder: str | Path, collection: Collection) -> Ranker:
     stored = folders.read_verified(folder)
     model = RANKERS.build(str(stored.metadata.get("ranker", "")))
     if not isinstance(model, SubstitutionSmoothed | MaskSmoothed):
-        raise BadInput("does not say how its ranker is smoothed; save the model again", folder)
+        raise BadInput("has no settings of the smoothing; save the model again", folder)
     inside = f"{BASE_FOLDER}/{folders.MODEL_FILE}" in stored.file_records
     base = RANKERS.get_class("saved")(str(stored.files_folder / BASE_FOLDER)) if inside else RANKERS.build(model.base)
     return replace(model.open_on(base, collection), name=str(folder))

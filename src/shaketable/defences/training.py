@@ -37,9 +37,11 @@ def plan_defended_training(
     """Return the plan of a training with a defence, or the given plan (or None) if the defence changes nothing."""
     defence = DEFENCES.build(defence) if isinstance(defence, str) else defence
     if not isinstance(defence, Defence):
-        raise BadInput(f"{type(defence).__name__} is no defence: it has no method plan")
+        raise BadInput(f"{type(defence).__name__} is not a defence: it has no method plan")
     spec, about = DEFENCES.spec(defence), dict[str, Any]()
-    unfit = BadInput(f"{spec} defends nets, which learn from texts; {LEARNERS.spec(learner)} is none, knrm is one")
+    unfit = BadInput(
+        f"{spec} is a defence of neural nets, and {LEARNERS.spec(learner)} is not one; use for example knrm"
+    )
     called = False
 
     def make_adversarial_examples() -> Path:
@@ -63,7 +65,7 @@ def plan_defended_training(
     own = replace(own, baselines=plan.baselines if plan else ())
     new = defence.plan(own, make_adversarial_examples)
     if attacked is not None and not called:
-        raise BadInput(f"leave out --adversarial-documents: {spec} learns from no attacked documents")
+        raise BadInput(f"leave out --adversarial-documents: {spec} does not learn from attacked documents")
     if new == own:
         return plan
     if not isinstance(learner, NeuralLearner):
@@ -80,7 +82,7 @@ def _make_examples(
     notify: Callable[[str], None],
 ) -> tuple[Path, dict[str, Any]]:
     """Make adversarial examples against the model of standard training; return their file, and the cost of both."""
-    notify(f"First {LEARNERS.spec(learner)} is trained without a defence, to attack it; the model is kept.")
+    notify(f"First {LEARNERS.spec(learner)} is trained without a defence, to attack it; the model is cached.")
     model = experiment.fit(learner, train, valid=valid)
     card = model.read_card()
     notify(f"The training without a defence took {card['seconds']:.0f} seconds for {card['steps']} steps.")

@@ -36,7 +36,7 @@ TYPO_TRANSFORMS = ("neighb_char_swap", "random_char_sub", "qwerty_char_sub", "dr
 class TypoTraining:
     """Typo training: varies the query of a share of the lists, for instance with a misspelling.
 
-    edits         the transforms that vary queries, from `registries.TRANSFORMS`; not only misspellings
+    transforms    the transforms that vary queries, from `registries.TRANSFORMS`; not only misspellings
     share         the share of lists whose query varies
     teach         the order of a list under the query teaches its order under the variant (self_teaching, at `weight`
                   and `temperature`); without it, the variant replaces the query (data augmentation)
@@ -45,18 +45,18 @@ class TypoTraining:
     plan of a learner, which has its own objective.
     """
 
-    edits: tuple[str, ...] = TYPO_TRANSFORMS
+    transforms: tuple[str, ...] = TYPO_TRANSFORMS
     share: float = 0.5
     teach: bool = True
     weight: float = 1.0
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        VariedQuerySource(edits=self.edits, share=self.share)  # validates both
+        VariedQuerySource(transforms=self.transforms, share=self.share)  # validates both
         _check_positive("typos", weight=self.weight, temperature=self.temperature)
 
     def plan(self, plan: TrainingPlan, adversaries: Callable[[], Path]) -> TrainingPlan:
-        lists = VariedQuerySource(plan.lists, self.edits, self.share, instead=not self.teach)
+        lists = VariedQuerySource(plan.lists, self.transforms, self.share, instead=not self.teach)
         if not self.teach:
             return replace(plan, lists=lists)
         settings = f"natural={plan.objective or 'softmax'!r}, weight={self.weight!r}, temperature={self.temperature!r}"
@@ -72,30 +72,30 @@ def _check_positive(owner: str, **numbers: float) -> None:
 class VariedQuerySource(TextListSource):
     """Lists of another source, a share of them with a variant of the query.
 
-    edits     transforms that write the variant, from `registries.TRANSFORMS`: one per list, drawn in each pass
-    share     the share of lists with a variant
-    instead   the variant replaces the query, as in data augmentation; otherwise it is added to the sample, for an
-              objective such as self_teaching
+    transforms  transforms that write the variant, from `registries.TRANSFORMS`: one per list, drawn in each pass
+    share       the share of lists with a variant
+    instead     the variant replaces the query, as in data augmentation; otherwise it is added to the sample, for an
+                objective such as self_teaching
     """
 
     text_only_reason: ClassVar[str] = (
-        "the rows of learners from features are computed before, so varied queries are for nets only"
+        "learners from features use precomputed rows, so varied queries are for neural nets only"
     )
 
     lists: ListSource = field(default_factory=JudgementSource)
-    edits: tuple[str, ...] = TYPO_TRANSFORMS
+    transforms: tuple[str, ...] = TYPO_TRANSFORMS
     share: float = 0.5
     instead: bool = False
 
     def __post_init__(self) -> None:
-        check_parameter("varied_queries", bool(self.edits), "edits", "one edit or more", self.edits)
+        check_parameter("varied_queries", bool(self.transforms), "transforms", "one transform or more", self.transforms)
         check_parameter("varied_queries", 0 < self.share <= 1, "share", "above 0 and not above 1", self.share)
-        for transform in map(TRANSFORMS.build, self.edits):
+        for transform in map(TRANSFORMS.build, self.transforms):
             refuse_document_transform(transform)
 
     def open_samples(self, training_data: TrainingData, size: int) -> tuple[SampleSource, Qrels]:
         source, qrels = self.lists.open_samples(training_data, size)
-        transforms = list(map(TRANSFORMS.build, self.edits))
+        transforms = list(map(TRANSFORMS.build, self.transforms))
         return VariedLists(source, transforms, self.share, self.instead, training_data.seed), qrels
 
 
@@ -161,7 +161,7 @@ class SelfTeachingLoss:
         from shaketable.training.losses import ScoreLoss, score_samples
 
         if any(sample.query_variant is None for sample in samples):
-            raise BadInput("self_teaching needs lists with a second way to write the query; varied_queries has them")
+            raise BadInput("self_teaching needs lists with a variation of the query; use the source varied_queries")
         natural = self._natural_objective
         if isinstance(natural, ScoreLoss):
             scores, labels, kept = score_samples(net, samples)

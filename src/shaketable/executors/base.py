@@ -97,7 +97,7 @@ class ThreadExecutor:
 
     def __post_init__(self) -> None:
         if self.max_concurrency < 1:
-            raise BadInput(f"at least one job must be in flight, not {self.max_concurrency}")
+            raise BadInput(f"the number of concurrent jobs must be at least 1, not {self.max_concurrency}")
         weakref.finalize(self, _stop_threads, self._jobs, self._workers)
 
     @property
@@ -136,14 +136,14 @@ def as_completed(executor: Executor, jobs: Iterable[tuple[Item, Job]]) -> Iterat
     If a job fails, no more jobs are submitted, the results of running jobs are yielded, and then its error is raised.
     After a KeyboardInterrupt, finished results are yielded without waiting for running jobs.
     """
-    room = executor.max_concurrency + getattr(executor, "max_queued", 0)
+    max_pending = executor.max_concurrency + getattr(executor, "max_queued", 0)
     waiting: dict[Future[Any], Item] = {}
     back: SimpleQueue[Future[Any]] = SimpleQueue()
     upcoming = iter(jobs)
     failure: BaseException | None = None
     try:
         while True:
-            while failure is None and len(waiting) < room and (entry := next(upcoming, None)):
+            while failure is None and len(waiting) < max_pending and (entry := next(upcoming, None)):
                 future = executor.submit(entry[1])
                 waiting[future] = entry[0]
                 future.add_done_callback(back.put)

@@ -35,7 +35,7 @@ class DeviceSettings:
         if self.dtype and self.dtype not in DTYPES:
             raise BadInput(f"dtype should be float32, bfloat16 or float16, not {self.dtype!r}")
         if self.batch_tokens < 0:
-            raise BadInput(f"a batch has one token or more, not {self.batch_tokens}")
+            raise BadInput(f"batch_tokens must be at least 1, not {self.batch_tokens}")
 
 
 _current_settings = DeviceSettings()

@@ -38,7 +38,7 @@ class ProcessExecutor:
 
     def __post_init__(self) -> None:
         if self.max_concurrency < 1:
-            raise BadInput(f"at least one job must be in flight, not {self.max_concurrency}")
+            raise BadInput(f"the number of concurrent jobs must be at least 1, not {self.max_concurrency}")
         self._threads = ThreadExecutor(self.max_concurrency)
         share = max(1, count_cores() // self.max_concurrency)
         for _ in range(self.max_concurrency):

@@ -72,13 +72,13 @@ class RayExecutor:
     def _count_slots(self, resources: Mapping[str, float]) -> int:
         """Return how many jobs with these resources fit; raise `BadInput` if none does, as Ray would wait for ever."""
         has: Mapping[str, float] = self._ray.cluster_resources()
-        rooms = [has.get(name[4:-1].upper(), 0.0) / value for name, value in resources.items() if value]
-        if min(rooms, default=1) < 1:
+        jobs_per_resource = [has.get(name[4:-1].upper(), 0.0) / value for name, value in resources.items() if value]
+        if min(jobs_per_resource, default=1) < 1:
             raise BadInput(
                 f"the Ray cluster at {self.address} has {has.get('CPU', 0):g} cores and {has.get('GPU', 0):g} GPUs, "
-                "less than one job takes; ask for less with --worker-cpus and --worker-gpus"
+                "fewer than one job needs; request less with --worker-cpus and --worker-gpus"
             )
-        return int(min(rooms, default=1))
+        return int(min(jobs_per_resource, default=1))
 
     @property
     def max_queued(self) -> int:

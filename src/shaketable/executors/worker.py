@@ -121,8 +121,8 @@ def run_job(message: JobMessage) -> JobResult:
 def make_crash_error(what: str) -> RankerFailed:
     """Return the error of a job whose workers all died."""
     return RankerFailed(
-        f"{what} was given up: {MAX_JOB_RETRIES + 1} workers in a row died of it, for want of memory perhaps; "
-        "hand out less at a time, or to fewer workers"
+        f"{what} failed: {MAX_JOB_RETRIES + 1} workers in a row died while running it, perhaps for lack of memory; "
+        "use fewer workers, or smaller batches"
     )
 
 
@@ -138,7 +138,7 @@ def _open_collection(text: str, documents: str) -> Collection:
 
     collection = load(text)
     if documents and collection.docs.fingerprint != documents:
-        raise BadInput(f"the collection {text} has other documents on a worker than where the work is handed out")
+        raise BadInput(f"the collection {text} has different documents on a worker than here")
     return collection
 
 
@@ -151,8 +151,7 @@ def _open_ranker(remote_spec: RemoteSpec) -> Any:
     )
     if remote_spec.ranker_fingerprint and getattr(ranker, "fingerprint", None) != remote_spec.ranker_fingerprint:
         raise BadInput(
-            f"ranker {remote_spec.model} is another one on a worker than where the work is handed out: its files, or "
-            "what it is made of, differ"
+            f"ranker {remote_spec.model} is different on a worker than here: its files, or what it is made of, differ"
         )
     return ranker
 

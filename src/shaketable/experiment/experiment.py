@@ -1,10 +1,4 @@
-"""An experiment: a collection, the rankers opened on it, their runs, and the scoring engine that tasks use.
-
-Most tasks start from the runs of the rankers over the original queries, so an experiment makes each run once. A ranker
-that can search the collection does so; any other ranker re-ranks the candidates of the first stage. If the collection
-brings its own candidates, all rankers rank those, so that runs differ by the ranker alone. A trained model is stored
-under a name made of everything that it depends on, and is never trained twice.
-"""
+"""An experiment: a collection, the rankers opened on it, their runs, and the scoring engine that tasks use."""
 
 from __future__ import annotations
 
@@ -65,7 +59,30 @@ class _ExperimentCache:
 
 @dataclass
 class Experiment:
-    """The data, rankers and settings of tasks. `split` names the queries to measure on; None means all."""
+    """A collection, rankers and settings, on which tasks run. It makes each run and trains each model once.
+
+    Retrievers search the collection; other rankers re-rank the candidates of the first stage. If the collection has its
+    own candidates, all rankers rank those, so that runs differ by the ranker alone.
+
+    Parameters
+    ----------
+    collection
+        The documents, queries and judgements.
+    models
+        The models of the rankers, by name.
+    engine
+        The scoring engine, which has the score cache and the executor.
+    seed
+        The random seed.
+    depth
+        The number of documents to rank for each query.
+    limit
+        The maximum number of queries; None means all.
+    first_stage
+        The ranker that finds the candidates of re-rankers.
+    split
+        The split to measure on; None means all queries.
+    """
 
     collection: Collection
     models: Mapping[str, Model]
@@ -80,7 +97,7 @@ class Experiment:
 
     def __post_init__(self) -> None:
         if self.depth < 1:
-            raise BadInput(f"at least one document must be ranked for each query, not {self.depth}")
+            raise BadInput(f"the depth must be at least 1, not {self.depth}")
         if self.split is not None and self.split not in self.collection.splits:
             raise UnknownName("split", self.split, self.collection.splits)
 
@@ -102,7 +119,7 @@ class Experiment:
         wanted = [qid for qid in asked if known[qid].text.strip() and (not judged or qid in judged)]
         if not wanted:
             reason = "has judgements" if self.collection.queries else "is there"
-            raise BadInput(f"collection {self.collection.name}: no query {reason}; `shaketable doctor` says more")
+            raise BadInput(f"collection {self.collection.name}: no query {reason}; run `shaketable doctor` for details")
         return {qid: known[qid] for qid in wanted[: self.limit]}
 
     @cached_property
@@ -145,10 +162,7 @@ class Experiment:
         """A phrase that describes the ranked documents."""
         if self.collection.candidates:
             return f"the candidates that came with the collection, at most {self.depth} for each query"
-        return (
-            f"the best {self.depth} documents of the collection for each query; "
-            f"a ranker that cannot search re-ranks those that {self.first_stage} finds"
-        )
+        return f"the top {self.depth} documents of each query; re-rankers re-rank the results of {self.first_stage}"
 
     @cached_property
     def slices(self) -> Slices:
@@ -316,14 +330,8 @@ class Experiment:
         candidates = {qid: found[qid] for qid in known if qid in found}
         about = (known, judged, candidates, qids, judges)
         arguments = (model_folder, how, *about, self.seed, plan, self.depth, overwrite, training_name)
-        return Job(
-            run_fit_job,
-            self.collection,
-            arguments,
-            self._documents_spec,
-            {"progress": self.engine.progress},
-            output_folder=model_folder,
-        )
+        local = {"progress": self.engine.progress}
+        return Job(run_fit_job, self.collection, arguments, self._documents_spec, local, output_folder=model_folder)
 
     def run_jobs(
         self, wanted: Sequence[SavedModel | Job], on_done: Callable[[int], None] = lambda done: None
@@ -356,12 +364,8 @@ class Experiment:
         models = self.run_jobs([self.training_job(learner, fold.train, fold.valid, plan) for fold in dealt])
         for fold, model in zip(dealt, models, strict=True):
             joined |= self._rank_test_queries(model, fold)
-        card = {
-            "learner": learner if isinstance(learner, str) else LEARNERS.spec(learner),
-            "folds": k,
-            "seed": self.seed,
-            "train": {"queries": len(judged)},
-        }
+        spec = learner if isinstance(learner, str) else LEARNERS.spec(learner)
+        card = {"learner": spec, "folds": k, "seed": self.seed, "train": {"queries": len(judged)}}
         run_file.save({qid: joined[qid] for qid in judged if qid in joined}, folder, card, overwrite=overwrite)
         return SavedModel(str(folder))
 
@@ -388,16 +392,13 @@ class Experiment:
         if not grid:
             raise BadInput(f"{LEARNERS.spec(how)} has no grid of settings to choose from")
         if not judges:
-            raise BadInput(
-                "settings are chosen on validation queries, and there are none; name some, or cut the queries"
-            )
+            raise BadInput("tuning needs validation queries, and there are none; add them with --split-ratio 60/20/20")
         points = [dict(zip(grid, point, strict=True)) for point in product(*grid.values())]
         with self.engine.progress(f"tuning {LEARNERS.spec(how)}", len(points), "trials") as advance:
             wanted = [self.training_job(replace(how, **point), qids, judges, plan) for point in points]  # type: ignore[type-var]
             models = self.run_jobs(wanted, advance)
-        trials = [
-            point | {"valid": float(model.read_card()["value"])} for point, model in zip(points, models, strict=True)
-        ]
+        values = [float(model.read_card()["value"]) for model in models]
+        trials = [point | {"valid": value} for point, value in zip(points, values, strict=True)]
         winner = max(trials, key=lambda trial: trial["valid"])
         return TunedLearner(replace(how, **{name: winner[name] for name in grid}), trials)  # type: ignore[type-var]
 
@@ -429,12 +430,10 @@ class Experiment:
 
     def collect_remarks(self) -> dict[str, str]:
         """Return remarks on scores by ranker, for example that texts were truncated."""
-        remarks_by_name = {name: self.engine.get_remark(ranker) for name, ranker in self._cache.rankers.items()} | {
-            "scores": "; ".join(self.engine.list_warnings()),
-            "models": "; ".join(self._cache.repair_notes),
-            "documents": str(getattr(self.collection.docs, "notice", "")),
-        }
-        return {name: remark for name, remark in remarks_by_name.items() if remark}
+        remarks = {name: self.engine.get_remark(ranker) for name, ranker in self._cache.rankers.items()}
+        remarks |= {"scores": "; ".join(self.engine.list_warnings()), "models": "; ".join(self._cache.repair_notes)}
+        remarks["documents"] = str(getattr(self.collection.docs, "notice", ""))
+        return {name: remark for name, remark in remarks.items() if remark}
 
     def collect_provenance(self) -> dict[str, Any]:
         """Return everything that a result depends on, and its cost in query-document pairs."""

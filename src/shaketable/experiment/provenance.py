@@ -23,10 +23,11 @@ def describe_weights(weights: Mapping[str, float]) -> str:
     values = np.array(list(weights.values()))
     equal_queries = values.sum() ** 2 / (values**2).sum()
     return (
-        f"queries weigh as often as they were asked: {values.sum():,.6g} times in all, the most frequent "
-        f"{values.max() / values.sum():.1%} of it, so that the {len(values):,} queries say as much as "
-        f"{equal_queries:,.1f} of equal weight. This goes for effectiveness, agreement, query-typos, query-variation, "
-        "fusion and parity; in all other tasks, and in slices, every query counts alike"
+        f"queries are weighted by their frequency: {values.sum():,.6g} in total, of which the most frequent query "
+        f"has {values.max() / values.sum():.1%}. The {len(values):,} queries have the effective sample size of "
+        f"{equal_queries:,.1f} equally weighted ones. The weights apply to effectiveness, agreement, query-typos, "
+        "query-variation, "
+        "fusion and parity; in all other tasks, and in slices, queries have equal weights"
     )
 
 

@@ -58,11 +58,13 @@ class AttackOutcomes:
             if column.shape != (count,):
                 raise BadInput(f"attempts: {count} targets have queries, but {field.name} has shape {column.shape}")
             if not np.isfinite(column).all():
-                raise BadInput(f"attempts: {field.name} holds what is no finite number")
+                raise BadInput(f"attempts: {field.name} has a value that is not finite")
         for name in (field.name for field in fields(self)[1:] if field.name != "gain"):
             least = int(name in ("before", "after"))
             if (getattr(self, name) < least).any():
-                raise BadInput(f"attempts: {name} is {getattr(self, name).min():g} for a target; {least} is the least")
+                raise BadInput(
+                    f"attempts: {name} is {getattr(self, name).min():g} for a target; it must be at least {least}"
+                )
 
     @classmethod
     def from_outcomes(cls, attacked: Iterable[tuple[AttackCase, AttackOutcome]]) -> AttackOutcomes:

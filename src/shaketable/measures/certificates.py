@@ -12,7 +12,7 @@ most δ (Hoeffding), so the margin must exceed 2 t. As in the paper, this holds 
 holds for all N texts of a list at once.
 
 No such allowance is needed if the shift bounds the mean itself, whose draws are fixed by the seed
-(`rankers.smooth.SmoothedRanker.bound_sampled_shift`): such a certificate holds for the ranker as it scores.
+(`defences.smoothing.SmoothedRanker.bound_sampled_shift`): such a certificate holds for the ranker as it scores.
 
 Wu, Zhang, Guo, Chen, Fan, de Rijke, Cheng. Certified robustness to word substitution ranking attack for neural ranking
 models. CIKM 2022.
@@ -73,7 +73,7 @@ def mask_shift(words: int, kept: int, max_changed: int | None = None) -> float:
     (0.25, 0.8333333333333334, 1.0, 0.0)
     """
     if not 0 <= kept <= words:
-        raise BadInput(f"of {words} words {kept} cannot be kept")
+        raise BadInput(f"{kept} of {words} words cannot be kept")
     among = np.arange(words if max_changed is None else min(max_changed, words))
     unseen = np.prod(np.maximum(words - kept - among, 0) / (words - among))
     return float(1 - unseen)
@@ -117,7 +117,7 @@ class CertifiableList:
 
     @classmethod
     def from_scores(cls, scores: Mapping[str, float], shifts: Mapping[str, float]) -> Self:
-        """Return the list in the order of `documents.rank_docnos`."""
+        """Return the list in the order of `core.documents.rank_docnos`."""
         order = rank_docnos(scores)
         return cls(np.array([scores[d] for d in order], float), np.array([shifts[d] for d in order], float))
 

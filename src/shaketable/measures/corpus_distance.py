@@ -46,7 +46,7 @@ def mmd(one: ArrayLike, other: ArrayLike) -> float:
     """
     x, y = (np.asarray(sample, dtype=np.float64) for sample in (one, other))
     if x.ndim != 2 or y.ndim != 2 or x.shape[1:] != y.shape[1:] or min(len(x), len(y)) < 2:
-        raise BadInput("a discrepancy needs two samples of two vectors or more, all of one length")
+        raise BadInput("the discrepancy needs two samples, each with at least two vectors of the same length")
     n, both = len(x), np.concatenate([x, y])
     squares = (both**2).sum(axis=1)
     far = np.maximum(squares[:, None] + squares[None, :] - 2 * both @ both.T, 0.0)

@@ -296,9 +296,7 @@ def _build_trec_evaluator(names: Mapping[Measure, str], qrels: Qrels, settings: 
 
     worth = {grade: settings.compute_gain(grade) for grades in qrels.values() for grade in set(grades.values())}
     if (most := max(worth, key=worth.__getitem__, default=0)) in worth and worth[most] > MAX_GAIN:
-        raise BadInput(
-            f"a document of grade {most} gains {worth[most]:,}, more than the {MAX_GAIN:,} that can be summed up"
-        )
+        raise BadInput(f"a document of grade {most} gains {worth[most]:,}, more than the maximum of {MAX_GAIN:,}")
     judged = {qid: {d: worth[g] for d, g in grades.items()} for qid, grades in qrels.items()}
     # pytrec_eval crashes on a query without a grade of 0 or more, and on an empty list; the value of both is 0
     judged = {qid: grades for qid, grades in judged.items() if max(grades.values(), default=-1) >= 0}
@@ -373,7 +371,7 @@ def _build_ir_measures_evaluator(measures: list[Measure], qrels: Qrels) -> RunEv
 
     if subtopics := [format_measure(m) for m in measures if m.NAME in _SUBTOPIC_MEASURES]:
         raise BadInput(
-            f"{subtopics[0]} is about subtopics, which these judgements do not tell apart; "
+            f"{subtopics[0]} needs judgements of subtopics, which these are not; "
             "`shaketable.measures.effectiveness.alpha_ndcg` takes judgements of each subtopic"
         )
     plain = {qid: dict(grades) for qid, grades in qrels.items() if max(grades.values(), default=-1) >= 0}

@@ -31,7 +31,7 @@ def compute_ranks(orders: Orders) -> Numbers:
     if len(set(first)) < len(first) or any(
         len(order) != len(first) or table.keys() != set(first) for order, table in zip(orders, tables, strict=True)
     ):
-        raise BadInput("orders of a list can be compared only where each has the same documents, each of them once")
+        raise BadInput("orders of a list can be compared only if each has the same documents, each once")
     return np.array([[table[docno] for docno in first] for table in tables], dtype=np.float64)
 
 
@@ -74,8 +74,9 @@ def position_weight(sums: Iterable[tuple[float, float]], seed: int = 0) -> Targe
 
 
 def position_curve(inputs: Orders, outputs: Orders) -> list[tuple[int, float, float]]:
-    """Return the input position, the output rank, and the output rank minus the document's mean output rank, for each
-    document and order.
+    """Return a triple for each document and order: its input position, its output rank, and its shift.
+
+    The shift is the output rank minus the mean output rank of the document.
     """
     shown, given = compute_ranks(inputs), compute_ranks([inputs[0], *outputs])[1:]
     shift = given - given.mean(axis=0)

@@ -133,7 +133,7 @@ def typical_gap(lists: Iterable[ArrayLike]) -> float:
 def both_right_share(preferences: Iterable[tuple[str, float]]) -> float:
     """Return the share of pairs that are right in both directions; a random ranker has a quarter.
 
-    `preferences` holds, for each contrast, the id of its pair and the score difference, positive if it is right.
+    `preferences` has the id of the pair and the score difference, positive if right, for each direction of each pair.
 
     >>> both_right_share([("p1", 0.5), ("p1", 0.1), ("p2", 0.3), ("p2", -0.3), ("p3", 0.0), ("p3", 1.0)])
     0.3333333333333333

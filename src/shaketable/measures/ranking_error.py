@@ -44,7 +44,7 @@ def find_true_rank_ranges(ranking: Sequence[str], grades: Mapping[str, int]) -> 
     {'a': (4, 4), 'b': (2, 3), 'c': (1, 1), 'd': (2, 3)}
     """
     if len(set(ranking)) < len(ranking):
-        raise BadInput("a ranking holds a document twice; each may stand in it once")
+        raise BadInput("a ranking has a document twice")
     known = {docno: max(grades.get(docno, 0), 0) for docno in ranking}
     blocks, last = {}, 0
     for grade, size in sorted(Counter(known.values()).items(), reverse=True):

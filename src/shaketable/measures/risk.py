@@ -337,7 +337,7 @@ def rank_systems(values: ArrayLike) -> NDArray[np.int64]:
     """
     values = np.asarray(values, dtype=np.float64)
     if np.isnan(values).any():
-        raise BadInput("a value that is NaN has no rank; leave it out first")
+        raise BadInput("NaN has no rank; remove it first")
     columns = values.reshape(len(values), -1).T
     return np.array([_rank_values(column) for column in columns], dtype=np.int64).T.reshape(values.shape)
 

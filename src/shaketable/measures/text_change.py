@@ -100,7 +100,9 @@ def _compute_cosines(encode: Encode, pairs: Sequence[tuple[str, str]]) -> NDArra
     texts = {text: number for number, text in enumerate(dict.fromkeys(text for pair in changed for text in pair))}
     vectors = np.asarray(encode(list(texts)), dtype=np.float64)
     if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
-        raise BadInput(f"the encoder gave no finite vector for each of {len(texts)} texts: shape {vectors.shape}")
+        raise BadInput(
+            f"the encoder did not return a finite vector for each of {len(texts)} texts: shape {vectors.shape}"
+        )
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float64).tiny)
     left, right = (vectors[[texts[pair[side]] for pair in changed]] for side in (0, 1))
     cosines[[pair[0] != pair[1] for pair in pairs]] = np.clip((left * right).sum(axis=1), -1, 1)

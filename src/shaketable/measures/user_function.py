@@ -28,5 +28,5 @@ class FunctionMeasure:
         except Exception as error:
             raise BadInput(f"the measure {self.target} failed: {type(error).__name__}: {error}") from error
         if not isfinite(value):
-            raise BadInput(f"the measure {self.target} gave {value}, which is no number to average")
+            raise BadInput(f"the measure {self.target} returned {value}, which is not a finite number")
         return value

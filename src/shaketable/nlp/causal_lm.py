@@ -108,5 +108,5 @@ def open_causal_lm(name: str) -> CausalLM:
     pieces = next(opened._split("A tree of the forest"), (begin, begin))
     (whole,), (first,) = opened._score_batch([pieces]), opened._score_batch([pieces[:1]])
     if not abs(whole[0] - first[0]) <= CAUSALITY_TOLERANCE:
-        raise BadInput("is no causal language model: what follows a word changes its probability", folder)
+        raise BadInput("is not a causal language model: the words after a word change its probability", folder)
     return opened

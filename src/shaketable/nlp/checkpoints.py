@@ -86,7 +86,7 @@ def fetch_from_hub(name: str, *, local_only: bool = False) -> Path:
     except Exception as error:  # network errors have many types
         raise BadInput(
             f"there is no checkpoint {name!r}: no folder of that name, here or in {home_folder() / 'resources'}, not "
-            f"in the cache at {constants.HF_HUB_CACHE}, and not to be had from {constants.ENDPOINT} "
+            f"in the cache at {constants.HF_HUB_CACHE}, and not available from {constants.ENDPOINT} "
             f"({summarise_error(error)})"
         ) from error
 
@@ -124,9 +124,9 @@ def make_config(settings: Mapping[str, Any], path: Path | None = None) -> Any:
 
     kind = settings.get("model_type")
     if asked := _find_requested_key(settings, CUSTOM_CODE_KEYS):
-        raise BadInput(f"asks for code of its own ({asked}), which is never run; take a model that needs none", path)
+        raise BadInput(f"needs its own code ({asked}), which is never run; use a model without code", path)
     if settings.get("quantization_config"):
-        raise BadInput("describes quantised weights, which are not read; take the model that they were made of", path)
+        raise BadInput("describes quantised weights, which are not supported; use the original model", path)
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
         raise BadInput(f"is of the type {kind!r}, which transformers does not know", path)
     _refuse_nonsense(settings, path)
@@ -135,7 +135,7 @@ def make_config(settings: Mapping[str, Any], path: Path | None = None) -> Any:
             made = CONFIG_MAPPING[kind]
             return made.from_dict(_drop_unsafe_settings(settings, made))
     except Exception as error:  # transformers raises errors of any type for bad settings
-        raise BadInput(f"is no checkpoint that transformers can read ({summarise_error(error)})", path) from error
+        raise BadInput(f"is not a checkpoint that transformers can read ({summarise_error(error)})", path) from error
 
 
 def read_tokenizer(folder: Path, *, needs_padding: bool = True) -> Any:
@@ -144,24 +144,23 @@ def read_tokenizer(folder: Path, *, needs_padding: bool = True) -> Any:
 
     if not any(file for pattern in VOCABULARY_PATTERNS for file in folder.glob(pattern)):
         raise BadInput(
-            f"has no tokenizer (none of {', '.join(VOCABULARY_PATTERNS)}); copy its files from the model it was made "
-            "of",
+            f"has no tokenizer (none of {', '.join(VOCABULARY_PATTERNS)}); copy its files from the original model",
             folder,
         )
     config = read_config(folder) if (folder / CONFIG_FILE).is_file() else PretrainedConfig()
     settings = _read_settings(folder, TOKENIZER_CONFIG_FILE) if (folder / TOKENIZER_CONFIG_FILE).is_file() else {}
     if asked := _find_requested_key(settings, CUSTOM_CODE_KEYS):
-        raise BadInput(f"asks for code of its own ({asked}), which is never run", folder / TOKENIZER_CONFIG_FILE)
+        raise BadInput(f"needs its own code ({asked}), which is never run", folder / TOKENIZER_CONFIG_FILE)
     files = _list_tokenizer_files(folder)
     kept = {key: value for key, value in settings.items() if not IGNORED_TOKENIZER_KEYS.fullmatch(key)}
     try:
-        with silence_transformers(), tempfile.TemporaryDirectory() as room:  # holds only the permitted files
+        with silence_transformers(), tempfile.TemporaryDirectory() as folder_copy:  # holds only the permitted files
             for path in files:
-                shutil.copyfile(path, Path(room, path.name))
+                shutil.copyfile(path, Path(folder_copy, path.name))
             if settings:
-                Path(room, TOKENIZER_CONFIG_FILE).write_text(json.dumps(kept), encoding="utf-8")
+                Path(folder_copy, TOKENIZER_CONFIG_FILE).write_text(json.dumps(kept), encoding="utf-8")
             tokenizer = AutoTokenizer.from_pretrained(
-                room, config=config, trust_remote_code=False, local_files_only=True
+                folder_copy, config=config, trust_remote_code=False, local_files_only=True
             )
     except (KeyboardInterrupt, SystemExit):
         raise
@@ -169,7 +168,7 @@ def read_tokenizer(folder: Path, *, needs_padding: bool = True) -> Any:
         raise BadInput(f"has a tokenizer that cannot be read ({summarise_error(error)})", folder) from error
     tokenizer.name_or_path = ""
     if needs_padding and tokenizer.pad_token_id is None:
-        raise BadInput("has a tokenizer without a padding token, so its texts cannot be put into one batch", folder)
+        raise BadInput("has a tokenizer without a padding token, so texts cannot be batched", folder)
     return tokenizer
 
 
@@ -209,7 +208,7 @@ def check_vocabulary(folder: Path, tokenizer: Any, model: Transformer) -> None:
     """Refuse a tokenizer that was made for another model."""
     known = model.get_input_embeddings().num_embeddings
     if len(tokenizer) > known:
-        raise BadInput(f"has a tokenizer of {len(tokenizer)} pieces and a model that knows {known} of them", folder)
+        raise BadInput(f"has a tokenizer of {len(tokenizer)} pieces, but the model has only {known}", folder)
 
 
 def read_generator(folder: Path) -> Transformer:
@@ -253,10 +252,10 @@ def build_without_weights(auto_class: Any, config: Any, files: list[Path], path:
         with silence_transformers(), torch.device("meta"):
             model = auto_class.from_config(config, dtype=torch.float32, trust_remote_code=False)
     except Exception as error:  # as above: bad settings raise errors of any type
-        raise BadInput(f"describes no model that can be made ({summarise_error(error)})", path) from error
+        raise BadInput(f"describes a model that cannot be created ({summarise_error(error)})", path) from error
     size = sum(tensor.numel() for tensor in (*model.parameters(), *model.buffers()))
     if size > 2 * there + MAX_EXTRA_PARAMETERS:
-        raise BadInput(f"describes a model of {size:,} numbers, and its weights are {there:,}", path)
+        raise BadInput(f"describes a model of {size:,} parameters, but has {there:,} weights", path)
     return model
 
 
@@ -295,9 +294,9 @@ def _read_settings(folder: Path, name: str) -> dict[str, Any]:
             raise BadInput("is too large for a file of settings", path)
         settings = json.loads(path.read_bytes())
     except FileNotFoundError as error:
-        raise BadInput(f"is no checkpoint that transformers can read: it has no {name}", folder) from error
+        raise BadInput(f"is not a checkpoint that transformers can read: it has no {name}", folder) from error
     except (OSError, ValueError, RecursionError) as error:
-        raise BadInput(f"is not JSON that can be read ({summarise_error(error)})", path) from error
+        raise BadInput(f"is not readable JSON ({summarise_error(error)})", path) from error
     if not isinstance(settings, dict):
         raise BadInput("is not an object of settings", path)
     return settings
@@ -327,7 +326,7 @@ def _refuse_nonsense(settings: Any, path: Path | None) -> None:
         elif isinstance(value, int) and not str(key).endswith(("theta", "_id")):
             counted = COUNT_KEYS.fullmatch(str(key))
             if not (0 <= value <= MAX_COUNT if counted else abs(value) <= MAX_INTEGER):
-                raise BadInput(f"has {key} = {value}, which makes no sense", path)
+                raise BadInput(f"has the invalid value {key} = {value}", path)
 
 
 def _is_number(value: object) -> bool:

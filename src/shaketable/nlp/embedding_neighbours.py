@@ -90,7 +90,7 @@ def _read_lists(path: Path) -> NeighbourLists:
     if not isinstance(words, dict) or not all(
         isinstance(near, list) and all(isinstance(word, str) for word in near) for near in words.values()
     ):
-        raise BadInput("must hold one object: each word with the list of its neighbours", path)
+        raise BadInput("must have one JSON object: the list of neighbours for each word", path)
     return NeighbourLists(words)
 
 

@@ -104,7 +104,7 @@ def _find_best_lemma(word: str, ending: str, part: str, otherwise: str) -> str:
 
 
 def _guess_singular(word: str) -> str:
-    """Return the singular: boxes -> box, but axes and houses keep their e."""
+    """Return the singular of a noun: ponies -> pony, boxes -> box, horses -> horse."""
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
     if word.endswith(("sses", "shes", "ches", "xes", "zzes", "oes")):

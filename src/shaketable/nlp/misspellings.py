@@ -47,7 +47,7 @@ def _read_jsonl_items(path: Path) -> Misspellings:
         wrong, rights = row.get("a"), row.get("choices", [row.get("b")])
         words = [wrong, *rights] if isinstance(rights, list) and rights else [None]
         if not isinstance(wrong, str) or not all(isinstance(word, str) and word.strip() for word in words):
-            raise BadInput('write a misspelling as {"a": "wrong", "b": "right"}, both of them texts', path, number)
+            raise BadInput('write a misspelling as {"a": "wrong", "b": "right"}, with two texts', path, number)
         for right in rights:
             if right != wrong:
                 table.setdefault(right, {})[wrong] = None

@@ -60,7 +60,7 @@ def open_parser(name: str) -> Parser:
         from shaketable.nlp.spacy_parser import SpacyParser
 
         return SpacyParser(model)
-    raise BadInput(f"{quote_value(name)} is no linguistic tool: write light, spacy, or spacy:MODEL")
+    raise BadInput(f"{quote_value(name)} is not a parser: write light, spacy, or spacy:MODEL")
 
 
 def find_offsets(text: str, tokens: Sequence[Token]) -> list[Span]:

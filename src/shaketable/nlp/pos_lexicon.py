@@ -212,6 +212,7 @@ def build_vocabulary_costs() -> Mapping[str, Mapping[str, float]]:
 
 
 def looks_plural(word: str) -> bool:
+    """Return True if the word ends like a plural noun."""
     return len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
 
 

@@ -46,7 +46,7 @@ class SpacyParser:
         if long := next((text for text in texts if len(text) > pipeline.max_length), None):
             raise BadInput(
                 f"a text of {len(long):,} characters is longer than spaCy reads ({pipeline.max_length:,}); "
-                "cut it, or take the linguistic tool 'light'"
+                "shorten it, or use the parser 'light'"
             )
         clean = (text.encode("utf-8", "replace").decode() for text in texts)  # a lone surrogate becomes "?"
         read = pipeline.pipe(clean, batch_size=BATCH_TEXTS)
@@ -61,7 +61,7 @@ def list_english_models() -> list[str]:
     try:
         from spacy.util import get_installed_models, get_model_meta, get_package_path
     except ModuleNotFoundError as error:
-        raise MissingExtra("language", "the linguistic tool 'spacy'") from error
+        raise MissingExtra("language", "the parser 'spacy'") from error
     return [name for name in sorted(get_installed_models()) if get_model_meta(get_package_path(name))["lang"] == "en"]
 
 
@@ -70,7 +70,7 @@ def _find_default_model() -> str:
         return models[0]
     raise BadInput(
         "no English model of spaCy's is installed: install one as a package, such as en_core_web_sm, "
-        "or take the linguistic tool 'light'"
+        "or use the parser 'light'"
     )
 
 

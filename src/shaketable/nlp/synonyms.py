@@ -27,7 +27,7 @@ from shaketable.nlp.wordnet import open_wordnet, read_wordnet
 SINGLE_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 """A single word: letters, and hyphens and apostrophes between them."""
 
-THRESHOLD_IGNORED = "lists of neighbours carry no similarities: the threshold does not apply"
+THRESHOLD_IGNORED = "lists of neighbours have no similarities, so the threshold does not apply"
 ENDING_POS = {"s": ("noun", "verb"), "ed": ("verb",), "ing": ("verb",)}
 
 SynonymLookup: TypeAlias = Callable[[str, Sequence[str] | None], Iterable[tuple[str, str]]]
@@ -174,7 +174,9 @@ def _read_table(path: Path) -> Mapping[str, list[str]]:
             continue
         cells = [cell.strip().lower() for cell in line.split("\t")]
         if len(cells) < 2:
-            raise BadInput(f"a line is a word and its synonyms, parted by tabs, not {quote_value(line)}", path, number)
+            raise BadInput(
+                f"a line must be a word and its synonyms, separated by tabs, not {quote_value(line)}", path, number
+            )
         for cell in cells:
             if not SINGLE_WORD.fullmatch(cell):
                 raise BadInput(f"{quote_value(cell)} is not a single word", path, number)

@@ -37,9 +37,9 @@ def read_thesaurus(path: Path) -> Thesaurus:
         words = [word.strip() for word in left.split(",")]
         replacements = [word.strip() for word in right.split(",")] if one_way else words
         if not all([*words, *replacements]) or len({*words, *replacements}) < 2:
-            raise BadInput("a group holds at least two words, none of them empty", path, number)
+            raise BadInput("a group has at least two words, none of them empty", path, number)
         if max(len(words), len(replacements)) > MAX_GROUP_WORDS:
-            raise BadInput(f"a group holds at most {MAX_GROUP_WORDS} words", path, number)
+            raise BadInput(f"a group has at most {MAX_GROUP_WORDS} words", path, number)
         for word in words:
             known = heads.setdefault(word, {}).setdefault(pos, [])
             known += [other for other in replacements if other != word and other not in known]

@@ -36,7 +36,7 @@ def read_vectors(
                 row = _parse_row(rest)
             except ValueError as error:
                 what = f"{quote_value(word)} has others: {error}"
-                raise BadInput(f"a line is a word and its numbers, but {what}", path, at) from None
+                raise BadInput(f"a line must be a word and its numbers, but {what}", path, at) from None
             dim = dim or len(row)
             if len(row) != dim or not dim:
                 message = f"{quote_value(word)} has {len(row)} numbers where the words before it have {dim}"

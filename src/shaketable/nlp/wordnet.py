@@ -117,7 +117,7 @@ def read_wordnet(path: Path) -> WordNet:
                 _refuse_oversized(sum(archive.getinfo(f"wordnet/{name}").file_size for name in names), path)
                 files = {name: archive.read(f"wordnet/{name}") for name in names}
     except (OSError, KeyError, ValueError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
-        raise BadInput(f"is not a whole WordNet ({error})", path) from error  # RuntimeError: zip with a password
+        raise BadInput(f"is not a complete WordNet ({error})", path) from error  # RuntimeError: zip with a password
     return WordNet(
         {pos: _parse_index(files[f"index.{pos}"]) for pos in PARTS_OF_SPEECH},
         {pos: files[f"data.{pos}"] for pos in PARTS_OF_SPEECH},
@@ -127,7 +127,7 @@ def read_wordnet(path: Path) -> WordNet:
 
 def _refuse_oversized(size: int, path: Path) -> None:
     if size > MAX_BYTES:
-        raise BadInput(f"holds {size:,} bytes; WordNet has far fewer than {MAX_BYTES:,}", path)
+        raise BadInput(f"has {size:,} bytes; WordNet has far fewer than {MAX_BYTES:,}", path)
 
 
 def _to_key(word: str) -> bytes:

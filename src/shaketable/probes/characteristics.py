@@ -83,19 +83,23 @@ def build_pools(context: ProbeContext, include_unjudged: bool = False) -> Mappin
 
 
 def relevance(pool: DocumentPool) -> Values:
+    """Return the grade of each document."""
     return np.array([doc.grade for doc in pool.docs], dtype=np.float64)
 
 
 def length(pool: DocumentPool) -> Values:
+    """Return the number of terms of each document."""
     return np.array([len(terms) for terms in pool.document_terms], dtype=np.float64)
 
 
 def frequencies(pool: DocumentPool) -> Values:
+    """Return the frequency of each query term in each document."""
     counts = [[len(here.get(term, ())) for term in pool.query_terms] for here in pool.term_positions]
     return np.array(counts, dtype=np.float64).reshape(len(pool.docs), len(pool.query_terms))
 
 
 def frequency(pool: DocumentPool) -> Values:
+    """Return the total frequency of the query terms in each document."""
     return np.asarray(frequencies(pool).sum(axis=1))
 
 
@@ -242,6 +246,7 @@ def reading_grade(pool: DocumentPool) -> Values:
 
 
 def sentences(pool: DocumentPool) -> Values:
+    """Return the number of sentences of each document."""
     return np.array([len(pool.context.parse(doc.doc.body).sentences) for doc in pool.docs], dtype=np.float64)
 
 

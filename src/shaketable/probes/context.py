@@ -53,7 +53,7 @@ class ProbeContext:
 
     @cached_property
     def judged_documents(self) -> Mapping[str, tuple[JudgedDoc, ...]]:
-        """query id -> its judged documents, sorted by id; queries without any are omitted."""
+        """The judged documents of each query id, sorted by docno; queries without any are omitted."""
         rows = {qid: tuple(self._iter_judged(qid)) for qid in self.qids}
         return {qid: found for qid, found in rows.items() if found}
 

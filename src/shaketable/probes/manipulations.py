@@ -261,7 +261,9 @@ class AddQueriesProbe(Manipulation):
         if reason := super().unavailable_reason(context):
             return reason
         if find_unavailable_reason(add_queries.AddQueries(self.model, self.n)):
-            return f"the model {self.model} is not on this machine; `shaketable list rankers` has where it would be"
+            return (
+                f"the model {self.model} is not on this machine; `shaketable list rankers` shows where it is looked for"
+            )
         try:
             open_generator(self.model)
         except ShaketableError as error:
@@ -300,7 +302,7 @@ class AddNonrelevantSentence(Manipulation):
         """Return a note on the source of the sentences, or ""."""
         if _has_grade_zero(context):
             return ""
-        return "no document has grade 0: the added sentences are of documents that were judged for other queries"
+        return "no document has grade 0: the added sentences come from documents that were judged for other queries"
 
     def transform_documents(self, context: ProbeContext) -> Iterator[tuple[JudgedDoc, ChangedBody | Skipped]]:
         for qid, cases in context.sampled_documents.items():
@@ -379,7 +381,7 @@ class BuryAnswer(DocumentTransform):
         if not shared[best]:
             return Skipped("no sentence has a word of the query")
         if best == len(written) - 1:
-            return Skipped("the sentence with most of the query's words is the last already")
+            return Skipped("the sentence with most query words is already the last")
         return ChangedBody(word_order.move_sentence_to_end(written, best), " ".join(written))
 
 

@@ -61,7 +61,7 @@ class MatchedPairs:
             if name not in CHARACTERISTICS:
                 raise UnknownName("characteristic", name, CHARACTERISTICS)
         if self.variable in self.controls:
-            raise BadInput(f"{self.variable} cannot differ and agree at once")
+            raise BadInput(f"{self.variable} cannot be both the variable and a control")
         spread = self.tolerances
         check_parameter(
             "matched", len(spread) == len(self.controls), "tolerance", "one number, or one for each control", spread
@@ -88,9 +88,9 @@ class MatchedPairs:
 
     def remark(self, context: ProbeContext) -> str:
         """Return a note if unjudged documents are included or pairs are sampled, or ""."""
-        said = ["unjudged documents are among these"] if self._includes_unjudged(context) else []
+        said = ["unjudged documents are included"] if self._includes_unjudged(context) else []
         possible = sum(len(docs) * (len(docs) - 1) for docs in context.get_documents(bool(said)).values())
-        return "; ".join(said + ([f"at most {self.most:,} pairs were looked at"] if possible > self.most else []))
+        return "; ".join(said + ([f"at most {self.most:,} pairs were examined"] if possible > self.most else []))
 
     def _includes_unjudged(self, context: ProbeContext) -> bool:
         """Return True if unjudged documents are included: on request, or if there are no others."""

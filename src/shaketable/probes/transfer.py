@@ -150,7 +150,7 @@ class FluencyProbe(_Transfer):
 
     def unavailable_reason(self, context: ProbeContext) -> str:
         if self.spellchecked and not self.path:
-            return "the bundled pairs are not there with corrected spelling; give the path of JFLEG"
+            return "the bundled pairs have no version with corrected spelling; give the path of JFLEG"
         return super().unavailable_reason(context)
 
     def draw_pairs(self, context: ProbeContext) -> Iterator[TextPair | Skipped]:

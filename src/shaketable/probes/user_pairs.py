@@ -26,7 +26,7 @@ TITLE_FIELDS = ("title_a", "title_b")
 
 @dataclass(frozen=True, slots=True)
 class ExpectedPreference:
-    """An expected preference for one pair; the first text of the contrast should be preferred.
+    """An expected preference for one pair; the first text should be preferred.
 
     If `expect` is "same", neither text should be preferred and the texts are in file order.
     """
@@ -55,7 +55,7 @@ def read_expectations(path: Path) -> Iterator[ExpectedPreference]:
         first, second = (b, a) if expect == "b" else (a, b)
         yield ExpectedPreference(TextPair(row["query"], first, second, qid=name), expect, name)
     if not places:
-        raise BadInput("has no pairs, so there is nothing to expect", path)
+        raise BadInput("has no pairs", path)
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,7 @@ class QLJM(Lexical):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_parameter("ql_jm", 0 < self.lambda_ < 1, "lambda_", "between 0 and 1, and neither of them", self.lambda_)
+        check_parameter("ql_jm", 0 < self.lambda_ < 1, "lambda_", "between 0 and 1, both excluded", self.lambda_)
 
     def curve(self, stats: CollectionStats) -> WeightCurve:
         return WeightCurve(log=True, base=0.0, slope=1.0)
@@ -184,7 +184,7 @@ class LexicalRanker:
     def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]:
         """Return the top k documents of each query among those that contain a word of the query."""
         if k < 1:
-            raise BadInput(f"a search for the best {k} documents finds nothing; ask for 1 or more")
+            raise BadInput(f"k must be at least 1, not {k}")
         runs: list[dict[str, float]] = []
         for start in range(0, len(queries), MAX_QUERIES_PER_BATCH):
             answers = self.scorer.search(self.make_bags(queries[start : start + MAX_QUERIES_PER_BATCH]), k)

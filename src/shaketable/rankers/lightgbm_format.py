@@ -54,7 +54,7 @@ def parse_trees(text: str) -> CheckedTrees:
     header = _parse_header(head)
     dims = _parse_integer(header, "max_feature_idx") + 1
     if not 1 <= dims <= MAX_FEATURES:
-        raise _make_error(f"speak of {dims} features")
+        raise _make_error(f"declare {dims} features")
     for name in ("feature_names", "feature_infos"):
         if header.get(name, "").count(" ") + 1 != dims:
             raise _make_error(f"have {dims} features, but not as many {name}")
@@ -65,7 +65,7 @@ def parse_trees(text: str) -> CheckedTrees:
         trees.append(_parse_tree(number, body[at : at + size], dims))
         at += size
     if not trees or not body.startswith("end of trees\n", at):
-        raise _make_error("do not end where they say that they do")
+        raise _make_error("do not end where the header says")
     return CheckedTrees(dims, _format_trees(dims, trees))
 
 
@@ -75,9 +75,9 @@ def _parse_header(head: str) -> dict[str, str]:
     fixed = {"version": "v4", "num_class": "1", "num_tree_per_iteration": "1"}
     for name, value in fixed.items():
         if header.get(name) != value:
-            raise _make_error(f"have {name} {header.get(name)}, where {value} was written")
+            raise _make_error(f"have {name} {header.get(name)}, but {value} is expected")
     if first != "tree" or not header.keys() <= HEADER_FIELDS or header.get("objective", "regression") != "regression":
-        raise _make_error("have a header that no learner here writes")
+        raise _make_error("have a header that no learner of Shaketable writes")
     return header
 
 
@@ -86,12 +86,12 @@ def _parse_tree(number: int, block: str, dims: int) -> str:
     title, *lines = block.rstrip("\n").split("\n")
     where = f"tree {number}"
     if title != f"Tree={number}":
-        raise _make_error(f"have something else where {where} should begin")
+        raise _make_error(f"have other text where {where} should begin")
     fields = _parse_fields(lines, where)
     if fields.keys() != {"num_leaves", "num_cat", "is_linear", *PREDICTION_FIELDS, *STATISTICS_FIELDS}:
         raise _make_error(f"have other lines in {where} than LightGBM writes")
     if (fields["num_cat"], fields["is_linear"]) != ("0", "0"):
-        raise _make_error(f"have splits by category or linear leaves in {where}, which no learner here makes")
+        raise _make_error(f"have categorical splits or linear leaves in {where}, which are not supported")
     leaves = _parse_integer(fields, "num_leaves")
     if leaves < 1:
         raise _make_error(f"have {leaves} leaves in {where}")
@@ -101,13 +101,13 @@ def _parse_tree(number: int, block: str, dims: int) -> str:
     sizes = {name: len(column) for name, column in splits.items()}
     sizes["threshold"] = _count_numbers(fields, "threshold")
     if set(sizes.values()) != {leaves - 1} or _count_numbers(fields, "leaf_value") != leaves:
-        raise _make_error(f"have {leaves} leaves in {where}, and not as many numbers for them")
+        raise _make_error(f"have {leaves} leaves in {where}, but another number of values")
     if _count_numbers(fields, "shrinkage") != 1:
         raise _make_error(f"have a shrinkage in {where} that is not one number")
     if ((splits["split_feature"] < 0) | (splits["split_feature"] >= dims)).any():
-        raise _make_error(f"ask in {where} for a feature that is not among the {dims}")
+        raise _make_error(f"use in {where} a feature that is not among the {dims}")
     if not DECISION_TYPES.issuperset(splits["decision_type"].tolist()):
-        raise _make_error(f"decide in {where} in a way that no learner here makes")
+        raise _make_error(f"have an unsupported decision type in {where}")
     _refuse_no_tree(splits["left_child"], splits["right_child"], leaves, where)
     return "\n".join(
         (title, f"num_leaves={leaves}", "num_cat=0", *(f"{name}={fields[name]}" for name in PREDICTION_FIELDS))
@@ -118,7 +118,7 @@ def _refuse_no_tree(left: NDArray[np.int64], right: NDArray[np.int64], leaves: i
     """Raise an error unless each node and each leaf is reached from the root once. A leaf's number is ~child."""
     children = np.concatenate([left, right])
     if not ((-leaves <= children) & (children < leaves - 1)).all():
-        raise _make_error(f"have a child in {where} that is not there")
+        raise _make_error(f"have a missing child in {where}")
     parents = np.bincount(children[children >= 0], minlength=leaves)
     ends = np.bincount(~children[children < 0], minlength=leaves)
     once = parents[0] == 0 and (parents[1 : leaves - 1] == 1).all() and (leaves == 1 or (ends == 1).all())
@@ -128,7 +128,7 @@ def _refuse_no_tree(left: NDArray[np.int64], right: NDArray[np.int64], leaves: i
         level = np.concatenate([left[level], right[level]])
         level, depth = level[level >= 0], depth + 1
     if not once or reached != leaves - 1:
-        raise _make_error(f"have branches in {where} that grow together, in a circle, or too far")
+        raise _make_error(f"have branches in {where} that join, form a cycle, or are too deep")
 
 
 def _format_trees(dims: int, trees: list[str]) -> str:
@@ -151,21 +151,21 @@ def _parse_fields(lines: list[str], where: str) -> dict[str, str]:
     pairs = [line.partition("=") for line in lines]
     fields = {name: value for name, _, value in pairs}
     if len(fields) != len(lines) or not all(sign for _, sign, _ in pairs):
-        raise _make_error(f"have a line in {where} that is not name=value, or one twice")
+        raise _make_error(f"have a line in {where} that is not name=value, or that occurs twice")
     return fields
 
 
 def _parse_integer(fields: dict[str, str], name: str) -> int:
     found = _parse_integers(fields, name)
     if len(found) != 1:
-        raise _make_error(f"have not one number in {name}")
+        raise _make_error(f"do not have a single number in {name}")
     return int(found[0])
 
 
 def _parse_integers(fields: dict[str, str], name: str) -> NDArray[np.int64]:
     value = fields.get(name, "")
     if not INTEGERS_PATTERN.fullmatch(value):
-        raise _make_error(f"have something in {name} that is no whole number")
+        raise _make_error(f"have a value in {name} that is not a whole number")
     return np.fromstring(value, np.int64, sep=" ") if value else np.empty(0, np.int64)
 
 
@@ -173,9 +173,9 @@ def _count_numbers(fields: dict[str, str], name: str) -> int:
     """Return how many numbers a field has; raise an error if one is not finite."""
     value = fields.get(name, "")
     if not NUMBERS_PATTERN.fullmatch(value) or (value and not np.isfinite(np.fromstring(value, sep=" ")).all()):
-        raise _make_error(f"have something in {name} that is no finite number")
+        raise _make_error(f"have a value in {name} that is not a finite number")
     return value.count(" ") + 1 if value else 0
 
 
 def _make_error(what: str) -> BadInput:
-    return BadInput(f"these are not trees that LightGBM wrote for a learner: they {what}")
+    return BadInput(f"these are not trees of a learner of Shaketable: they {what}")

@@ -120,7 +120,7 @@ class FittedModel:
             raise BadInput(f"normalisation is one of {', '.join(NORMALISATIONS)}, not {self.normalisation!r}")
         if self.feature_names and len(self.feature_names) != self.predictor.dims:
             raise BadInput(
-                f"the model names {len(self.feature_names)} features and has learned from {self.predictor.dims}"
+                f"the model names {len(self.feature_names)} features, but was trained on {self.predictor.dims}"
             )
 
     @cached_property
@@ -134,8 +134,8 @@ class FittedModel:
         """Return a ranker of texts that uses the statistics of the collection."""
         if not self.feature_names:
             raise BadInput(
-                f"{self.learner} was learned on {self.predictor.dims} unnamed columns of a LETOR file, so it "
-                "cannot rank texts; train it on a collection, or on a file that says what its features are"
+                f"{self.learner} was trained on {self.predictor.dims} unnamed features of a LETOR file, so it cannot "
+                "rank texts; train it on a collection, or on a file that names its features"
             )
         return FittedRanker(
             self.learner, self, FeatureExtractor.open(collection.docs, self.analyzer, self.feature_names)
@@ -144,7 +144,7 @@ class FittedModel:
     def score_letor(self, letor: Letor) -> Floats:
         """Return the scores of feature rows."""
         if letor.feature_count != self.predictor.dims:
-            message = f"there are {letor.feature_count} features, {self.learner} was learned on {self.predictor.dims}"
+            message = f"there are {letor.feature_count} features, {self.learner} was trained on {self.predictor.dims}"
             raise BadInput(message, letor.source or None)
         if letor.names and self.feature_names:
             for number, (theirs, ours) in enumerate(zip(letor.names, self.feature_names, strict=True), 1):
@@ -183,7 +183,7 @@ def read_model(folder: str | Path) -> FittedModel:
     stored = folders.read_verified(folder)
     about, path = stored.metadata, stored.folder / folders.MODEL_FILE
     if about["kind"] not in MODEL_KINDS:
-        raise BadInput(f"is a model of the kind {about['kind']}, which was not learned from features", path)
+        raise BadInput(f"is a model of the kind {about['kind']}, which was not trained on features", path)
     try:
         if about["kind"] == "linear":
             predictor: LinearPredictor | TreePredictor = LinearPredictor(tuple(map(float, about["weights"])))
@@ -193,11 +193,11 @@ def read_model(folder: str | Path) -> FittedModel:
         names, tokenizer = tuple(map(str, about["features"])), Analyzer(**about["tokenizer"])
         model = FittedModel(predictor, names, about["normalisation"], about["learner"], tokenizer, about["card"])
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-        raise BadInput(f"is not a model that can be read ({type(error).__name__}: {error})", path) from error
+        raise BadInput(f"is not a readable model ({type(error).__name__}: {error})", path) from error
     if not np.isfinite(about.get("weights", 0.0)).all():
-        raise BadInput("has a weight that is no number", path)
+        raise BadInput("has a weight that is not a number", path)
     if predictor.dims != about["dims"]:
-        raise BadInput(f"speaks of {about['dims']} features, the model in this folder has {predictor.dims}", path)
+        raise BadInput(f"declares {about['dims']} features, but the model in this folder has {predictor.dims}", path)
     return model
 
 

@@ -68,9 +68,9 @@ class StoredModel:
             except OSError as error:
                 raise Damaged(f"cannot be read ({error.strerror}); {REMEDY}", path) from error
             if not same:
-                raise Damaged(f"is not as it was written: it was damaged, or changed by hand; {REMEDY}", path)
+                raise Damaged(f"is damaged, or was changed by hand; {REMEDY}", path)
         if self.files_folder_name and (strangers := _list_files(self.files_folder) - self.file_records.keys()):
-            raise Damaged("is not among the files that were written; remove it", self.files_folder / min(strangers))
+            raise Damaged("is not a file of this model; remove it", self.files_folder / min(strangers))
 
 
 def read_manifest(folder: str | Path) -> StoredModel:
@@ -78,16 +78,16 @@ def read_manifest(folder: str | Path) -> StoredModel:
     folder = Path(folder)
     path = folder / MODEL_FILE
     if not path.is_file():
-        raise BadInput(f"holds no saved model: it has no {MODEL_FILE}", folder)
+        raise BadInput(f"has no saved model: there is no {MODEL_FILE}", folder)
     try:
         about = read_sealed_json(path)
     except Damaged as error:
         raise Damaged(f"{error}; {REMEDY}") from error
     if about.pop("schema", None) != SCHEMA or not isinstance(about.get("kind"), str):
-        raise BadInput(f"is no saved model of this version ({SCHEMA}); train the model again", path)
+        raise BadInput(f"is not a saved model of this version ({SCHEMA}); train the model again", path)
     place, listed = about.pop("place", None), about.pop("files", None)
     if not _is_valid_listing(place, listed):
-        raise BadInput("has a list of files that cannot be", path)
+        raise BadInput("has an invalid list of files", path)
     return StoredModel(folder, about, place, listed)
 
 
@@ -110,15 +110,15 @@ def refuse_taken(folder: str | Path, *, overwrite: bool = False) -> None:
         raise BadInput("is a file; name a folder for the model", folder)
     if not os.path.lexists(folder / MODEL_FILE):
         if strangers := [entry.name for entry in folder.iterdir() if not _is_leftover(entry)]:
-            raise BadInput(f"is there already and is no model (it has {min(strangers)}); name a new folder", folder)
+            raise BadInput(f"exists and is not a model (it has {min(strangers)}); name a new folder", folder)
         return
     try:
         read_manifest(folder)
     except BadInput as error:
-        message = f"is there already, and is no model that could be replaced ({error}); name a new folder"
+        message = f"exists and is not a model that can be replaced ({error}); name a new folder"
         raise BadInput(message, folder) from error
     if not overwrite:
-        raise BadInput("holds a model already; name another folder, or ask for it to be overwritten", folder)
+        raise BadInput("already has a model; name another folder, or use --overwrite", folder)
 
 
 def write_model(

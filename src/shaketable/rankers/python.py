@@ -49,9 +49,7 @@ def adapt(thing: Any, collection: Collection, name: str = "") -> Ranker:
     """
     name = name or getattr(thing, "__name__", type(thing).__name__)
     if inspect.isclass(thing):
-        with explain_user_errors(
-            f"{name}: a class must be usable without arguments, or name an instance of it instead"
-        ):
+        with explain_user_errors(f"{name}: a class must need no arguments; otherwise name an instance of it"):
             thing = thing()
     if isinstance(thing, Ranker) and isinstance(thing.name, str) and accepts_arguments(thing.score, 1):
         return thing
@@ -117,6 +115,7 @@ def accepts_arguments(function: Callable[..., Any], number: int) -> bool:
 
 
 def make_slate_scorer(name: str, method: Callable[..., Any]) -> ScoreFunction:
+    """Return the method itself, which scores slates."""
     return method
 
 

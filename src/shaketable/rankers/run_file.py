@@ -64,6 +64,6 @@ class RecordedRun:
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         raise RankerFailed(
-            f"{self.name} is a run file: it holds scores and cannot give new ones; "
-            "name the ranker that made it, or leave out the tasks that change queries or texts"
+            f"{self.name} is a run file and cannot give new scores; name the ranker that made it, or leave out tasks "
+            "that change queries or texts"
         )

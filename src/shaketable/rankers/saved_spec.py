@@ -24,6 +24,6 @@ def open_folder(folder: str | Path, collection: Collection) -> Ranker:
     """Return the ranker in a folder."""
     text = folders.read_verified(folder).metadata.get("ranker")
     if not isinstance(text, str):
-        raise BadInput("does not say which ranker it holds; train the model again", folder)
+        raise BadInput("does not name its ranker; train the model again", folder)
     ranker: Ranker = RANKERS.build(text).open(collection)
     return ranker

@@ -31,8 +31,8 @@ def check_comparable(
     ]
     if differ:
         raise NotComparable(
-            f"{names[0]} and {names[1]} differ in {' and in '.join(differ)}, so a difference between them says "
-            "nothing about the rankers; 'compare' takes --allow-mismatch "
+            f"{names[0]} and {names[1]} differ in {' and in '.join(differ)}, so differences between them are not "
+            "differences between rankers; add --allow-mismatch "
             f"{' --allow-mismatch '.join(one.partition(' ')[0] for one in differ)} to compare them all the same"
         )
 

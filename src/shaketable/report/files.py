@@ -167,7 +167,9 @@ def read_results_json(path: Path, *, allow_edited: bool = False) -> dict[str, An
         results = [_parse_result(entry) for entry in document["results"]]
         return {**document, "results": results, "provenance": dict(document["provenance"])}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BadInput(f"is not a whole audit ({type(error).__name__}: {error}); run the audit again", path) from error
+        raise BadInput(
+            f"is not a complete audit ({type(error).__name__}: {error}); run the audit again", path
+        ) from error
 
 
 def read_results(path: Path, *, allow_edited: bool = False) -> tuple[list[Result], dict[str, Any]]:

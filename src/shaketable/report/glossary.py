@@ -27,42 +27,43 @@ class Term:
 
 
 TERMS = (
-    Term("AP", "Average precision: the mean, over the relevant documents, of the share of relevant documents down to "
-         "each of them. It is 1 if all of them come first. MAP is its mean over queries.", ("MAP",)),
+    Term("AP", "Average precision: the mean, over the relevant documents, of the precision at the rank of each. It "
+               "is 1 if all relevant documents come first. MAP is its mean over queries.", ("MAP",)),
     Term("ASR", "Attack success rate: the share of attacked documents that rank strictly higher than before, in per "
          "cent. Lower is more robust.", ("success %",)),
     Term("baseline", "The ranker that the others are compared with; the first one, unless another is named."),
     Term("BM25", "A formula that scores a document by the query's words in it: rare words count more, repetition "
          "counts less and less, long documents count less. It is the usual first stage."),
     Term("Bonferroni", "A correction for many comparisons: each p is multiplied by their number."),
-    Term("bootstrap", "A way to find an interval: draw as many queries as there are, with replacement, many times, and "
-         "see how far the mean moves. The 95 % interval leaves out the lowest and the highest 2.5 % of the draws.",
+    Term("bootstrap", "A way to find an interval: draw as many queries as there are, with replacement, many times, "
+                      "and compute the mean of each draw. The 95 % interval leaves out the lowest and the highest "
+                      "2.5 % of the draws.",
          ("95 % interval", "95 % intervals")),
-    Term("candidates", "The documents that a ranker is given to order for a query: found by the first stage, or "
-         "brought by the data."),
+    Term("candidates", "The documents that a ranker orders for a query. They come from the first stage or from the "
+                       "data."),
     Term("Cohen's d", "The effect size: the mean difference, divided by the standard deviation of the differences. 0.2 "
          "is small, 0.5 is medium, 0.8 is large.", ("effect size",)),
-    Term("CombSUM", "Fusion by adding up the scores of a document in all lists, after they are brought to one scale. "
+    Term("CombSUM", "Fusion by adding up the scores of a document in all lists, after normalisation to one scale. "
          "CombMNZ also multiplies the sum by the number of lists that have the document.", ("CombMNZ",)),
     Term("CRQ", "Certified ranking at K: the share of queries for which no attack of a stated kind can bring a "
-         "document from below rank K among the first K. It is proved, not tried."),
+         "document from below rank K among the first K. It is proved, not measured by attacks."),
     Term("CSR", "Conditional success rate: the attack success rate, counted only over queries whose list is certified "
          "(or over all, for comparison)."),
     Term("delta", "The difference in score from which a probe counts a preference: the median gap between "
          "neighbours in the ranker's own first ten documents."),
     Term("DR_OOD", "The drop rate out of distribution: how much a ranker loses, in per cent, on queries or a corpus "
          "that it was not trained on, against the same ranker trained there. Below 0 is a loss.", ("DR OOD",)),
-    Term("first stage", "What finds the candidates that a re-ranker re-orders; most often BM25."),
+    Term("first stage", "The retriever that finds the candidates for a re-ranker; most often BM25."),
     Term("GeoRisk", "The geometric mean of the ranker's effectiveness and its ZRisk (as a probability): high if it is "
          "good on average and rarely fails where others succeed."),
     Term("gMAP", "The geometric mean of average precision over queries: one failed query weighs as much as many good "
          "ones. Higher is better."),
-    Term("G²", "How far all rankers' scores, query by query, are from what their means let one expect; 0 is exactly as "
-         "expected."),
+    Term("G²", "How far all rankers' scores, query by query, are from the values that their means predict; 0 means "
+               "no difference."),
     Term("Holm", "A correction for many comparisons: the more are made, the smaller p must be to count. It keeps the "
          "chance of a single false claim at 5 %."),
     Term("Kendall distance", "The share of pairs of documents that two rankings order differently: 0 if they are the "
-         "same, 1 if one is the other turned round.", ("Kendall", "KT")),
+         "same, 1 if one is the reverse of the other.", ("Kendall", "KT")),
     Term("LSD", "The mean square of the ranks by which documents moved when a list was attacked. RLSD is its share of "
          "the largest possible; LMD is the mean of the absolute rank changes.", ("RLSD", "LMD")),
     Term("nDCG", "Normalised discounted cumulative gain: relevant documents count by their grade, and less the lower "
@@ -71,7 +72,7 @@ TERMS = (
     Term("p", "The probability that chance alone makes a difference as large as this one. A star marks p below 0.05, "
          "after correction, on 20 queries or more.", ("p-value",)),
     Term("PIAT", "Perturbation-invariant adversarial training: the ranker learns to give a list the same order before "
-         "and after an attack, beside learning from judgements; λ is the share of the latter."),
+         "and after an attack, in addition to learning from judgements; λ is the weight of the judgements."),
     Term("pipeline", "The first stage and the ranker together: both see the changed query."),
     Term("R-Loss", "Relevant documents that a ranker loses from the first ten, against the initial ranking."),
     Term("RBO", "Rank-biased overlap: how far two rankings agree, the top counting most; 1 if they are the same."),
@@ -84,7 +85,7 @@ TERMS = (
          "rank) over the lists."),
     Term("t-SNE", "A drawing of points with many coordinates in the plane: similar points are close. The axes "
          "have no meaning of their own."),
-    Term("TC", "Top change: how often another document (or author) comes first than before.", ("top change",)),
+    Term("TC", "Top change: how often the document (or author) at rank 1 changes.", ("top change",)),
     Term("TRisk", "URisk divided by its standard error, as in a t-test: below -2 the risk is more than chance. T*Risk "
          "has the mean of all rankers as the baseline.", ("T*Risk",)),
     Term("URisk", "The mean gain over the baseline minus the mean loss, the loss counted 1 + α times. Below 0: the "
@@ -92,8 +93,8 @@ TERMS = (
     Term("VNAP", "The variance of average precision over queries, divided by the square of its mean: how unevenly a "
          "ranker serves its queries. Lower is more even."),
     Term("W/L", "Wins divided by losses: queries on which the ranker is better than the baseline, and worse."),
-    Term("ZRisk", "How far a ranker is above or below what its own mean and each query's difficulty let one expect, "
-         "the shortfalls counted 1 + α times. Higher is less risky."),
+    Term("ZRisk", "How far a ranker is above or below the values that its own mean and the difficulty of each query "
+                  "predict; shortfalls count 1 + α times. Higher is less risky."),
     Term("%no", "The share of queries without a relevant document among the first ten, in per cent. Lower is better."),
     Term("<Init", "The share of queries that a ranker makes worse than the initial ranking, in per cent."),
 )  # fmt: skip

@@ -33,8 +33,8 @@ def pad_span(values: Iterable[float], share: float = 0.06) -> Span:
     """
     values = list(values)
     low, high = min(values), max(values)
-    room = (high - low) * share or abs(high) * share or 1.0
-    return low - room, high + room
+    padding = (high - low) * share or abs(high) * share or 1.0
+    return low - padding, high + padding
 
 
 def extend_to_zero(values: Iterable[float]) -> Span:

@@ -134,7 +134,7 @@ def _build_gate(
     if strange := rule.keys() - set(RULE_KEYS):
         raise BadInput(f"{where}: {UnknownName('key of a rule', min(strange), RULE_KEYS)}")
     if ("finding" in rule) == ("facet" in rule):
-        raise BadInput(f"{where} should be about a finding or about a facet, and about one of them")
+        raise BadInput(f"{where} should name either a finding or a facet")
     ranker = _require_text(where, "ranker", rule.get("ranker", ""))
     if "facet" in rule:
         _refuse_other_keys(where, rule, "facet", "ranker", "status")
@@ -146,7 +146,7 @@ def _build_gate(
     name, part = split_statistic(_require_text(where, "finding", rule["finding"]))
     asked = [key for key in ("below", "above", "worse_by") if key in rule]
     if len(asked) != 1:
-        raise BadInput(f"{where} should say one of below, above and worse_by")
+        raise BadInput(f"{where} should have one of below, above and worse_by")
     if asked == ["worse_by"]:
         return _build_no_regression(where, rule, failure_status, baseline_folder, ranker, allow_edited)
     _refuse_other_keys(where, rule, "finding", "ranker", *asked)
@@ -194,7 +194,7 @@ def _build_no_regression(
     _refuse_other_keys(where, rule, "finding", "ranker", "worse_by", "significant", "baseline")
     name = _require_text(where, "finding", rule["finding"])
     if split_statistic(name)[1]:
-        raise BadInput(f"{where}: a loss is of a value; write finding = {quote_value(split_statistic(name)[0])}")
+        raise BadInput(f"{where}: worse_by applies to a value; write finding = {quote_value(split_statistic(name)[0])}")
     folder = _require_text(where, "baseline", rule.get("baseline", baseline_folder))
     if not folder:
         raise BadInput(f'{where} needs the folder of an earlier audit: baseline = "FOLDER"')

@@ -69,7 +69,7 @@ def show_table(console: Console, title: str, frame: pd.DataFrame, notes: Sequenc
                 console.print()
             console.print(_build_table(part, console.width))
     if len(frame) > MAX_ROWS:
-        console.print(Text(f"… and {len(frame) - MAX_ROWS} more rows, which are in the files", style="dim"))
+        console.print(Text(f"… and {len(frame) - MAX_ROWS} more rows in the files", style="dim"))
     for note in notes:
         console.print(Text(format_cell(note), style="dim"))
     console.print()
@@ -102,18 +102,18 @@ def _compute_width(columns: Sequence[_TerminalColumn]) -> int:
 
 def _build_table(columns: Sequence[_TerminalColumn], width: int) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
-    room = max(8, (width - COLUMN_GAP * (len(columns) - 1)) // len(columns))
+    narrow = max(8, (width - COLUMN_GAP * (len(columns) - 1)) // len(columns))
     fits = _compute_width(columns) <= width
     for column in columns:
         table.add_column(
             column.title,
             justify="right" if column.numeric else "left",
             vertical="bottom",
-            width=column.width if fits else min(column.width, room),
+            width=column.width if fits else min(column.width, narrow),
         )
     for row in zip(*(column.cells for column in columns), strict=True):
         table.add_row(
-            *(_truncate(text, column.width if fits else room) for text, column in zip(row, columns, strict=True))
+            *(_truncate(text, column.width if fits else narrow) for text, column in zip(row, columns, strict=True))
         )
     return table
 

@@ -20,7 +20,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     with open_binary(path) as raw:
         text = raw.read(MAX_BYTES + 1)
     if len(text) > MAX_BYTES:
-        raise BadInput(f"has more than {MAX_BYTES:,} bytes, which is too much for a file of settings", path)
+        raise BadInput(f"has more than {MAX_BYTES:,} bytes, which is too large for a settings file", path)
     try:
         return tomllib.loads(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # from tomllib or from the decoder

@@ -143,7 +143,7 @@ def _read_or_build(corpus: Corpus, analyzer: Analyzer, name: str) -> InvertedInd
     except BadInput as error:
         if isinstance(error, Damaged):
             arrays.discard_array_folder(folder)
-        remark = f"the index was built again, for what was on disk is of no use ({error})"
+        remark = f"the index was built again, because the cached one is damaged ({error})"
     started = time.perf_counter()
     index = build_index(corpus, analyzer, name)
     LOG.info("The documents were indexed in %.1f seconds, for %s.", time.perf_counter() - started, folder)
@@ -153,7 +153,7 @@ def _read_or_build(corpus: Corpus, analyzer: Analyzer, name: str) -> InvertedInd
         index = read_index(folder, just_written=not stayed)
     except (OSError, BadInput) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        remark = remark or f"the index cannot be kept in {folder.parent} ({reason}): it will be built again next time"
+        remark = remark or f"the index cannot be cached in {folder.parent} ({reason}); the next run builds it again"
     return replace(index, remark=remark) if remark else index
 
 

@@ -56,7 +56,7 @@ def number_words(
     word_ends: Array,
     words: int,
 ) -> tuple[int, int, int]:
-    """Number the words of the texts between `ends` in `data`; at least one space follows each word.
+    """Assign numbers to the words of the texts between `ends` in `data`; at least one space follows each word.
 
     A new word gets the next number and a slot in the hash table. The second half of a slot is 0 if the slot is free;
     otherwise it holds length and number + 1. The first half holds the word if it has at most eight bytes, otherwise its

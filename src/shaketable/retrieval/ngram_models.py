@@ -26,14 +26,16 @@ def open_ngrams(
     except BadInput as error:
         if isinstance(error, Damaged):
             arrays.discard_array_folder(folder)
-        remark = f"the language model was made again, for what was on disk is of no use ({error})"
+        remark = f"the language model was built again, because the cached one is damaged ({error})"
     model = learn_ngrams((doc.text for _, doc in corpus.items()), order, analyzer, max_words, name)
     try:
         save_ngrams(model, folder)
         model = read_ngrams(folder)
     except (OSError, BadInput) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        remark = remark or f"the language model cannot be kept in {folder.parent} ({reason}): it will be made again"
+        remark = (
+            remark or f"the language model cannot be cached in {folder.parent} ({reason}); the next run builds it again"
+        )
     return replace(model, remark=remark) if remark else model
 
 

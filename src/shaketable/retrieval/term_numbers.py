@@ -79,11 +79,11 @@ class TermNumbering:
         """Enlarge the arrays for the words of another `size` bytes."""
         from shaketable.retrieval import kernels
 
-        room = 2 * max(len(self._terms), size)
-        self._terms = np.resize(self._terms, room)
-        self._ends = np.resize(self._ends, room + 1)
+        capacity = 2 * max(len(self._terms), size)
+        self._terms = np.resize(self._terms, capacity)
+        self._ends = np.resize(self._ends, capacity + 1)
         self._letters = np.resize(self._letters, 2 * max(len(self._letters), size))
-        self._slots = kernels.rehash(self._slots, 1 << (2 * room - 1).bit_length())
+        self._slots = kernels.rehash(self._slots, 1 << (2 * capacity - 1).bit_length())
 
 
 class TextCache:

@@ -35,11 +35,11 @@ MEASURE_NOTES = (
     "'TC' (top change) is the share of pairs of consecutive rounds after which another author is at rank 1.",
     (
         "'KT' (Kendall's tau distance) is the share of pairs of authors that change their order in the next round. "
-        "Documents with the same score share a rank, and a pair that shares a rank before or after has not changed "
-        "its order. Lower is steadier."
+        "Documents with the same score share a rank, and a pair with a shared rank before or after does not count as "
+        "changed. Lower is more stable."
     ),
     (
-        "A ranker that is blind to what authors write is perfectly steady (TC = KT = 0), so read both beside its "
+        "A ranker that ignores the texts is perfectly stable (TC = KT = 0), so read both together with its "
         "effectiveness, if there are judgements."
     ),
 )
@@ -83,7 +83,7 @@ def compare_rankers(
             both = compare_paired(values[other][key], values[one][key], seed)
             change, low, high = (round(value, ROUNDING_DIGITS) for value in (both.change, both.low, both.high))
             apart = both.n >= MIN_QUERIES and (low > 0 or high < 0)
-            word = "is steadier" if key in CHANGE_MEASURES else "is better"
+            word = "is more stable" if key in CHANGE_MEASURES else "is better"
             ahead = one if (change < 0) == (key in CHANGE_MEASURES) else other
             about = {"measure": key, "ranker": one, "other": other, "difference": change}
             ends = {"low": low, "high": high}
@@ -216,8 +216,8 @@ def build_competition_notes(
     notes = [
         (
             f"The competition {competition.name} has {len(qids)} queries, and {sum(len(docs) for *_, docs in lists)} "
-            f"documents that {len(authors)} authors wrote in {len({turn for turn, *_ in lists})} rounds. The "
-            f"statistics of words that rankers use come from {experiment.collection.name}, and not from the "
+            f"documents that {len(authors)} authors wrote in {len({turn for turn, *_ in lists})} rounds. The word "
+            f"statistics of rankers come from {experiment.collection.name}, and not from the "
             "competition."
         ),
         *MEASURE_NOTES,
@@ -235,17 +235,18 @@ def build_competition_notes(
     if several:
         few = len(qids) < MIN_QUERIES
         claim = (
-            f"With fewer than {MIN_QUERIES} queries no order is claimed."
+            f"With fewer than {MIN_QUERIES} queries, no difference is claimed."
             if few
-            else "An order is claimed where this interval leaves out 0; it is not corrected for the number of pairs."
+            else "Two rankers differ if this interval excludes 0; it is not corrected for the number of pairs."
         )
         notes.append(
-            f"The table of pairs has the difference of two rankers over the same queries, with its interval. {claim}"
+            f"The table of pairs has the differences between two rankers on the same queries, with intervals. {claim}"
         )
     notes.append(
-        "'ranks gained' is by how many ranks documents rose from a round to the next, and negative where they fell; "
+        "'ranks gained' is the number of ranks by which documents rose from one round to the next, negative if they "
+        "fell; "
         "'rose %' and 'fell %' are the percentages of documents that did. 'number' counts the documents; 'rank before' "
-        "and 'rank after' are their mean ranks. Of authors, 'first %' is the percentage of rounds that they win, and "
+        "and 'rank after' are their mean ranks. For authors, 'first %' is the percentage of rounds that they win, and "
         "'mean rank' and 'mean grade' are those of their documents."
     )
     missing = {name: sum(max(0, len(own) - 1) for own in matches.values()) - len(steps[name]) for name in steps}
@@ -289,7 +290,7 @@ def build_competition_figures(rounds: pd.DataFrame, judged: bool) -> tuple[Figur
     changes = Figure(
         "bars",
         "TC and KT",
-        "How much of the ranking changes from a round to the next (lower is steadier)",
+        "How much of the ranking changes from one round to the next (lower is more stable)",
         x="ranker",
         y="share",
         color="measure",

@@ -144,11 +144,11 @@ def build_trade_off(full: pd.DataFrame, swept: Mapping[str, Sequence[str]]) -> p
 
 def build_defence_figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
     name, color = ("trade-off", "series") if "trade-off" in tables else ("defence", "defence")
-    swept = " Each point is a share (λ) of the natural loss." if name == "trade-off" else ""
+    swept = " Each point is a weight (λ) of the natural loss." if name == "trade-off" else ""
     for title, y, caption in (
-        ("How good clean lists are, and how good they are under attack", "robust RR@10", "Top right is best."),
-        ("How good clean lists are, and how often attacks succeed", SUCCESS_COLUMN, "Bottom right is best."),
-        ("How good clean lists are, and how many ranks attacks gain", BOOST_COLUMN, "Bottom right is best."),
+        ("Effectiveness of clean lists and of attacked lists", "robust RR@10", "Top right is best."),
+        ("Effectiveness of clean lists, and success rate of attacks", SUCCESS_COLUMN, "Bottom right is best."),
+        ("Effectiveness of clean lists, and ranks gained by attacks", BOOST_COLUMN, "Bottom right is best."),
     ):
         join = color if swept else ""
         source = "Liu et al. 2024, Fig. 1" if swept and y != BOOST_COLUMN else ""
@@ -162,8 +162,8 @@ def build_defence_figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure
                 x="x",
                 y="y",
                 color="text",
-                caption="The documents of one query, by the numbers of which the last layer makes scores (t-SNE). "
-                "A line joins a document and what the attack made of it; a star is a relevant document.",
+                caption="The documents of one query, by the inputs of the last layer (t-SNE). A line joins a "
+                "document and its attacked version; a star is a relevant document.",
                 join="pair",
                 mark="relevant",
                 source="Liu et al. 2024, Fig. 2",

@@ -319,7 +319,7 @@ def build_shift_figures(found: Mapping[str, Cells], noun: str, source: str) -> I
     yield Figure(
         "bars",
         "mean drop",
-        f"What rankers lose on average on {noun} that they were not trained on",
+        f"Mean loss of rankers on {noun} that they were not trained on",
         x="ranker",
         y=MEAN_DROP_COLUMN,
         color=TRAINED_COLUMN,
@@ -329,7 +329,7 @@ def build_shift_figures(found: Mapping[str, Cells], noun: str, source: str) -> I
         yield Figure(
             "heatmap",
             f"drop of {ranker}",
-            f"{ranker}: what it loses or gains, in per cent, against itself trained where it is tested",
+            f"{ranker}: loss or gain in per cent, against the same ranker trained on the test domain",
             x=TRAINED_COLUMN,
             y=TESTED_COLUMN,
             color=DROP_COLUMN,
@@ -353,31 +353,30 @@ def build_shift_notes(
     """Return notes on the columns and on the training."""
     notes = [
         (
-            f"'own {measure}' is that of the same ranker trained on the {noun} that it is tested on, on the same "
-            f"queries. 'drop %' is the difference of {measure} from it, in per cent of it, and negative where the "
-            "shift hurts."
+            f"'own {measure}' is the {measure} of the same ranker trained on the {noun} that it is tested on, on the "
+            "same queries. 'drop %' is the difference from it in per cent; it is negative if the shift hurts."
         ),
         (
             "'low' and 'high' are the ends of the 95 % interval of the drop over queries. 'p' is by a paired t-test "
-            "over queries, corrected by Holm for all rows of the table, and a star marks p below 0.05. The mean drops "
-            "are not tested: their intervals tell."
+            "over queries, corrected by Holm for all rows of the table, and a star marks p below 0.05. The mean "
+            "drops are not tested; read their intervals."
         ),
-        "Each model was trained once, with one seed: the intervals do not hold what another seed would change.",
+        "Each model was trained once, with one seed: the intervals do not include the variation between seeds.",
     ]
     formulas = [name for name, learner in learners.items() if isinstance(learner, LexicalLearner)]
     if formulas:
         notes.append(
-            f"{', '.join(formulas)}: a formula has only parameters to learn, which were tuned on the training and "
-            f"validation queries of the training {noun}, from a coarse grid to a fine one. The table 'tuned' has what "
-            "was chosen, with the value on the queries that it was tuned on."
+            f"{', '.join(formulas)}: these formulas have only a few parameters, which were tuned on the training and "
+            f"validation queries of the training {noun}, from a coarse grid to a fine one. The table 'tuned' has the "
+            "chosen parameters, with the value on the tuning queries."
         )
     gains = tables["drop"][tables["drop"][DROP_COLUMN] > IMPLAUSIBLE_GAIN_PERCENT].groupby("ranker", sort=False)[
         TESTED_COLUMN
     ]
     for ranker, where in gains.unique().items():
         notes.append(
-            f"{ranker} gains more than {IMPLAUSIBLE_GAIN_PERCENT} % on {', '.join(where)} by being trained elsewhere. "
-            "So its own training there hardly taught it anything, and its drops say little."
+            f"{ranker} gains more than {IMPLAUSIBLE_GAIN_PERCENT} % on {', '.join(where)} when trained elsewhere. "
+            "Its own training there was hardly effective, so its drops are not informative."
         )
     if (tables["drop"]["queries"] < MIN_QUERIES).any():
         few = int(tables["drop"]["queries"].min())
@@ -451,6 +450,6 @@ WU_2022 = "Wu et al. 2022"
 QUERY_TYPE_SHIFT, CORPUS_SHIFT = "query-type-shift", "corpus-shift"
 SHIFT_COMPARISON_NOTE = (
     "The table 'query types and corpora' has the mean drop of each ranker on query types and on corpora that it was "
-    "not trained on, with 95 % intervals. The two rest on other queries, and maybe on other measures, so only "
+    "not trained on, with 95 % intervals. The two use different queries, and perhaps different measures, so only "
     "intervals that do not overlap show a difference."
 )

@@ -85,11 +85,12 @@ def build_order_figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
     yield Figure(
         "lines",
         "position",
-        "Where a document comes out, by where it was shown",
+        "Output rank of a document, by its input position",
         x="shown at",
         y="comes out at",
         color="ranker",
-        caption="A flat line: the ranker is blind to the input order. The diagonal: it returns its input.",
+        caption="A flat line means that the input order has no effect; the diagonal means that the ranker returns "
+        "its input.",
     )
 
 

@@ -32,12 +32,12 @@ PAPER_FIGURES = (
     Figure(
         "distribution",
         "depth per query",
-        "How far variations move a query, by how many documents are re-ranked",
+        "Change by variations, by the number of re-ranked documents",
         x="depth",
         y="change",
         color="ranker",
-        caption="Each box is the middle half of the queries, the line their median. The pipeline, with each ranker as "
-        "a re-ranker of so many documents of the first stage.",
+        caption="Each box is the middle half of the queries, and its line is the median. Each ranker re-ranks this "
+        "many documents of the first stage, in the whole pipeline.",
         folded=True,
         source=f"{PENHA_2022}, Fig. 1",
     ),

@@ -233,13 +233,11 @@ def build_variation_figures(setting: str, change: str) -> tuple[Figure, ...]:
         Figure(
             "distribution",
             "variations per query",
-            "How far each category of variations moves a query",
+            "Change by category of variations",
             x="category",
             y=change,
             color="ranker",
-            caption=(
-                f"Each box holds the middle half of the changes, and its line is their median (setting: {setting})."
-            ),
+            caption=(f"Each box is the middle half of the changes, and its line is their median (setting: {setting})."),
             source=f"{PENHA_2022}, Fig. 2",
         ),
         Figure(
@@ -248,7 +246,7 @@ def build_variation_figures(setting: str, change: str) -> tuple[Figure, ...]:
         Figure(
             "heatmap",
             "correlation of changes",
-            "Do the same variations break both rankers? (correlation of their changes, Pearson's r)",
+            "Do the same variations hurt both rankers? (correlation of their changes, Pearson's r)",
             x="ranker",
             y="other",
             color="all",
@@ -257,11 +255,11 @@ def build_variation_figures(setting: str, change: str) -> tuple[Figure, ...]:
         Figure(
             "scatter",
             "map of rankers",
-            "Rankers that the same variations break are near each other",
+            "Rankers that are hurt by the same variations are close to each other",
             x="x",
             y="y",
             color="class",
-            caption="Only nearness has a meaning here; the axes have none (t-SNE of the changes).",
+            caption="Only the distances have a meaning, not the axes (t-SNE of the changes).",
             label="ranker",
             folded=True,
             source=f"{PENHA_2022}, Fig. 3",

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 MEASURES_NOTE = (
     "Each number is a mean over queries; 'low' and 'high' are the ends of its 95 % interval. 'top_change' is the share "
-    "of queries with another document at rank 1, and 'kendall' the share of pairs of documents in another order: 0 is "
-    "no difference. 'overlap(k=10)' is the share of the first ten documents that two lists have in common, and 'rbo' "
-    "is rank-biased overlap, in which the top ranks weigh most: 1 is no difference."
+    "of queries with another document at rank 1, and 'kendall' the share of document pairs in a different order; "
+    "both are 0 for equal lists. 'overlap(k=10)' is the share of the first ten documents that two lists have in "
+    "common, and 'rbo' "
+    "is rank-biased overlap, in which the top ranks weigh most; both are 1 for equal lists."
 )
 
 
@@ -65,11 +66,11 @@ class Agreement:
             columns=["ranker", "other", *(f"{text}{end}" for text in compare for end in ("", " low", " high"))],
         )
         several = len(rankings) > 1
-        title = f"How far each two rankers agree, by {self.measures[-1]}"
+        title = f"Agreement of each pair of rankers, by {self.measures[-1]}"
         figure = Figure("heatmap", "agreement", title, x="ranker", y="other", color=self.measures[-1])
         return Result(
             "agreement",
-            "How far do the rankers agree?",
+            "How much do the rankers agree?",
             {"agreement": means, "per query": per_query},
             (figure,) if several else (),
             (MEASURES_NOTE if several else "There is only one ranker, so there is nothing to compare it with.",),

@@ -67,8 +67,8 @@ class Certificate:
         }
         if not smoothed:
             raise NotApplicable(
-                "certificates are of smoothed rankers, and none of these is; smoothed(base='bm25', scale=10) is one, "
-                "and train --defence certdr leaves one"
+                "certificates need a smoothed ranker, and none of these is one; use for example "
+                "smoothed(base='bm25', scale=10), or a model of train --defence certdr"
             )
         qids = self._sample_queries(experiment)
         frames = []
@@ -79,7 +79,7 @@ class Certificate:
         table = table[["ranker", *(column for column in table.columns if column != "ranker")]]
         return Result(
             "certificate",
-            "Which lists can no attack of a kind change?",
+            "Which lists are proved to be safe from an attack?",
             {"certified lists": table},
             (
                 Figure(
@@ -89,10 +89,7 @@ class Certificate:
                     "K",
                     _format_heading(HEADLINE_READING),
                     "ranker",
-                    (
-                        "The percentage of queries in whose lists no attack brings a document from below rank K "
-                        "among the first K."
-                    ),
+                    ("The percentage of queries whose top K no attack of this type can enter from below."),
                 ),
             ),
             tuple(self._build_notes(smoothed)),
@@ -109,15 +106,15 @@ class Certificate:
     def _build_notes(self, smoothed: Mapping[str, SmoothedRanker]) -> Iterator[str]:
         words = f"up to {self.changed} words" if self.changed else "any number of words"
         yield (
-            f"'CRQ %' is the percentage of queries whose list is certified at K: whichever {words} of the documents "
-            "below rank K an attack replaces, within what the ranker is smoothed against, none of them comes among "
-            "the first K."
+            f"'CRQ %' is the percentage of queries whose list is certified at K: if an attack replaces {words} of "
+            "the documents below rank K, within the perturbations that the ranker is smoothed against, none of them "
+            "enters the top K."
         )
         yield (
             "A certificate can be read in several ways. 'paper' and 'tight' take the smoothed score as exact: 'paper' "
-            "compares the gap between two neighbours with the largest shift below, and 'tight' asks for each document "
-            "by itself. The score is in fact a mean of random draws: 'sampled' allows for the draws of two texts, and "
-            "'whole list' for those of all texts, so that it is wrong with a probability of at most "
+            "compares the gap between two neighbours with the largest shift below, and 'tight' checks each document "
+            "separately. In fact, the score is a mean of random draws: 'sampled' allows for the draws of two texts, "
+            "and 'whole list' for those of all texts, so that it is wrong with a probability of at most "
             f"{FAILURE_PROBABILITY:g}."
         )
         for name, ranker in smoothed.items():

@@ -87,7 +87,7 @@ class RankCompetition:
         several = len(ranked) > 1
         return Result(
             "competition",
-            "How steady is the ranking while authors rewrite their documents to win it?",
+            "How stable is the ranking while authors rewrite their documents to rank first?",
             {name: frame for name, frame in tables.items() if len(frame) and (several or name != "pairs of rankers")},
             build_competition_figures(rounds, bool(judged)),
             tuple(build_competition_notes(experiment, competition, qids, steps, judged, several)),
@@ -103,5 +103,5 @@ class RankCompetition:
             return SAMPLE_NAME
         raise NotApplicable(
             "it needs documents that authors wrote in rounds; name their folder, as in "
-            "--task \"competition(data='my-folder')\", or take those of the sample, data='sample'"
+            "--task \"competition(data='my-folder')\", or use those of the sample, data='sample'"
         )

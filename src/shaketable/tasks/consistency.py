@@ -1,4 +1,4 @@
-"""The consistency task: does a ranker give the same answer to the same question, and does its order mean something?"""
+"""The consistency task: the stability of the answers to one question, and the meaning of their order."""
 
 from __future__ import annotations
 

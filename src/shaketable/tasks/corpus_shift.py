@@ -103,8 +103,8 @@ class CorpusShift:
             by_words = isinstance(learner, WordLearner) and getattr(learner, "input", "words") == "words"
             if by_words and not getattr(learner, "vectors", ""):
                 raise BadInput(
-                    f"corpus_shift: {name} would learn the vectors of its own corpus's words and know no others, which "
-                    "looks like a loss and is none; name a file of vectors, as in knrm(vectors='glove.txt')"
+                    f"corpus_shift: {name} would learn vectors only for the words of its own corpus, so other "
+                    "corpora would look like a loss; name a file of vectors, as in knrm(vectors='glove.txt')"
                 )
 
     def describe_collections(self, experiment: Experiment) -> pd.DataFrame:
@@ -151,7 +151,7 @@ class CorpusShift:
         brief = ("collections", "mean drop", "effectiveness", "corpora", "zero-shot")
         return Result(
             CORPUS_SHIFT,
-            "How does a ranker fare on a corpus that it was not trained on?",
+            "How well does a ranker work on a corpus that it was not trained on?",
             tables,
             (
                 *build_shift_figures(found, "corpora", ""),
@@ -172,13 +172,13 @@ class CorpusShift:
         loaded: dict[str, Collection] = {}
         for collection in (experiment.collection, *map(load, self.corpora)):
             if any(collection.fingerprint == other.fingerprint for other in loaded.values()):
-                raise BadInput(f"corpus_shift: {collection.name} is there twice, and a shift needs different corpora")
+                raise BadInput(f"corpus_shift: {collection.name} is given twice, but a shift needs different corpora")
             names = (collection.name if i == 1 else f"{collection.name} ({i})" for i in count(1))
             loaded[next(name for name in names if name not in loaded)] = collection
         if len(loaded) < 2:
             raise NotApplicable(
-                f"corpus_shift compares collections, and there is only {experiment.collection.name}; "
-                "name another one with a second --data"
+                f"corpus_shift needs two collections, and there is only {experiment.collection.name}; add another "
+                "one with a second --data"
             )
         return loaded
 
@@ -198,7 +198,7 @@ class CorpusShift:
         size = sizes[least] if self.pairs is None else self.pairs
         if size > sizes[least]:
             raise BadInput(
-                f"corpus_shift: {least} has {sizes[least]} relevant pairs to learn from in a fold, fewer than {size}"
+                f"corpus_shift: {least} has {sizes[least]} relevant pairs for training in a fold, fewer than {size}"
             )
         cut = {name: tuple((one.limit_pairs(size, seed), part) for one, part in parts) for name, parts in own.items()}
         short = {name: training.limit_pairs(size, seed) for name, training in whole.items()}
@@ -249,8 +249,8 @@ class CorpusShift:
         volume = "all that there are" if self.pairs == 0 else "as nearly the same number for all as whole queries allow"
         notes = [
             (
-                "Rankers were tested on all judged queries of a corpus, whatever their split. Those of the corpus that "
-                f"a ranker learned from were ranked by {self.folds} models that had not seen them."
+                "Rankers were tested on all judged queries of a corpus, of all splits. Queries of the training "
+                "corpus were ranked by {self.folds} models, each for the queries that it was not trained on."
             ),
             (
                 f"Each model learned from {min(sizes)} to {max(sizes)} relevant pairs of a query and a document "
@@ -264,20 +264,22 @@ class CorpusShift:
         if "corpora" in tables:
             notes.append(
                 "In the table 'corpora', 'shared words %' is the percentage of the distinct words of both corpora that "
-                "both have; 'known words %' is the percentage of the running words of the corpus tested on that the "
-                "other one has; 'longer queries' is by how many words a query is longer there. Words are stems without "
+                "both have; 'known words %' is the percentage of the word occurrences of the test corpus that are "
+                "words of the other one; 'longer queries' is the difference in query length, in words. Words are "
+                "stems without "
                 "stop words, except in queries."
             )
             notes.append(
                 "'MMD' (maximum mean discrepancy) is the distance between the vectors that MiniLM makes of "
-                f"{MAX_ENCODED_TEXTS} documents, or queries, of each corpus; it is 0 if they are alike."
+                f"{MAX_ENCODED_TEXTS} documents, or queries, of each corpus; it is 0 if their distributions are equal."
                 if "MMD of documents" in tables["corpora"]
-                else "There is no distance of vectors: it needs an encoder (pip install 'shaketable[neural]')."
+                else "The distance of vectors is missing, because it needs an encoder (pip install "
+                "'shaketable[neural]')."
             )
         if "zero-shot" in tables:
             notes.append(
-                "The table 'zero-shot' has the rankers of the audit on each corpus, without training there. Two "
-                "corpora have other queries, so their values are not compared."
+                "The table 'zero-shot' has the rankers of the audit on each corpus, without training there. The "
+                "corpora have different queries, so their values are not compared."
             )
         return notes
 
@@ -405,7 +407,7 @@ def _build_measure_figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figur
                 x="ranker",
                 y=SHIFT_COLUMN,
                 color=DROP_COLUMN,
-                caption="Orange loses, blue gains: DR_OOD, against the same ranker trained where it is tested.",
+                caption="Orange is a loss, blue a gain: DR_OOD, against the same ranker trained on the test corpus.",
                 source=f"{WU_2022}, Fig. 5",
             )
 

@@ -109,10 +109,14 @@ class DefenceTask:
         for share in self.lambdas:
             check_parameter("defence", 0 <= share <= 1, "lambdas", "between 0 and 1", share)
         if not isinstance(LEARNERS.build(self.learner), NeuralLearner):
-            raise BadInput(f"defence: defences are for nets, which learn from texts; {self.learner} is none, knrm is")
+            raise BadInput(
+                f"defence: defences are for neural nets, and {self.learner} is not one; use for example knrm"
+            )
         hows = [DEFENCES.build(text) for text in self.defences]
         if self.lambdas and not any(isinstance(how, PIAT) for how in hows):
-            raise BadInput("defence: lambdas are shares of the natural loss in piat, and none of the defences is piat")
+            raise BadInput(
+                "defence: lambdas are the weights of the natural loss in piat, and none of the defences is piat"
+            )
         self._build_attack()
 
     def run(self, experiment: Experiment) -> Result:
@@ -155,7 +159,7 @@ class DefenceTask:
         tables = {name: table for name, table in tables.items() if len(table)}
         return Result(
             "defence",
-            "What does a defence cost, and what does it buy?",
+            "What does a defence cost in effectiveness, and what does it gain in robustness?",
             tables,
             tuple(build_defence_figures(tables)),
             (*merge_notes(dict.fromkeys(notes), list(groups)), *self._build_notes(tables)),
@@ -176,8 +180,8 @@ class DefenceTask:
         learned = {qid for part in experiment.resolve_query_ids(TRAIN, None) for qid in part}
         if both := [qid for qid in experiment.queries if qid in learned]:
             raise NotApplicable(
-                f"{len(both)} of the {len(experiment.queries)} queries to measure on are those that rankers learn "
-                "from; name a split of others, such as --split test"
+                f"{len(both)} of the {len(experiment.queries)} test queries are also training queries; name another "
+                "split, such as --split test"
             )
 
     def _list_swept_specs(self) -> dict[str, list[str]]:
@@ -215,9 +219,8 @@ class DefenceTask:
         card = saved.read_card()
         if card.get("best") == 0:
             notes.append(
-                f"{text}: no step of the training did better on the validation queries than the beginning, so the "
-                "model that is kept has learned nothing. If attacks move it little, that is no merit, and it is "
-                "compared with no other."
+                f"{text}: no training step improved the validation value, so the saved model is untrained. It is not "
+                "compared with the others, even if attacks change it little."
             )
         smoothed = getattr(how, "smooth", None)
         model: Model = smoothed(saved.path, seed=seed) if smoothed else saved
@@ -231,7 +234,7 @@ class DefenceTask:
         representations = represent_lists(table, text, target, result.attacked)
         first = next(representations, None)
         if first is None:
-            notes.append(f"{text}: the score is not made by one linear layer of a net, so it has no displacement.")
+            notes.append(f"{text}: the score does not come from one linear layer, so it has no displacement.")
         attack, damage = (result.tables[name].to_dict("records")[0] for name in ("attack in full", "damage in full"))
         row = {str(key): value for key, value in (damage | attack).items() if key not in ("recipe", "ranker")}
         row |= {
@@ -250,31 +253,30 @@ class DefenceTask:
     def _build_notes(self, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
         count = int(tables["defence"]["queries"].max())
         yield (
-            f"{self.learner} learned from the split {TRAIN} with each defence, and each of the models was attacked by "
+            f"{self.learner} was trained on the split {TRAIN} with each defence, and each model was attacked by "
             f"{self.recipe}, in its own lists of {count} queries. 'clean' is before the attack, and 'robust' with all "
             "changed documents in the lists at once; RR is the reciprocal rank of the first relevant document."
         )
         yield (
             f"'{SUCCESS_COLUMN}' (attack success rate) is the percentage of attacked documents that rank strictly "
             f"higher than before, with the ends of its interval over queries, and '{BOOST_COLUMN}' the number of "
-            "ranks that they gain on average; where nearly every attack succeeds, it still tells defences apart. 'LSD' "
+            "ranks that they gain on average; it still shows differences when nearly every attack succeeds. 'LSD' "
             "is the mean square of the ranks that documents moved."
         )
         yield (
-            "'displacement' is how far a changed text lies from its original, in the numbers of which the last layer "
-            "makes the score, as a share of the mean distance between two documents of the list; it is the mean over "
-            "all documents that an attack changed."
+            "'displacement' is the distance between a changed text and its original in the input of the last layer, "
+            "divided by the mean distance between two documents of the list; it is the mean over all changed documents."
         )
         if CONDITIONAL_TABLE in tables:
             yield (
                 f"The table '{CONDITIONAL_TABLE}' is about smoothed rankers. 'CSR@{CERTIFIED_RANK} %' is the "
                 f"percentage of attacked documents from below rank {CERTIFIED_RANK} that the attack brings above it; "
-                "the other columns count only queries whose lists are certified, by each reading of a certificate "
-                "('--task certificate' explains them). The synonyms of the attack may be others than those that the "
-                "ranker is smoothed against, so even certified lists may change."
+                "the other columns count only queries whose lists are certified, by each type of certificate "
+                "('--task certificate' explains them). The attack may use synonyms that the ranker is not smoothed "
+                "against, so even certified lists may change."
             )
         if len(self.seeds) > 1:
-            yield f"Each number is a mean over {len(self.seeds)} trainings; the table by seed has each of them."
+            yield f"Each number is a mean over {len(self.seeds)} trainings; the table by seed has all of them."
         if "against the best baseline" in tables:
             yield (
                 f"'{BETTER_COLUMN}' names the measures in which the defence differs significantly from the best of "

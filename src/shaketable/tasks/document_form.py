@@ -1,4 +1,4 @@
-"""The document-form task: does a change of a document that keeps its meaning change its rank?"""
+"""The document-form task: changes of documents that keep their meaning and may change their ranks."""
 
 from __future__ import annotations
 

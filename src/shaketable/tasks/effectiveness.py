@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from shaketable.experiment import Experiment
 
-QUESTION = "How good is each ranker, and which of them differ by more than chance?"
+QUESTION = "How effective is each ranker, and which differences are significant?"
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ def build_effectiveness_from_tables(
 
 def _build_notes(queries: int, baseline: str, test: str, correction: str, weighted: bool) -> Iterator[str]:
     yield (
-        f"'mean' is the mean over {queries} queries, and 'low' and 'high' are the ends of its 95 % interval (by the "
-        "bootstrap)."
+        f"'mean' is the mean over {queries} queries, and 'low' and 'high' are the ends of its 95 % interval "
+        "(bootstrap)."
     )
     yield "'letters': two rankers that share a letter do not differ significantly in that measure."
     yield (
@@ -132,9 +132,9 @@ def _build_notes(queries: int, baseline: str, test: str, correction: str, weight
         "0.05. 'effect size' is Cohen's d: the mean difference, divided by the standard deviation of the differences."
     )
     if weighted:
-        yield "In the letters and in the table of all pairs every query counts alike, whatever its weight."
+        yield "The letters and the table of all pairs ignore the weights of queries."
         if get_test(test) is not t_test:
-            yield f"The test {test} knows no weights, so every query counts alike in p."
+            yield f"The test {test} ignores the weights of queries."
     if queries < MIN_QUERIES:
         yield f"There are fewer than {MIN_QUERIES} queries: nothing is marked as significant."
 

@@ -82,10 +82,10 @@ class Fusion:
         ]
         summary = add_significance_stars(pd.DataFrame(rows))
         fused = summary[summary["fusion"].isin(["rrf", "oracle"]) & summary["with original"]]
-        title = f"What fusing the lists of variations changes in {self.measure} (RRF, with the original query)"
+        title = f"Change of {self.measure} by fusing the lists of variations (RRF, with the original query)"
         return Result(
             "fusion",
-            "What does fusing the variations of a query repair?",
+            "How much does fusing the variations of a query help?",
             {
                 "fusion": summary,
                 "rrf with the original": fused[BRIEF_COLUMNS],
@@ -116,20 +116,21 @@ class Fusion:
         )
         yield (
             f"'before' is the mean {self.measure} of the original queries' lists, and 'after' that of the fused ones; "
-            "'change' is the difference, 'lists of' names the variations that are fused, and 'with original' says "
-            "whether the original is among them. 'rrf' is reciprocal rank fusion: the score of a document is the sum "
+            "'change' is the difference, 'lists of' names the fused variations, and 'with original' says whether the "
+            "original query is one of the fused lists. 'rrf' is reciprocal rank fusion: the score of a document is "
+            "the sum "
             "of 1 / (60 + rank) over the lists. 'p (Holm)' is by a paired t-test, and a star marks p below 0.05."
         )
         yield (
-            "'best query' takes the best list of the original and its variations by the judgements. It needs the "
-            "judgements, so it is an upper bound, and it is not tested."
+            "'best query' is the best list of the original and its variations according to the judgements. A system "
+            "cannot know it, so it is an upper bound and is not tested."
         )
         yield (
-            "'lists' is the number of lists that a query costs on average; the original query alone costs one. "
+            "'lists' is the mean number of lists per query; the original query alone needs one. "
             "'queries with lists' counts the queries that have a variation. If a query has no variation, the list of "
             "the original is used."
         )
-        yield f"The table 'means of fused lists' has the lists of the variations alone, fused by RRF. {ARROW_NOTE}"
+        yield f"The table 'means of fused lists' has lists that fuse only the variations, by RRF. {ARROW_NOTE}"
 
     def _measure_stability(
         self, experiment: Experiment, plain: Sequence[ChangedQuery], variations: Sequence[Variation], setting: str
@@ -145,7 +146,7 @@ class Fusion:
         table = add_significance_stars(pd.DataFrame(rows))
         return Result(
             "fusion",
-            "Does fusing the variations of a query make its list steadier?",
+            "Does fusing the variations of a query make its list more stable?",
             {"steadiness": table} if rows else {},
             (
                 Figure(
@@ -165,8 +166,8 @@ class Fusion:
                     f"ranks {experiment.candidate_description}."
                 ),
                 (
-                    "'one variation' is the share of the first ten documents of the original query that the list of a "
-                    "variation has as well, on average over variations. 'fused' is the same for the list that "
+                    "'one variation' is the share of the original query's top ten that are also in the top ten of a "
+                    "variation, on average over variations. 'fused' is the same for the list that "
                     "reciprocal rank fusion makes of all variations, without the original. 'gain' is the difference, "
                     "with a 95 % interval ('low', 'high') over queries that have two variations or more."
                 ),

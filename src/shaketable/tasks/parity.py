@@ -82,7 +82,7 @@ class Parity:
         if reference not in experiment.models:
             raise UnknownName("ranker", reference, experiment.models)
         if len(experiment.models) < 2:
-            raise BadInput("parity compares two rankers or more: --ranker old=SPEC --ranker new=SPEC")
+            raise BadInput("parity needs at least two rankers: --ranker old=SPEC --ranker new=SPEC")
         asked = {name: _Answers.ask_ranker(experiment, name, self.repeats) for name in experiment.models}
         rows, per_query, where, examples = [], [], [], []
         for name in experiment.models:
@@ -101,7 +101,7 @@ class Parity:
         }
         return Result(
             "parity",
-            "Are these rankers the same?",
+            "Do these rankers give the same scores?",
             {name: table for name, table in tables.items() if len(table)},
             (
                 Figure(
@@ -125,7 +125,7 @@ class Parity:
         old, new = asked[reference], asked[name]
         found = find_score_differences(old.scores, new.scores)
         if not found:
-            raise BadInput(f"{reference} and {name} have no document of a query in common: nothing can be compared")
+            raise BadInput(f"{reference} and {name} have no document of a query in common, so they cannot be compared")
         noise = float(np.nanmax([old.noise, new.noise, 0.0]))
         lists = pair_rankings(old.lists, new.lists)
         moved = {qid: measure_movement(*both) for qid, both in lists.items()}
@@ -181,23 +181,23 @@ class Parity:
         notes = [f"{row['ranker']} against {reference}: {row['verdict']}." for row in rows]
         notes += [
             (
-                "Every ranker scored the same documents anew; no score was looked up. Each ranker ranks "
+                "Every ranker scored the same documents; no cached scores were used. Each ranker ranks "
                 f"{experiment.candidate_description}."
             ),
             (
-                "The 'noise floor' is the largest difference between two answers of one ranker to the same question, "
-                "of the two rankers the larger. A difference is beyond noise if it is more than twice that and more "
-                "than a millionth of the score."
+                "The 'noise floor' is the largest difference between two scores that one of the two rankers gives to "
+                "the same text. A difference is beyond noise if it exceeds twice the noise floor and a millionth of "
+                "the score."
             ),
             (
-                "'tied %' is the percentage of documents whose score another document of the list has too; 'at the "
-                "ends %' is the percentage of scores that equal the highest or the lowest of all, where several do, "
-                "which is a sign of saturation."
+                "'tied %' is the percentage of documents with the same score as another document of the list; 'at the "
+                "ends %' is the percentage of scores that equal the highest or the lowest score, if several do; this "
+                "is a sign of saturation."
             ),
             f"'Kendall tau' is 1 for the same order and -1 for the reverse. {MOVEMENT_EXPLANATION}",
         ]
         if not experiment.qrels:
-            notes.append("Which of two lists is the better one, only judgements could tell.")
+            notes.append("Only judgements could show which of two lists is better.")
         if experiment.weights:
             notes.append(f"{experiment.weighting_description[0].upper()}{experiment.weighting_description[1:]}.")
         return notes

@@ -91,9 +91,7 @@ class QueryTypeShift:
                 size,
             )
         fine = not (self.folds and self.test)
-        check_parameter(
-            "query_type_shift", fine, "test", "left out where there are folds, which test on all queries", self.test
-        )
+        check_parameter("query_type_shift", fine, "test", "left out with folds, which test on all queries", self.test)
         check_parameter(
             "query_type_shift", len(self.query_types) != 1, "query_types", "two query types or more", self.query_types
         )
@@ -112,7 +110,7 @@ class QueryTypeShift:
             tables["tuned"] = tuned
         return Result(
             QUERY_TYPE_SHIFT,
-            "How does a ranker fare on query types that it was not trained on?",
+            "How well does a ranker work on query types that it was not trained on?",
             tables,
             tuple(build_shift_figures(found, "query types", f"{WU_2022}, Fig. 4")),
             (
@@ -135,8 +133,8 @@ class QueryTypeShift:
             names = [name for name in (TRAIN, VALIDATION, "dev") if name in collection.splits]
             if TRAIN not in names:
                 raise NotApplicable(
-                    f"{collection.name} has no split train to learn from; cut its queries with --split-ratio 60/20/20, "
-                    "or learn in folds with query_type_shift(folds=5)"
+                    f"{collection.name} has no train split; create splits with --split-ratio 60/20/20, or use "
+                    "cross-validation with query_type_shift(folds=5)"
                 )
             part = {qid for name in names for qid in collection.splits[name]}
             taught = set(collection.splits[TRAIN])
@@ -150,8 +148,8 @@ class QueryTypeShift:
         names = list(self.query_types) or sorted(present)
         if len(names) < 2:
             raise NotApplicable(
-                f"the queries of {collection.name} have {len(names)} query types, and two are needed; "
-                "the field type in queries.jsonl says of each query what it asks for"
+                f"the queries of {collection.name} have {len(names)} query types, and two are needed; add the field "
+                "type to each query in queries.jsonl, or use --query-types"
             )
         return {
             name: QueryTypeSplit(
@@ -236,19 +234,19 @@ class QueryTypeShift:
         size = f"{len(one.train)} queries to learn from, {len(one.valid)} to validate on"
         if self.folds:
             where = (
-                "Rankers were tested on all queries of a type. Those of the type that a ranker learned from were "
-                f"ranked by {self.folds} models that had not seen them; a model for other types learned from as many "
-                "queries as each of these."
+                "Rankers were tested on all queries of a type. Queries of the training type were ranked by "
+                "{self.folds} models, each for the queries that it was not trained on; models for other types were "
+                "trained on as many queries as each of these."
             )
         else:
-            where = "Rankers learned from the splits train and validation, and were tested on the queries of the audit."
+            where = "Rankers were trained on the splits train and validation, and tested on the queries of the audit."
         return [
             f"{where} Each query type has {size}, and {len(query_types[0].test)} to test on, drawn at random.",
             (
                 f"'{ALL_OTHER_TYPES}' was trained on all query types but the one that it is tested on, with "
                 f"{len(query_types) - 1} times as many queries. '{ALL_OTHER_TYPES_CUT}' was trained on the same types, "
-                "with as many queries as one type has. What the first gains over the second is due to more data; what "
-                "the second gains over a single type is due to variety."
+                "with as many queries as one type has. The gain of the first over the second is due to more data; "
+                "the gain of the second over a single type is due to variety."
             ),
         ]
 

@@ -19,9 +19,8 @@ from shaketable.tasks._domain_shift import add_shift_comparison
 LOG = logging.getLogger(__name__)
 
 UNJUDGED_NOTE = (
-    "There are no judgements, so every number here says how far rankings move or agree, not how good they are. Whether "
-    "a list got better or worse, which ranker is best (effectiveness), and which one loses more than a baseline "
-    "(variance, risk) only judgements can tell: --qrels, or a folder with qrels/, brings some."
+    "There are no judgements, so the numbers show how far rankings change or agree, not how good they are. "
+    "Effectiveness, variance and risk need judgements: add them with --qrels, or use a folder with qrels/."
 )
 """The note of an audit without judgements."""
 
@@ -69,7 +68,7 @@ def _explain_inapplicable(experiment: Experiment, task: Task) -> str:
     if task.needs_judgements and not experiment.qrels:
         return f"it needs judgements, and {experiment.collection.name} has none"
     if task.needs_scoring and not experiment.scoring_rankers:
-        return "it asks rankers for new scores, and a run file has none to give"
+        return "it needs new scores, which a run file cannot give"
     return ""
 
 

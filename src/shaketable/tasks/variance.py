@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from shaketable.experiment import Experiment
 
-QUESTION = "How evenly does each ranker serve its queries?"
+QUESTION = "How evenly does each ranker perform across queries?"
 
 
 @dataclass(frozen=True)
@@ -126,15 +126,15 @@ def build_variance_from_tables(
     notes = [f"Each ranker ranks {candidate_description}."] if candidate_description else []
     notes.append(
         "'%no@10' is the percentage of queries without a relevant document among the first ten; 'judged@10' is the "
-        "share of the first ten documents that are judged; 'ties' is the share of neighbours in the lists that "
-        "have the same score, so that their order means nothing."
+        "share of the first ten documents that are judged; 'ties' is the share of neighbours in the lists with equal "
+        "scores, whose order is arbitrary."
     )
     if len(against):
         notes.append(
-            f"Against {initial}: the 'robustness index' is the share of queries that {initial} serves worse minus the "
-            f"share that it serves better, from -1 to 1; '<Init %' is the percentage of queries that are served worse "
-            f"than by {initial}; 'R-Loss@10' is the number of relevant documents that a query loses from its first "
-            "ten, on average."
+            f"Against {initial}: the 'robustness index' is the share of queries on which the ranker is better than "
+            f"{initial} minus the share on which it is worse, from -1 to 1; '<Init %' is the percentage of queries "
+            f"on which the ranker is worse than {initial}; 'R-Loss@10' is the mean number of relevant documents that "
+            "a query loses from its top ten."
         )
     without = [qid for qid, grades in qrels.items() if not any(grade > 0 for grade in grades.values())]
     if without:
@@ -147,8 +147,7 @@ def build_variance_from_tables(
             notes.append(f"{system} has no list for {missing} of {len(qrels)} queries; these count as 0.")
         if constant := ties[system].constant_lists:
             notes.append(
-                f"{system} gives all documents of a list the same score in {constant:.0%} of its lists, which ranks "
-                "nothing."
+                f"{system} gives all documents the same score in {constant:.0%} of its lists, which is not a ranking."
             )
     result = _build_result(wanted, ap, frames, notes)
     return replace(result, findings=(*result.findings, *_build_unserved_findings(success, seed)))
@@ -212,7 +211,7 @@ def _build_result(
 def _build_notes(first: ScoreTable, ap: str, summary: pd.DataFrame) -> Iterator[str]:
     yield (
         f"'{first.measure}' is the mean over {len(first.topics)} queries, and 'low' and 'high' are the ends of its 95 "
-        "% interval (by the bootstrap)."
+        "% interval (bootstrap)."
     )
     if len(first.topics) < MIN_QUERIES:
         yield f"There are fewer than {MIN_QUERIES} queries, so read the intervals and not the means."
@@ -222,7 +221,7 @@ def _build_notes(first: ScoreTable, ap: str, summary: pd.DataFrame) -> Iterator[
         "be compared; lower is more even."
     )
     yield (
-        f"'gMAP' is the geometric mean of {ap}, in which a query that fails weighs as much as many that do well; 'gMAP "
+        f"'gMAP' is the geometric mean of {ap}, in which a failed query weighs as much as many good ones; 'gMAP "
         "floor' computes it as trec_eval does, with 0.00001 as the least value. 'worst 25 %' is the area under the "
         f"mean {ap} of the worst queries, up to the worst quarter of them."
     )
@@ -237,7 +236,7 @@ def _build_figures(measure: str, ap: str) -> tuple[Figure, ...]:
         Figure(
             "bars",
             "variance",
-            "How unevenly each ranker serves its queries (VNAP, lower is better)",
+            "Variance across queries (VNAP, lower is better)",
             x="ranker",
             y="VNAP",
             folded=True,
@@ -246,11 +245,11 @@ def _build_figures(measure: str, ap: str) -> tuple[Figure, ...]:
         Figure(
             "scatter",
             "variance",
-            "Mean effectiveness, and the queries that are served worst (gMAP)",
+            "Mean effectiveness, and the worst queries (gMAP)",
             x=ap,
             y="gMAP",
             color="ranker",
-            caption="Up and right is better: in gMAP a query that fails weighs as much as many that do well.",
+            caption="Up and right is better: in gMAP a failed query weighs as much as many good ones.",
             folded=True,
             source="Wu et al. 2022, Fig. 3",
         ),

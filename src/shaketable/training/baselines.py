@@ -53,7 +53,7 @@ def make_feature_baseline(number: int) -> BaselineNDCG:
     def values(data: Letor, ndcg: NDCG) -> Floats:
         if not 1 <= number <= data.feature_count:
             raise BadInput(
-                f"there is no feature {number} to be a baseline; there are {data.feature_count}", data.source or None
+                f"there is no feature {number} for the baseline; there are {data.feature_count}", data.source or None
             )
         return ndcg.compute((data.unscaled or data).features[:, number - 1])  # scaling may make near values tie
 
@@ -94,7 +94,7 @@ def make_table_baseline(table: ScoreTable, system: str) -> BaselineNDCG:
 
 def _refuse_missing(data: Letor, known: Mapping[str, Any], what: str) -> None:
     if missing := [qid for qid in data.qids if qid not in known]:
-        raise BadInput(f"{what} has nothing for query {missing[0]!r} ({len(missing)} of {data.query_count} such)")
+        raise BadInput(f"{what} lacks query {missing[0]!r} ({len(missing)} of {data.query_count} queries are missing)")
 
 
 def make_ranker_baseline(ranker: Ranker, collection: Collection) -> BaselineNDCG:
@@ -134,7 +134,7 @@ def _parse_baseline(text: str, collection: Collection | None) -> dict[str, Basel
         return {text: make_ranker_baseline(RANKERS.build(text).open(collection), collection)}
     raise BadInput(
         f"cannot read the baseline {text!r}: write feature:N, run:FILE, scores:FILE.csv or model:FOLDER; "
-        "a ranker such as bm25 can be one where a collection is learned from"
+        "with a collection, also a ranker such as bm25"
     )
 
 
@@ -149,7 +149,7 @@ def read_text_baselines(texts: Sequence[str], collection: Collection) -> list[Ba
 def _parse_text_baseline(text: str, collection: Collection) -> BaselineScorer:
     kind, _, value = text.partition(":")
     if (kind == "feature" and value.isdecimal()) or (kind == "scores" and value):
-        raise BadInput(f"the baseline {text} cannot order texts, and a net learns from lists of them; name a ranker")
+        raise BadInput(f"the baseline {text} cannot rank texts, which neural nets learn from; name a ranker")
     if kind == "run" and value:
         return _make_run_scorer(read_run(Path(value)), value, collection)
     model = SavedModel(value) if kind == "model" and value else RANKERS.build(text)
@@ -168,7 +168,7 @@ def _make_run_scorer(run: Run, name: str, collection: Collection) -> BaselineSco
 
     def scores(qid: str, slate: Slate) -> Floats:
         if qid not in run:
-            raise BadInput(f"baseline {name} has nothing for query {qid!r}")
+            raise BadInput(f"baseline {name} has no documents for query {qid!r}")
         known = {docs[docno].text: score for docno, score in run[qid].items() if docno in docs}
         least = min(known.values(), default=0.0)
         return np.array([known.get(doc.text, least - max(1.0, abs(least))) for doc in slate.docs])

@@ -101,7 +101,7 @@ def grow_trees(
             callbacks=callbacks,
         )
     except lightgbm.basic.LightGBMError as error:
-        useless = f"no trees grow on these {sets[0].row_count} rows: they are too few, or no feature tells them apart"
+        useless = f"no trees grow on these {sets[0].row_count} rows: there are too few, or no feature differs"
         raise BadInput(f"{useless} (LightGBM: {' '.join(str(error).split())})", sets[0].source or None) from error
     best = booster.best_iteration if booster.best_iteration > 0 else booster.current_iteration()
     columns = {name: curve["measure"] for name, curve in curves.items()}

@@ -171,9 +171,9 @@ def describe_uninformative_queries(train: Letor) -> Iterator[str]:
     single = int((train.list_sizes == 1).sum())
     alike = int((~train.mixed_labels).sum()) - single
     if single:
-        yield f"{single} of {train.query_count} queries have one document only and teach nothing"
+        yield f"{single} of {train.query_count} queries have one document only, so they are not used"
     if alike:
-        yield f"{alike} of {train.query_count} queries have documents of one label only and teach no order"
+        yield f"{alike} of {train.query_count} queries have documents of one label only, so they are not used"
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +255,7 @@ def build_letor(
     extractor = FeatureExtractor.open(collection.docs, tokenizer or Analyzer(), names)
     listed = {qid: rank_docnos(candidates[qid]) for qid in queries if candidates.get(qid)}
     if not listed:
-        raise BadInput(f"collection {collection.name}: no query has candidates to compute features of")
+        raise BadInput(f"collection {collection.name}: no query has candidates to compute features for")
     for qid, docnos in listed.items():
         if unknown := next((docno for docno in docnos if docno not in collection.docs), None):
             raise BadInput(f"candidate {unknown!r} of query {qid!r} is not a document of {collection.name}")

@@ -48,8 +48,8 @@ def resolve_query_ids(
     if absent := [name for name in named if name not in splits]:
         if not splits or tuple(splits) == (TEST,):
             raise BadInput(
-                f"collection {collection.name} has no split {absent[0]}; cut its queries with --split-ratio 60/20/20, "
-                "or learn in folds with --folds 5"
+                f"collection {collection.name} has no split {absent[0]}; create splits with --split-ratio 60/20/20, "
+                "or use cross-validation with --folds 5"
             )
         raise UnknownName("split", absent[0], splits)
     return _resolve_split(collection, train), _resolve_split(collection, valid)
@@ -61,7 +61,7 @@ def _resolve_split(collection: Collection, part: str | Sequence[str]) -> tuple[s
     if isinstance(part, str):
         return tuple(qid for qid in collection.splits[part] if qid in known)
     if strange := [qid for qid in part if qid not in known]:
-        raise BadInput(f"collection {collection.name}: no query is called {strange[0]!r}")
+        raise BadInput(f"collection {collection.name}: there is no query {strange[0]!r}")
     return tuple(part)
 
 
@@ -90,7 +90,7 @@ def is_stored(model_folder: Path, repair_notes: list[str]) -> bool:
     except Damaged as error:
         with suppress(OSError):
             set_aside(model_folder)
-        repair_notes.append(f"a kept model was damaged, and learned again ({error})")
+        repair_notes.append(f"a cached model was damaged and is trained again ({error})")
         return False
     return True
 

@@ -138,7 +138,7 @@ class GeoRiskObjective:
         own[topics] = penalise_losses(standardise_scores(value[topics], e), self.alpha)
         risk = self.measure(value)
         if risk == 0 < system:  # its change is 0 as well, so nothing can be learned
-            raise BadInput(f"alpha = {self.alpha} is so large that GeoRisk is 0 to the last digit; take a smaller one")
+            raise BadInput(f"alpha = {self.alpha} is so large that GeoRisk is numerically 0; use a smaller one")
         ones, alpha = np.ones_like(value), np.full_like(value, self.alpha)
         return ObjectiveTerms(ONE_Z, ones, alpha, value, against, own.sum() - own, system, total, risk, len(topic))
 
@@ -237,7 +237,7 @@ class LambdaMART(FeatureLearner):
             raise UnknownName("spread", self.spread, ("sd", "se"))
         check_parameter("lambdamart", 0 <= self.alpha < np.inf, "alpha", "a number from 0 up", self.alpha)
         if self.objective == "ndcg" and self.alpha > 0:
-            raise BadInput(f"plain LambdaMART has no alpha ({self.alpha:g}); name a risk-sensitive objective with it")
+            raise BadInput(f"alpha={self.alpha:g} needs a risk-sensitive objective; name one")
         check_ranges("lambdamart", self, **TREE_BOUNDS)
         fine = self.truncation is None or self.truncation >= 1
         check_parameter("lambdamart", fine, "truncation", "1 or more, or None for whole lists", self.truncation)
@@ -271,7 +271,7 @@ class LambdaMART(FeatureLearner):
 def _require_one_baseline(how: LambdaMART, values: Values) -> Values:
     if len(values) > 1:
         many = f"{how.objective} compares with one baseline and there are {len(values)}"
-        raise BadInput(f"{many}; name one, or take t*-faro or georisk")
+        raise BadInput(f"{many}; name one, or use t*-faro or georisk")
     return np.asarray(values[0])
 
 

@@ -128,7 +128,7 @@ class LexicalLearner:
     ) -> float:
         judged = [qid for qid in qids if collection.qrels.get(qid)]
         if not judged:
-            raise BadInput(f"collection {collection.name}: no query of those to tune on has judgements")
+            raise BadInput(f"collection {collection.name}: no tuning query has judgements")
         ranker: Any = model.open(collection)
         texts = [collection.queries[qid].text for qid in judged]
         given = candidates or collection.candidates

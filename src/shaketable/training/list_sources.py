@@ -80,9 +80,7 @@ class JudgedLists:
         docs, qrels = self.collection.docs, self.collection.qrels
         found = [qid for qid in self.qids if any(g > 0 and d in docs for d, g in qrels.get(qid, {}).items())]
         if not found or len(docs) < 2:
-            raise BadInput(
-                f"collection {self.collection.name}: no query of those to learn from has a relevant document"
-            )
+            raise BadInput(f"collection {self.collection.name}: no training query has a relevant document")
         return found
 
     @cached_property
@@ -257,7 +255,7 @@ def label_with_teacher(teacher: Ranker, lists: Sequence[Sample]) -> list[Sample]
     """
     lists = [sample for sample in lists if len(sample.texts) > 1]
     if not lists:
-        raise BadInput("there are no lists of two texts to teach with: nothing is found for any of the queries")
+        raise BadInput("there are no training lists with at least two texts: the search found nothing for the queries")
     slates = [Slate(sample.query, tuple(map(Doc, sample.texts))) for sample in lists]
     answers = call_ranker(teacher, teacher.name, slates)
     spread = float(np.sqrt(np.mean([scores.var() for scores in answers]))) or 1.0
@@ -269,5 +267,5 @@ def label_with_teacher(teacher: Ranker, lists: Sequence[Sample]) -> list[Sample]
 def retrieve_by_name(retriever: Ranker, queries: Mapping[str, str], depth: int) -> Run:
     """Search for query texts; return the runs by the names of the queries."""
     if not isinstance(retriever, Retriever):
-        raise BadInput(f"{retriever.name} cannot search a collection, so it cannot find texts to learn from; bm25 can")
+        raise BadInput(f"{retriever.name} cannot search a collection, so it cannot find training texts; use bm25")
     return dict(zip(queries, retriever.search(list(queries.values()), depth), strict=True))

@@ -42,7 +42,7 @@ ValidationFunction = Callable[[Any], float]
 ObjectiveFunction = Callable[[Any, Sequence[Sample]], Tensor]
 """A loss of any net, a ranker or not."""
 CHECKSUM_KEY = "checksum"
-RESTART_ADVICE = "remove its folder to begin anew"
+RESTART_ADVICE = "remove its folder to start again"
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class TrainingSchedule:
         }
         for name, holds in fine.items():
             if not holds:
-                raise BadInput(f"training: {name}={getattr(self, name)!r} makes no sense")
+                raise BadInput(f"training: invalid value {name}={getattr(self, name)!r}")
 
     def compute_lr_factor(self, step: int) -> float:
         """Return the share of `lr` at a step, counted from 1.
@@ -199,7 +199,7 @@ class TrainingRun:
         if not isfinite(value):
             raise BadInput(
                 f"training {self.net.kind}: the {what} is not finite at step {self.curve.step}, on the lists of "
-                f"{', '.join(repr(sample.name) for sample in samples)}; lower lr, or look at these texts"
+                f"{', '.join(repr(sample.name) for sample in samples)}; lower lr, or check these texts"
             )
 
     def _validate(self) -> None:
@@ -309,7 +309,7 @@ def _read_tensors(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
     except (SafetensorError, OSError) as error:
         raise Damaged(f"cannot be read ({error}); {RESTART_ADVICE}", path) from error
     if about.pop(CHECKSUM_KEY, None) != _compute_checksum(held, about):
-        raise Damaged(f"is not as it was written; {RESTART_ADVICE}", path)
+        raise Damaged(f"is damaged; {RESTART_ADVICE}", path)
     return about, held
 
 

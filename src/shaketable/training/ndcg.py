@@ -64,7 +64,7 @@ class NDCG:
         from shaketable.training.lambdamart_kernels import GradedLists
 
         if self.truncation is not None and self.truncation < 1:
-            raise BadInput(f"NDCG is cut after rank {self.truncation}; it needs 1 at least, or None for whole lists")
+            raise BadInput(f"the truncation of NDCG must be at least 1, or None for whole lists, not {self.truncation}")
         labels, starts = self.data.labels, self.data.starts
         if len(labels) and not 0 <= labels.min() <= labels.max() <= MAX_LETOR_LABEL:
             raise BadInput(f"labels run from {labels.min()} to {labels.max()}; they should be 0 to {MAX_LETOR_LABEL}")
@@ -89,7 +89,9 @@ def list_ndcg(labels: Sequence[float], scores: NDArray[np.floating[Any]]) -> flo
     """
     whole = np.asarray(labels).astype(np.int64)
     if (whole != labels).any():
-        raise BadInput("NDCG is of grades, and these labels are no whole numbers: a teacher's scores are no judgements")
+        raise BadInput(
+            "NDCG needs grades, and these labels are not whole numbers; a teacher's scores are not judgements"
+        )
     rows = len(whole)
     data = Letor(np.zeros((rows, 0), np.float32), whole, np.array([0, rows]), ("",), ("",) * rows)
     return float(NDCG(data, None).compute(scores)[0])

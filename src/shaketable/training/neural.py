@@ -221,7 +221,7 @@ class NeuralLearner(ABC):
         if self.start:
             net: Net = import_torch_module("shaketable.rankers.neural.saving").read_net(Path(self.start))
             if net.kind != self.kind:
-                raise BadInput(f"is a model of the kind {net.kind}; {self.kind} cannot begin with it", self.start)
+                raise BadInput(f"is a model of the kind {net.kind}; {self.kind} cannot start from it", self.start)
             return net
         with torch.random.fork_rng():
             torch.manual_seed(make_item_rng(seed, "weights").random_bits())
@@ -439,7 +439,7 @@ class PROPLearner(BertLearner):
         self, collection: Collection, train: Sequence[str], *, progress: ProgressFactory = no_progress, **how: Any
     ) -> SavedModel:
         if self.start:
-            raise BadInput("prop pre-trains what it begins with, so leave out start; bert(start=...) has one")
+            raise BadInput("prop pre-trains its own weights, so leave out start; only bert has it")
         refuse_taken(how["folder"], overwrite=how.get("overwrite", False))
         self._open_pretrained(collection, progress)  # with a progress bar; `build_net` then finds it in the cache
         return super().fit(collection, train, progress=progress, **how)

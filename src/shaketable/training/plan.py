@@ -70,7 +70,7 @@ class TrainingData:
         if unknown := [qid for qid in (*train, *valid) if qid not in collection.queries]:
             raise BadInput(f"collection {collection.name} has no query {unknown[0]!r}")
         if both := set(train) & set(valid):
-            raise BadInput(f"query {min(both)!r} is both to learn from and to validate on")
+            raise BadInput(f"query {min(both)!r} is in both the training and the validation queries")
         if hold_out:
             train, valid = split_train_valid(collection, train, valid, seed)
         qids = [*train, *valid]
@@ -104,7 +104,7 @@ def split_train_valid(
 def _retrieve_candidates(collection: Collection, first_stage: str, qids: Sequence[str], depth: int) -> Run:
     ranker = RANKERS.build(first_stage).open(collection)
     if not isinstance(ranker, Retriever):
-        raise BadInput(f"{first_stage} cannot search a collection, so it cannot find texts to learn from; bm25 can")
+        raise BadInput(f"{first_stage} cannot search a collection, so it cannot find training texts; use bm25")
     texts = [collection.queries[qid].text for qid in qids]
     return {
         qid: one.head(depth) for qid, one in zip(qids, call_retriever(ranker, first_stage, texts, depth), strict=True)
@@ -131,7 +131,7 @@ class TextListSource:
     """Base class of list sources that feature learners cannot use."""
 
     text_only_reason: ClassVar[str] = (
-        "learners from features take judged rows, so texts that were attacked or changed are for nets"
+        "learners from features need judged rows, so attacked or changed texts are for neural nets only"
     )
 
     def relabel(self, rows: Letor, seed: int) -> Letor:
@@ -147,9 +147,7 @@ class JudgementSource:
             training_data.collection, training_data.train, training_data.candidates, size, training_data.seed
         )
         if len(source) and not training_data.valid_qrels:
-            raise BadInput(
-                f"collection {training_data.collection.name}: no query of those to validate on has judgements"
-            )
+            raise BadInput(f"collection {training_data.collection.name}: no validation query has judgements")
         return source, training_data.valid_qrels
 
     def relabel(self, rows: Letor, seed: int) -> Letor:
@@ -161,7 +159,7 @@ class TeacherSource(TextListSource):
     """Lists that another ranker labels with its scores: lists of queries, and of `sentences` taken out of passages."""
 
     text_only_reason: ClassVar[str] = (
-        "learners from features take whole numbers as labels, so a teacher's scores are for nets only"
+        "learners from features need whole numbers as labels, so a teacher's scores are for neural nets only"
     )
 
     ranker: str
@@ -191,7 +189,9 @@ class ImitationSource(TextListSource):
     (pseudo-relevance); pairs within the first 29 are those of Chen et al. IDEM. ACL 2023.
     """
 
-    text_only_reason: ClassVar[str] = "learners from features take judged rows, so the order of a list is for nets only"
+    text_only_reason: ClassVar[str] = (
+        "learners from features need judged rows, so the order of a list is for neural nets only"
+    )
 
     top: int = 10
     pairs: bool = False
@@ -205,7 +205,7 @@ class ImitationSource(TextListSource):
             [sample for sample in lists if len(sample.texts) > 1], self.top, self.pairs, size, training_data.seed
         )
         if not len(ordered):
-            raise BadInput("there is no list of two documents whose order could be learned")
+            raise BadInput("there is no list of two documents to learn an order from")
         orders = {
             qid: rank_docnos(training_data.candidates[qid])[: self.top]
             for qid in training_data.valid

@@ -97,11 +97,11 @@ def open_pretrained(
         net = PROPNet.from_checkpoint(settings.checkpoint, settings.max_length)
     source = WordSets(corpus, control=control)
     stages = {} if net.masked.has_own_head or not settings.adapt else {"masked words": settings.adapt}
-    stages["told apart"] = settings.steps
+    stages["word sets"] = settings.steps
     about: dict[str, Any] = {"settings": asdict(settings), "seed": PRETRAINING_SEED, "documents": len(source.docnos)}
     about["head"] = "the checkpoint's own" if net.masked.has_own_head else "tied to the pieces, and adapted first"
     for stage, steps in stages.items():
-        objective = PretrainingLoss(PRETRAINING_SEED, compare_sets=stage == "told apart")
+        objective = PretrainingLoss(PRETRAINING_SEED, compare_sets=stage == "word sets")
         schedule = TrainingSchedule(steps, settings.lists, settings.lr, every=settings.every, patience=1 + steps)
         plan = {"prop": name, "stage": stage}
         work = _stage_folder(folder, stage)
@@ -156,7 +156,7 @@ class PROPNet(nn.Module):
         ranker = CrossEncoder.from_checkpoint(checkpoint, BertShape(max_length=max_length), fresh=True)
         masked = MaskedLM.from_checkpoint(path)
         if ranker.tokenizer.mask_token_id is None:
-            raise BadInput("has no [MASK] in its vocabulary, so no words can be masked", path)
+            raise BadInput("has no [MASK] in its vocabulary, which masked language modelling needs", path)
         encoder = ranker.model.base_model
         if masked.has_own_head:
             setattr(masked.model, masked.model.base_model_prefix, encoder)

@@ -121,7 +121,7 @@ class URiskLoss(RiskLoss):
     def refuse_baseline_count(self, baselines: int) -> None:
         super().refuse_baseline_count(baselines)
         if baselines > 1:
-            raise BadInput(f"urisk compares with one baseline and there are {baselines}; name one, or take georisk")
+            raise BadInput(f"urisk compares with one baseline and there are {baselines}; name one, or use georisk")
 
     def compute_risk(self, values: Values, baselines: Values) -> float:
         return float(u_risk(values, baselines[0], self.alpha))
@@ -142,7 +142,7 @@ class GeoRiskLoss(RiskLoss):
 
     def compute_slope(self, values: Values, baselines: Values) -> Values:
         if self.compute_risk(values, baselines) == 0:
-            raise BadInput(f"alpha = {self.alpha} is so large that GeoRisk is 0 to the last digit; take a smaller one")
+            raise BadInput(f"alpha = {self.alpha} is so large that GeoRisk is numerically 0; use a smaller one")
         return geo_risk_slope(np.vstack([baselines, values]), self.alpha)
 
 

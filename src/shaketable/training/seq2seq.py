@@ -77,7 +77,7 @@ class Seq2SeqWriter:
     """The part of a collection that gives the pairs; "" if you must provide them."""
     uses_candidates: ClassVar[bool] = False
     """True if the pairs depend on the candidates of a first stage."""
-    usage: ClassVar[str] = 'whatever opens a T5, for example --transform "paraphrase(model={folder!r})"'
+    usage: ClassVar[str] = '--transform "paraphrase(model={folder!r})"'
     """The option that uses the trained folder."""
 
     checkpoint: str = "google-t5/t5-base"
@@ -105,7 +105,7 @@ class Seq2SeqWriter:
         seed: int = 0,
     ) -> list[SourceTarget]:
         """Return the pairs from queries of a collection."""
-        raise BadInput(f"{self.kind} learns from pairs that you bring: give a file of them (--text-pairs)")
+        raise BadInput(f"{self.kind} learns from your own pairs: give a file of them with --text-pairs")
 
     def read_pairs_file(self, path: Path) -> list[SourceTarget]:
         """Read the pairs of a TSV file."""
@@ -176,7 +176,7 @@ class Seq2SeqWriter:
         """Return the pairs with the prefix before sources and, for a control, with shuffled targets."""
         pairs = [SourceTarget(self.prefix + source, written) for source, written in pairs]
         if (different := len(set(pairs))) < 2:
-            raise BadInput(f"{different} pairs are too few to learn to write from; at least 2 that differ are needed")
+            raise BadInput(f"{different} pairs are too few; training needs at least 2 different pairs")
         if not control:
             return pairs
         dealt = make_item_rng(seed, "shuffled targets").permutation([pair.target for pair in pairs])

@@ -31,9 +31,9 @@ def refuse_occupied_folder(folder: Path, *, overwrite: bool = False) -> None:
     if not (folder / CONFIG_FILE).exists():
         refuse_taken(folder)
     elif not (folder / CARD_FILE).exists():
-        raise BadInput("holds a checkpoint that was not trained here; name another folder", folder)
+        raise BadInput("has a checkpoint of another program; name another folder", folder)
     elif not overwrite:
-        raise BadInput("holds a trained writer already; name another folder, or ask for it to be overwritten", folder)
+        raise BadInput("already has a trained writer; name another folder, or use --overwrite", folder)
     else:
         _list_replaced_files(folder)
 
@@ -71,5 +71,5 @@ def _list_replaced_files(folder: Path) -> list[str]:
     card = read_json(folder / CARD_FILE)
     listed = card.get("files") if isinstance(card, dict) else None
     if not isinstance(listed, list) or not all(isinstance(name, str) and Path(name).name == name for name in listed):
-        raise BadInput("is no card of a writer that was trained here; name another folder", folder / CARD_FILE)
+        raise BadInput("is not the card of a writer of Shaketable; name another folder", folder / CARD_FILE)
     return sorted({*listed} - {CARD_FILE}, key=lambda name: name != CONFIG_FILE)

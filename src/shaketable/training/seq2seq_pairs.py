@@ -45,9 +45,11 @@ def read_pairs(path: Path, targets: Sequence[str] = ()) -> list[SourceTarget]:
     for number, line in read_lines(path):
         fields = line.split("\t")
         if len(fields) != 2 or not all(field.strip() for field in fields):
-            raise BadInput("a line is what is read and what is written, with one tab between", path, number)
+            raise BadInput("a line must have an input text, a tab and an output text", path, number)
         if targets and fields[1] not in targets:
-            raise BadInput(f"what is written is {' or '.join(targets)}, not {quote_value(fields[1])}", path, number)
+            raise BadInput(
+                f"the output text must be {' or '.join(targets)}, not {quote_value(fields[1])}", path, number
+            )
         pairs.append(SourceTarget(*fields))
     return pairs
 

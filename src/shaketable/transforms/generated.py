@@ -153,7 +153,9 @@ class Generator:
         try:
             return int(self.tokenizer.get_lang_id(code))
         except (AttributeError, KeyError) as error:
-            raise BadInput(f"the model {self.name} does not translate into {code!r}; take one like M2M100") from error
+            raise BadInput(
+                f"the model {self.name} does not translate into {code!r}; use a model such as M2M100"
+            ) from error
 
 
 @lru_cache(maxsize=2)

@@ -60,7 +60,7 @@ def select_transforms(
         transform: Transform = TRANSFORMS.build(name)
         refuse_document_transform(transform)
         if reason := find_unavailable_reason(transform):
-            raise BadInput(f"{TRANSFORMS.spec(transform)} cannot work here: {reason}")
+            raise BadInput(f"{TRANSFORMS.spec(transform)} is not available: {reason}")
         found += [transform] if transform not in found else []
     lists = [known[name] for name in names if name in known] + [_list_category_methods(name) for name in categories]
     for name in (name for methods in lists or ([] if names else [known["default"]]) for name in methods):
@@ -81,9 +81,7 @@ def _list_category_methods(category: str) -> tuple[str, ...]:
         raise UnknownName("category", category, CATEGORIES)
     names = tuple(name for name in _list_variation_methods() if _find_category(name) == category)
     if not names:
-        raise BadInput(
-            f"no method makes variations of the category {category!r}; name an edit, or bring a file of them"
-        )
+        raise BadInput(f"no transform has the category {category!r}; name a transform, or give a file of variations")
     return names
 
 

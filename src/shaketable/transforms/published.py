@@ -151,7 +151,7 @@ def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         texts = [row[alias] for alias in COLUMN_ALIASES["text"] if alias in row]
         fields = {name: row[alias] for name, known in COLUMN_ALIASES.items() for alias in known if row.get(alias)}
         if not texts or not {"query", "original"} & fields.keys():
-            raise BadInput("a variation has at least a query (its id or its text) and a text", path, number)
+            raise BadInput("a variation needs a query (its id or its text) and a text", path, number)
         yield number, fields | {"text": texts[0]}
 
 
@@ -184,4 +184,4 @@ def _read_table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                 raise BadInput(f"the header has {len(header)} columns, this row has {len(fields)}", path, numbers[0])
             yield numbers[0], dict(zip(header, fields, strict=True))
     except csv.Error as error:
-        raise BadInput(f"the file is not a table that can be read ({error})", path, numbers[0]) from error
+        raise BadInput(f"the file is not a readable table ({error})", path, numbers[0]) from error

@@ -38,7 +38,7 @@ def load_stopwords(name: str) -> frozenset[str]:
 def _read_words(path: Path, mtime_ns: int) -> frozenset[str]:
     found = frozenset(word.lower() for _, line in read_lines(path) for word in line.split())
     if not found:
-        raise BadInput("a list of stop-words has at least one", path)
+        raise BadInput("a list of stop words must not be empty", path)
     return found
 
 

@@ -28,7 +28,7 @@ class FunctionTransform:
         with explain_user_errors(f"{self.target} failed on {text!r}"):
             changed = self._function(text, rng)
         if changed is not None and not isinstance(changed, str):
-            raise BadInput(f"{self.target}: an edit gives a text or None, not {changed!r}")
+            raise BadInput(f"{self.target}: a transform must return a text or None, not {changed!r}")
         return changed if changed and changed.split() and changed.split() != text.split() else None
 
     @property

@@ -39,7 +39,7 @@ NON_FINAL_WORDS = word_set(
 """Words that cannot end a query unless they end the original."""
 
 NO_EVIDENCE_REASON = (
-    "Nothing but the thesaurus that it was made with speaks for it: "
+    "Only the thesaurus that it comes from supports it: "
     "install the extra 'neural', or name the collection, to have it judged."
 )
 
@@ -123,7 +123,7 @@ class Validity:
         return (
             ""
             if moved <= limit
-            else f"{why} Its meaning moves by {moved:.2f} words; at most {limit} are allowed.".strip()
+            else f"{why} Its meaning changes by {moved:.2f} words; at most {limit} are allowed.".strip()
         )
 
     def _judge_by_words(self, case: ValidityCase) -> _WordJudgement:
@@ -154,7 +154,7 @@ class Validity:
         if shared.kept_share < self.min_kept_share:
             return f"It loses {_format_word_list(shared.lost_words)}."
         if len(shared.unrelated_words) > self.max_added_words:
-            return f"It brings in {_format_word_list(shared.unrelated_words)}."
+            return f"It adds {_format_word_list(shared.unrelated_words)}."
         last, end = split_words(original)[-1:], split_words(text)[-1:]
         return (
             f"It ends in the middle of a phrase, in {end[0]!r}."
@@ -197,14 +197,14 @@ class Validity:
             else frozenset()
         )
         if parts and not parts & find_pos_in_context(swap.words, swap.position):
-            return f"The word {swap.new_words[0]!r} is of another part of speech than {swap.old_word!r} is here."
+            return f"The word {swap.new_words[0]!r} has another part of speech than {swap.old_word!r} in this query."
         for old, new in _iterate_changed_pairs(swap) if bigrams else ():
             assert bigrams is not None
             count = bigrams.count_pair(*old)
             if count >= max(
                 self.min_phrase_count, self.min_phrase_share * min(map(bigrams.count_word, old))
             ) and not bigrams.count_pair(*new):
-                return f"The collection has the phrase {' '.join(old)!r}, and never {' '.join(new)!r}."
+                return f"The collection has the phrase {' '.join(old)!r} but not {' '.join(new)!r}."
         return ""
 
 

@@ -19,7 +19,7 @@ from shaketable.transforms.validity import Validity, ValidityCase
 
 MAX_IDLE_DRAWS = 5  # consecutive draws without a new text before a query is given up
 HUMAN = "human"
-NOT_APPLICABLE_REASON = "The method does not apply to this query."
+NOT_APPLICABLE_REASON = "The transform does not apply to this query."
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def vary(
     has no category, `categories.classify_variation` finds it.
     """
     if n < 1:
-        raise BadInput(f"at least one variation must be asked for, not {n}")
+        raise BadInput(f"the number of variations must be at least 1, not {n}")
     for transform in transforms:
         refuse_document_transform(transform)
     drafts: list[tuple[str, str, str, str, str]] = []
@@ -91,7 +91,7 @@ def refuse_document_transform(transform: Transform) -> None:
     """Raise `BadInput` if the transform is for documents."""
     if getattr(transform, "category", "") == DOCUMENT:
         raise BadInput(
-            f"{TRANSFORMS.spec(transform)} is an edit of documents, so it cannot vary a query; name another edit"
+            f"{TRANSFORMS.spec(transform)} is a transform of documents and cannot vary a query; name another transform"
         )
 
 
@@ -147,7 +147,7 @@ def build_human_variations(
     drafts = []
     for qid, texts in variants.items():
         if qid not in queries:
-            raise BadInput(f"there is a variant of the query {qid!r}, but there is no such query")
+            raise BadInput(f"there is a variant of the query {qid!r}, which does not exist")
         original = normalise_query(queries[qid].text, lower)
         for variant in texts:
             text = normalise_like(variant.text, original, lower)
@@ -199,7 +199,7 @@ def read_variants(path: Path) -> dict[str, tuple[Variant, ...]]:
     for number, line in read_lines(path):
         fields = line.split("\t")
         if len(fields) not in (2, 3):
-            raise BadInput("a line is a query id, a text and perhaps a category, with tabs between them", path, number)
+            raise BadInput("a line has a query id, a text and an optional category, separated by tabs", path, number)
         qid, text, category = (*fields, "")[:3]
         if category and category not in CATEGORIES:
             raise BadInput(f"the category is one of {', '.join(CATEGORIES)}, not {category!r}", path, number)

@@ -61,7 +61,7 @@ def test_a_server_that_asks_for_an_hour_is_not_waited_for(serve):
 
 
 def test_everybody_waits_when_one_is_asked_to(serve):
-    """A rate limit: after a 429 nobody asks for as long as the server wants, but for what was on its way already."""
+    """A rate limit: after a 429 the client sends nothing for as long as the server wants."""
     came: list[float] = []
 
     def reply(nth, body):
@@ -103,7 +103,7 @@ def test_a_wait_beyond_the_deadline_is_told_and_not_waited_for(serve):
 
 
 def test_a_rate_limit_costs_no_tries_while_others_are_answered(serve):
-    """At most two at a time: whoever is too many is sent away, and nobody fails for it."""
+    """At most two at a time: the server refuses further requests, and none of them fails in the end."""
     lock, inside = threading.Lock(), [0]
 
     def reply(nth, body):
@@ -222,7 +222,7 @@ def test_a_server_that_dies_is_not_asked_for_ever_and_what_it_said_is_kept(serve
     assert len(server.bodies) - asked == 80 + 6, "those that were missing, and three twice to see that it is the same"
 
 
-def test_whoever_is_stopped_by_a_server_that_dies_is_told_what_is_kept(serve, tmp_path):
+def test_the_error_of_a_server_that_dies_says_what_is_cached(serve, tmp_path):
     server = serve(lambda nth, body: simple(nth, body) if nth <= 20 else (500, "out of memory", {}))
     ranker = HttpEndpoint(server.url, retries=0, concurrency=1, **KNOWN).open(NOWHERE)
     with pytest.raises(RankerFailed, match=r"out of memory.*20 of 100 answers had come, and are kept: give the same"):
@@ -395,8 +395,8 @@ def test_an_answer_that_drips_has_a_deadline():
 
 @pytest.mark.parametrize("concurrency", [7, 64])
 @pytest.mark.parametrize("pointwise", [True, False])
-def test_as_many_are_in_flight_as_the_user_says(serve, pointwise, concurrency):
-    """Nobody is answered before so many have asked, and never more do."""
+def test_as_many_requests_are_in_flight_as_the_user_says(serve, pointwise, concurrency):
+    """The server answers when that many requests have arrived, and never has more."""
     together = threading.Barrier(concurrency, timeout=20)
     lock, inside, most = threading.Lock(), [0], [0]
 

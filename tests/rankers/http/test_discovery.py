@@ -156,7 +156,7 @@ def test_a_model_that_is_not_served(serve):
     assert pasted(message).model == "served"
 
 
-def test_a_model_that_nobody_tells(serve):
+def test_a_model_that_the_server_does_not_name(serve):
     assert pasted(failure(serve(servers.jina))).model == "MODEL"
 
 

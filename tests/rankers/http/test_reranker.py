@@ -121,7 +121,7 @@ def test_a_slate_is_one_request_and_order_is_kept(serve):
 
 
 def test_several_requests_are_under_way_at_once(serve):
-    together = threading.Barrier(3, timeout=20)  # nobody is answered before three have asked
+    together = threading.Barrier(3, timeout=20)  # the server answers when three requests have arrived
 
     def reply(nth, body):
         together.wait()
@@ -368,7 +368,7 @@ def test_an_address_without_a_scheme_is_asked(serve):
     assert ranker.score([SLATE])[0].tolist() == EXPECTED
 
 
-def test_the_road_names_the_query_that_a_server_fails_on(serve):
+def test_the_engine_names_the_query_that_a_server_fails_on(serve):
     server = serve(lambda nth, body: (400, "no", {}) if body["query"] == "bad" else simple(nth, body))
     engine = ScoringEngine(keep_going=True)
     answers = engine.score(HttpEndpoint(server.url).open(NOWHERE), [SLATE, Slate("bad", SLATE.docs)])

@@ -185,7 +185,7 @@ def test_a_setting_that_the_server_refuses_is_left_out_from_then_on(name):
     scores, ranker, server = ask(strict, method="pointwise")
     assert scores.tolist() == [20] * 6
     assert len(server.bodies) == 7, "one refusal, then never again"
-    assert f"does not take {name}" in ranker.remark
+    assert f"does not accept {name}" in ranker.remark
     if name == "max_tokens":
         assert server.bodies[-1]["max_completion_tokens"] == 4
 
@@ -242,7 +242,7 @@ def test_everybody_waits_when_a_rate_limit_says_so():
         times.append(time.monotonic())
         if len(times) == 1:
             return 429, {"error": "slow down"}
-        if len(times) == 2:  # whoever is answered goes on, so the refusal must have arrived by then
+        if len(times) == 2:  # a thread with an answer continues, so the refusal must have arrived by then
             time.sleep(0.5)
         return lawful(prompt, body)
 
@@ -300,7 +300,7 @@ def test_text_forms():
     assert RANKERS.spec(LLM("http://h/v1")) == "llm:http://h/v1"
     long = LLM("http://h/v1", method="setwise", size=3)
     assert RANKERS.build(RANKERS.spec(long)) == long
-    with pytest.raises(BadInput, match="a step of 5 would leave passages out of windows of 4"):
+    with pytest.raises(BadInput, match="a step of 5 would skip passages between windows of 4"):
         LLM("http://h/v1", window=4, step=5)
     with pytest.raises(UnknownName, match="no wording is called 'kind'"):
         LLM("http://h/v1", wording="kind")

@@ -22,7 +22,7 @@ Answer = Callable[[tuple[int, ...]], tuple[int, ...]]
 
 
 def rightly(wanted: list[int], asked: list[tuple[int, ...]]) -> Answer:
-    """Somebody who knows how good each document is, and writes down what was shown."""
+    """A judge that knows the grade of each document and records the questions."""
 
     def answer(shown: tuple[int, ...]) -> tuple[int, ...]:
         asked.append(shown)
@@ -105,7 +105,7 @@ def test_points_of_pairs_by_hand():
     beats = {(0, 1), (1, 2), (2, 0)}
     order = run_schedule(compare_all_pairs(3), lambda shown: (0,) if shown in beats else (1,))
     assert order == [0, 1, 2]
-    # 2 beats both, and of 0 and 1 nobody wins both orders
+    # 2 beats both, and neither 0 nor 1 wins in both orders
     order = run_schedule(compare_all_pairs(3), lambda shown: (shown.index(2),) if 2 in shown else (0,))
     assert order == [2, 0, 1]
 

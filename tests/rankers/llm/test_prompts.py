@@ -52,8 +52,8 @@ def test_braces_of_a_passage_stay():
     ("text", "message"),
     [
         ("rank {passages}", r"a listwise template needs \{query\}"),
-        ("{query} {passages} {answer}", r"\{answer\} is no placeholder of a listwise template"),
-        ("{query} {passages} {__class__}", r"\{__class__\} is no placeholder"),
+        ("{query} {passages} {answer}", r"\{answer\} is not a placeholder of a listwise template"),
+        ("{query} {passages} {__class__}", r"\{__class__\} is not a placeholder"),
     ],
 )
 def test_a_template_that_cannot_work_is_refused(tmp_path, text, message):

@@ -59,7 +59,7 @@ def test_agrees_with_a_direct_computation(tmp_path):
     expected = directly(folder, net.linear.weight.detach(), SLATES, SMALL)
     assert np.concatenate(ranker(net).score(SLATES)) == pytest.approx(expected, abs=1e-5)
     pairs = [(slate.query, doc.text) for slate in SLATES for doc in slate.docs]
-    trained = net(**net.collate(net.prepare(pairs))).detach().numpy()  # the road that training takes
+    trained = net(**net.collate(net.prepare(pairs))).detach().numpy()  # as in training
     assert trained == pytest.approx(expected, abs=1e-5)
 
 
@@ -69,7 +69,7 @@ def test_agrees_with_a_direct_computation_on_real_weights(minilm):
     assert np.concatenate(ranker(net).score(SLATES)) == pytest.approx(expected, abs=1e-5)
 
 
-def test_queries_are_marked_and_filled_up_with_masks_that_nobody_attends_to(tmp_path):
+def test_queries_are_marked_and_padded_with_masks_without_attention(tmp_path):
     net = ColBERT.from_checkpoint(str(tiny.encoder(tmp_path)), SMALL)
     query, long = net.prepare_queries(["oak, elm", "oak " * 30])
     tokens = net.tokenizer.convert_ids_to_tokens(query.ids.tolist())

@@ -160,5 +160,5 @@ def test_parameters():
 
 
 def test_what_is_too_short_to_read_is_refused():
-    with pytest.raises(BadInput, match="a query of 3 words and a text of 10"):
+    with pytest.raises(BadInput, match="a query needs at least 3 words and a text at least 10"):
         toy(DuetShape(query_length=2))

@@ -429,7 +429,7 @@ def test_a_tokenizer_without_places_is_refused(nets):
         is_fast = False
 
     net._pieces.tokenizer = Slow()
-    with pytest.raises(BadInput, match="does not tell which pieces"):
+    with pytest.raises(BadInput, match="does not map pieces"):
         Gradients(net)
 
 

@@ -82,7 +82,7 @@ def test_what_has_no_head_and_can_be_given_none_is_refused(tmp_path):
     with silence_transformers():
         AlbertModel(config).save_pretrained(tmp_path)
     tiny.wordpiece(tmp_path)
-    with pytest.raises(BadInput, match="states have 32 numbers, they 16"):
+    with pytest.raises(BadInput, match="sizes 32 and 16"):
         MaskedLM.from_checkpoint(tmp_path)
 
 

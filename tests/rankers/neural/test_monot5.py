@@ -119,11 +119,11 @@ def test_the_ranker_by_its_name(tmp_path):
 def test_what_is_no_monot5_is_refused(tmp_path):
     with pytest.raises(BadInput, match="is a bert model; one of the T5 family is needed"):
         MonoT5.from_checkpoint(str(tiny.encoder(tmp_path / "bert")), MonoT5Shape())
-    with pytest.raises(BadInput, match="leaves no room for a query and a text in max_length=8"):
+    with pytest.raises(BadInput, match="no tokens are left for a query and a text in max_length=8"):
         MonoT5.from_checkpoint(str(tiny.t5(tmp_path / "t5")), MonoT5Shape(max_length=8))
     with pytest.raises(BadInput, match="max_length should be 16 or more, not 0"):
         T5("somewhere", max_length=0)
-    with pytest.raises(BadInput, match="no checkpoint that transformers can read"):
+    with pytest.raises(BadInput, match="not a checkpoint that transformers can read"):
         MonoT5.from_checkpoint(str(tmp_path), MonoT5Shape())
     folder = tiny.t5(tmp_path / "strange")
     about = json.loads((folder / "tokenizer.json").read_text())
@@ -131,5 +131,5 @@ def test_what_is_no_monot5_is_refused(tmp_path):
         [piece if piece not in ("▁true", "▁false") else f"{piece}x", score] for piece, score in about["model"]["vocab"]
     ]
     tiny.write(folder / "tokenizer.json", about)
-    with pytest.raises(BadInput, match="begins true and false with the same piece"):
+    with pytest.raises(BadInput, match="in which true and false start with the same piece"):
         MonoT5.from_checkpoint(str(folder), MonoT5Shape())

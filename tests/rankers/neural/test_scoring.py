@@ -105,15 +105,15 @@ def test_windows_do_not_show(rankers, kind, monkeypatch):
 
 
 class Scarce:
-    """A net in a machine whose memory holds `room` tokens a batch, and which tells so as torch does."""
+    """A net on a machine whose memory holds `limit` tokens a batch, with the errors of torch."""
 
-    def __init__(self, ranker: NeuralRanker, room: int, error: Exception):
-        self.room, self.error, self.call, self.sizes = room, error, ranker._run_forward, []
+    def __init__(self, ranker: NeuralRanker, limit: int, error: Exception):
+        self.limit, self.error, self.call, self.sizes = limit, error, ranker._run_forward, []
         ranker._run_forward = self
 
     def __call__(self, function, batch):
         rows = next(iter(batch.values()))
-        if rows.numel() > self.room:
+        if rows.numel() > self.limit:
             raise self.error
         self.sizes.append(len(rows))
         return self.call(function, batch)
@@ -128,7 +128,7 @@ FULL = [
 
 @KINDS
 @pytest.mark.parametrize("error", FULL, ids=lambda error: type(error).__name__)
-def test_a_batch_that_memory_has_no_room_for_is_split(rankers, kind, error):
+def test_a_batch_that_does_not_fit_in_memory_is_split(rankers, kind, error):
     ranker = rankers(kind)
     expected = rankers(kind).score(MIXED)
     scarce = Scarce(ranker, 150, error)
@@ -138,7 +138,7 @@ def test_a_batch_that_memory_has_no_room_for_is_split(rankers, kind, error):
 
 
 @KINDS
-def test_a_single_text_that_memory_has_no_room_for(rankers, kind):
+def test_a_single_text_that_does_not_fit_in_memory(rankers, kind):
     ranker = rankers(kind)
     Scarce(ranker, 2, FULL[0])
     with pytest.raises(RankerFailed, match=rf"ranker {kind}: memory is too small for a text of \d+ tokens alone"):

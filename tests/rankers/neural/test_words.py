@@ -72,7 +72,7 @@ def test_gradients_reach_every_parameter(net):
         assert parameter.grad.abs().max() > 0, name
 
 
-def test_gradients_reach_words_through_the_door(net):
+def test_gradients_reach_words_through_the_api(net):
     seen: list[torch.Tensor] = []
 
     def keep(module, inputs, output):
@@ -184,7 +184,7 @@ def test_beyond_the_first_words_only_those_wanted_are_kept(tmp_path):
     [
         ("oak 1 2\nelm 1 2 3\n", r"v\.txt:2: 'elm' has 3 numbers where the words before it have 2"),
         ("oak 1 2\nelm 1\n", r"v\.txt:2: 'elm' has 1 numbers"),
-        ("oak 1 2\n\nelm 1 x\n", r"v\.txt:3: a line is a word and its numbers, but 'elm'"),
+        ("oak 1 2\n\nelm 1 x\n", r"v\.txt:3: a line must be a word and its numbers, but 'elm'"),
         ("oak 1 2\nelm 1 nan\n", r"v\.txt:2: the vector of 'elm' has numbers that are not finite"),
         ("oak\n", r"v\.txt:1: 'oak' has 0 numbers"),
         ("", r"v\.txt: holds no vectors"),

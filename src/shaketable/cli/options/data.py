@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-import typer
-
 from shaketable.api.options import (
     DEFAULT_DEPTH,
     DEFAULT_FIRST_STAGE,
@@ -16,7 +14,8 @@ from shaketable.api.options import (
     CollectionOptions,
 )
 from shaketable.cli import completion
-from shaketable.cli.options.groups import make_repeatable
+from shaketable.cli.help import Panel
+from shaketable.cli.options.groups import make_option, make_repeatable
 
 Named = TypeVar("Named")
 
@@ -24,69 +23,76 @@ COLLECTION_HELP = (
     "The collection: 'sample' (bundled), the path of a BEIR folder, or 'irds:ID' for a data set of ir_datasets, for "
     "example irds:beir/scifact/test."
 )
-_COLLECTION = typer.Option("--data", metavar="COLLECTION", help=COLLECTION_HELP)
+_COLLECTION = make_option(Panel.DATA, "--data", metavar="COLLECTION",
+    help=COLLECTION_HELP)  # fmt: skip
 Data = Annotated[str, _COLLECTION]
 OptionalData = Annotated[str | None, _COLLECTION]
 Collections = Annotated[
     list[str] | None,
-    make_repeatable("--data", f"{COLLECTION_HELP} The task corpus-shift uses the second and further collections.",
-                    metavar="COLLECTION"),
+    make_repeatable(Panel.DATA, "--data", metavar="COLLECTION",
+        help=f"{COLLECTION_HELP} The task corpus-shift uses the second and further collections."),
 ]  # fmt: skip
 QueriesFile = Annotated[
     Path | None,
-    typer.Option("--queries", metavar="FILE", help="A file of your own queries, in place of --data: JSONL, TSV, CSV or "
-                 "Parquet with a column 'query' (or 'text'), or lines with an id, a tab and a query. A column 'count' "
-                 "(or 'frequency' or 'n') says how often each query was asked, and gives it that weight."),
+    make_option(Panel.DATA, "--queries", metavar="FILE",
+        help="A file of your own queries, to use instead of --data: JSONL, TSV, CSV or Parquet with a column "
+             "'query' (or 'text'), or lines with an id, a tab and a query. An optional column 'count' (or "
+             "'frequency' or 'n') says how often users asked the query, and becomes its weight."),
 ]  # fmt: skip
 DocsFile = Annotated[
     Path | None,
-    typer.Option("--docs", metavar="FILE", help="With --queries: a file of the documents, JSONL, TSV, CSV or Parquet "
-                 "with a column 'text' (or 'body') and, where they are known, 'docno' (or 'id'), 'title' and 'url'."),
+    make_option(Panel.DATA, "--docs", metavar="FILE",
+        help="With --queries: a file of documents, JSONL, TSV, CSV or Parquet, with a column 'text' (or 'body') "
+             "and optional columns 'docno' (or 'id'), 'title' and 'url'."),
 ]  # fmt: skip
 QrelsFile = Annotated[
     Path | None,
-    typer.Option("--qrels", metavar="FILE", help="A file of relevance judgements, in the four columns of TREC or as a "
-                 "TSV file of BEIR."),
+    make_option(Panel.DATA, "--qrels", metavar="FILE",
+        help="A file of relevance judgements: TREC's four columns, or BEIR's TSV format."),
 ]  # fmt: skip
 Split = Annotated[
     str | None,
-    typer.Option("--split", metavar="SPLIT", help="Measure on the queries of this split of the collection, for example "
-                 "'test'; 'all' takes every query."),
+    make_option(Panel.DATA, "--split", metavar="SPLIT",
+        help="Use only the queries of this split of the collection, for example 'test'; 'all' means every query."),
 ]  # fmt: skip
 SplitRatio = Annotated[
     str,
-    typer.Option("--split-ratio", metavar="SHARES", help="Split the judged queries of a collection that has no splits "
-                 "into train, validation and test queries; the shares are in per cent, for example 60/20/20."),
+    make_option(Panel.DATA, "--split-ratio", metavar="SHARES",
+        help="For a collection without splits: divide its judged queries into train, validation and test queries "
+             "by these percentages, for example 60/20/20."),
 ]  # fmt: skip
 QueryTypes = Annotated[
     str | None,
-    typer.Option("--query-types", metavar="SOURCE", help="Where the type of each query, such as 'location' or "
-                 "'numeric', comes from: 'rules' (built in), or a TSV, CSV or JSONL file with a column 'qid' (or "
-                 "'text') and a column 'type'. By default, the types that come with the collection are used."),
+    make_option(Panel.DATA, "--query-types", metavar="SOURCE",
+        help="The source of query types such as 'location' or 'numeric': 'rules' (built-in rules), or a TSV, CSV "
+             "or JSONL file with a column 'qid' (or 'text') and a column 'type'. By default, the types come from "
+             "the collection, if it has any."),
 ]  # fmt: skip
 Candidates = Annotated[
     Path | None,
-    typer.Option("--candidates", metavar="RUN", help="A TREC run file: every ranker ranks the documents of its lists, "
-                 "and no others."),
+    make_option(Panel.DATA, "--candidates", metavar="RUN",
+        help="A TREC run file with the documents to rank for each query. Rankers rank these documents and no others."),
 ]  # fmt: skip
 FirstStage = Annotated[
     str,
-    typer.Option("--first-stage", metavar="RANKER", autocompletion=completion.rankers, help="The ranker that searches "
-                 "the collection for the re-rankers, which cannot search: they re-order the documents that it finds."),
+    make_option(Panel.DATA, "--first-stage", metavar="RANKER", autocompletion=completion.rankers,
+        help="The ranker that finds the candidate documents for re-rankers, which cannot search a collection "
+             "themselves."),
 ]  # fmt: skip
 Depth = Annotated[
     int,
-    typer.Option("--depth", min=1, metavar="NUMBER", help="The number of documents that are ranked for each query."),
-]
+    make_option(Panel.DATA, "--depth", metavar="NUMBER", min=1,
+        help="The number of documents to rank for each query."),
+]  # fmt: skip
 MaxQueries = Annotated[
     int | None,
-    typer.Option("--max-queries", min=1, metavar="NUMBER", help="Take only the first queries of the collection, at "
-                 "most this many, for a quick look."),
+    make_option(Panel.DATA, "--max-queries", metavar="NUMBER", min=1,
+        help="Use at most this many queries, the first of the collection, for a quick look."),
 ]  # fmt: skip
 Seed = Annotated[
     int,
-    typer.Option("--seed", metavar="NUMBER", help="The number from which everything random is drawn: the same seed "
-                 "gives the same result."),
+    make_option(Panel.GENERAL, "--seed", metavar="NUMBER",
+        help="The random seed. The same seed gives the same result."),
 ]  # fmt: skip
 
 

@@ -6,40 +6,43 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from shaketable.cli.options.groups import make_repeatable
+from shaketable.cli.help import Panel
+from shaketable.cli.options.groups import make_option, make_repeatable
 
 Require = Annotated[
     list[str] | None,
-    make_repeatable("--require", "A gate: end with exit code 1 unless this holds. Write the name of a number, one of "
-                    ">=, <=, > and <, and a bound: 'nDCG@10>=0.4' is about the rankers under test, "
-                    "'bm25.nDCG@10>=0.4' about one ranker, and 'nDCG@10.low>=0.35' about the lower end of the "
-                    "interval (.high, .p and .n are possible too).", metavar="GATE"),
+    make_repeatable(Panel.GATES, "--require", metavar="GATE",
+        help="A gate: exit with code 1 unless this holds. Write the name of a number, then >=, <=, > or <, then a "
+             "bound. 'nDCG@10>=0.4' applies to every ranker under test, and 'bm25.nDCG@10>=0.4' to one ranker. "
+             "'nDCG@10.low>=0.35' tests the lower end of the confidence interval; .high, .p and .n work too."),
 ]  # fmt: skip
 RuleFiles = Annotated[
     list[Path] | None,
-    make_repeatable("--rules", "A TOML file of gates, which are tables called fail_if and warn_if; "
-                    "docs/gates.md has examples.", metavar="FILE"),
+    make_repeatable(Panel.GATES, "--rules", metavar="FILE",
+        help="A TOML file of gates, in [[fail_if]] and [[warn_if]] tables. docs/gates.md has examples."),
 ]  # fmt: skip
 DefaultGate = Annotated[
     bool,
-    typer.Option("--gate", help="End with exit code 1 if a ranker under test fails the default gate: its order must "
-                 "not be that of the first stage, it must not be significantly worse than the first stage, and no "
-                 "facet may fail. docs/verdict.md says more."),
+    make_option(Panel.GATES, "--gate",
+        help="Exit with code 1 if a ranker under test fails the default gate: if it only copies the order of the "
+             "first stage, is significantly worse than the first stage, or fails a facet of the verdict. "
+             "docs/verdict.md has the details."),
 ]  # fmt: skip
 FailOnRegression = Annotated[
-    bool, typer.Option("--fail-on-regression", help="End with exit code 1 if the new version is significantly worse.")
-]
+    bool,
+    make_option(Panel.GATES, "--fail-on-regression",
+        help="Exit with code 1 if the new version is significantly worse."),
+]  # fmt: skip
 Margin = Annotated[
     float,
-    typer.Option("--margin", help="The loss of effectiveness, in per cent of the earlier value, that has to be "
-                 "excluded before the outcome is 'not worse'.", metavar="PERCENT"),
+    make_option(Panel.GATES, "--margin",
+        help="The loss of effectiveness, in per cent of the earlier value, that has to be excluded before the outcome "
+             "is 'not worse'.", metavar="PERCENT"),
 ]  # fmt: skip
 AllowMismatch = Annotated[
     list[str] | None,
-    make_repeatable("--allow-mismatch", "Compare although the two audits differ in this: data, lists, tasks or seed.",
-                    metavar="PART"),
+    make_repeatable(Panel.DATA, "--allow-mismatch", metavar="PART",
+        help="Compare the audits even if they differ in this part: data, lists, tasks or seed."),
 ]  # fmt: skip
 
 

@@ -10,11 +10,20 @@ from typing import Any, get_type_hints
 
 import typer
 
+from shaketable.cli.help import Panel
 
-def make_repeatable(name: str, help_: str, **how: Any) -> typer.models.OptionInfo:
-    """Return the option of a repeatable flag."""
-    option: typer.models.OptionInfo = typer.Option(name, help=f"{help_} The option may be repeated.", **how)
+REPEATABLE_NOTE = "You can repeat this option."
+
+
+def make_option(panel: Panel, *names: str, help: str, **how: Any) -> typer.models.OptionInfo:
+    """Return an option that help shows in this group."""
+    option: typer.models.OptionInfo = typer.Option(*names, help=help, rich_help_panel=panel, **how)
     return option
+
+
+def make_repeatable(panel: Panel, name: str, *, help: str, **how: Any) -> typer.models.OptionInfo:
+    """Return an option that you can give several times."""
+    return make_option(panel, name, help=f"{help} {REPEATABLE_NOTE}", **how)
 
 
 def expand_groups(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from shaketable.cli.help import Panel
 from shaketable.cli.options.gates import Require
-from shaketable.cli.options.groups import make_repeatable
+from shaketable.cli.options.groups import make_option, make_repeatable
 
 AuditFolder = Annotated[Path, typer.Argument(metavar="AUDIT", help="The folder that 'shaketable audit' wrote.")]
 BaseAudit = Annotated[
@@ -24,79 +25,95 @@ AllowEdited = Annotated[
                  "manifest.json beside it to check it against."),
 ]  # fmt: skip
 OutFolder = Annotated[
-    Path, typer.Option("--out", metavar="FOLDER", help="The folder to write the report, the tables and the runs to.")
-]
+    Path,
+    make_option(Panel.OUTPUT, "--out", metavar="FOLDER",
+        help="The folder for the report, the tables and the runs."),
+]  # fmt: skip
 WriteRun = Annotated[
     Path,
-    typer.Option("--write-run", metavar="FILE", help="The TREC run file to write; it is compressed if its name ends in "
-                 ".gz."),
+    make_option(Panel.OUTPUT, "--write-run", metavar="FILE",
+        help="The TREC run file to write, compressed if the name ends in .gz."),
 ]  # fmt: skip
 WriteVariations = Annotated[
     str,
-    typer.Option("--write-variations", metavar="FILE", help="The file to write the variations to, .jsonl or .tsv (also "
-                 ".gz); '-' is standard output, as JSONL."),
+    make_option(Panel.OUTPUT, "--write-variations", metavar="FILE",
+        help="The file for the variations: .jsonl or .tsv, also .gz. '-' means standard output, as JSONL."),
 ]  # fmt: skip
 WriteDocuments = Annotated[
     Path | None,
-    typer.Option("--write-documents", metavar="FILE", help="A JSONL file to write the changed documents to, with every "
-                 "change marked."),
+    make_option(Panel.OUTPUT, "--write-documents", metavar="FILE",
+        help="The JSONL file for the changed documents, with every change marked."),
 ]  # fmt: skip
 Tag = Annotated[
     str | None,
-    typer.Option("--tag", metavar="NAME", help="The name of the run, which stands in the last column of its file. By "
-                 "default it is the ranker's name."),
+    make_option(Panel.OUTPUT, "--tag", metavar="NAME",
+        help="The name of the run, in the last column of its file. By default, it is the ranker's name."),
 ]  # fmt: skip
 Json = Annotated[
     str | None,
-    typer.Option("--json", metavar="FILE", help="Write the result as JSON to this file; '-' is standard output, and "
-                 "tables and messages then go to standard error."),
+    make_option(Panel.OUTPUT, "--json", metavar="FILE",
+        help="Write the result as JSON to this file. '-' means standard output; tables and messages then go to "
+             "standard error."),
 ]  # fmt: skip
 Csv = Annotated[
-    Path | None, typer.Option("--csv", metavar="FOLDER", help="Write every table as a CSV file into this folder.")
-]
+    Path | None,
+    make_option(Panel.OUTPUT, "--csv", metavar="FOLDER",
+        help="Write each table as a CSV file to this folder."),
+]  # fmt: skip
 Latex = Annotated[
-    Path | None, typer.Option("--latex", metavar="FOLDER", help="Write every table as a LaTeX file into this folder.")
-]
+    Path | None,
+    make_option(Panel.OUTPUT, "--latex", metavar="FOLDER",
+        help="Write each table as a LaTeX file to this folder."),
+]  # fmt: skip
 Markdown = Annotated[
     Path | None,
-    typer.Option("--markdown", metavar="FOLDER", help="Write every table as a Markdown file into this folder."),
-]
+    make_option(Panel.OUTPUT, "--markdown", metavar="FOLDER",
+        help="Write each table as a Markdown file to this folder."),
+]  # fmt: skip
 PerQuery = Annotated[
     Path | None,
-    typer.Option("--per-query", metavar="FOLDER", help="Write the value of every measure for every query into this "
-                 "folder, in the form that 'trec_eval -q' prints."),
+    make_option(Panel.OUTPUT, "--per-query", metavar="FOLDER",
+        help="Write the value of each measure for each query to this folder, in the format of 'trec_eval -q'."),
 ]  # fmt: skip
 Html = Annotated[
     Path | None,
-    typer.Option("--html", metavar="FILE", help="Write an HTML page with the tables and the plots to this file."),
-]
+    make_option(Panel.OUTPUT, "--html", metavar="FILE",
+        help="Write an HTML page with the tables and the charts to this file."),
+]  # fmt: skip
 Summary = Annotated[
     str | None,
-    typer.Option("--summary", metavar="FILE", help="Write a summary for a pull request, as Markdown, to this file; "
-                 "'-' is standard output."),
+    make_option(Panel.OUTPUT, "--summary", metavar="FILE",
+        help="Write a summary for a pull request to this file, as Markdown. '-' means standard output."),
 ]  # fmt: skip
 Junit = Annotated[
     Path | None,
-    typer.Option("--junit", metavar="FILE", help="Write the results of the gates to this file, as JUnit XML, which "
-                 "build servers show."),
+    make_option(Panel.OUTPUT, "--junit", metavar="FILE",
+        help="Write the results of the gates to this file, as JUnit XML for build servers."),
 ]  # fmt: skip
 Badge = Annotated[
     Path | None,
-    typer.Option("--badge", metavar="FILE", help="Write a badge to this file, as the JSON that shields.io shows."),
-]
-AllTables = Annotated[bool, typer.Option("--tables", help="Show all tables before the verdict.")]
+    make_option(Panel.OUTPUT, "--badge", metavar="FILE",
+        help="Write a badge for shields.io to this file, as JSON."),
+]  # fmt: skip
+AllTables = Annotated[
+    bool,
+    make_option(Panel.OUTPUT, "--tables",
+        help="Print all tables before the verdict."),
+]  # fmt: skip
 TableNames = Annotated[
     list[str] | None,
-    make_repeatable("--table", "Show this table before the verdict, for example effectiveness or 'risk: per query'.",
-                    metavar="NAME"),
+    make_repeatable(Panel.OUTPUT, "--table", metavar="NAME",
+        help="Print this table before the verdict, for example effectiveness or 'risk: per query'."),
 ]  # fmt: skip
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print the result and errors only: no messages and no progress.")
-]
+    bool,
+    make_option(Panel.GENERAL, "--quiet", "-q",
+        help="Print only results and errors: no messages and no progress bars."),
+]  # fmt: skip
 Verbose = Annotated[
     bool,
-    typer.Option("--verbose", "-v", help="Also say what is opened, looked up, trained and cached, and how long each "
-                 "task takes."),
+    make_option(Panel.GENERAL, "--verbose", "-v",
+        help="Also print what is opened, looked up, trained and cached, and how long each task takes."),
 ]  # fmt: skip
 
 

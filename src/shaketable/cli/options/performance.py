@@ -5,66 +5,72 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from shaketable.cli.help import Panel
+from shaketable.cli.options.groups import make_option
 
 if TYPE_CHECKING:
     from shaketable.api.options import RunOptions, WorkOptions
 
 KeepGoing = Annotated[
     bool,
-    typer.Option("--keep-going", help="Do not stop when a ranker fails on a query: leave the query out for this "
-                 "ranker, and report how many there were."),
+    make_option(Panel.PERFORMANCE, "--keep-going",
+        help="If a ranker fails on a query, leave this query out for the ranker and continue. The report counts "
+             "such queries."),
 ]  # fmt: skip
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", min=1, metavar="NUMBER", help="Divide scoring, training and attacks among this many "
-                 "processes of this machine, each of which opens the rankers for itself. By default one process does "
-                 "all; searches and neural rankers use all cores in any case."),
+    make_option(Panel.PERFORMANCE, "--jobs", metavar="NUMBER", min=1,
+        help="The number of processes for scoring, training and attacks; each process opens the rankers again. By "
+             "default, there is one process, in which searches and neural rankers use all cores."),
 ]  # fmt: skip
 Ray = Annotated[
     str | None,
-    typer.Option("--ray", metavar="CLUSTER", help="Give the work to a Ray cluster: 'auto' is the one that this machine "
-                 "is in, 'local' starts one here (with --jobs workers), and HOST:PORT is any other."),
+    make_option(Panel.PERFORMANCE, "--ray", metavar="CLUSTER",
+        help="Send the work to a Ray cluster: 'auto' (the cluster of this machine), 'local' (a new one here, with "
+             "--jobs workers) or HOST:PORT."),
 ]  # fmt: skip
 WorkerCpus = Annotated[
     float | None,
-    typer.Option("--worker-cpus", min=0.01, metavar="NUMBER", help="With --ray: the number of cores that a job takes. "
-                 "By default it is one."),
+    make_option(Panel.PERFORMANCE, "--worker-cpus", metavar="NUMBER", min=0.01,
+        help="With --ray: the number of cores for each job. By default, it is one."),
 ]  # fmt: skip
 WorkerGpus = Annotated[
     float | None,
-    typer.Option("--worker-gpus", min=0.0, metavar="NUMBER", help="With --ray: the number of GPUs that a job takes. By "
-                 "default it is none, or one if neural rankers compute on a GPU here."),
+    make_option(Panel.PERFORMANCE, "--worker-gpus", metavar="NUMBER", min=0.0,
+        help="With --ray: the number of GPUs for each job. By default, it is one if neural rankers use a GPU here, "
+             "and none otherwise."),
 ]  # fmt: skip
 Device = Annotated[
     str,
-    typer.Option("--device", metavar="DEVICE", help="The device of neural rankers: 'auto' (a GPU if there is one), "
-                 "'cpu' or 'cuda'."),
+    make_option(Panel.PERFORMANCE, "--device", metavar="DEVICE",
+        help="The device of neural rankers: 'auto' (a GPU if there is one), 'cpu' or 'cuda'."),
 ]  # fmt: skip
 Dtype = Annotated[
     str | None,
-    typer.Option("--dtype", metavar="TYPE", help="The number type of neural rankers: float32, bfloat16 or float16. By "
-                 "default it is that of each model."),
+    make_option(Panel.PERFORMANCE, "--dtype", metavar="TYPE",
+        help="The number type of neural rankers: float32, bfloat16 or float16. By default, each model uses its own."),
 ]  # fmt: skip
 BatchTokens = Annotated[
     int | None,
-    typer.Option("--batch-tokens", min=1, metavar="NUMBER", help="The number of tokens that a neural ranker reads at a "
-                 "time, padding included; if memory is too small, it reads fewer."),
+    make_option(Panel.PERFORMANCE, "--batch-tokens", metavar="NUMBER", min=1,
+        help="The maximum number of tokens in a batch of a neural ranker, including padding. If memory runs out, "
+             "the batches become smaller."),
 ]  # fmt: skip
 DryRunOnly = Annotated[
     bool,
-    typer.Option("--dry-run", help="Send nothing and measure nothing: show how many query-document pairs and requests "
-                 "each task would ask of each ranker, and how long they would take."),
+    make_option(Panel.PERFORMANCE, "--dry-run",
+        help="Measure nothing and send nothing. Show how many query-document pairs and requests each task needs "
+             "from each ranker, and how long they would take."),
 ]  # fmt: skip
 PricePer1k = Annotated[
     float | None,
-    typer.Option("--price-per-1k", min=0, metavar="PRICE", help="With --dry-run: the price of 1,000 requests to an "
-                 "endpoint, in any currency."),
+    make_option(Panel.PERFORMANCE, "--price-per-1k", metavar="PRICE", min=0,
+        help="With --dry-run: the price of 1,000 requests to an endpoint, in any currency."),
 ]  # fmt: skip
 SecondsPerRequest = Annotated[
     float,
-    typer.Option("--seconds-per-request", min=0, metavar="SECONDS", help="With --dry-run: how long one request to an "
-                 "endpoint takes."),
+    make_option(Panel.PERFORMANCE, "--seconds-per-request", metavar="SECONDS", min=0,
+        help="With --dry-run: the duration of a request to an endpoint."),
 ]  # fmt: skip
 
 

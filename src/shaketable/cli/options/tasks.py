@@ -9,140 +9,160 @@ from typing import Annotated
 import typer
 
 from shaketable.cli import completion
-from shaketable.cli.options.groups import make_repeatable
+from shaketable.cli.help import Panel
+from shaketable.cli.options.groups import make_option, make_repeatable
 from shaketable.cli.options.output import WriteDocuments
 from shaketable.cli.options.rankers import Reference
 
-MEASURE_HELP = "A measure of effectiveness, by the name that ir_measures gives it, for example nDCG@10."
+MEASURE_HELP = "A measure of effectiveness, as ir_measures names it, for example nDCG@10."
 
 Tasks = Annotated[
     list[str] | None,
-    make_repeatable("--task", "Run this task only, for example risk or \"risk(baseline='ql')\". 'shaketable list "
-                    "tasks' shows them all.", metavar="TASK", autocompletion=completion.tasks),
+    make_repeatable(Panel.TASKS, "--task", metavar="TASK", autocompletion=completion.tasks,
+        help="Run only this task, for example risk or \"risk(baseline='ql')\". 'shaketable list tasks' shows all "
+             "tasks."),
 ]  # fmt: skip
 Findings = Annotated[
     list[str] | None,
-    make_repeatable("--finding", "Compare only the findings of this name or pattern, for example nDCG@10 or "
-                    "'drop(*)'. If fewer are compared, a smaller difference is significant.", metavar="NAME"),
+    make_repeatable(Panel.TASKS, "--finding", metavar="NAME",
+        help="Compare only findings with this name or pattern, for example nDCG@10 or 'drop(*)'. With fewer "
+             "findings, the correction for multiple comparisons is smaller, so that smaller differences are "
+             "significant."),
 ]  # fmt: skip
 
 # evaluation
 Measure = Annotated[
-    str, typer.Option("--measure", metavar="MEASURE", autocompletion=completion.measures, help=MEASURE_HELP)
-]
+    str,
+    make_option(Panel.EVALUATION, "--measure", metavar="MEASURE", autocompletion=completion.measures,
+        help=MEASURE_HELP),
+]  # fmt: skip
 Measures = Annotated[
     list[str] | None,
-    make_repeatable("--measure", MEASURE_HELP, metavar="MEASURE", autocompletion=completion.measures),
-]
+    make_repeatable(Panel.EVALUATION, "--measure", metavar="MEASURE", autocompletion=completion.measures,
+        help=MEASURE_HELP),
+]  # fmt: skip
 Alphas = Annotated[
     list[float] | None,
-    make_repeatable("--alpha", "How much more a loss counts than a gain of the same size, in the measures of risk: "
-                    "with 1, a loss counts twice.", metavar="NUMBER"),
+    make_repeatable(Panel.EVALUATION, "--alpha", metavar="NUMBER",
+        help="The extra weight of losses in the risk measures: a loss counts 1 + alpha times as much as a gain of "
+             "the same size."),
 ]  # fmt: skip
 SignificanceTest = Annotated[
     str,
-    typer.Option("--significance-test", metavar="TEST", help="The statistical test by which systems are compared query "
-                 "by query: t_test, wilcoxon or randomisation."),
+    make_option(Panel.STATISTICS, "--significance-test", metavar="TEST",
+        help="The test that compares systems query by query: t_test, wilcoxon or randomisation."),
 ]  # fmt: skip
 Correction = Annotated[
     str,
-    typer.Option("--correction", metavar="NAME", help="How p-values are corrected for the number of comparisons: holm, "
-                 "bonferroni or bh (Benjamini and Hochberg)."),
+    make_option(Panel.STATISTICS, "--correction", metavar="NAME",
+        help="The correction of p-values for multiple comparisons: holm, bonferroni or bh (Benjamini and Hochberg)."),
 ]  # fmt: skip
 Runs = Annotated[
     list[str] | None,
-    make_repeatable("--run", "A TREC run file to evaluate; write NAME=FILE to choose its name in the tables.",
-                    metavar="RUN"),
+    make_repeatable(Panel.DATA, "--run", metavar="RUN",
+        help="A TREC run file to evaluate; write NAME=FILE to choose its name in the tables."),
 ]  # fmt: skip
 ScoresFile = Annotated[
     Path | None,
-    typer.Option("--scores", metavar="FILE", help="A CSV file with a row for each topic and a column of scores for "
-                 "each system, in place of --qrels and --run."),
+    make_option(Panel.DATA, "--scores", metavar="FILE",
+        help="A CSV file of scores with a row for each topic and a column for each system, to use instead of "
+             "--qrels and --run."),
 ]  # fmt: skip
 Baselines = Annotated[
     list[str] | None,
-    make_repeatable("--baseline", "What risk is measured against: the name of a system, or the mean (the default), the "
-                    "median or the max of all systems on each query.", metavar="BASELINE"),
+    make_repeatable(Panel.EVALUATION, "--baseline", metavar="BASELINE",
+        help="The baseline of the risk measures: the name of a system, or the mean (the default), median or max of "
+             "all systems on each query."),
 ]  # fmt: skip
 
 # probes
 Probes = Annotated[
     list[str] | None,
-    make_repeatable("--probe", "Run only the probes of this name or pattern, for example negation or 'shuffle-*'. "
-                    "'shaketable list probes' shows them all.", metavar="PROBE", autocompletion=completion.probes),
+    make_repeatable(Panel.PROBES, "--probe", metavar="PROBE", autocompletion=completion.probes,
+        help="Run only probes with this name or pattern, for example negation or 'shuffle-*'. 'shaketable list "
+             "probes' shows all probes."),
 ]  # fmt: skip
 UserPairsFile = Annotated[
     Path | None,
-    typer.Option("--pairs", metavar="FILE", help="A file of your own pairs of texts: a JSON object on each line, with "
-                 "'query', the texts 'a' and 'b', and 'expect', which is a, b or same. The exit code is 1 if the "
-                 "ranker prefers another text than expected."),
+    make_option(Panel.PROBES, "--pairs", metavar="FILE",
+        help="A file of your own text pairs: a JSON object on each line, with 'query', the texts 'a' and 'b', and "
+             "'expect', which is a, b or same. The exit code is 1 if the ranker's preference differs from "
+             "'expect'."),
 ]  # fmt: skip
 MaxDocuments = Annotated[
     int,
-    typer.Option("--max-documents", min=0, metavar="NUMBER", help="Manipulate at most this many judged documents, "
-                 "drawn at random. 0 means all of them."),
+    make_option(Panel.PROBES, "--max-documents", metavar="NUMBER", min=0,
+        help="Manipulate at most this many judged documents, chosen at random; 0 means all."),
 ]  # fmt: skip
 Delta = Annotated[
     float | None,
-    typer.Option("--delta", min=0, metavar="NUMBER", help="The smallest difference between two scores that counts as a "
-                 "preference. By default each ranker has its own, which is typical of neighbours in its lists."),
+    make_option(Panel.PROBES, "--delta", metavar="NUMBER", min=0,
+        help="The smallest score difference that counts as a preference. By default, it is computed for each "
+             "ranker from the score differences between neighbours in its lists."),
 ]  # fmt: skip
 ParserName = Annotated[
     str,
-    typer.Option("--parser", metavar="PARSER", help="The parser that finds sentences, lemmas and noun phrases: 'light' "
-                 "(rules), 'spacy', or 'spacy:MODEL' for a spaCy model that is installed."),
+    make_option(Panel.TEXT_ANALYSIS, "--parser", metavar="PARSER",
+        help="The parser that finds sentences, lemmas and noun phrases: 'light' (rules), 'spacy', or 'spacy:MODEL' "
+             "for an installed spaCy model."),
 ]  # fmt: skip
 StopList = Annotated[
     str,
-    typer.Option("--stopwords", metavar="LIST", help="The list of stop words: 'english', or the path of a file with a "
-                 "word on each line."),
+    make_option(Panel.TEXT_ANALYSIS, "--stopwords", metavar="LIST",
+        help="The stop word list: 'english', or the path of a file with one word per line."),
 ]  # fmt: skip
 Repeats = Annotated[
     int,
-    typer.Option("--repeats", min=0, metavar="NUMBER", help="How many lists are scored twice more, to measure how much "
-                 "the scores of each ranker vary by themselves (its noise)."),
+    make_option(Panel.EVALUATION, "--repeats", metavar="NUMBER", min=0,
+        help="The number of lists to score two more times, to measure the noise in each ranker's scores."),
 ]  # fmt: skip
 
 # attacks
 Recipes = Annotated[
     list[str] | None,
-    make_repeatable("--recipe", "A recipe for an attack, for example keyword_stuffing or 'wsra(words=10)'. "
-                    "'shaketable list recipes' shows them all.", metavar="RECIPE", autocompletion=completion.recipes),
+    make_repeatable(Panel.ATTACKS, "--recipe", metavar="RECIPE", autocompletion=completion.recipes,
+        help="An attack recipe, for example keyword_stuffing or 'wsra(words=10)'. 'shaketable list recipes' shows "
+             "all recipes."),
 ]  # fmt: skip
 GoalText = Annotated[
     str,
-    typer.Option("--goal", metavar="GOAL", autocompletion=completion.goals, help="The goal of the attack: to "
-                 "'promote' a document, to 'demote' it, or 'top(k=10)' to bring it among the first ten."),
+    make_option(Panel.ATTACKS, "--goal", metavar="GOAL", autocompletion=completion.goals,
+        help="The attacker's goal: 'promote' a document, 'demote' it, or bring it into the top ten: 'top(k=10)'."),
 ]  # fmt: skip
 Targets = Annotated[
     int,
-    typer.Option("--targets", min=1, metavar="NUMBER", help="How many documents of each list are attacked. The ranks "
-                 "from 11 on are divided into this many ranges, and one document is taken from each."),
+    make_option(Panel.ATTACKS, "--targets", metavar="NUMBER", min=1,
+        help="The number of documents to attack in each list. The ranks from 11 on are divided into this many "
+             "ranges, and one document is chosen from each."),
 ]  # fmt: skip
 AttackedQueries = Annotated[
     int,
-    typer.Option("--attacked-queries", min=0, metavar="NUMBER", help="Attack the lists of at most this many queries, "
-                 "drawn at random. 0 means all of them."),
+    make_option(Panel.ATTACKS, "--attacked-queries", metavar="NUMBER", min=0,
+        help="Attack the lists of at most this many queries, chosen at random; 0 means all."),
 ]  # fmt: skip
 QueryGroupSize = Annotated[
     int,
-    typer.Option("--group", min=1, metavar="NUMBER", help="Look for one text that does well for this many queries at "
-                 "once: documents that are in none of their lists are changed and added to each list."),
+    make_option(Panel.ATTACKS, "--group", metavar="NUMBER", min=1,
+        help="Optimise each text for this many queries at once. The attacked documents come from outside the lists "
+             "of these queries, and are added to each of the lists."),
 ]  # fmt: skip
 MaxTrials = Annotated[
     int | None,
-    typer.Option("--max-trials", metavar="NUMBER", help="The number of texts that a ranker may be asked about, for all "
-                 "attacked documents of a recipe together. By default there is no limit."),
+    make_option(Panel.ATTACKS, "--max-trials", metavar="NUMBER",
+        help="The maximum number of texts that a recipe may have scored, for all attacked documents together. By "
+             "default, there is no limit."),
 ]  # fmt: skip
 AdversarialDocuments = Annotated[
     Path | None,
-    typer.Option("--adversarial-documents", metavar="FILE", help="Use the adversarial documents of this file in place "
-                 "of a search for some; 'shaketable attack --write-documents FILE' writes such a file."),
+    make_option(Panel.ATTACKS, "--adversarial-documents", metavar="FILE",
+        help="Use the adversarial documents in this file instead of searching for new ones. 'shaketable attack "
+             "--write-documents FILE' writes such a file."),
 ]  # fmt: skip
 AnyGrade = Annotated[
     bool,
-    typer.Option("--any-grade", help="Attack relevant documents too, and not only those that are judged not relevant "
-                 "(grade 0) or not judged."),
+    make_option(Panel.ATTACKS, "--any-grade",
+        help="Attack relevant documents too. By default, only documents that are not relevant (grade 0) or not "
+             "judged are attacked."),
 ]  # fmt: skip
 
 # variations
@@ -153,27 +173,31 @@ Queries = Annotated[
 ]  # fmt: skip
 Transforms = Annotated[
     list[str] | None,
-    make_repeatable("--transform", "A transform of queries, for example 'char_noise(edits=2)'. 'shaketable list "
-                    "transforms' shows them all.", metavar="TRANSFORM", autocompletion=completion.transforms),
+    make_repeatable(Panel.VARIATIONS, "--transform", metavar="TRANSFORM", autocompletion=completion.transforms,
+        help="A query transform, for example 'char_noise(edits=2)'. 'shaketable list transforms' shows all "
+             "transforms."),
 ]  # fmt: skip
 Categories = Annotated[
     list[str] | None,
-    make_repeatable("--category", "Use all transforms of this category: misspelling, naturality, ordering or "
-                    "paraphrasing.", metavar="CATEGORY", autocompletion=completion.categories),
+    make_repeatable(Panel.VARIATIONS, "--category", metavar="CATEGORY", autocompletion=completion.categories,
+        help="Use all transforms of this category: misspelling, naturality, ordering or paraphrasing."),
 ]  # fmt: skip
 Variants = Annotated[
     Path | None,
-    typer.Option("--variants", metavar="FILE", help="A file of variations that people wrote (JSONL or TSV); whether "
-                 "each is valid is judged as for the others."),
+    make_option(Panel.DATA, "--variants", metavar="FILE",
+        help="A JSONL or TSV file of variations that people wrote. They are checked for validity as generated ones "
+             "are."),
 ]  # fmt: skip
 VariationsPerQuery = Annotated[
     int,
-    typer.Option("-n", min=1, metavar="NUMBER", help="How many different variations of each query each transform "
-                 "makes, at most."),
+    make_option(Panel.VARIATIONS, "-n", metavar="NUMBER", min=1,
+        help="The maximum number of different variations that each transform makes of each query."),
 ]  # fmt: skip
 KeepCase = Annotated[
-    bool, typer.Option("--keep-case", help="Leave capital letters in the queries; by default they become small.")
-]
+    bool,
+    make_option(Panel.VARIATIONS, "--keep-case",
+        help="Keep capital letters in the queries. By default, queries are converted to lower case."),
+]  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -9,75 +9,89 @@ from typing import Annotated
 import typer
 
 from shaketable.cli import completion
+from shaketable.cli.help import Panel
 from shaketable.cli.options.data import OptionalData
-from shaketable.cli.options.groups import make_repeatable
+from shaketable.cli.options.groups import make_option, make_repeatable
 from shaketable.cli.options.tasks import AdversarialDocuments
 
 LearnerText = Annotated[
     str,
-    typer.Argument(metavar="LEARNER", autocompletion=completion.learners, help="What learns: a learner, for example "
-                   "knrm or \"lambdamart(objective='georisk', alpha=1)\", which becomes a ranker, or a writer, which "
-                   "writes texts. 'shaketable list learners' shows them all."),
+    typer.Argument(metavar="LEARNER", autocompletion=completion.learners, help="A learner, which becomes a "
+                   "ranker, for example knrm or \"lambdamart(objective='georisk', alpha=1)\"; or a writer, which "
+                   "generates texts. 'shaketable list learners' shows both."),
 ]  # fmt: skip
-ModelFolder = Annotated[Path, typer.Option("--model", metavar="FOLDER", help="The folder to write the model to.")]
+ModelFolder = Annotated[
+    Path,
+    make_option(Panel.TRAINING, "--model", metavar="FOLDER",
+        help="The folder to write the model to."),
+]  # fmt: skip
 TextPairsFile = Annotated[
     Path | None,
-    typer.Option("--text-pairs", metavar="FILE", help="For a writer, in place of a collection: a TSV file with the "
-                 "text that it reads and the text that it should write on each line."),
+    make_option(Panel.DATA, "--text-pairs", metavar="FILE",
+        help="For a writer: a TSV file with an input text and an output text on each line, to use instead of --data."),
 ]  # fmt: skip
 LetorFile = Annotated[
     Path | None,
-    typer.Option("--letor", metavar="FILE", help="A file of features to learn from (LETOR, which is SVMlight's form; "
-                 "also .gz), in place of a collection."),
+    make_option(Panel.DATA, "--letor", metavar="FILE",
+        help="A LETOR (SVMlight) file of features to learn from, to use instead of --data; also .gz."),
 ]  # fmt: skip
 LetorValid = Annotated[
     Path | None,
-    typer.Option("--letor-valid", metavar="FILE", help="With --letor: the file of features to validate on."),
-]
+    make_option(Panel.DATA, "--letor-valid", metavar="FILE",
+        help="With --letor: a file of features to validate on."),
+]  # fmt: skip
 LetorTest = Annotated[
     Path | None,
-    typer.Option("--letor-test", metavar="FILE", help="With --letor: a file of features to rank with the model; "
-                 "test.run and test.qrels are written into the model's folder."),
+    make_option(Panel.DATA, "--letor-test", metavar="FILE",
+        help="With --letor: a file of features to rank with the trained model. test.run and test.qrels are written "
+             "to the model folder."),
 ]  # fmt: skip
-_TRAIN_SPLIT = typer.Option(
-    "--train-split", metavar="SPLIT", help="The split of the collection to learn from; 'all' takes every query."
-)
+_TRAIN_SPLIT = make_option(Panel.DATA, "--train-split", metavar="SPLIT",
+    help="The split of the collection to learn from; 'all' means every query.")  # fmt: skip
 TrainSplit = Annotated[str, _TRAIN_SPLIT]
 OptionalTrainSplit = Annotated[str | None, _TRAIN_SPLIT]
 ValidSplit = Annotated[
     str | None,
-    typer.Option("--valid-split", metavar="SPLIT", help="The split of the collection to validate on. By default it is "
-                 "'validation' or 'dev', if the collection has one."),
+    make_option(Panel.DATA, "--valid-split", metavar="SPLIT",
+        help="The split of the collection to validate on. By default, it is 'validation' or 'dev', if the "
+             "collection has one of them."),
 ]  # fmt: skip
 Folds = Annotated[
     int,
-    typer.Option("--folds", min=0, metavar="NUMBER", help="Cross-validation: learn this many times, each time without "
-                 "a part of the queries, and join the lists that the models make for these parts to one run."),
+    make_option(Panel.DATA, "--folds", metavar="NUMBER", min=0,
+        help="The number of folds for cross-validation. Each model ranks the queries that it was not trained on, "
+             "and the lists are joined into one run. 0 means no cross-validation."),
 ]  # fmt: skip
 NotWorseThan = Annotated[
     list[str] | None,
-    make_repeatable("--not-worse-than", "A baseline that a risk-sensitive objective should not lose to: a feature "
-                    "(feature:110), a run (run:FILE), a table of scores (scores:FILE.csv), a model (model:FOLDER), or "
-                    "a ranker.", metavar="BASELINE"),
+    make_repeatable(Panel.TRAINING, "--not-worse-than", metavar="BASELINE",
+        help="A baseline for a risk-sensitive objective, which penalises losses against it: a feature "
+             "(feature:110), a run (run:FILE), a table of scores (scores:FILE.csv), a model (model:FOLDER) or a "
+             "ranker."),
 ]  # fmt: skip
 Tune = Annotated[
     bool,
-    typer.Option("--tune", help="Try the settings from which the learner's paper chose, and keep those that do best on "
-                 "the validation queries."),
+    make_option(Panel.TRAINING, "--tune",
+        help="Try the settings that the learner's paper lists, and keep those with the best result on the "
+             "validation queries."),
 ]  # fmt: skip
 Preset = Annotated[
     str | None,
-    typer.Option("--preset", metavar="NAME", help="Train a neural ranker with the settings for one of these data sets: "
-                 "robust04, mq2007 or msmarco."),
+    make_option(Panel.TRAINING, "--preset", metavar="NAME",
+        help="Train a neural ranker with the settings for this data set: robust04, mq2007 or msmarco."),
 ]  # fmt: skip
 DefenceText = Annotated[
     str | None,
-    typer.Option("--defence", metavar="DEFENCE", autocompletion=completion.defences, help="Train the ranker so that "
-                 "attacks move it less: for example at (adversarial training) or \"piat(loss='listnet')\"; standard is "
-                 "training without a defence. Without --adversarial-documents, the undefended ranker is trained and "
-                 "attacked first. 'shaketable list defences' shows them all."),
+    make_option(Panel.TRAINING, "--defence", metavar="DEFENCE", autocompletion=completion.defences,
+        help="Train the ranker with a defence against attacks, for example at (adversarial training) or "
+             "\"piat(loss='listnet')\"; standard means no defence. Without --adversarial-documents, an undefended "
+             "ranker is trained and attacked first. 'shaketable list defences' shows all defences."),
 ]  # fmt: skip
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the model that is in the folder already.")]
+Overwrite = Annotated[
+    bool,
+    make_option(Panel.TRAINING, "--overwrite",
+        help="Replace the model in the folder, if there is one."),
+]  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -87,10 +87,12 @@ def read_query_type_rows(path: Path) -> list[QueryTypeRow]:
             raise BadInput(f"there is no {lacking} here, only: {truncate(', '.join(cells)) or 'nothing'}", path, at)
         query_type = cells[label].strip().lower()
         if len(query_type) > MAX_TYPE_CHARS or not query_type.isprintable():
-            raise BadInput(f"the query type {quote_value(query_type)} is no short text that can be printed", path, at)
+            raise BadInput(f"the query type {quote_value(query_type)} is not a short printable text", path, at)
         found.append(QueryTypeRow(at, names, query_type))
     if not found:
-        raise BadInput("holds no query types: a header with qid (or text) and type, and a line for each query", path)
+        raise BadInput(
+            "has no query types: it needs a header with qid (or text) and type, and a line for each query", path
+        )
     return found
 
 
@@ -118,7 +120,9 @@ def _match_rows(queries: Mapping[str, Query], rows: list[QueryTypeRow], path: Pa
                     )
         if found:
             return {qid: query_type for qid, (query_type, _) in found.items()}
-    raise BadInput("names no query of the collection, neither by id nor by text: it belongs to another one", path)
+    raise BadInput(
+        "has no query of this collection, neither by id nor by text; it seems to belong to another collection", path
+    )
 
 
 def _normalise_text(text: str) -> str:

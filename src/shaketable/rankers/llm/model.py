@@ -99,7 +99,7 @@ class LLM:
     def __post_init__(self) -> None:
         check_ranges("llm", self, **PARAMETER_RANGES)
         if self.step > self.window:
-            raise BadInput(f"llm: a step of {self.step} would leave passages out of windows of {self.window}")
+            raise BadInput(f"llm: a step of {self.step} would skip passages between windows of {self.window}")
         if self.wording not in WORDINGS[self.method]:
             raise UnknownName("wording", self.wording, WORDINGS[self.method])
 
@@ -205,10 +205,10 @@ class LLMReranker:
         if one.malformed:
             said.append(
                 f"{one.malformed} of {one.answers} answers were malformed: {one.repaired} could be repaired, "
-                f"{one.unreadable} could not be read and changed nothing"
+                f"{one.unreadable} could not be read and were ignored"
             )
         if self.client.refused_settings:
-            said.append(f"the server does not take {', '.join(self.client.refused_settings)}")
+            said.append(f"the server does not accept {', '.join(self.client.refused_settings)}")
         return "; ".join(said)
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:

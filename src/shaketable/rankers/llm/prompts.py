@@ -116,14 +116,14 @@ def read_template(path: Path, method: str) -> str:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise BadInput("there is no such file, and the template should be in it", path) from error
+        raise BadInput("there is no such file; it should have the template", path) from error
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"the template cannot be read ({error})", path) from error
     known = PLACEHOLDERS[method]
     held = set(_PLACEHOLDER.findall(text))
     listed = ", ".join(f"{{{name}}}" for name in known)
     if strange := sorted(held - set(known)):
-        raise BadInput(f"{{{strange[0]}}} is no placeholder of a {method} template; there are {listed}", path)
+        raise BadInput(f"{{{strange[0]}}} is not a placeholder of a {method} template; there are {listed}", path)
     if absent := [name for name in known if name not in held and name != "count"]:
         raise BadInput(f"a {method} template needs {{{absent[0]}}}; the placeholders are {listed}", path)
     return text

@@ -111,14 +111,16 @@ def read_shape(path: Path) -> DenseShape:
     try:
         return _parse_shape(path)
     except (TypeError, KeyError, AttributeError) as error:
-        raise BadInput(f"has files of sentence-transformers that make no sense ({error!r})", path) from error
+        raise BadInput(f"has invalid files of sentence-transformers ({error!r})", path) from error
 
 
 def _parse_shape(path: Path) -> DenseShape:
     rows = _read_optional_json(path / "modules.json")
     modules = {str(row["type"]).rpartition(".")[2]: resolve_inside(path, row["path"]) for row in rows}
     if not modules:
-        raise BadInput("has no modules.json: no sentence-transformers model; dense(checkpoint=...) may take it", path)
+        raise BadInput(
+            "has no modules.json, so it is not a sentence-transformers model; try dense(checkpoint=...)", path
+        )
     about, reading = (
         _read_optional_json(path / "config_sentence_transformers.json"),
         _read_optional_json(path / "sentence_bert_config.json"),
@@ -138,7 +140,7 @@ def _parse_shape(path: Path) -> DenseShape:
         "lower-cases texts before its tokenizer": bool(reading.get("do_lower_case")),
     }
     if refused := [what for what, holds in refusals.items() if holds]:
-        raise BadInput(f"{refused[0]}, which st:NAME does not know", path)
+        raise BadInput(f"{refused[0]}, which st:NAME does not support", path)
     length = reading.get("max_seq_length") or 0
     if not isinstance(length, int):
         raise TypeError(f"max_seq_length {length!r}")

@@ -100,7 +100,7 @@ class DSSM(Encoder):
 
     @property
     def no_gradients_reason(self) -> str:
-        return "DSSM reads a text as one bag of letter trigrams, and no word has a vector of its own"
+        return "DSSM reads a text as one bag of letter trigrams, so words have no vectors of their own"
 
     def align_tokens(self, text: str, query: str = "") -> TokenAlignment:
         tokenizer = self.vocabulary.tokenizer

@@ -80,7 +80,7 @@ class Duet(WordVectorNet):
 
     def __init__(self, vocabulary: Vocabulary, dim: int, shape: DuetShape):
         if shape.query_length < 3 or shape.pooled_windows < 1:
-            raise BadInput(f"duet: a query of 3 words and a text of {shape.pool + 2} are the least it can read")
+            raise BadInput(f"duet: a query needs at least 3 words and a text at least {shape.pool + 2}")
         if shape.input not in INPUT_CHOICES:
             raise BadInput(f"duet: input should be {' or '.join(INPUT_CHOICES)}, not {shape.input!r}")
         super().__init__(vocabulary, dim, shape)
@@ -141,7 +141,7 @@ class Duet(WordVectorNet):
     @property
     def no_gradients_reason(self) -> str:
         on_words = self.shape.input == "words"
-        return "" if on_words else "with input='trigrams' Duet reads letters, and no word has a vector of its own"
+        return "" if on_words else "with input='trigrams' Duet reads letters, so words have no vectors of their own"
 
     def align_tokens(self, text: str, query: str = "") -> TokenAlignment:
         if self.shape.input == "words":

@@ -76,7 +76,7 @@ class EPIC(PretrainedEncoder):
     @classmethod
     def fit_shape(cls, shape: EPICShape, path: Path, tokenizer: Any, encoder: Transformer) -> EPICShape:
         if shape.keep < 0:
-            raise BadInput(f"epic: keep should be 0, for all of a vector, or how many entries; not {shape.keep}")
+            raise BadInput(f"epic: keep should be the number of vector entries to keep, or 0 for all, not {shape.keep}")
         if not len(SpecialTokenFrame.from_tokenizer(tokenizer, texts=1).special_ids[0]):
             raise BadInput(
                 "has a tokenizer that puts no token before a text, and EPIC reads a text's quality there", path

@@ -141,7 +141,7 @@ class Gradients:
         self._vector_cache = Memo(self._find_vector)
 
     def analyze(self, contests: Sequence[RankContest], steps: int = 3, epsilon: float = 45.0) -> list[WordGradients]:
-        """Return the importance of the words of each text, and their vectors after `steps` gradient steps:
+        """Return the importance of the words of each text, and their vectors after `steps` gradient steps.
 
             E[w] <- E[w] - α · (G / ‖G‖)[w],   α = epsilon / max(1, ⌊steps / 2⌋)
 
@@ -187,7 +187,7 @@ class Gradients:
         k: int = 10,
         vocabulary: Sequence[str] = (),
     ) -> list[dict[int, list[WordFlip]]]:
-        """Return up to k replacements that would lower the loss for each given word of each text, best first:
+        """Return up to k replacements that would lower the loss for each given word of each text, best first.
 
             ΔL = ∂L/∂e_i · (E[c] - e_i)        e_i is the vector at the position of the word, and only there
 

@@ -51,10 +51,10 @@ class MaskedLM(nn.Module):
         """Build the model from a checkpoint; reject it if neither head fits."""
         model, own = pretrained_models.read_masked_lm(path)
         if own and not _find_head_layers(model):
-            raise BadInput(f"is a {type(model).__name__}, whose head for masked words is not known here", path)
+            raise BadInput(f"is a {type(model).__name__}, whose head for masked words is not supported", path)
         sizes = model.config.hidden_size, pretrained_models.get_word_embedding(model).embedding_dim
         if not own and sizes[0] != sizes[1]:
-            message = "has no head for masked words, nor can its pieces be one: states have {} numbers, they {}"
+            message = "has no head for masked words, and its embeddings cannot replace it (sizes {} and {})"
             raise BadInput(message.format(*sizes), path)
         return cls(model, own)
 

@@ -169,8 +169,7 @@ def _open_ranker(
 
 
 def _choose_precision(model: Dense | SentenceTransformer | HuggingFaceCrossEncoder | T5 | TrainedNet) -> str:
-    """Return the precision of the model if it is not the default, else that of the device settings
-    (`executors.device`)."""
+    """Return the precision of the model, or that of the device settings if the model has the default one."""
     usual = type(model).precision
     return device.get_device_settings().dtype or usual if model.precision == usual else model.precision
 

@@ -83,9 +83,12 @@ class MonoT5(T5Net):
         checkpoints.check_vocabulary(path, tokenizer, model)
         net = cls(model, tokenizer, shape.max_length)
         if len(set(net._answer_ids)) < 2:
-            raise BadInput("has a tokenizer that begins true and false with the same piece", path)
+            raise BadInput("has a tokenizer in which true and false start with the same piece", path)
         if net._max_content_tokens < 2:
-            raise BadInput(f"the prompt leaves no room for a query and a text in max_length={shape.max_length}", path)
+            raise BadInput(
+                f"the prompt is too long: no tokens are left for a query and a text in max_length={shape.max_length}",
+                path,
+            )
         return net
 
     def prepare(self, pairs: Sequence[tuple[str, str]]) -> list[TokenRow]:

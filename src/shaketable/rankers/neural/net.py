@@ -88,7 +88,7 @@ class Net(nn.Module, ABC):
     @property
     def no_gradients_reason(self) -> str:
         """The reason why there are no gradients with respect to the words of a text; "" if there are."""
-        return f"a net of the kind {self.kind} does not tell which of its tokens are a text's words"
+        return f"a net of the kind {self.kind} does not map its tokens to the words of a text"
 
     def align_tokens(self, text: str, query: str = "") -> TokenAlignment:
         """Return the alignment of a text's words and tokens. Truncation may depend on the query."""
@@ -122,7 +122,7 @@ class EncodedTexts(NamedTuple):
 
 
 class Encoder(Net):
-    """A net that encodes queries and texts separately, into one or several vectors, and compares these:
+    """A net that encodes queries and texts separately, into one or several vectors, and compares these.
 
         score = Σ_i max_j q_i · d_j
 

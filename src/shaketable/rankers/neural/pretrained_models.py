@@ -70,12 +70,12 @@ def read_classifier(path: Path, fresh: bool) -> Transformer:
     made = ", ".join(config.architectures or ["model without a head"])
     if "ForSequenceClassification" not in made:
         raise BadInput(
-            f"is a {made}, no cross-encoder: hf: takes models for sequence classification "
-            "(a bi-encoder is st:NAME; a generative model cannot be asked for a score here)",
+            f"is a {made}, not a cross-encoder: hf: needs a model for sequence classification (use st:NAME for a "
+            "bi-encoder; generative models are not supported)",
             path,
         )
     if config.num_labels > 2:
-        raise BadInput(f"tells {config.num_labels} classes apart; a ranker has one logit, or two", path)
+        raise BadInput(f"has {config.num_labels} classes; a ranker has one logit, or two", path)
     model, missing = checkpoints.read_model(AutoModelForSequenceClassification, path, config)
     if missing:
         raise BadInput(f"has no weights for {checkpoints.format_few_names(missing)}: its head was never trained", path)
@@ -129,7 +129,7 @@ def resolve_max_length(path: Path, tokenizer: Any, model: Transformer, requested
         if name.endswith("position_embeddings") and isinstance(table, nn.Embedding):
             limits.append(table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1))
     if not all(isinstance(limit, int | float) and limit >= MIN_INPUT_TOKENS for limit in limits):
-        raise BadInput(f"says that it reads {limits[:2]} tokens at most, which makes no sense", path)
+        raise BadInput(f"has an invalid maximum length: {limits[:2]} tokens", path)
     most = min(limits)
     if requested_length > most:
         raise BadInput(f"reads {most} tokens at most; max_length={requested_length} is more", path)

@@ -1,5 +1,6 @@
-"""Nets in model folders (`rankers.persistence`): model.json describes the net, weights.safetensors has its weights, and
-the files of its vocabulary are in the same folder.
+"""Nets in model folders (`rankers.persistence`).
+
+model.json describes the net, weights.safetensors has its weights, and the files of its vocabulary are beside them.
 """
 
 from __future__ import annotations
@@ -58,13 +59,13 @@ def read_net(folder: str | Path) -> Net:
         net = make(config, stored.files_folder)
         net.load_state_dict(load_file(weights), strict=False)
     except BadInput as error:
-        raise BadInput(f"describes no model that can be made ({error})", path) from error
+        raise BadInput(f"describes a model that cannot be created ({error})", path) from error
     except (SafetensorError, RuntimeError, OSError) as error:
         raise BadInput(
-            f"does not hold the weights that {path} describes ({summarise_error(error)})", weights
+            f"does not have the weights that {path} describes ({summarise_error(error)})", weights
         ) from error
     except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
-        raise BadInput(f"describes no model that can be made ({error!r})", path) from error
+        raise BadInput(f"describes a model that cannot be created ({error!r})", path) from error
     return net
 
 

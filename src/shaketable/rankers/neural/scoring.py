@@ -86,10 +86,7 @@ class NeuralRanker:
         """The remark on the scores for readers."""
         if not self.texts_truncated:
             return ""
-        return (
-            f"{self.texts_truncated:,} of {self.texts_read:,} texts that were read were too long, and cut to what it "
-            "takes"
-        )
+        return f"{self.texts_truncated:,} of {self.texts_read:,} texts were too long and were truncated"
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:
         """Return one array per slate."""
@@ -152,7 +149,7 @@ class NeuralRanker:
             if len(batch) == 1:
                 raise RankerFailed(
                     f"ranker {self.name}: memory is too small for a text of {batch[0].length} tokens alone; "
-                    "lower max_length, or take a smaller model"
+                    "lower max_length, or use a smaller model"
                 ) from error
         self.batch_tokens = max(1, self.batch_tokens // 2)
         if self.device.type == "cuda":
@@ -232,7 +229,7 @@ class DenseRanker(EncoderRanker):
     def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]:
         """Return the k documents with the nearest vectors, by exact search over the whole collection."""
         if k < 1:
-            raise BadInput(f"a search for the best {k} documents finds nothing; ask for 1 or more")
+            raise BadInput(f"k must be at least 1, not {k}")
         if not queries or not len(self.corpus):
             return [{} for _ in queries]
         return self.vector_store.search(np.concatenate(self.encode_queries(queries)), k)

@@ -41,7 +41,7 @@ class WordPieces:
     @property
     def no_gradients_reason(self) -> str:
         """The reason why the pieces of a word are unknown; "" if they are known."""
-        return "" if self.tokenizer.is_fast else "its tokenizer does not tell which pieces a word is made of"
+        return "" if self.tokenizer.is_fast else "its tokenizer does not map pieces to words"
 
     def align_tokens(self, text: str, lookup: int, start: int, limit: int, prompt: str = "") -> TokenAlignment:
         """Return the alignment of a text truncated to `limit` pieces, which include those of the prompt before it.
@@ -137,19 +137,19 @@ class SpecialTokenFrame:
         return TokenRow(np.concatenate(ids), np.concatenate(types), truncated=kept != sizes)
 
 
-def truncate_lengths(sizes: Sequence[int], room: int) -> list[int]:
+def truncate_lengths(sizes: Sequence[int], max_total: int) -> list[int]:
     """Return the truncated sizes of one or two texts: the longer one is cut first, until both have half.
 
     >>> truncate_lengths([10, 300], 100), truncate_lengths([300, 200], 101), truncate_lengths([300], 100)
     ([10, 90], [51, 50], [100])
     """
-    if sum(sizes) <= room:
+    if sum(sizes) <= max_total:
         return list(sizes)
     if len(sizes) == 1:
-        return [room]
+        return [max_total]
     first, second = sizes
-    short = min(first, second, room // 2)
-    return [short, room - short] if first <= second else [room - short, short]
+    short = min(first, second, max_total // 2)
+    return [short, max_total - short] if first <= second else [max_total - short, short]
 
 
 def pad_rows(rows: Sequence[NDArray[np.generic]], fill: int) -> Tensor:

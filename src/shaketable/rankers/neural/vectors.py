@@ -85,13 +85,13 @@ def open_vector_store(corpus: Corpus, name: str, encode: Encode) -> VectorStore:
     except Damaged as error:
         arrays.discard_array_folder(folder)
         folder, _ = find_writable_path(folder)
-        remark = f"the vectors of the collection were made again, for those on disk were damaged ({error})"
+        remark = f"the vectors of the collection were computed again, because the cached ones are damaged ({error})"
     stayed = folder.exists()  # damaged and not removable
     try:
         build_vector_store(corpus, folder, encode)
         return replace(read_vector_store(folder, written=not stayed), remark=remark)
     except OSError as error:
-        raise BadInput(f"the vectors of the collection cannot be kept ({error.strerror})", folder) from error
+        raise BadInput(f"the vectors of the collection cannot be cached ({error.strerror})", folder) from error
 
 
 def find_vector_store(name: str) -> VectorStore | None:

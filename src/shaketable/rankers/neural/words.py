@@ -84,7 +84,7 @@ class Vocabulary:
         try:
             return cls(tuple(map(str, about["words"])), Analyzer(**about["tokenizer"]))
         except (ValueError, KeyError, TypeError) as error:
-            raise BadInput(f"is no vocabulary that was saved with a model ({error!r})", path) from error
+            raise BadInput(f"is not a saved vocabulary of a model ({error!r})", path) from error
 
 
 def select_most_frequent(parts: Iterable[Iterable[str]], limit: int, min_count: int = 2) -> tuple[str, ...]:

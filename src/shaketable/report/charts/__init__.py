@@ -122,7 +122,7 @@ def _assign_colors(groups: Iterable[Sequence[str]]) -> dict[str, str]:
 def _find_chart_kind(figure: Figure) -> ChartKind:
     if figure.kind not in CHART_KINDS:
         raise BadInput(
-            f"figure {figure.title!r}: no drawing is called {figure.kind!r}; there are: {', '.join(CHART_KINDS)}"
+            f"figure {figure.title!r}: there is no chart kind {figure.kind!r}; there are: {', '.join(CHART_KINDS)}"
         )
     return CHART_KINDS[figure.kind]
 
@@ -163,7 +163,7 @@ def _extract_roles(figure: Figure, kind: ChartKind, table: pd.DataFrame) -> pd.D
             try:
                 numbers = pd.to_numeric(table[column]).to_numpy(dtype=float, na_value=np.nan)
             except (TypeError, ValueError) as error:
-                raise BadInput(f"figure {figure.title!r}: column {column!r} must hold numbers ({error})") from error
+                raise BadInput(f"figure {figure.title!r}: column {column!r} must have numbers ({error})") from error
             columns[role] = pd.Series(np.where(np.isfinite(numbers), numbers, np.nan))
         else:
             columns[role] = pd.Series(

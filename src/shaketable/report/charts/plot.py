@@ -91,16 +91,19 @@ class ChartKind:
 
 
 def list_distinct(frame: pd.DataFrame, role: str) -> list[str]:
+    """Return the distinct values of a column, in order of appearance; none if the column is missing."""
     return list(dict.fromkeys(frame[role])) if role in frame else []
 
 
 def make_chart(rows: Sequence[Mapping[Any, Any]]) -> Any:
+    """Return an Altair chart of these rows, without marks."""
     import altair as alt
 
     return alt.Chart(alt.InlineData(values=list(rows)))
 
 
 def add_hints(chart: Any) -> Any:
+    """Return the chart with the column "hint" as the description of each mark."""
     import altair as alt
 
     return chart.encode(description=alt.Description("hint:N"))

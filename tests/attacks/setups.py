@@ -29,7 +29,7 @@ from shaketable.training.plan import ImitationSource
 def target_for(
     ranker: Ranker, engine: ScoringEngine | None = None, count: Callable[[int], None] = lambda pairs: None
 ) -> Target:
-    """A target by the road; `count` is told how many pairs each call asks for."""
+    """Return a target that uses a scoring engine; `count` receives the number of pairs of each call."""
     engine = engine or ScoringEngine()
     traits = RankerTraits.from_ranker(ranker)
 
@@ -47,7 +47,7 @@ def cases_on(
     places: Sequence[int] = (11, 20, 30),
     goal: Goal | None = None,
 ) -> list[AttackCase]:
-    """Documents at these places of the target's lists of the best 40 of BM25, for the first queries."""
+    """Documents at these ranks of the target's lists, which have the top 40 of BM25, for the first queries."""
     finder = BM25().open(collection)
     qids = list(collection.queries)[:queries]
     slates = {}
@@ -64,7 +64,7 @@ def cases_on(
 
 
 def knowledge_of(collection: Collection) -> AttackerKnowledge:
-    """An attacker who has no queries of his own and trains nothing: his surrogate is a small net of random weights."""
+    """An attacker without queries of its own that trains nothing: its surrogate is a small net of random weights."""
 
     def nothing(*_: object):
         raise BadInput("this attacker knows no lists")
@@ -78,7 +78,7 @@ def knowledge_of(collection: Collection) -> AttackerKnowledge:
 
 
 def opened(recipe: Any, collection: Collection):
-    """The attack of a recipe; who needs the net of the target is given the small one."""
+    """The attack of a recipe; a recipe that needs the net of the target gets the small one."""
     known = knowledge_of(collection)
     return recipe.open_net(known, small_net()) if isinstance(recipe, WhiteBoxRecipe) else recipe.open(known)
 
@@ -98,7 +98,7 @@ def small_net():
 
 
 class Stretched:
-    """Another ranker behind a function that keeps the order of scores: its places, but not its scores."""
+    """Another ranker with changed scores in the same order."""
 
     pointwise = True
 

@@ -1,4 +1,4 @@
-"""Small grounds for probes to draw from."""
+"""Small contexts for probes to draw from."""
 
 from __future__ import annotations
 

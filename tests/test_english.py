@@ -1,0 +1,88 @@
+"""Prose: words that hide the subject of a sentence, and metaphors that once named packages, are not used."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+BANNED = re.compile(
+    r"(?<![a-z])(whoever|nobody|somebody|houses?|rooms?|doors?|roads?|journeys?)(?![a-z])", re.IGNORECASE
+)
+"""Banned as words of prose and as parts of names of modules, classes and functions."""
+TEXTS_AS_DATA = {
+    "src/shaketable/nlp/irregular_forms.py": "a word list",
+    "src/shaketable/nlp/pos_lexicon.py": "a word list",
+    "src/shaketable/transforms/questions.py": "a pattern of questions",
+    "src/shaketable/rankers/llm/prompts.py": "prompts for language models",
+    "src/shaketable/rankers/http/diagnostics.py": "filler words of a request",
+    "src/shaketable/tasks/llm_ranker.py": "filler sentences of a document",
+}
+"""Modules with texts that rankers read, with the reason why these are not our prose."""
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
+    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if "evidence" not in path.parts),
+]
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def list_docstrings(tree: ast.Module) -> Iterator[str]:
+    """Yield docstrings, also those of constants."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.value.value
+
+
+def list_strings(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def list_comments(code: str) -> Iterator[str]:
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+
+
+def list_names(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+
+
+def find_banned(*texts: str) -> list[str]:
+    return [text[max(0, match.start() - 60) : match.end() + 60] for text in texts for match in BANNED.finditer(text)]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_words_of_the_package(path):
+    code = path.read_text()
+    tree = ast.parse(code)
+    texts = list_docstrings(tree) if name_of(path) in TEXTS_AS_DATA else list_strings(tree)
+    found = find_banned(path.stem, *texts, *list_comments(code), *list_names(tree))
+    assert not found
+
+
+@pytest.mark.parametrize("path", TESTS, ids=name_of)
+def test_words_of_the_tests(path):
+    code = path.read_text()
+    tree = ast.parse(code)
+    assert not find_banned(path.stem, *list_docstrings(tree), *list_comments(code), *list_names(tree))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_words_of_the_pages(path):
+    prose = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)  # output quotes texts of the sample
+    assert not find_banned(prose)
