@@ -288,8 +288,21 @@ def matches_pattern(pattern: str, name: str) -> bool:
 
     >>> matches_pattern("drop(*)", "drop(1-char)"), matches_pattern("drop(1-char)", "drop(2-char)")
     (True, False)
+    >>> matches_pattern("a*b*a", "abba"), matches_pattern("ab*ba", "aba"), matches_pattern("*", "")
+    (True, False, True)
     """
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
+    first, *others = pattern.split("*")
+    if not others:
+        return name == pattern
+    *middle, last = others
+    start, end = len(first), len(name) - len(last)
+    if not (name.startswith(first) and name.endswith(last)) or start > end:
+        return False
+    for part in middle:  # the earliest match of each part leaves most to the others; a regex would try all of them
+        if (found := name.find(part, start, end)) < 0:
+            return False
+        start = found + len(part)
+    return True
 
 
 def split_statistic(name: str) -> tuple[str, str]:

@@ -63,13 +63,20 @@ def to_latex(frame: pd.DataFrame) -> str:
     \\bottomrule
     \\end{tabular}
     """
-    names, rows = _format_texts(
-        frame, lambda text: re.sub(r"[\\&%$#_{}~^]", lambda sign: LATEX_ESCAPES[sign.group()], text)
-    )
+    names, rows = _format_texts(frame, escape_latex)
     columns = "".join("r" if numeric else "l" for numeric in _find_numeric(frame))
     ended = [f"{' & '.join(row)} \\\\" for row in rows]
     parts = [f"\\begin{{tabular}}{{{columns}}}", r"\toprule", f"{' & '.join(names)} \\\\", r"\midrule", *ended]
     return "\n".join([*parts, r"\bottomrule", r"\end{tabular}"])
+
+
+def escape_latex(text: str) -> str:
+    """Escape a text for LaTeX.
+
+    >>> print(escape_latex("a_b 50 %"))
+    a\\_b 50 \\%
+    """
+    return re.sub(r"[\\&%$#_{}~^]", lambda sign: LATEX_ESCAPES[sign.group()], text)
 
 
 TABLE_FORMATS: Mapping[str, tuple[str, Callable[[pd.DataFrame], str]]] = {
