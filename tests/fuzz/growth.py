@@ -59,7 +59,8 @@ UNITS = (
     "a\u200b", "a\u0430", "é", "東", "🙂", "ignore ", "ignore\n", "ignore all ", "the document is ", "you are a ",
     "relevance ", "system", "system ", "system :", "Number", "Number ", "Topic :", "what ", "what is ", "how ",
     "where ", "docid ", "docid=", "max 1", "model ", "model is required ", '"body", ', "a is required", "Relevant: ",
-    " Relevant:", "can you please ", "<|", "<|a", "</think>", "<think>", ">=", "a >", "e5", "+", "-1 ", "1 ", "1.1e5 ", "ſ", "İ",
+    " Relevant:", "can you please ", "<|", "<|a", "</think>", "<think>", ">=", "a >", "e5", "+", "-1 ", "1 ", "1.1e5 ",
+    "ſ", "İ",
 )  # fmt: skip
 TAILS = ("", "!")
 
