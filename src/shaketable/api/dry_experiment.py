@@ -37,11 +37,15 @@ class ReadOnlyStore(Store):
             pass
 
 
+class TrainingSkipped(NotApplicable):
+    """A task that trains rankers, in a dry run."""
+
+
 class DryExperiment(Experiment):
     """An experiment that trains nothing."""
 
     def fit(self, *arguments: Any, **settings: Any) -> Any:
-        raise NotApplicable("it trains rankers, which a dry run does not")
+        raise TrainingSkipped("it trains rankers, which a dry run does not")
 
 
 @dataclass(frozen=True, eq=False)

@@ -267,17 +267,6 @@ def evaluate_gates(gates: Iterable[Gate], gate_input: GateInput) -> list[GateRes
     return [result for gate in gates for result in gate.evaluate(gate_input)]
 
 
-def list_finding_names(gates: Iterable[Gate]) -> list[str]:
-    """Return the names of findings in gates, with the ranker if the gate names one, without patterns.
-
-    >>> thresholds = [Threshold.parse("nDCG@10.low>=0.4"), Threshold.parse("drop(*)>=-5")]
-    >>> list_finding_names([*thresholds, FacetStatus("query typos")])
-    ['nDCG@10']
-    """
-    names = [(gate.ranker, gate.finding) for gate in gates if isinstance(gate, Threshold | NoRegression)]
-    return [".".join(filter(None, name)) for name in names if "*" not in "".join(name)]
-
-
 def has_passed(gate_results: Iterable[GateResult]) -> bool:
     """Return True if no gate fails; a warning is no failure."""
     return all(result.status != FAIL for result in gate_results)
