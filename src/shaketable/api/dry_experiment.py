@@ -37,15 +37,16 @@ class ReadOnlyStore(Store):
             pass
 
 
-class TrainingSkipped(NotApplicable):
-    """A task that trains rankers, in a dry run."""
+TRAINING_REFUSAL = "it trains rankers, which a dry run does not"
 
 
 class DryExperiment(Experiment):
     """An experiment that trains nothing."""
 
     def fit(self, *arguments: Any, **settings: Any) -> Any:
-        raise TrainingSkipped("it trains rankers, which a dry run does not")
+        raise NotApplicable(TRAINING_REFUSAL)
+
+    run_jobs = fit
 
 
 @dataclass(frozen=True, eq=False)

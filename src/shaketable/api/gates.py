@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from shaketable.api.audit import Audit, choose_default_models, open_experiment, prepare_audit
-from shaketable.api.dry_experiment import RequestCount, TrainingSkipped, UntrainedModel, make_dry_experiment
+from shaketable.api.dry_experiment import TRAINING_REFUSAL, RequestCount, UntrainedModel, make_dry_experiment
 from shaketable.api.options import CollectionLike, CollectionOptions, ignore_message
 from shaketable.api.ranker_names import Rankers, build_models
 from shaketable.core.errors import BadInput, ShaketableError, UnknownName
@@ -127,7 +127,7 @@ def _rehearse(experiment: Experiment, models: Mapping[str, Model], tasks: Sequen
         try:
             results, _ = run_tasks(dry, [task])
         except ShaketableError as error:  # a task that does not apply here does not apply in the audit either
-            complete = complete and isinstance(error, BadInput) and not isinstance(error, TrainingSkipped)
+            complete = complete and isinstance(error, BadInput) and TRAINING_REFUSAL not in str(error)
             continue
         for finding in (one for result in results for one in result.findings):
             names |= {finding.name, f"{finding.ranker}.{finding.name}"}
