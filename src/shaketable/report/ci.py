@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
 from shaketable.measures.facets import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN
-from shaketable.report import clean, format_cell
+from shaketable.report import format_cell
 from shaketable.report.gates import GateResult
 from shaketable.report.tables import escape_markdown, to_markdown
 from shaketable.report.verdict import FacetCell, Verdict
@@ -22,18 +23,29 @@ def render_junit(gate_results: Sequence[GateResult], suite: str = "shaketable") 
     <testcase classname="shaketable.mine" name="AP&gt;=0.4">
     """
     failed, warned = ([one for one in gate_results if one.status == status] for status in (FAIL, WARN))
-    about = {"name": clean(suite), "tests": str(len(gate_results)), "failures": str(len(failed)), "errors": "0"}
+    about = {"name": _format_text(suite), "tests": str(len(gate_results)), "failures": str(len(failed)), "errors": "0"}
     root = ElementTree.Element("testsuite", about)
     for one in gate_results:
         # the name has no message, so that a build server recognises the case in the next build
-        name = {"classname": f"shaketable.{format_cell(one.ranker)}", "name": format_cell(one.rule)}
+        name = {"classname": f"shaketable.{_format_text(one.ranker)}", "name": _format_text(one.rule)}
         case = ElementTree.SubElement(root, "testcase", name)
         if one in failed:
-            ElementTree.SubElement(case, "failure", {"message": format_cell(one.message)}).text = format_cell(str(one))
+            ElementTree.SubElement(case, "failure", {"message": _format_text(one.message)}).text = _format_text(
+                str(one)
+            )
         elif one in warned:
-            ElementTree.SubElement(case, "system-out").text = format_cell(str(one))
+            ElementTree.SubElement(case, "system-out").text = _format_text(str(one))
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+
+
+def _format_text(text: str) -> str:
+    """Return a line of text without expressions of a workflow or a template, which a later step might evaluate.
+
+    >>> _format_text("${{ secrets.KEY }}") == "${\u200b{ secrets.KEY }}"
+    True
+    """
+    return re.sub(r"\{(?=[{%])", "{\u200b", format_cell(text))
 
 
 def build_badge(gate_results: Sequence[GateResult]) -> dict[str, Any]:
