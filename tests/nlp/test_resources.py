@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shaketable.core.errors import BadInput
-from shaketable.nlp import embedding_neighbours, misspellings, wordnet, resources
+from shaketable.nlp import embedding_neighbours, misspellings, resources, wordnet
 from shaketable.nlp.edit_distance import damerau_levenshtein
 from shaketable.nlp.inflection import add_ending, find_lemmas
 from shaketable.nlp.keyboard import ADJACENT_KEYS
