@@ -12,6 +12,8 @@ from typing import Any
 
 INTERNAL_ERROR_EXIT_CODE = 70
 """The exit code of an internal error (EX_SOFTWARE); exit code 1 means that a gate failed."""
+CLOSED_OUTPUT_EXIT_CODE = 141
+"""The exit code of a gated command whose output was closed (128 + SIGPIPE)."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -19,17 +21,38 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     Without arguments, those of the program are used, and a gated command runs in a child process (`supervision`).
     """
-    from shaketable.cli.app import app
-    from shaketable.cli.signals import get_interrupt_exit_code, interrupt_on_stop_signals
     from shaketable.cli.supervision import PIPE
-    from shaketable.core.errors import Interrupted, ShaketableError
 
     PIPE.open(is_program=arguments is None)
     _configure_streams()
     try:
-        given = None if arguments is None else list(arguments)
+        code = _run_app(None if arguments is None else list(arguments))
+    except BrokenPipeError:  # the reader closed the output, perhaps before a gate was evaluated
+        _exit_with_code(CLOSED_OUTPUT_EXIT_CODE if PIPE.descriptor is not None else 0)
+    except OSError as error:
+        _exit_with_message(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
+    except SystemExit as end:  # from typer, after completion or a closed output
+        closed = CLOSED_OUTPUT_EXIT_CODE if PIPE.descriptor is not None else 0
+        _exit_with_code(closed if isinstance(end.__context__, BrokenPipeError) else int(end.code or 0))
+    except BaseException as error:
+        if hasattr(error, "format_message"):  # a usage error of typer
+            _print_usage_error(error)
+            _exit_with_code(2)
+        message = f"a mistake of ours ({type(error).__name__}); {_save_traceback(error)}"
+        _exit_with_message(message, INTERNAL_ERROR_EXIT_CODE)
+    _exit_with_code(code)
+
+
+def _run_app(arguments: list[str] | None) -> int:
+    """Run a command and return its exit code; an error of ours or an interrupt ends the program with a message."""
+    from shaketable.cli.app import app
+    from shaketable.cli.signals import get_interrupt_exit_code, interrupt_on_stop_signals
+    from shaketable.core.errors import Interrupted, ShaketableError
+
+    code: object = 0
+    try:
         with interrupt_on_stop_signals():
-            code = app(args=given, prog_name="shaketable", standalone_mode=False)
+            code = app(args=arguments, prog_name="shaketable", standalone_mode=False)
         sys.stdout.flush()  # report a full disk now
     except Interrupted as error:
         _exit_with_message(str(error), get_interrupt_exit_code())
@@ -37,19 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _exit_with_message(str(error), error.exit_code)
     except KeyboardInterrupt:
         _exit_with_message("stopped", get_interrupt_exit_code())
-    except BrokenPipeError:  # the reader closed the output
-        _exit_with_code(0)
-    except OSError as error:
-        _exit_with_message(f"{error.filename or 'a file'}: {error.strerror or error}", 2)
-    except SystemExit as end:  # from typer, after completion or a closed output
-        _exit_with_code(0 if isinstance(end.__context__, BrokenPipeError) else int(end.code or 0))
-    except BaseException as error:
-        if hasattr(error, "format_message"):  # a usage error of typer
-            _print_usage_error(error)
-            _exit_with_code(2)
-        message = f"a mistake of ours ({type(error).__name__}); {_save_traceback(error)}"
-        _exit_with_message(message, INTERNAL_ERROR_EXIT_CODE)
-    _exit_with_code(code if isinstance(code, int) else 0)
+    return code if isinstance(code, int) else 0
 
 
 def _configure_streams() -> None:
