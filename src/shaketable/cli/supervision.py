@@ -47,6 +47,7 @@ class ExitCodePipe:
     def __init__(self) -> None:
         self.descriptor: int | None = None
         self.is_program = False
+        self.is_written = False
 
     def open(self, is_program: bool) -> None:
         """Take the pipe from the environment, which other processes of this one do not inherit."""
@@ -58,8 +59,9 @@ class ExitCodePipe:
             threading.Thread(target=_stop_without_parent, args=(os.getppid(),), daemon=True).start()
 
     def write(self, exit_code: int) -> None:
-        """Tell the parent process that the command is finished."""
-        if self.descriptor is not None:
+        """Tell the parent process that the command is finished; only the first exit code counts."""
+        if self.descriptor is not None and not self.is_written:
+            self.is_written = True
             with suppress(OSError):
                 os.write(self.descriptor, str(exit_code).encode())
 
