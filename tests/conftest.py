@@ -29,6 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every test has a home of its own, so none sees another's caches."""
     path = tmp_path / "home"
     monkeypatch.setenv("SHAKETABLE_HOME", str(path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # no test uses the network
     return path
 
 

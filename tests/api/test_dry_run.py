@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import shaketable as st
+from shaketable.api import gates
 from shaketable.api.dry_run import dry_run
 from shaketable.api.gates import check_gate_findings
 from shaketable.core.documents import Scores, Slate
@@ -70,12 +71,26 @@ class TestRules:
             check_gate_findings([Threshold.parse(f"{name}>0")], *self.given(), depth=20)
         assert self.ranker.asked == 0
 
-    @pytest.mark.parametrize(
-        "name", ["overlap(1-char)", "counting.overlap(1-char)", "drop(word).low", "quite another thing"]
-    )
-    def test_names_that_come_up_or_may_come_up_with_more_queries(self, name):
+    @pytest.mark.parametrize("name", ["quite another thing", "other.overlap(1-char)", "dorp(*)", "zzz*"])
+    def test_a_name_that_no_task_reports(self, name):
+        with pytest.raises(UnknownName, match="no finding is called"):
+            check_gate_findings([Threshold.parse(f"{name}>0")], *self.given(), depth=20, max_queries=8)
+        assert self.ranker.asked == 0
+
+    @pytest.mark.parametrize("name", ["overlap(1-char)", "counting.overlap(1-char)", "drop(word).low", "drop(*)"])
+    def test_names_that_come_up(self, name):
         check_gate_findings([Threshold.parse(f"{name}>0")], *self.given(), depth=20)
         assert self.ranker.asked == 0
+
+    def test_names_that_come_up_with_more_queries(self):
+        task = "probes(probes=('delete-punctuation',))"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(gates, "REHEARSAL_QUERIES", 1)
+            check_gate_findings([Threshold.parse("delete-punctuation.s>0")], *self.given([task]), max_queries=30)
+
+    def test_a_task_that_trains_may_report_any_name(self):
+        tasks = ["defence"]
+        check_gate_findings([Threshold.parse("quite another thing>0")], *self.given(tasks))
 
     def test_measures(self):
         check_gate_findings([Threshold.parse("nDCG@10>0")], *self.given(["effectiveness"]))

@@ -27,6 +27,10 @@ class TestEvaluate:
     def test_mappings_and_files_give_the_same(self, trec):
         files = st.evaluate(trec["qrels"], [str(trec["good.run"]), trec["poor.run"]], measures=["nDCG@10", "AP"])
         objects = st.evaluate(QRELS, {"good": GOOD, "poor": POOR}, measures=["nDCG@10", "AP"])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("shaketable.api.evaluate.MAX_RUN_BYTES_IN_MEMORY", 0)
+            large = st.evaluate(trec["qrels"], [str(trec["good.run"]), trec["poor.run"]], measures=["nDCG@10", "AP"])
+        assert large.to_dict()["results"] == files.to_dict()["results"], "read again for each step, or kept"
         assert files.to_dict() == objects.to_dict()
         # second: d4 alone, in the second place, of two relevant ones
         assert numbers(objects, "AP") == {"good": 1.0, "poor": pytest.approx((0.5 + 0.25) / 2)}

@@ -90,7 +90,20 @@ def test_only_judged_queries_are_dealt():
 
 @pytest.mark.parametrize(
     "shares",
-    ["", "60/20", "60/20/20/0", "60/20/30", "-10/60/50", "60/40/0", "a/b/c", "60/20/20 ", "6e1/20/20", "½/½/99"],
+    [
+        "",
+        "60/20",
+        "60/20/20/0",
+        "60/20/30",
+        "-10/60/50",
+        "60/40/0",
+        "a/b/c",
+        "60/20/20 ",
+        "6e1/20/20",
+        "½/½/99",
+        "٦0/20/20",
+        "9" * 5000,
+    ],
 )
 def test_shares_that_are_none(shares):
     with pytest.raises(BadInput, match="a split ratio is three percentages that sum to 100"):

@@ -89,6 +89,11 @@ def test_xml_is_utf8_whatever_it_says(tmp_path: Path) -> None:
         read_topics(file(tmp_path, text.encode("latin-1")))
 
 
+def test_a_label_is_removed_from_the_start_of_a_field_only(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("<top>\n<num> Number: 1\n<title> Topic: talk on Topic: boats\n</top>\n")
+    assert read_topics(tmp_path / "a.txt")["1"].text == "talk on Topic: boats"
+
+
 def test_ids_that_look_like_tags_stay_lines_of_a_table(tmp_path: Path) -> None:
     assert read_topics(file(tmp_path, "<dbpedia:Boat>\tboats\n")) == {"<dbpedia:Boat>": Query("boats")}
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -146,3 +149,33 @@ class Gradients:
 
         weights = torch.ones(1, requires_grad=True)
         return [weights * torch.tensor([float(len(doc.text)) for doc in slate.docs]) for slate in slates]
+
+
+class Vanishes:
+    """Ends the process at once, with the exit code of success."""
+
+    name = "vanishes"
+
+    def score(self, slates: Sequence[Slate]) -> NoReturn:
+        os._exit(0)
+
+
+class VanishesLater:
+    """Ranks, and ends the process with the exit code of success when it would end anyway."""
+
+    name = "vanishes later"
+
+    def score(self, slates: Sequence[Slate]) -> list[Any]:
+        atexit.register(os._exit, 0)
+        return [np.zeros(len(slate.docs)) for slate in slates]
+
+
+class Waits:
+    """Says that it was asked, and never answers."""
+
+    name = "waits"
+
+    def score(self, slates: Sequence[Slate]) -> NoReturn:
+        print("asked", file=sys.stderr, flush=True)
+        while True:
+            time.sleep(1)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from shaketable.cli import main
 from shaketable.core.documents import Slate
+from shaketable.report.ci import render_junit
+from shaketable.report.gates import GateResult
+from shaketable.report.tables import escape_latex, escape_markdown, to_latex, to_markdown
 
 pytestmark = pytest.mark.slow
 
@@ -143,6 +149,57 @@ def test_variations(seen, hostile, tmp_path):
     assert {"\x1b", "\x9b", "\u202e"} <= set("".join(row["original"] for row in rows)), "escaped, and not lost"
     assert seen("vary", hostile, "--transform", "random_order_swap", "--write-variations", "v.tsv")[1] == 0
     assert harmless_cells(tmp_path / "v.tsv", "\t") > 20
+
+
+ACTIVE = (
+    "@admin please", "see #1 and GH-2", "https://evil.example/x www.evil.example", "${{ secrets.KEY }}", "{% raw %}",
+    "::set-output name=a::b", "##[add-mask]x", "&#64;admin", "<!-- @admin -->", "[a](javascript:x)", "![](//x)",
+    "$\\href{x}{y}$", "~~gone~~", "mail a@evil.example", "owner/repo#1", "\\@admin", "|--|", "# title",
+)  # fmt: skip
+LATEX = (
+    "\\input{/etc/passwd}",
+    "^^5cinput",
+    "[2cm] wide",
+    "*",
+    "50 % off",
+    "$x$",
+    "a & b \\\\",
+    "}{",
+    "~#_^",
+    "\\write18{ls}",
+)
+
+
+def unescape(text: str) -> str:
+    """What a page shows for a cell: without backslashes before punctuation, and with entities resolved."""
+    return html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text))
+
+
+def test_markdown_neither_mentions_nor_links_nor_evaluates():
+    active = re.compile(r"(?<!\w)@\w|\w@[a-z]|#\d|GH-\d|://|www\.|\{\{|\{%")
+    for text in ACTIVE:
+        escaped = escape_markdown(text)
+        assert not re.search(r"(?<!\\)(?:\\\\)*[<>\[\]`*_|~$]", escaped), escaped
+        assert not active.search(unescape(escaped)), escaped
+        assert not escaped.startswith("::"), escaped
+        assert unescape(escaped).replace("\u200b", "") == text, "neutralised, and not lost"
+    results = [GateResult(text, text, "fail", text) for text in ACTIVE]
+    frame = pd.DataFrame({text: [text] for text in ACTIVE})
+    assert not active.search(unescape(to_markdown(frame)))
+    junit = ElementTree.fromstring(render_junit(results, ACTIVE[3]))
+    said = [value for node in junit.iter() for value in (*node.attrib.values(), node.text or "")]
+    assert not [text for text in said if "{{" in text or "{%" in text]
+    assert any("secrets.KEY" in text for text in said)
+
+
+def test_latex_runs_no_command():
+    known = re.compile(r"\\(?:textbackslash|textasciitilde|textasciicircum)\{\}|\\[&%$#_{}]|\{[\[*]\}")
+    for text in LATEX:
+        rest = known.sub("", escape_latex(text))
+        assert not re.search(r"[\\&%$#_{}~^]", rest), (text, rest)
+        assert not re.match(r"[\[*]", escape_latex(text)), "the line end before it would take it for its parameter"
+    rows = to_latex(pd.DataFrame({"name": LATEX})).splitlines()
+    assert len(rows) == len(LATEX) + 6, "a cell ends no row"
 
 
 def test_an_evaluation(seen, hostile, tmp_path):

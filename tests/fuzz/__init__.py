@@ -1,6 +1,7 @@
 """Fuzzing: valid files by small grammars, then damage; whatever comes, a reader returns or says one sentence, and soon.
 
     python -m tests.fuzz --seconds 600 [--target run] [--seed 7]     many new cases
+    python -m tests.fuzz.growth                                      long texts: every parser takes linear time
     pytest tests/fuzz                                                the same few thousand cases every time
 
 A new target is one line in `targets.py`: a name, a grammar, and what reads it.

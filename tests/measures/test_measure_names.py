@@ -87,6 +87,10 @@ def test_a_near_name_is_offered() -> None:
         ("AP(rel=2", "cannot read the measure"),
         ("", "cannot read the measure"),
         ("10", "cannot read the measure"),
+        ("nDCG@١٠", "cannot read the measure"),
+        ("AP@" + "9" * 5000, "cannot read the measure"),
+        ("AP(rel=" + "-" * 5000 + "1)", "cannot read the parameters"),
+        ("AP(rel={[]: 1})", "cannot read the parameters"),
     ],
 )
 def test_a_text_that_is_no_measure(text: str, message: str) -> None:

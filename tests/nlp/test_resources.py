@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shaketable.core.errors import BadInput
-from shaketable.nlp import embedding_neighbours, misspellings, wordnet
+from shaketable.nlp import embedding_neighbours, misspellings, resources, wordnet
 from shaketable.nlp.edit_distance import damerau_levenshtein
 from shaketable.nlp.inflection import add_ending, find_lemmas
 from shaketable.nlp.keyboard import ADJACENT_KEYS
@@ -30,7 +30,8 @@ def nothing_around(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
 
 
-def test_what_comes_with_the_package_is_there_and_the_rest_has_advice(home: Path):
+def test_what_comes_with_the_package_is_there_and_the_rest_has_advice(home: Path, monkeypatch):
+    monkeypatch.setattr(resources, "find_spec", lambda name: None)  # the package of the extra offline
     found = {r.name: r for r in list_resources()}
     assert [r.name for r in found.values() if r.available] == ["thesaurus", "misspellings"]
     assert all(r.advice and str(home / "resources") in r.location for r in found.values() if not r.available)

@@ -37,11 +37,16 @@ class ReadOnlyStore(Store):
             pass
 
 
+TRAINING_REFUSAL = "it trains rankers, which a dry run does not"
+
+
 class DryExperiment(Experiment):
     """An experiment that trains nothing."""
 
     def fit(self, *arguments: Any, **settings: Any) -> Any:
-        raise NotApplicable("it trains rankers, which a dry run does not")
+        raise NotApplicable(TRAINING_REFUSAL)
+
+    run_jobs = fit
 
 
 @dataclass(frozen=True, eq=False)

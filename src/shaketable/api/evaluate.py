@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from shaketable.api.audit import Audit
 from shaketable.api.ranker_names import as_list, make_unique_name, split_name
@@ -16,6 +18,61 @@ from shaketable.measures.effectiveness import score_tables
 from shaketable.tasks import effectiveness, risk, variance
 
 MEAN_BASELINE = "mean"
+MAX_RUN_BYTES_IN_MEMORY = 100 << 20
+"""The size of run files up to which all runs are kept in memory; larger ones are read again for each step."""
+
+RunSource: TypeAlias = str | Path | Run
+
+
+@dataclass(frozen=True)
+class RunReader:
+    """Reads runs; it keeps them unless they are large."""
+
+    is_large: bool
+    kept: dict[Path, tuple[Run, str]] = field(default_factory=dict)
+
+    def read(self, source: RunSource) -> tuple[Run, str]:
+        """Return a run and its tag."""
+        if isinstance(source, Mapping):
+            return source, ""
+        path = Path(source)
+        if found := self.kept.get(path):
+            return found
+        read = read_run_and_tag(path)
+        if not self.is_large:
+            self.kept[path] = read
+        return read
+
+    def inspect(self, source: RunSource, qrels: Qrels) -> tuple[str, bool]:
+        """Return the tag of a run, and True if any of its queries is judged."""
+        run, tag = self.read(source)
+        return tag, bool(run.keys() & qrels.keys())
+
+
+@dataclass(frozen=True)
+class LazyRuns(Mapping[str, Run]):
+    """Runs by name, each read when it is used."""
+
+    sources: Mapping[str, RunSource]
+    reader: RunReader
+
+    def __getitem__(self, name: str) -> Run:
+        return self.reader.read(self.sources[name])[0]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.sources
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.sources)
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+
+def _count_bytes(sources: Iterable[RunSource]) -> int:
+    """Return the size of all run files, unpacked by the usual ratio of gzip."""
+    paths = [Path(source) for source in sources if not isinstance(source, Mapping)]
+    return sum(path.stat().st_size * (5 if path.suffix == ".gz" else 1) for path in paths if path.is_file())
 
 
 def evaluate(
@@ -104,7 +161,7 @@ def evaluate(
 
 def _read_inputs(
     qrels: str | Path | Qrels | None, runs: str | Path | Iterable[str | Path] | Mapping[str, str | Path | Run]
-) -> tuple[Qrels, dict[str, Run], dict[str, str]]:
+) -> tuple[Qrels, Mapping[str, Run], dict[str, str]]:
     """Return judgements, runs by name, and the names by file.
 
     The name of a run is the given name, else its tag if it is unique, else the distinctive part of its path.
@@ -113,21 +170,23 @@ def _read_inputs(
     if qrels is None or not entries:
         raise BadInput("give judgements (--qrels) and at least one run (--run), or a table of scores (--scores)")
     judgements = qrels if isinstance(qrels, Mapping) else read_qrels(Path(qrels))
-    read = [(source, "") if isinstance(source, Mapping) else read_run_and_tag(Path(source)) for _, source in entries]
+    sources = [source for _, source in entries]
+    held = RunReader(is_large=_count_bytes(sources) > MAX_RUN_BYTES_IN_MEMORY)
+    tags_and_counts = [held.inspect(source, judgements) for source in sources]
     paths = [Path(source) for name, source in entries if not name and not isinstance(source, Mapping)]
-    tags = [tag for (name, _), (_, tag) in zip(entries, read, strict=True) if not name]
-    lists: dict[str, Run] = {}
+    tags = [tag for (name, _), (tag, _) in zip(entries, tags_and_counts, strict=True) if not name]
+    named: dict[str, RunSource] = {}
     files: dict[str, str] = {}
-    for (given, source), (run, tag) in zip(entries, read, strict=True):
+    for (given, source), (tag, judged) in zip(entries, tags_and_counts, strict=True):
         own = tag if tag and tags.count(tag) == 1 else ""
-        name = make_unique_name(given or own or shorten_path(Path(str(source)), paths), lists)
-        lists[name] = run
+        name = make_unique_name(given or own or shorten_path(Path(str(source)), paths), named)
+        named[name] = source
         if not isinstance(source, Mapping):
             files[str(source)] = name
-        if not run.keys() & judgements.keys():
+        if not judged:
             where = None if isinstance(source, Mapping) else source
             raise BadInput(f"none of its queries is judged (the run is called {name}); do the query ids match?", where)
-    return judgements, lists, files
+    return judgements, LazyRuns(named, held), files
 
 
 def _split_entry(text: str | Path) -> tuple[str, str | Path]:

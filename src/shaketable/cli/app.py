@@ -63,8 +63,11 @@ def _add_verbosity_flags(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def run(*, quiet: bool, verbose: bool, **given: Any) -> Any:
         from shaketable.cli.console import set_verbosity
+        from shaketable.cli.supervision import needs_supervision, run_supervised
 
         with set_verbosity(quiet, verbose):
+            if needs_supervision(given):
+                raise typer.Exit(run_supervised())
             return command(**given)
 
     own = signature(command)

@@ -30,8 +30,8 @@ from shaketable.core.import_object import OBJECT_PATTERN, import_object
 
 MAX_SPEC_CHARS = 10_000
 """Maximum length of a spec; Python's parser fails on much longer texts."""
-QUOTED_STRING_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
-"""A quoted string inside a spec."""
+QUOTED_STRING_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*+(?:'|\\?\Z)|"(?:[^"\\]|\\.)*+(?:"|\\?\Z)""", re.DOTALL)
+"""A quoted string inside a spec; one without an end reaches to the end of the text, so that the search is linear."""
 
 
 @dataclass(frozen=True)

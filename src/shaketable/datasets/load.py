@@ -19,7 +19,7 @@ from shaketable.datasets.sample import read_sample
 from shaketable.datasets.splits import split_by_query
 from shaketable.datasets.tables import read_docs_table, read_queries_table
 from shaketable.datasets.trec import read_qrels, read_run
-from shaketable.files.reading import explain_read_errors
+from shaketable.files.reading import explain_read_errors, parse_int
 
 COLLECTION_SOURCES = {
     "sample": "the bundled demonstration: passages of three genres, queries of five types, graded judgements",
@@ -195,7 +195,7 @@ def _split_parameters(text: str) -> tuple[str, str]:
 
 def _parse_seed(text: str) -> int:
     try:
-        return int(text)
+        return parse_int(text)
     except ValueError:
         raise BadInput(f"the seed of a split is a whole number, not {quote_value(text)}") from None
 

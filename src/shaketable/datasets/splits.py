@@ -5,6 +5,7 @@ The split of a query depends on the seed and on the ids, not on the order of the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -46,7 +47,7 @@ def make_folds(qids: Sequence[str], k: int = 5, seed: int = 0) -> list[Fold]:
 
 def split_by_query(collection: Collection, ratio: str, seed: int = 0) -> Collection:
     """Return the collection with its judged queries split into train, validation and test, as in "60/20/20"."""
-    numbers = [int(part) if part.isdecimal() else -1 for part in ratio.split("/")]
+    numbers = [int(part) if re.fullmatch("[0-9]{1,3}", part) else -1 for part in ratio.split("/")]
     if len(numbers) != 3 or min(numbers) < 0 or sum(numbers) != 100 or not numbers[2]:
         raise BadInput(f"a split ratio is three percentages that sum to 100, such as 60/20/20, not {ratio!r}")
     judged = [qid for qid in collection.queries if collection.qrels.get(qid)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 import json
-import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from itertools import chain
@@ -40,6 +40,11 @@ DOC_TEXT_COLUMNS = ("text", "body", "passage", "content", "contents", "document"
 TITLE_COLUMNS = ("title",)
 URL_COLUMNS = ("url", "link")
 """Accepted column names; the first name present is used."""
+
+MAX_COUNT_DIGITS = 15
+"""Digits of a count; sums of such counts stay exact enough."""
+_PLAIN_NUMBER = re.compile(rf"[0-9]{{1,{MAX_COUNT_DIGITS}}}(?:\.[0-9]{{1,{MAX_COUNT_DIGITS}}})?")
+"""A number in ASCII digits, possibly with decimals: no sign, exponent, underscore or digits of other scripts."""
 
 PARQUET_MAGIC = b"PAR1"
 
@@ -194,13 +199,11 @@ def _parse_weight(cells: Record, path: Path, at: int) -> float:
     name = next((name for name in COUNT_COLUMNS if name in cells), None)
     if name is None:
         return 1.0
-    try:
-        weight = float(cells[name])
-    except ValueError:
-        weight = math.nan
-    if not (0 < weight < math.inf):
-        raise BadInput(f"the {name} of a query is a number above 0, not {quote_value(cells[name])}", path, at)
-    return weight
+    cell = cells[name].strip(" ")
+    if not (_PLAIN_NUMBER.fullmatch(cell) and float(cell) > 0):
+        plain = f"a number above 0 in plain digits, at most {MAX_COUNT_DIGITS} of them"
+        raise BadInput(f"the {name} of a query is {plain}, not {quote_value(cells[name])}", path, at)
+    return float(cell)
 
 
 def _to_record(record: Mapping[Any, Any]) -> Record:

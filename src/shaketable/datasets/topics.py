@@ -28,8 +28,8 @@ TOPIC_TAGS = ("top", "topic")
 """Tag names across formats and years; a tag that begins a line may have any name."""
 
 _FIRST_TAG = re.compile(r"\s*<([?!]|\w+(?=[\s>]|$))")
-_TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^<>]*>")
-_LABEL = re.compile(r"\s*(?:Number|Topic|Description)\s*:", re.IGNORECASE)
+_TAG = re.compile(r"<(/?)([A-Za-z][\w-]*+)[^<>]*+>")
+_LABEL = re.compile(r"\A\s*+(?:Number|Topic|Description)\s*+:", re.IGNORECASE)
 
 Rows = Iterator[tuple[int, str]]
 Topics = Iterator[tuple[int, dict[str, str]]]

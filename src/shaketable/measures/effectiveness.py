@@ -106,15 +106,14 @@ def score_tables(measures: Sequence[str], qrels: Qrels, runs: Mapping[str, Run])
     """
     parsed = [parse_measure(measure) for measure in measures]
     evaluator = Evaluator(tuple(dict.fromkeys(parsed)), qrels)
-    found = [evaluator.evaluate(run) for run in runs.values()]
+    values = np.empty((len(parsed), len(runs), len(qrels)))  # filled run by run: dicts of all runs take far more memory
+    for at, run in enumerate(runs.values()):
+        found = evaluator.evaluate(run)
+        for number, measure in enumerate(parsed):
+            values[number, at] = np.fromiter(found[measure].values(), np.float64, len(qrels))
     return tuple(
-        ScoreTable(
-            format_measure(measure),
-            tuple(runs),
-            tuple(qrels),
-            np.array([list(of[measure].values()) for of in found], dtype=np.float64).reshape(len(runs), len(qrels)),
-        )
-        for measure in parsed
+        ScoreTable(format_measure(measure), tuple(runs), tuple(qrels), values[number])
+        for number, measure in enumerate(parsed)
     )
 
 

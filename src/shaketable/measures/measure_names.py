@@ -57,7 +57,9 @@ EXAMPLE_MEASURES = {
     "Unjudged@10": "share of the first 10 that has none: what the others do not know",
 }
 """The most common measures; `parse_measure` reads all of ir_measures."""
-_MEASURE_PATTERN = re.compile(r"([^\W\d][\w-]*?)(?:\((.*)\))?(?:[@_.](\d+(?:\.\d+)?))?", re.DOTALL)
+_MEASURE_PATTERN = re.compile(
+    r"([^\W\d][\w-]*?)\s*+(?:\(\s*+(.*)\)\s*+)?(?:(?:@\s*+|[_.])([0-9]{1,9}(?:\.[0-9]{1,9})?))?", re.DOTALL
+)
 
 
 def parse_measure(text: str) -> Measure:
@@ -70,7 +72,7 @@ def parse_measure(text: str) -> Measure:
     """
     if re.fullmatch(OBJECT_PATTERN, text.strip()):
         return cast("Measure", FunctionMeasure(text.strip()))  # only its name is used
-    form = _MEASURE_PATTERN.fullmatch(re.sub(r"\s*([@()])\s*", r"\1", text.strip()))
+    form = _MEASURE_PATTERN.fullmatch(text.strip())
     if form is None:
         raise BadInput(f"cannot read the measure {text!r}: write NAME, NAME@K or NAME(parameter=value)@K")
     base = _find_measure(form[1])
@@ -114,7 +116,7 @@ def _parse_parameters(text: str, whole: str) -> dict[str, Any]:
         call = ast.parse(f"f({text})", mode="eval").body
         if isinstance(call, ast.Call) and not call.args and all(k.arg for k in call.keywords):
             return {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         pass
     raise BadInput(f"cannot read the parameters of measure {whole!r}: write them as name=value, for example rel=2")
 

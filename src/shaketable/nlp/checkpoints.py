@@ -97,8 +97,12 @@ def resolve_inside(folder: Path, name: str) -> Path:
     roots = [root]
     if root.parent.name == "snapshots":
         roots.append(root.parents[1] / "blobs")
-    if not any(path.resolve().is_relative_to(place) for place in roots):
-        raise BadInput(f"leads to {path.resolve()}, outside of the checkpoint; copy that file into its folder", path)
+    try:
+        target = path.resolve()
+    except (OSError, RuntimeError) as error:  # Python 3.11 raises RuntimeError for a loop of links
+        raise BadInput("is a link that leads nowhere", path) from error
+    if not any(target.is_relative_to(place) for place in roots):
+        raise BadInput(f"leads to {target}, outside of the checkpoint; copy that file into its folder", path)
     return path
 
 
@@ -290,6 +294,8 @@ def _read_settings(folder: Path, name: str) -> dict[str, Any]:
     """Return the settings in a JSON file of a checkpoint."""
     path = resolve_inside(folder, name)
     try:
+        if path.exists() and not path.is_file():
+            raise BadInput("is not a regular file", path)
         if path.stat().st_size > MAX_SETTINGS_BYTES:
             raise BadInput("is too large for a file of settings", path)
         settings = json.loads(path.read_bytes())

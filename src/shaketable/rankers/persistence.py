@@ -31,6 +31,7 @@ SCHEMA = "shaketable.model/2"
 MODEL_FILE, TRAINING_FOLDER, STATE_FILE = "model.json", "training", "state.safetensors"
 FILES_FOLDER_PATTERN = re.compile(r"files-([0-9a-f]{16})(-[0-9]+)?")
 TRAINING_FILE_PATTERN = re.compile(r"(state|best-[0-9]+)\.safetensors|\.(state|best-[0-9]+)\.safetensors\..*")
+MAX_MODEL_FILE_BYTES = 1 << 28
 REMEDY = "train the model again, or copy it again"
 
 FileWriter = Callable[[Path], None]
@@ -79,6 +80,8 @@ def read_manifest(folder: str | Path) -> StoredModel:
     path = folder / MODEL_FILE
     if not path.is_file():
         raise BadInput(f"has no saved model: there is no {MODEL_FILE}", folder)
+    if path.stat().st_size > MAX_MODEL_FILE_BYTES:
+        raise BadInput(f"has more than {MAX_MODEL_FILE_BYTES:,} bytes, so it is not the description of a model", path)
     try:
         about = read_sealed_json(path)
     except Damaged as error:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
 from shaketable.measures.status import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN
-from shaketable.report import clean, format_cell
+from shaketable.report import format_cell
 from shaketable.report.gates import GateResult
 from shaketable.report.tables import escape_markdown, to_markdown
 from shaketable.report.verdict import FacetCell, Verdict
@@ -27,16 +28,17 @@ def render_junit(gate_results: Sequence[GateResult], suite: str = "shaketable") 
     """
     counts = Counter(one.status for one in gate_results)
     skipped = counts[INCONCLUSIVE] + counts[NOT_TESTED]
-    about = {"name": clean(suite), "tests": str(len(gate_results)), "failures": str(counts[FAIL]), "errors": "0"}
+    about = {"name": _format_text(suite), "tests": str(len(gate_results)), "failures": str(counts[FAIL]), "errors": "0"}
     root = ElementTree.Element("testsuite", about | {"skipped": str(skipped)})
     for one, (ranker, name) in zip(gate_results, _name_cases(gate_results), strict=True):
         case = ElementTree.SubElement(root, "testcase", {"classname": ranker, "name": name})
+        message, whole = _format_text(one.message), _format_text(str(one))
         if one.status == FAIL:
-            ElementTree.SubElement(case, "failure", {"message": format_cell(one.message)}).text = format_cell(str(one))
+            ElementTree.SubElement(case, "failure", {"message": message}).text = whole
         elif one.status in (INCONCLUSIVE, NOT_TESTED):
-            ElementTree.SubElement(case, "skipped", {"message": format_cell(f"{one.status}: {one.message}")})
+            ElementTree.SubElement(case, "skipped", {"message": f"{one.status}: {message}"})
         elif one.status == WARN:
-            ElementTree.SubElement(case, "system-out").text = format_cell(str(one))
+            ElementTree.SubElement(case, "system-out").text = whole
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
 
@@ -47,9 +49,18 @@ def _name_cases(gate_results: Sequence[GateResult]) -> Iterator[tuple[str, str]]
     seen: Counter[tuple[str, str]] = Counter()
     for one in gate_results:
         subject = f" [{one.subject}]" if rules[one.ranker, one.rule] > 1 and one.subject else ""
-        key = f"shaketable.{format_cell(one.ranker)}", format_cell(f"{one.rule}{subject}")
+        key = f"shaketable.{_format_text(one.ranker)}", _format_text(f"{one.rule}{subject}")
         seen[key] += 1
         yield key if seen[key] == 1 else (key[0], f"{key[1]} ({seen[key]})")
+
+
+def _format_text(text: str) -> str:
+    """Return a line of text without expressions of a workflow or a template, which a later step might evaluate.
+
+    >>> _format_text("${{ secrets.KEY }}") == "${\u200b{ secrets.KEY }}"
+    True
+    """
+    return re.sub(r"\{(?=[{%])", "{\u200b", format_cell(text))
 
 
 def build_badge(gate_results: Sequence[GateResult]) -> dict[str, Any]:

@@ -273,17 +273,6 @@ def evaluate_gates(gates: Iterable[Gate], gate_input: GateInput) -> list[GateRes
     return [result for gate in gates for result in gate.evaluate(gate_input)]
 
 
-def list_finding_names(gates: Iterable[Gate]) -> list[str]:
-    """Return the names of findings in gates, with the ranker if the gate names one, without patterns.
-
-    >>> thresholds = [Threshold.parse("nDCG@10.low>=0.4"), Threshold.parse("drop(*)>=-5")]
-    >>> list_finding_names([*thresholds, FacetStatus("query typos")])
-    ['nDCG@10']
-    """
-    names = [(gate.ranker, gate.finding) for gate in gates if isinstance(gate, Threshold | NoRegression)]
-    return [".".join(filter(None, name)) for name in names if "*" not in "".join(name)]
-
-
 def has_passed(gate_results: Iterable[GateResult]) -> bool:
     """Return True if no gate fails; a warning is no failure."""
     return all(result.status != FAIL for result in gate_results)
@@ -294,8 +283,21 @@ def matches_pattern(pattern: str, name: str) -> bool:
 
     >>> matches_pattern("drop(*)", "drop(1-char)"), matches_pattern("drop(1-char)", "drop(2-char)")
     (True, False)
+    >>> matches_pattern("a*b*a", "abba"), matches_pattern("ab*ba", "aba"), matches_pattern("*", "")
+    (True, False, True)
     """
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
+    first, *others = pattern.split("*")
+    if not others:
+        return name == pattern
+    *middle, last = others
+    start, end = len(first), len(name) - len(last)
+    if not (name.startswith(first) and name.endswith(last)) or start > end:
+        return False
+    for part in middle:  # the earliest match of each part leaves most to the others; a regex would try all of them
+        if (found := name.find(part, start, end)) < 0:
+            return False
+        start = found + len(part)
+    return True
 
 
 def split_statistic(name: str) -> tuple[str, str]:

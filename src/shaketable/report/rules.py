@@ -228,7 +228,7 @@ def _parse_loss(where: str, value: Any) -> tuple[float, bool]:
     >>> _parse_loss("", "5 %"), _parse_loss("", 0.02)
     ((0.05, True), (0.02, False))
     """
-    share = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", value.strip()) if isinstance(value, str) else None
+    share = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*%", value.strip()) if isinstance(value, str) else None
     if share:
         return float(share[1]) / 100, True
     size = _require_number(where, "worse_by", value)

@@ -22,8 +22,16 @@ LATEX_ESCAPES: Mapping[str, str] = {
     "}": r"\}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "[": "{[}",  # after a line end, a bracket would be its parameter
+    "*": "{*}",
 }
 """LaTeX special characters -> their escapes."""
+ZERO_WIDTH_SPACE = "&#8203;"
+_MARKDOWN_SPECIAL = re.compile(r"[|\\`*_<>\[\]&~$#]|(?<=:):")
+_MARKDOWN_ACTIVE = re.compile(
+    r"@(?=[a-z])|(?<!\w)@(?=\w)|\\#(?=\d)|:(?=//)|\bwww(?=\.)|\bgh-(?=\d)|\{(?=[{%])", re.IGNORECASE
+)
+"""The beginning of a mention, a reference to an issue, a URL, or an expression of a template or a workflow."""
 
 
 def to_markdown(frame: pd.DataFrame) -> str:
@@ -42,12 +50,17 @@ def to_markdown(frame: pd.DataFrame) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Escape a text for Markdown.
+    """Escape a text for Markdown, so that it is neither markup nor a mention, a reference, a link or a template.
 
-    >>> print(escape_markdown("a_b <c>"))
-    a\\_b \\<c\\>
+    >>> print(escape_markdown("a_b <c> nDCG@10"))
+    a\\_b \\<c\\> nDCG@10
+    >>> print(escape_markdown("@name"))
+    @&#8203;name
+
+    A build server finds mentions, references (#1) and bare URLs in the finished page, where a backslash is gone, so a
+    space of no width interrupts them. `::` at the start of a line would be a command of GitHub's runner.
     """
-    return re.sub(r"([|\\`*_<>\[\]])", r"\\\1", text)
+    return _MARKDOWN_ACTIVE.sub(rf"\g<0>{ZERO_WIDTH_SPACE}", _MARKDOWN_SPECIAL.sub(r"\\\g<0>", text))
 
 
 def to_latex(frame: pd.DataFrame) -> str:
@@ -63,13 +76,20 @@ def to_latex(frame: pd.DataFrame) -> str:
     \\bottomrule
     \\end{tabular}
     """
-    names, rows = _format_texts(
-        frame, lambda text: re.sub(r"[\\&%$#_{}~^]", lambda sign: LATEX_ESCAPES[sign.group()], text)
-    )
+    names, rows = _format_texts(frame, escape_latex)
     columns = "".join("r" if numeric else "l" for numeric in _find_numeric(frame))
     ended = [f"{' & '.join(row)} \\\\" for row in rows]
     parts = [f"\\begin{{tabular}}{{{columns}}}", r"\toprule", f"{' & '.join(names)} \\\\", r"\midrule", *ended]
     return "\n".join([*parts, r"\bottomrule", r"\end{tabular}"])
+
+
+def escape_latex(text: str) -> str:
+    """Escape a text for LaTeX.
+
+    >>> print(escape_latex("a_b 50 %"))
+    a\\_b 50 \\%
+    """
+    return re.sub(r"[\\&%$#_{}~^\[*]", lambda sign: LATEX_ESCAPES[sign.group()], text)
 
 
 TABLE_FORMATS: Mapping[str, tuple[str, Callable[[pd.DataFrame], str]]] = {

@@ -6,6 +6,7 @@ ranker such as bm25.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ BaselineNDCG: TypeAlias = Callable[[Letor, NDCG], Floats]
 """A baseline on a data set: its NDCG on each list."""
 BaselineScorer: TypeAlias = Callable[[str, Slate], Floats]
 """A baseline on lists of texts: query id and slate -> scores."""
+_FEATURE_NUMBER = re.compile("[0-9]{1,9}")
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def read_baselines(texts: Sequence[str], collection: Collection | None = None) -
 def _parse_baseline(text: str, collection: Collection | None) -> dict[str, BaselineNDCG]:
     """Return the baselines of one text: one system, or each column of a table of scores."""
     kind, _, value = text.partition(":")
-    if kind == "feature" and value.isdecimal():
+    if kind == "feature" and _FEATURE_NUMBER.fullmatch(value):
         return {text: make_feature_baseline(int(value))}
     if kind == "run" and value:
         return {text: make_run_baseline(read_run(Path(value)), value)}
@@ -148,7 +150,7 @@ def read_text_baselines(texts: Sequence[str], collection: Collection) -> list[Ba
 
 def _parse_text_baseline(text: str, collection: Collection) -> BaselineScorer:
     kind, _, value = text.partition(":")
-    if (kind == "feature" and value.isdecimal()) or (kind == "scores" and value):
+    if (kind == "feature" and _FEATURE_NUMBER.fullmatch(value)) or (kind == "scores" and value):
         raise BadInput(f"the baseline {text} cannot rank texts, which neural nets learn from; name a ranker")
     if kind == "run" and value:
         return _make_run_scorer(read_run(Path(value)), value, collection)

@@ -54,6 +54,7 @@ SETTING_BOUNDS: Mapping[str, tuple[float, float]] = {
     "dim": (4, 10_000),  # four heads
 }
 """The smallest and largest sensible value of each setting."""
+_PROMPT_END = re.compile(r"(?<!\s)\s++Relevant:\s*+\Z")
 
 
 @dataclass(frozen=True)
@@ -295,7 +296,7 @@ class AnswersWriter(Seq2SeqWriter):
     def read_pairs_file(self, path: Path) -> list[SourceTarget]:
         """Read the pairs of a TSV file; the end of the prompt is never cut off."""
         pairs = read_pairs(path, ANSWER_WORDS)
-        return [SourceTarget(re.sub(r"\s+Relevant:\s*$", "\tRelevant:", source), target) for source, target in pairs]
+        return [SourceTarget(_PROMPT_END.sub("\tRelevant:", source), target) for source, target in pairs]
 
 
 @dataclass(frozen=True, eq=False)

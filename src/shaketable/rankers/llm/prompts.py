@@ -102,8 +102,8 @@ Most relevant, as []:""",
 """The built-in wordings of each method."""
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
-_BRACKETED = re.compile(r"\[\s*(\d{1,6})\s*\]")
-_BARE = re.compile(r"[\d\s>,;.()=-]+")
+_BRACKETED = re.compile(r"\[\s*([0-9]{1,6})\s*\]")
+_BARE = re.compile(r"[0-9\s>,;.()=-]+")
 """An answer of numbers without brackets, with separators."""
 _REASONING = re.compile(r"^.*?</think>", re.DOTALL)
 """The reasoning before the answer of a reasoning model."""

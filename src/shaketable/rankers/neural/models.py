@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from shaketable.core.documents import Collection, fingerprint
 from shaketable.core.errors import MissingExtra, UnknownName, check_parameter
@@ -20,6 +20,7 @@ from shaketable.core.protocols import Ranker
 from shaketable.core.registries import RANKERS
 from shaketable.executors import device
 from shaketable.nlp.checkpoints import fingerprint_checkpoint
+from shaketable.nlp.resources import MINILM
 from shaketable.rankers.neural.shapes import BertShape, DenseShape, MonoT5Shape
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Dense:
     Reimers, Gurevych. Sentence-BERT. EMNLP 2019.
     """
 
-    checkpoint: str = "minilm"
+    checkpoint: str = MINILM
     max_length: int = 256
     pooling: str = DenseShape.pooling
     precision: str = "float32"
@@ -70,7 +71,10 @@ class Dense:
     def open(self, collection: Collection) -> Ranker:
         path, dense = _find_checkpoint(self.checkpoint), import_net_module("dense")
         net = dense.BiEncoder.from_checkpoint(str(path), DenseShape(max_length=self.max_length, pooling=self.pooling))
-        return _open_ranker(self, path, net, collection)
+        ranker: Any = _open_ranker(self, path, net, collection)
+        if self.checkpoint == MINILM:
+            ranker.origin = import_net_module("pretrained_models").describe_origin(path)
+        return cast("Ranker", ranker)
 
 
 @dataclass(frozen=True)

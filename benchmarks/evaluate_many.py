@@ -1,0 +1,55 @@
+"""`evaluate` of 200 run files with 10,000 queries: its peak memory against the limit of 2 GB.
+
+Run it: python benchmarks/evaluate_many.py [--quick]; --quick takes 20 runs of 1,000 queries.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+DEPTH, LIMIT_MB = 10, 2000
+CODE = "import sys, shaketable as st; st.evaluate(sys.argv[1], sys.argv[2:])"
+
+
+def write_files(folder: Path, runs: int, queries: int) -> list[Path]:
+    """Write judgements and runs, and return their paths."""
+    rng = np.random.default_rng(1)
+    qids = [f"q{number}" for number in range(queries)]
+    qrels = folder / "qrels"
+    qrels.write_text("".join(f"{qid} 0 d{number} {number % 3}\n" for qid in qids for number in range(5)))
+    paths = []
+    for run in range(runs):
+        docs = rng.permuted(np.tile(np.arange(30), (queries, 1)), axis=1)[:, :DEPTH].tolist()
+        path = folder / f"system{run}.run"
+        with path.open("w", encoding="utf-8") as out:
+            for qid, row in zip(qids, docs, strict=True):
+                ranked = enumerate(row, 1)
+                out.writelines(f"{qid} Q0 d{doc} {rank} {DEPTH - rank}.5 system{run}\n" for rank, doc in ranked)
+        paths.append(path)
+    return [qrels, *paths]
+
+
+def main() -> int:
+    runs, queries = (20, 1_000) if "--quick" in sys.argv else (200, 10_000)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = write_files(Path(folder), runs, queries)
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", CODE, *map(str, paths)], check=True, env=os.environ)
+        seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(
+        f"{runs} runs x {queries:,} queries x {DEPTH} documents: {peak:,.0f} MB (limit {LIMIT_MB:,}), {seconds:.0f} s"
+    )
+    return 0 if peak < LIMIT_MB else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
