@@ -36,6 +36,7 @@ GAIN_AT_DOUBLE_LOSSES, SEVERE_LOSSES = "gain at double losses %", "queries that 
 document in the first ten, the gain if a loss counts twice, and the queries that lose more than half of the first
 measure.
 """
+WORSE_THAN_RANDOM = "queries ranked worse than at random %"
 CHANGED_ANSWERS, TIED_NEIGHBOURS = "changed when asked again %", "tied neighbours in the first ten %"
 ORDER_SENSITIVITY = "order sensitivity"
 SLICE_GAIN, DROP, OVERLAP = "slice gain", "drop", "overlap"
@@ -170,7 +171,7 @@ FACETS = (
     ),
     Facet(
         RISK,
-        "On how many queries does it lose much, although it may win on others?",
+        "On how many queries does it do badly, although its mean may be good?",
         (
             FacetScale(
                 SEVERE_LOSSES,
@@ -179,6 +180,15 @@ FACETS = (
                 "{ranker} loses more than half of the effectiveness of {of} on {loss:.1f} % of the queries, more than "
                 "chance explains",
                 "queries that lose more than half",
+                needs_p=True,
+            ),
+            FacetScale(
+                WORSE_THAN_RANDOM,
+                5,
+                inf,
+                "{ranker} ranks {loss:.1f} % of the queries worse than a random order, more than a ranker does that is "
+                "equally good on all queries",
+                "queries ranked worse than at random",
                 needs_p=True,
             ),
         ),

@@ -23,6 +23,7 @@ from shaketable.measures.facets import (
     SLICES,
     UNSERVED_INCREASE,
     VARIANCE,
+    WORSE_THAN_RANDOM,
     name_test,
 )
 from shaketable.measures.paired_comparison import (
@@ -37,6 +38,12 @@ from shaketable.measures.rank_distance import Kendall, Overlap
 from shaketable.measures.rates import Rate, measure_rate, measure_rate_difference
 from shaketable.measures.severe_losses import find_severe_losses, severe_losses_p
 from shaketable.measures.slices import PartGain, compare_with_first_stage, group_by_half
+from shaketable.measures.uneven_quality import (
+    ListQuality,
+    find_worse_than_random,
+    measure_list_quality,
+    worse_than_random_p,
+)
 from shaketable.tasks._query_changes import compute_query_drops
 
 if TYPE_CHECKING:
@@ -46,7 +53,7 @@ if TYPE_CHECKING:
 
 MAX_EXAMPLES = 3
 TOP_K = 10
-MAX_COPY_OVERLAP, MAX_COPY_DISTANCE = 0.8, 0.1
+MAX_COPY_OVERLAP, MAX_COPY_DISTANCE = 0.7, 0.2
 """A list is a ranker's own if it shares at most this part of its first ten documents with the first stage, or changes
 the order of more than this part of the pairs of the first stage's first ten.
 """
@@ -91,8 +98,10 @@ class FirstStage:
             differences[name] = {OWN_ORDER_SHARE: own}
             if experiment.qrels:
                 values = self._measure_queries(experiment, first, experiment.get_run(name))
+                quality = measure_list_quality(experiment.qrels, experiment.get_run(name))
                 differences[name] |= _compute_differences(*values, experiment.weights)
-                row |= _build_row(*values, experiment)
+                differences[name][WORSE_THAN_RANDOM] = find_worse_than_random(quality)
+                row |= _build_row(*values, experiment) | _build_quality_row(quality, experiment.seed)
                 parts[name] = compare_with_first_stage(*values[:2], _slice_queries(experiment), experiment.seed)
                 examples += self._select_losses(experiment, name, first, *values[:2])
             rows.append(row | {"queries": len(experiment.queries)})
@@ -169,6 +178,11 @@ class FirstStage:
                     f"'{SEVERE_LOSSES}' is the percentage of queries that lose more than half of 'before'. Equal "
                     "rankers with independent errors show such losses too, so its p compares them with the losses "
                     "expected if each query's deviation from the mean gain had a random sign."
+                ),
+                (
+                    f"'{WORSE_THAN_RANDOM}' is the percentage of queries on which relevant documents are below others "
+                    "more often than above them (AUC below 0.5); its p compares them with those of a ranker that is "
+                    "equally good on all queries."
                 ),
             ]
         return notes
@@ -261,6 +275,13 @@ def _build_row(
     return row
 
 
+def _build_quality_row(quality: Mapping[str, ListQuality], seed: int) -> dict[str, float]:
+    """Return the percentage of queries that are ranked worse than at random, with its interval and p."""
+    rate = measure_rate(find_worse_than_random(quality))
+    ends = {f"{WORSE_THAN_RANDOM} low": rate.low, f"{WORSE_THAN_RANDOM} high": rate.high}
+    return {WORSE_THAN_RANDOM: rate.value, **ends, f"{WORSE_THAN_RANDOM} p": worse_than_random_p(quality, seed)}
+
+
 def _build_findings(
     table: pd.DataFrame, differences: Mapping[str, Mapping[str, Mapping[str, float]]], against: str
 ) -> list[Finding]:
@@ -270,8 +291,10 @@ def _build_findings(
         UNSERVED_INCREASE: VARIANCE,
         GAIN_AT_DOUBLE_LOSSES: "",
         SEVERE_LOSSES: RISK,
+        WORSE_THAN_RANDOM: RISK,
     }
-    p_columns = {GAIN_OVER_FIRST_STAGE: "p (Holm)", SEVERE_LOSSES: f"{SEVERE_LOSSES} p"}
+    p_columns = {GAIN_OVER_FIRST_STAGE: "p (Holm)"} | {name: f"{name} p" for name in (SEVERE_LOSSES, WORSE_THAN_RANDOM)}
+    lower_is_better = (UNSERVED_INCREASE, SEVERE_LOSSES, WORSE_THAN_RANDOM)
     return [
         Finding(
             row["ranker"],
@@ -281,7 +304,7 @@ def _build_findings(
             float(row.get(f"{name} high", np.nan)),
             int(row["queries"]),
             float(row[p_columns[name]]) if name in p_columns else np.nan,
-            better="lower" if name in (UNSERVED_INCREASE, SEVERE_LOSSES) else "higher",
+            better="lower" if name in lower_is_better else "higher",
             against=against,
             facet=facet,
             values=differences[row["ranker"]].get(name, {}),
