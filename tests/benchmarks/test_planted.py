@@ -26,8 +26,8 @@ from shaketable.transforms.unicode import replace_with_homoglyphs
 
 OFFLINE_TRANSFORMS = (
     "char_noise word_noise neighb_char_swap random_char_sub qwerty_char_sub real_typo lookalike_char phonetic "
-    "drop_letter double_letter split_word join_words remove_stop_words to_keywords to_question change_case "
-    "change_punctuation random_order_swap syn_swap"
+    "accent_letter drop_letter double_letter split_word join_words remove_stop_words to_keywords to_question "
+    "change_case change_punctuation random_order_swap syn_swap"
 ).split()
 
 

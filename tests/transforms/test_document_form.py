@@ -7,7 +7,12 @@ import unicodedata
 import pytest
 
 from shaketable.core.documents import Doc
-from shaketable.transforms.document_form import FORM_CHANGES, NEUTRAL_SENTENCES
+from shaketable.transforms.document_form import (
+    FORM_CHANGES,
+    NEUTRAL_SENTENCES,
+    insert_zero_width_spaces,
+    use_homoglyphs,
+)
 from shaketable.transforms.insertion import BOILERPLATE
 
 CHANGES = {change.name: change for change in FORM_CHANGES}
@@ -83,3 +88,13 @@ def test_marks_of_other_scripts_stay():
     """The marks of и and か make other letters, not accents."""
     body = "Май が é"
     assert change("accents", Doc(body), "").body == "Май が e"
+
+
+@pytest.mark.parametrize("change", [use_homoglyphs, insert_zero_width_spaces])
+def test_invisible_changes_keep_the_words_of_the_query(change):
+    text = "one two three four seven boats eight nine ten cope eleven"
+    changed = change(text, "boats cope")
+    assert changed != text
+    assert "boats" in changed
+    assert "cope" in changed
+    assert change("one two", "") == "one two", "too few words"

@@ -102,3 +102,9 @@ def test_lookalikes_stay_in_ascii_unless_told_otherwise(word, seed):
 def test_beyond_ascii():
     new = {m.LookalikeChar(ascii=False).apply("canopy", make_item_rng(seed), TransformContext()) for seed in range(200)}
     assert {"canópy", "cаnopy"} <= new
+
+
+def test_an_accent_is_put_on_one_vowel():
+    context = TransformContext("boat")
+    changed = {m.AccentLetter().apply("boat", make_item_rng(seed, "q"), context) for seed in range(20)}
+    assert changed == {"bóat", "boát"}

@@ -89,6 +89,7 @@ TRANSFORMS = Registry(
         "real_typo": "shaketable.transforms.typos:RealTypo",
         "lookalike_char": "shaketable.transforms.typos:LookalikeChar",
         "phonetic": "shaketable.transforms.typos:Phonetic",
+        "accent_letter": "shaketable.transforms.typos:AccentLetter",
         "drop_letter": "shaketable.transforms.typos:DropLetter",
         "double_letter": "shaketable.transforms.typos:DoubleLetter",
         "split_word": "shaketable.transforms.typos:SplitWord",

@@ -19,6 +19,7 @@ from shaketable.nlp.sentences import split_sentences
 from shaketable.nlp.words import find_word_spans
 from shaketable.transforms.case import blank_punctuation
 from shaketable.transforms.insertion import BOILERPLATE, append_text, prepend_text
+from shaketable.transforms.unicode import find_homoglyph_positions, insert_character, replace_with_homoglyphs
 from shaketable.transforms.word_order import move_sentence_to_end
 
 NEUTRAL_SENTENCES = (
@@ -34,7 +35,7 @@ NEUTRAL_SENTENCES = (
 """Sentences without a topic, which make a text longer."""
 RECENT_YEAR, OLD_YEAR = 2026, 1996
 YEARS_MOVED = 10
-WORDS_PER_ACCENT = 5
+WORDS_PER_CHANGE = 5
 
 _ANALYZER = Analyzer()
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
@@ -45,6 +46,7 @@ _VOWEL = re.compile("[aeiouAEIOU]")
 _COMPATIBLE_FORMS = {"ffi": "\ufb03", "ffl": "\ufb04", "ff": "\ufb00", "fi": "\ufb01", "fl": "\ufb02", "...": "\u2026"}
 _COMPATIBLE_FORM = re.compile("|".join(map(re.escape, _COMPATIBLE_FORMS)))
 _NON_BREAKING_SPACE = "\u00a0"
+_ZERO_WIDTH_SPACE = "\u200b"
 
 TextChange = Callable[[str, str], str]
 """A function of a text and a query that returns the changed text."""
@@ -80,10 +82,36 @@ def change_accents(text: str, query: str) -> str:
     plain = unicodedata.normalize("NFC", _LATIN_ACCENT.sub("", unicodedata.normalize("NFD", text)))
     if plain != composed:
         return plain
+    return _change_some_words(
+        text, query, lambda word: _VOWEL.sub(lambda vowel: vowel[0].translate(_ACCENTED_VOWELS), word, count=1)
+    )
+
+
+def use_homoglyphs(text: str, query: str) -> str:
+    """Replace a letter of every fifth word by its look-alike of another script; words of the query stay.
+
+    >>> ascii(use_homoglyphs("one two three four cope", ""))
+    "'one two three four \\\\u0441ope'"
+    """
+    return _change_some_words(
+        text, query, lambda word: replace_with_homoglyphs(word, find_homoglyph_positions(word)[:1])
+    )
+
+
+def insert_zero_width_spaces(text: str, query: str) -> str:
+    """Insert a zero-width space into every fifth word, as web pages have them for line breaks; words of the query stay.
+
+    >>> ascii(insert_zero_width_spaces("one two three four boats", ""))
+    "'one two three four b\\\\u200boats'"
+    """
+    return _change_some_words(text, query, lambda word: insert_character(word, _ZERO_WIDTH_SPACE, 1))
+
+
+def _change_some_words(text: str, query: str, change: Callable[[str], str]) -> str:
+    """Change every fifth word that is not a word of the query."""
     words = [span for span in find_word_spans(text) if not _has_query_word(text[slice(*span)], query)]
-    for start, end in reversed(words[WORDS_PER_ACCENT - 1 :: WORDS_PER_ACCENT]):
-        accented = _VOWEL.sub(lambda vowel: vowel[0].translate(_ACCENTED_VOWELS), text[start:end], count=1)
-        text = text[:start] + accented + text[end:]
+    for start, end in reversed(words[WORDS_PER_CHANGE - 1 :: WORDS_PER_CHANGE]):
+        text = text[:start] + change(text[start:end]) + text[end:]
     return text
 
 
@@ -201,6 +229,8 @@ FORM_CHANGES = (
     FormChange("lower_case", _in_title_and_body(lambda text, query: text.lower())),
     FormChange("accents", _in_title_and_body(change_accents)),
     FormChange("compatible_forms", _in_title_and_body(use_compatible_forms)),
+    FormChange("homoglyphs", _in_title_and_body(use_homoglyphs)),
+    FormChange("zero_width_spaces", _in_title_and_body(insert_zero_width_spaces)),
     FormChange("non_breaking_spaces", _in_title_and_body(use_non_breaking_spaces)),
     FormChange("no_punctuation", _in_title_and_body(lambda text, query: blank_punctuation(text))),
     FormChange("paragraph_tags", _in_body(wrap_in_paragraph_tags)),

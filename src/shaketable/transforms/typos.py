@@ -177,6 +177,7 @@ _lookalike_matches = {
     False: _compile_rules(ASCII_LOOKALIKE_RULES + UNICODE_LOOKALIKE_RULES),
 }
 _soundalike_matches = _compile_rules(SOUNDALIKE_RULES)
+ACCENTED_VOWELS = dict(zip("aeiouAEIOU", "áéíóúÁÉÍÓÚ", strict=True))
 
 
 @dataclass(frozen=True)
@@ -195,6 +196,18 @@ class Phonetic(_WordTypo):
 
     def rewrite(self, word: str, rng: ItemRandom) -> str | None:
         return _apply_random_rule(word, rng, _soundalike_matches[word])
+
+
+@dataclass(frozen=True)
+class AccentLetter(_WordTypo):
+    """Replace a vowel by its accented form, as a dead key or another keyboard layout types it: e by é."""
+
+    def rewrite(self, word: str, rng: ItemRandom) -> str | None:
+        places = [i for i, letter in enumerate(word) if letter in ACCENTED_VOWELS]
+        if not places:
+            return None
+        place = rng.choice(places)
+        return word[:place] + ACCENTED_VOWELS[word[place]] + word[place + 1 :]
 
 
 @dataclass(frozen=True)
