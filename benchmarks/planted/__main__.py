@@ -41,12 +41,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--share", type=float, default=DEFAULT_SHARE, help="the share of the flawed audits")
     parser.add_argument("--workers", type=int, default=2, help="worker processes")
     parser.add_argument("--out", type=Path, default=Path("shaketable-planted"), help="the folder of results")
+    parser.add_argument("--page", type=Path, help="a Markdown file for the tables")
     options = parser.parse_args(arguments)
     started = time.perf_counter()
     limits = [limit for part in options.part for limit in RUN_PART[part](options)]
-    print("\nLimits", *limits, sep="\n")
+    show(["Limits", *map(str, limits)])
+    if options.page:
+        write_page(options)
     print(f"{time.perf_counter() - started:.0f} seconds")
     return 0 if all(limit.is_met for limit in limits) else 1
+
+
+def write_page(options: argparse.Namespace) -> None:
+    """Write all tables to a Markdown page that names the command."""
+    command = f"python -m benchmarks.planted --share {options.share:g} --page {options.page}"
+    head = [
+        "# Benchmark of the verdict",
+        f"Made by `{command}`. {' '.join((description or '').split(chr(10) * 2)[-1].split())}",
+    ]
+    blocks = ["\n".join(["```text", *lines, "```"]) for lines in SHOWN]
+    options.page.write_text("\n\n".join([*head, *reversed(blocks[-1:]), *blocks[:-1]]) + "\n", encoding="utf-8")
 
 
 def run_flawed(options: argparse.Namespace) -> Iterator[Limit]:
@@ -94,9 +108,14 @@ def run_power(options: argparse.Namespace) -> Iterator[Limit]:
 RUN_PART = {AUDITS: run_flawed, SOUND: run_sound, GATE: run_gate, COVERAGE: run_coverage, POWER: run_power}
 
 
+SHOWN: list[list[str]] = []
+"""The tables so far, for the page."""
+
+
 def show(lines: Iterable[str]) -> None:
     """Print a table below an empty line."""
-    print("", *lines, sep="\n", flush=True)
+    SHOWN.append(list(lines))
+    print("", *SHOWN[-1], sep="\n", flush=True)
 
 
 def _select_collections(options: argparse.Namespace) -> list[str]:
