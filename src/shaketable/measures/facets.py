@@ -79,6 +79,7 @@ class FacetScale:
     unit             the unit of the number: "+%" is a change in per cent, "%" a share, "" a plain number
     needs_p          True if a loss counts only with a p below 0.05
     example_change   the change in the examples of a finding without a test in its name; any if empty
+    test_noun        the kind of test in the name of a finding, for sentences: "the recipe greedy"
     """
 
     finding_pattern: str
@@ -90,6 +91,7 @@ class FacetScale:
     unit: str = "%"
     needs_p: bool = False
     example_change: str = ""
+    test_noun: str = "method"
 
     def compute_loss(self, finding: Finding, value: float) -> float:
         """Return the distance of a value to `neutral_value`, positive on the bad side."""
@@ -281,6 +283,7 @@ FACETS = (
                 30,
                 "{what} takes {loss:.1f} % of the best documents out of the first ten of {ranker}",
                 "out of the first ten by {what}",
+                test_noun="change",
             ),
             FacetScale(
                 f"{JUMPS_IN}(*) %",
@@ -288,6 +291,7 @@ FACETS = (
                 30,
                 "{what} brings {loss:.1f} % of the documents from below into the first ten of {ranker}",
                 "into the first ten by {what}",
+                test_noun="change",
             ),
         ),
         "Normalise documents before they are ranked (case, Unicode, boilerplate), or train on such changes.",
@@ -302,6 +306,7 @@ FACETS = (
                 50,
                 "{ranker} prefers the degraded text in {loss:.1f} % of the pairs of {what}",
                 "degraded texts preferred in {what}",
+                test_noun="probe",
             ),
             FacetScale(
                 f"{WRONG_PAIRS}(*) %",
@@ -309,6 +314,7 @@ FACETS = (
                 75,
                 "{ranker} is wrong about {loss:.1f} % of the pairs of {what}",
                 "wrong pairs of {what}",
+                test_noun="probe",
             ),
         ),
         "Filter such texts before they are ranked, and see 'shaketable probe' for the pairs.",
@@ -325,6 +331,7 @@ FACETS = (
                 30,
                 "{what} brings {loss:.1f} % of the attacked documents into the first ten of {ranker}",
                 "into the first ten by {what}",
+                test_noun="recipe",
             ),
         ),
         "Put a detector before it (guarded), or train it against attacks ('shaketable train --defence piat').",

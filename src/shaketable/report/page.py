@@ -25,6 +25,7 @@ from shaketable.core.errors import MissingExtra
 from shaketable.core.extras import use_python_strings
 from shaketable.core.results import Example, Failure, Figure, Finding, Result
 from shaketable.files.atomic import atomic_write
+from shaketable.measures.facets import FACETS
 from shaketable.measures.status import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN
 from shaketable.report import MISSING_TEXT, clean, format_cell, format_column, format_percent, is_numeric
 from shaketable.report.charts import assign_page_colors, draw_svg
@@ -188,6 +189,7 @@ def render_page(
         "cell_sections": [cell["section"] for cell in data.facet_cells],
         "cases": [_build_case(one) for one in verdict.worst_findings] if verdict else [],
         "counts": _count_statuses(verdict),
+        "relative_facets": [facet.name for facet in FACETS if facet.relative_to_first_stage],
         "provenance": list(_flatten({key: value for key, value in provenance.items() if key != QUERIES_KEY})),
         "no_plots": no_plots,
         "on_dark": DARK_MODE_COLORS,

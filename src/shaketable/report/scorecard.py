@@ -73,11 +73,16 @@ class FacetCell:
     """The tests of the panel on too few queries."""
 
     @property
-    def text(self) -> str:
-        """The number, what it measures, its bound, the number of the first stage, and the remark."""
+    def about(self) -> str:
+        """What the number measures, its bound, the number of the first stage, and the remark."""
         inside = [self.bound, f"first stage {self.first_stage}" if self.first_stage else "", self.remark]
-        about = "; ".join(part for part in inside if part)
-        return " ".join(part for part in (self.value, self.measure, f"({about})" if about else "") if part)
+        more = "; ".join(part for part in inside if part)
+        return f"{self.measure} ({more})" if more else self.measure
+
+    @property
+    def text(self) -> str:
+        """The number and what it measures."""
+        return f"{self.value} {self.about}"
 
 
 @dataclass(frozen=True)
@@ -198,7 +203,7 @@ def _build_cell(
         mean = next((one for one in own if one.facet == facet and one.name != finding.name), None)
         measure += f", {mean.name} {format_number(mean.value, 3)}" if mean else ""
     elif facet == EFFECTIVENESS:
-        remark = NO_FIRST_STAGE_REMARK
+        remark = remark if remark == BASELINE_REMARK else NO_FIRST_STAGE_REMARK
     if finding.judged_before > finding.judged_after and "judged" not in remark:
         judged = f"judged@10 {finding.judged_before:.0f} % before, {finding.judged_after:.0f} % after"
         remark = f"{remark}; {judged}" if remark else judged

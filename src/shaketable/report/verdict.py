@@ -11,7 +11,16 @@ from math import isfinite
 from typing import Any, Literal, TypeAlias
 
 from shaketable.core.results import Example, Finding, Result
-from shaketable.measures.facets import ATTACK, COMPETITION, EFFECTIVENESS, FACETS, SHIFT, find_test, get_facet
+from shaketable.measures.facets import (
+    ATTACK,
+    COMPETITION,
+    EFFECTIVENESS,
+    FACETS,
+    SHIFT,
+    SLICES,
+    find_test,
+    get_facet,
+)
 from shaketable.measures.significance import MIN_QUERIES
 from shaketable.measures.status import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN, ClassifiedFinding
 from shaketable.report import format_cell, join_names
@@ -237,7 +246,9 @@ def _describe_loss(facet: str, one: ClassifiedFinding) -> str:
     finding = one.finding
     if one.scale is None:
         return f"{format_cell(finding.ranker)}: {facet} is {finding.value:g}"
-    what = describe_test(finding)
+    test, what = find_test(finding.name), describe_test(finding)
+    if test and what == format_cell(test) and finding.facet != SLICES:
+        what = f"the {one.scale.test_noun} {what}"
     said = one.scale.sentence.format(
         ranker=format_cell(finding.ranker), loss=one.loss, what=what, of=format_cell(finding.against)
     )
@@ -277,14 +288,17 @@ def _find_example(finding: Finding, results: Sequence[Result]) -> Example | None
 
 def _describe_example(example: Example) -> str:
     """Describe an example in words."""
-    query = format_cell(example.after if len(example.after) <= 4 * MAX_QUERY_CHARS else example.query, MAX_QUERY_CHARS)
-    parts = [f"'{query}'"]
+    is_query = len(example.after) <= 4 * MAX_QUERY_CHARS
+    query = format_cell(example.after if is_query else example.query, MAX_QUERY_CHARS)
+    parts = []
     if isfinite(example.value_before) and isfinite(example.value_after):
-        parts.append(f"goes from {example.value_before:.2f} to {example.value_after:.2f}")
+        parts.append(f"'{query}' goes from {example.value_before:.2f} to {example.value_after:.2f}")
+    else:
+        parts.append(f"for the query '{query}'")
     if example.document and example.rank_before and example.rank_after != example.rank_before:
         after = f"to rank {example.rank_after}" if example.rank_after else "out of the list"
         parts.append(f"document {format_cell(example.document, 30)} moves from rank {example.rank_before} {after}")
-    return ", ".join([" ".join(parts[:2]), *parts[2:]])
+    return ", ".join(parts)
 
 
 def _list_untested(cards: Mapping[str, Scorecard], provenance: Mapping[str, Any]) -> Iterator[str]:

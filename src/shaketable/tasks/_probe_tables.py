@@ -208,7 +208,9 @@ def _select_largest_effects(ranker: str, test: str, drawn: ProbeBatch, d: Differ
         second = drawn.pair_table.pairs[drawn.second[i]][1]
         if query not in examples and d[i] and len(examples) < MAX_EXAMPLES_PER_PROBE:
             docno = drawn.docnos[i] if drawn.docnos else ""
-            examples[query] = Example(ranker, query, test, second.text, first.text, 0.0, float(d[i]), docno)
+            examples[query] = Example(
+                ranker, query, test, second.text, first.text, value_after=float(d[i]), document=docno
+            )
     return list(examples.values())
 
 
