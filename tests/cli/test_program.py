@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 
 PROGRAM = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"  # tests may run in the background
+    "signal.signal(signal.SIGHUP, signal.SIG_DFL);"  # and under nohup
     "from shaketable.cli import main; main()"
 )
 
@@ -69,7 +70,10 @@ def test_signals_end_with_the_sentence_of_an_interrupt(tmp_path: Path, number: i
             if line.startswith(b"asked"):
                 break
         program.send_signal(number)
-        _, err = program.communicate(timeout=60)
+        try:
+            _, err = program.communicate(timeout=60)
+        finally:
+            program.kill()  # a program that ignores the signal must not stop the tests
     assert program.returncode == 128 + number, err
     (sentence,) = [line for line in err.decode().splitlines() if line.startswith("shaketable: ")]
     assert "stopped while scoring with tests.faults.rude:Waits" in sentence
