@@ -135,10 +135,17 @@ def _build_table_findings(tables: Mapping[str, pd.DataFrame], climbing: bool, se
     """Yield the numbers of the tables; `where` is the recipe if there are several."""
     for row in tables["attack in full"].to_dict("records"):
         about: Any = {"ranker": row["ranker"], "n": int(row["queries"]), "where": row["recipe"] if several else ""}
+        targets = tables["targets"]
+        mine = targets[(targets["recipe"] == row["recipe"]) & (targets["ranker"] == row["ranker"])]
+        by_query = {
+            "success %": 100.0 * mine.groupby("query", sort=False)["success"].mean(),
+            "boost": mine.groupby("query", sort=False)["gain"].mean(),
+        }
         for name, heading, lower in (("attack success %", "success %", True), ("attack boost", "boost", climbing)):
             ends = {"low": row[f"{heading} low"], "high": row[f"{heading} high"]}
             better: Any = "lower" if lower else "higher"
-            yield Finding(name=name, value=row[heading], better=better, **ends, **about)
+            values = {str(qid): float(value) for qid, value in by_query[heading].items()}
+            yield Finding(name=name, value=row[heading], better=better, **ends, **about, values=values)
     for row in tables["damage in full"].to_dict("records"):
         about = {"ranker": row["ranker"], "n": int(row["queries"]), "where": row["recipe"] if several else ""}
         for heading in [str(column) for column in row if f"{str(column).removeprefix('robust ')} p" in row]:

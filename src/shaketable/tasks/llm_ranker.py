@@ -95,7 +95,7 @@ class LLMRanker:
 
     orders: int = 3
     files: tuple[str, ...] = ()
-    queries: int = 10
+    queries: int = 20
     repeats: int = 3
     worded: int = 5
     injected: int = 5
