@@ -196,7 +196,10 @@ def test_nothing_to_learn_from(shaketable, folder, pairs):
     said = shaketable("train", "desc_to_title", *words, "--train-split", "all").complaint()
     assert said == "desc_to_title learns from descriptions of queries, and there are none in trees, split all"
     pairs.write_text("only one field\n")
-    assert "pairs.tsv:1: a line is" in shaketable("train", "seq2seq", "--text-pairs", pairs, "--model", "w").complaint()
+    assert (
+        "pairs.tsv:1: a line must have"
+        in shaketable("train", "seq2seq", "--text-pairs", pairs, "--model", "w").complaint()
+    )
     Path("w").mkdir()
     Path("w/thesis.txt").write_text("years of work")
     assert "w: exists and is not a model (it has thesis.txt)" in shaketable("train", "doc2query", *words).complaint()

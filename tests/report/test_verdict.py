@@ -121,7 +121,7 @@ def test_the_worst_test_of_a_panel_decides_and_is_named():
     assert typos.measure == "change of nDCG@10 by real_typo"
     assert typos.bound == "at best -4.0 %"
     assert typos.untested == ("human",)
-    assert any("human" in text for text in found.untested)
+    assert any("human" in text for text in found.small_tests)
     alone = cell(decide(few), TYPOS)
     assert (alone.status, alone.remark) == ("inconclusive", "5 queries, too few for a status (20 needed)")
 
@@ -338,7 +338,13 @@ def test_hostile_texts_stay_texts():
     found = crowd(3)
     for width in (60, 100):
         assert not any(sign in line.plain for line in render_lines(found, width) for sign in "\x1b\u202e\n")
-    said = [found.headline, *found.untested, *found.cautions, *(one.sentence for one in found.worst_findings)]
+    said = [
+        found.headline,
+        *found.untested,
+        *found.small_tests,
+        *found.cautions,
+        *(one.sentence for one in found.worst_findings),
+    ]
     said += [one.sentence for one in found.ranker_verdicts] + [
         one.message for one in found.gate_results if one.rule in DEFAULT_GATE_RULES
     ]

@@ -111,7 +111,7 @@ NEWS = Bigrams(
         (
             "how to find a job",
             "how to discovery a job",
-            "The word 'discovery' has another part of speech than 'find' is here.",
+            "The word 'discovery' has another part of speech than 'find' in this query.",
         ),
         ("a long period of time", "a long time of time", "It repeats 'time'."),
     ],

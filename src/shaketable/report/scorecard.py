@@ -161,6 +161,8 @@ def _find_worst(
     classified = classified or classify_findings(few, facet)
     judged = _soften_failures(classified, facet, by_name, baseline)
     worst = min(judged, key=lambda one: one.sort_key)
+    if not enough:  # the cell itself says that there are too few queries
+        return worst, ()
     left_out = {find_test(one.name) for one in few} - {find_test(one.finding.name) for one in judged}
     return worst, tuple(sorted(left_out - {""}))
 

@@ -33,13 +33,13 @@ NOT_ENFORCED = "not enforced; add --gate"
 
 @dataclass(frozen=True)
 class _Layout:
-    """How much of a verdict is shown: cells in full, examples and advice of findings, the first stage, cautions."""
+    """The parts of a verdict that are shown: cells in full, examples and advice, the first stage, small tests."""
 
     full_cells: bool
     examples: bool
     advice: bool
     first_stage: bool
-    all_cautions: bool
+    small_tests: bool
 
 
 LAYOUTS = (
@@ -104,7 +104,7 @@ def _render_body(
             yield from _render_ranker(one, verdict, layout, width)
     for number, worst in enumerate(verdict.worst_findings, 1):
         yield from _render_worst_finding(number, worst, layout, width)
-    said = [*verdict.untested, *(verdict.cautions if layout.all_cautions else verdict.cautions[:1])]
+    said = [*verdict.untested, *verdict.cautions, *(verdict.small_tests if layout.small_tests else ())]
     for line in _wrap_text(" ".join(format_cell(text) for text in said), width) if said else ():
         line.stylize("dim")
         yield line

@@ -82,8 +82,10 @@ class Verdict:
     worst_findings: tuple[WorstFinding, ...]
     gate_results: tuple[GateResult, ...] = ()
     untested: tuple[str, ...] = ()
-    """Sentences on facets and tests that were not tested, with the reasons that are known."""
+    """Sentences on facets that were not tested, with the reasons that are known."""
     cautions: tuple[str, ...] = ()
+    small_tests: tuple[str, ...] = ()
+    """Sentences on tests with too few queries to decide anything."""
 
     @property
     def passed(self) -> bool | None:
@@ -135,6 +137,7 @@ def build_verdict(
         every if has_cells else tuple(gate_results),
         tuple(_list_untested(cards, provenance)) if has_cells else (),
         tuple(_list_cautions(results, provenance)),
+        tuple(_list_small_tests(cards)),
     )
 
 
@@ -302,7 +305,7 @@ def _describe_example(example: Example) -> str:
 
 
 def _list_untested(cards: Mapping[str, Scorecard], provenance: Mapping[str, Any]) -> Iterator[str]:
-    """Yield sentences on facets without a number, on skipped tasks, and on tests with too few queries."""
+    """Yield sentences on facets without a number, and on skipped tasks."""
     found = {facet for card in cards.values() for facet in card.cells}
     optional = (COMPETITION, SHIFT)  # few collections have the data, and an audit trains rankers only if you ask
     missing = [facet.name for facet in FACETS if facet.name not in found and facet.name not in optional]
@@ -312,10 +315,14 @@ def _list_untested(cards: Mapping[str, Scorecard], provenance: Mapping[str, Any]
     for why in dict.fromkeys(skipped.values()):
         tasks = [format_cell(task, MAX_QUERY_CHARS) for task, reason in skipped.items() if reason == why]
         yield f"Skipped, {format_cell(why).removesuffix('.')}: {', '.join(tasks)}."
+
+
+def _list_small_tests(cards: Mapping[str, Scorecard]) -> Iterator[str]:
+    """Yield a sentence for each facet that has tests with too few queries beside decided ones."""
     few = {(facet, test) for card in cards.values() for facet, cell in card.cells.items() for test in cell.untested}
     for facet in sort_facets({facet for facet, _ in few}):
         tests = sorted(test for name, test in few if name == facet)
-        yield f"Tests of {facet} on fewer than {MIN_QUERIES} queries, which decide nothing: {', '.join(tests)}."
+        yield f"Tests of {facet} on fewer than {MIN_QUERIES} queries, which decide nothing: {'; '.join(tests)}."
 
 
 def _list_cautions(results: Sequence[Result], provenance: Mapping[str, Any]) -> Iterator[str]:
