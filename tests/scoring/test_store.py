@@ -45,7 +45,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_suspended_writer_stops_nobody(tmp_path):
+def test_a_suspended_writer_does_not_stop_scoring(tmp_path):
     path = tmp_path / "s.sqlite"
     ScoringEngine(Store(path)).score(Overlap(), slates(2))
     expected = ScoringEngine().score(Overlap(), slates(20))

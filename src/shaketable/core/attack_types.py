@@ -30,7 +30,19 @@ class Goal(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class TargetRanking:
-    """A query and its ranking by the attacked ranker, best first, as any user of the ranker sees it."""
+    """A query and its ranking by the attacked ranker, best first, as any user of the ranker sees it.
+
+    Parameters
+    ----------
+    qid
+        The id of the query.
+    query
+        The text of the query.
+    docnos
+        The ids of the documents, best first.
+    docs
+        The documents, in the order of `docnos`.
+    """
 
     qid: str
     query: str
@@ -48,6 +60,19 @@ class AttackCase:
 
     Most cases have one list. With several lists, one text must do well for all queries. A document that is in none of
     the lists is new and is added to each.
+
+    Parameters
+    ----------
+    docno
+        The id of the document.
+    doc
+        The document before the attack.
+    lists
+        The rankings that the attack tries to change, one for each query.
+    goal
+        The aim of the attack, which rates the ranks that a text reaches.
+    ranks
+        The rank of the document in each list before the attack, starting at 1.
     """
 
     docno: str
@@ -71,8 +96,13 @@ class AttackCase:
 class RankQuery:
     """A request for the ranks of texts; each text counts as one trial.
 
-    Texts with `may_be_outcome` may become the outcome; others are only ranked, for instance to measure a word's
-    importance.
+    Parameters
+    ----------
+    docs
+        The texts to rank. Each replaces the document of the case in its lists.
+    may_be_outcome
+        If True, one of the texts may become the outcome of the attack. If False, the texts are only ranked, for
+        instance to measure the importance of a word.
     """
 
     docs: Sequence[Doc]
@@ -81,9 +111,16 @@ class RankQuery:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelQuery:
-    """A request of an attack to a model of its own, such as an encoder or a network; `model` answers a batch.
+    """A request of an attack to a model of its own, such as an encoder or a network.
 
     Requests of several attacks to the same model are batched.
+
+    Parameters
+    ----------
+    model
+        A function that takes a batch of questions and returns one answer for each.
+    question
+        The input of the model, in the form that `model` expects.
     """
 
     model: Callable[[Sequence[Any]], Sequence[Any]]

@@ -79,7 +79,12 @@ class Learner(Protocol):
 
     `fit` trains on the queries `train` of a collection, selects the best model on the queries `valid`, and writes it to
     the folder. `plan` defines the training lists, the loss and the baselines (`training.plan.TrainingPlan`); the
-    default is the learner's own plan. `grid` holds the values searched in its paper.
+    default is the learner's own plan.
+
+    Attributes
+    ----------
+    grid
+        Setting -> values to try in a grid search. The built-in learners have the values of their papers.
     """
 
     grid: Mapping[str, Sequence[Any]]
@@ -114,7 +119,17 @@ class Defence(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TransformContext:
-    """The context of a text for a transform: the query, its description and words of the collection."""
+    """The context of a text for a transform: the query, its description and words of the collection.
+
+    Parameters
+    ----------
+    query
+        The original text of the query; empty if there is none.
+    description
+        A longer statement of the information need, such as the description of a TREC topic; empty if there is none.
+    vocabulary
+        Words of the collection, from which transforms draw new words; empty if they are not known.
+    """
 
     query: str = ""
     description: str = ""
@@ -138,7 +153,20 @@ class TextPair:
     """A query and two texts that differ in one respect; a ranker that prefers `first` has the sign +.
 
     If one text is a changed document, it is `first`, and `second` is the original with id `docno` and grade `grade`. A
-    listwise ranker gets the changed text at the position of the original. Without an original, `docno` is "".
+    listwise ranker gets the changed text at the position of the original.
+
+    Parameters
+    ----------
+    query
+        The text of the query.
+    first, second
+        The two texts.
+    qid
+        The id of the query; if empty, pairs with the same query text belong together.
+    docno
+        The id of the original document; empty if neither text is a changed document.
+    grade
+        The relevance grade of the original, or of both texts; None if it is not known.
     """
 
     query: str
@@ -151,7 +179,13 @@ class TextPair:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A case that a probe skipped, with the reason, such as "it has one sentence"."""
+    """A case that a probe skipped.
+
+    Parameters
+    ----------
+    reason
+        The reason, such as "it has one sentence".
+    """
 
     reason: str
 
@@ -196,16 +230,22 @@ class ChangeMeasure(Protocol):
 
 
 class Task(Protocol):
-    """An experiment: a frozen dataclass whose fields are its settings."""
+    """An experiment: a frozen dataclass whose fields are its settings.
+
+    A task may also have these attributes: `opt_in = True` if the task runs only when named, for example because it
+    trains rankers; `needs_rankers = False` if it can run without rankers, so no default rankers are opened; a static
+    method `applies_to(model)` if it is for some models only; `adaptive = True` if its requests depend on the results,
+    as in an attack, so its cost can only be estimated.
+
+    Attributes
+    ----------
+    needs_judgements
+        True if the task needs relevance judgements. It is skipped for a collection without any.
+    needs_scoring
+        True if the task requests new scores, which a run file cannot provide.
+    """
 
     needs_judgements: ClassVar[bool]
     needs_scoring: ClassVar[bool]
-    """True if the task requests new scores, which a run file cannot provide.
-
-    Optional attributes: `opt_in = True` if the task runs only when named, for example because it trains rankers;
-    `needs_rankers = False` if it can run without rankers, so no default rankers are opened; a static method
-    `applies_to(model)` if it is for some models only; `adaptive = True` if its requests depend on the results, as in an
-    attack, so its cost can only be estimated.
-    """
 
     def run(self, experiment: Experiment) -> Result: ...

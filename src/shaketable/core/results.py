@@ -37,12 +37,32 @@ class ScoreTable:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart of one table, as data; `report` draws each `kind`.
+    """A chart of one table, as data; the report draws it.
 
-    `join` is a column: a line connects points with equal values. `mark` is a column whose text replaces the point.
-    `label` is a column that names points if the colour means something else. All three apply to charts of points. A
-    `folded` figure is collapsed below the others. `source` cites a similar figure in the literature: "Wu et al. 2022,
-    Fig. 2".
+    Parameters
+    ----------
+    kind
+        The kind of chart, such as "bars", "lines" or "heatmap"; `shaketable.report.charts.CHART_KINDS` lists all.
+    table
+        The name of the table in `Result.tables`.
+    title
+        The heading of the chart.
+    x, y
+        The columns of the horizontal and the vertical axis.
+    color
+        The column that determines the colour: the series of the chart, or the number in the cells of a heatmap.
+    caption
+        A sentence below the chart that says how to read it.
+    join
+        For a scatter chart: a column; a line connects points with equal values.
+    mark
+        For a scatter chart: a column whose text replaces the point.
+    label
+        For a scatter chart: a column that names the points if the colour means something else.
+    folded
+        If True, the report shows the chart collapsed, below the others.
+    source
+        A similar figure in the literature, such as "Wu et al. 2022, Fig. 2".
     """
 
     kind: str
@@ -125,7 +145,23 @@ class Finding:
 class Example:
     """One case before and after a change: the texts, their values and the document that moved most.
 
-    Ranks count from 1; 0 means that the document is not in the list.
+    Parameters
+    ----------
+    ranker
+        The name of the ranker.
+    query
+        The id or the text of the query.
+    change
+        A short name of the change, such as the spec of a transform.
+    before, after
+        The changed text, a query or a document, before and after the change. The two are equal if the change is not in
+        a text.
+    value_before, value_after
+        The value of the measure before and after the change; NaN if there is none.
+    document
+        The id of the document that moved most; empty if there is none.
+    rank_before, rank_after
+        The ranks of this document, starting at 1; 0 means that it is not in the list.
     """
 
     ranker: str

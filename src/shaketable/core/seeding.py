@@ -22,7 +22,27 @@ def make_numpy_rng(seed: int, *item: str | int) -> np.random.Generator:
 
 
 def make_item_rng(seed: int, *item: str | int) -> ItemRandom:
-    """Return a light generator seeded by the item, for transforms, which draw a few numbers for each of many texts."""
+    """Return a light generator seeded by the item, for transforms, which draw a few numbers for each of many texts.
+
+    Parameters
+    ----------
+    seed
+        The random seed of the experiment.
+    *item
+        The name of the item, such as the name of a transform and a query id. Different items get independent random
+        numbers.
+
+    Returns
+    -------
+    ItemRandom
+        The random number generator, with the methods `random`, `randbelow`, `choice`, `permutation` and `random_bits`.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> st.make_item_rng(1, "typo", "q7").random() == st.make_item_rng(1, "typo", "q7").random()
+    True
+    """
     return ItemRandom(_hash_item(seed, item, 64))
 
 

@@ -307,10 +307,40 @@ def bootstrap_interval(
     All rows are resampled alike, so systems stay paired. The ends are percentiles of the resampled means with the tail
     Φ(-√(n/(n-1)) t), where t is the quantile of Student's distribution with n - 1 degrees of freedom. Plain percentiles
     are too narrow: with 10 topics they cover the mean in 89 % of all cases instead of 95 %. docs/choices.md reports the
-    coverage of this and other intervals. With weights, topics are drawn with equal probability, and the mean of each
-    draw is weighted.
+    coverage of this and other intervals.
 
     Hesterberg. What teachers should know about the bootstrap. The American Statistician 2015 (expanded percentile).
+
+    Parameters
+    ----------
+    values
+        The scores [..., topics]: one number for each topic, or an array with one row for each system.
+    seed
+        The random seed.
+    level
+        The confidence level, between 0 and 1.
+    draws
+        The number of bootstrap samples.
+    weights
+        The weight of each topic in the mean; None means equal weights. Topics are drawn with equal probability, and
+        the mean of each sample is weighted.
+
+    Returns
+    -------
+    low, high : tuple of arrays
+        The ends of the interval, one for each system.
+
+    Raises
+    ------
+    BadInput
+        If there are no topics, a score is not finite, or the level is not between 0 and 1.
+
+    Examples
+    --------
+    >>> import shaketable as st
+    >>> low, high = st.bootstrap_interval([0.2, 0.5, 0.4, 0.9, 0.7], seed=1)
+    >>> bool(low < 0.54 < high)
+    True
     """
     if not 0 < level < 1:
         raise BadInput(f"the level of an interval lies between 0 and 1, not {level}")

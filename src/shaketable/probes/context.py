@@ -20,7 +20,21 @@ TOP_DOCUMENTS_PER_LIST = 10
 
 @dataclass(frozen=True, slots=True)
 class JudgedDoc:
-    """A document that was judged for a query."""
+    """A document that was judged for a query.
+
+    Parameters
+    ----------
+    qid
+        The id of the query.
+    query
+        The text of the query.
+    docno
+        The id of the document.
+    doc
+        The document.
+    grade
+        The relevance grade; 0 also for an unjudged document of the first stage.
+    """
 
     qid: str
     query: str
@@ -31,10 +45,31 @@ class JudgedDoc:
 
 @dataclass(frozen=True, eq=False)
 class ProbeContext:
-    """The data that probes draw from; `first_stage_lists` is a run that adds unjudged documents.
+    """The data that probes draw from.
 
-    Without judgements, manipulations use the top documents of these lists, and matched pairs use all their documents
-    unless relevance is a characteristic.
+    Without judgements, manipulations use the top documents of the first-stage lists, and matched pairs use all their
+    documents unless relevance is a characteristic.
+
+    Parameters
+    ----------
+    collection
+        The documents, queries and judgements.
+    qids
+        The ids of the queries to draw pairs for.
+    parser
+        The parser, which finds the sentences, words, parts of speech and noun chunks of texts.
+    analyzer
+        The analyzer that turns a text into the terms of the index.
+    seed
+        The random seed.
+    first_stage_lists
+        The run of the first stage, which adds unjudged documents; empty if there is none.
+    stopwords
+        The stop-words that replace those of the analyzer when probes count terms; None keeps those of the analyzer.
+    max_documents
+        The maximum number of judged documents to manipulate, drawn at random; 0 means all.
+    shared_cache
+        A cache shared by the probes.
     """
 
     collection: Collection
@@ -44,12 +79,9 @@ class ProbeContext:
     seed: int = 0
     first_stage_lists: Run = field(default_factory=dict)
     stopwords: frozenset[str] | None = None
-    """Stop-words that replace those of the tokeniser when probes count terms."""
     max_documents: int = 0
-    """Maximum number of judged documents to manipulate, drawn at random; 0 means all."""
     shared_cache: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """A cache shared by the probes."""
-    _parse_cache: dict[str, Parsed] = field(default_factory=dict, repr=False)
+    _parse_cache: dict[str, Parsed] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def judged_documents(self) -> Mapping[str, tuple[JudgedDoc, ...]]:

@@ -259,9 +259,19 @@ def _judge_by_teacher(teacher: Ranker, training_data: TrainingData) -> Qrels:
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """The source of the lists, the objective ("" for the learner's own), and the baselines, as spec texts.
+    """The training lists, the objective and the baselines of a model.
 
-    `card_extras` are notes on the origin of the plan for the card of the model. They are not part of the plan.
+    Parameters
+    ----------
+    lists
+        The source of the training lists.
+    objective
+        The spec of the objective, such as "margin_mse"; empty for the learner's own.
+    baselines
+        The specs of the baselines that risk-sensitive objectives compare with.
+    card_extras
+        Notes on the origin of the plan for the card of the model. They are not part of the plan: two plans that differ
+        only in these notes are equal.
     """
 
     lists: ListSource = field(default_factory=JudgementSource)

@@ -76,8 +76,8 @@ def test_everybody_waits_when_one_is_asked_to(serve):
 
 
 @pytest.mark.slow
-def test_nobody_asks_before_the_time_that_the_server_names(serve):
-    """Not even who is next in the queue when the busy answer comes; and a wait within the deadline is waited for."""
+def test_no_request_is_sent_before_the_time_that_the_server_names(serve):
+    """Requests in the queue wait as well, and all of them succeed if the wait ends before the deadline."""
     came: list[float] = []
     refused: list[float] = []
 
