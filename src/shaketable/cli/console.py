@@ -20,8 +20,11 @@ from shaketable.report import clean, escape_controls, format_cell
 if TYPE_CHECKING:
     from shaketable.api.audit import Audit
     from shaketable.api.dry_run import DryRun
+    from shaketable.api.options import CollectionLike, CollectionOptions
+    from shaketable.api.ranker_names import Rankers
     from shaketable.api.train import TrainedWriter, TrainingResult
     from shaketable.cli.options.output import BuildServerFlags, ReportFlags, TableFlags, VerdictFlags
+    from shaketable.core.protocols import Task
     from shaketable.report.comparison import AuditComparison
     from shaketable.report.gates import GateResult
 
@@ -120,14 +123,17 @@ def show_dry_run(dry_run: DryRun, json_target: str | None) -> None:
         emit_json(dry_run.to_dict(), json_target)
 
 
-def open_report(flags: ReportFlags, out: Path) -> Callable[[Audit], bool]:
+def open_report(
+    flags: ReportFlags, out: Path, data: CollectionLike, rankers: Rankers, task: Task, options: CollectionOptions
+) -> Callable[[Audit], bool]:
     """Check the gates and the folder, and return a function that writes and shows an audit and evaluates its gates."""
+    from shaketable.api.gates import check_gate_findings, read_gates
     from shaketable.report.audit_folder import check_writable
     from shaketable.report.gates import has_passed
-    from shaketable.report.rules import parse_gates
 
-    gates = parse_gates(flags.require or [])
+    gates = read_gates(flags.require or [], rankers)
     check_writable(out)
+    check_gate_findings(gates, data, rankers, [task], **options)
 
     def finish(done: Audit) -> bool:
         done.save(out)
