@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,7 +138,7 @@ def open_report(
     def finish(done: Audit) -> bool:
         done.save(out)
         if flags.json_to:
-            emit_json(done.to_dict(), flags.json_to)
+            emit_texts(map(escape_controls, done.iterate_json()), flags.json_to)
         show_audit(done, flags.json_to)
         notify(f"The report is {out / 'report.html'}; the tables are in {out}.")
         found = done.evaluate_gates(*gates)
@@ -162,7 +162,7 @@ def write_evaluation(done: Audit, flags: TableFlags) -> None:
     if flags.html_to:
         write_page(flags.html_to, done.title, done.facts, done.results, done.provenance)
     if flags.json_to:
-        emit_json(done.to_dict(), flags.json_to)
+        emit_texts(map(escape_controls, done.iterate_json()), flags.json_to)
     show_audit(done, flags.json_to)
 
 
@@ -194,7 +194,7 @@ def finish_audit(done: Audit, out: Path, gate: bool, shown: VerdictFlags, build:
     from shaketable.report.gates import has_passed
 
     if shown.json_to:
-        emit_json(done.to_dict(), shown.json_to)
+        emit_texts(map(escape_controls, done.iterate_json()), shown.json_to)
     target = "-" if "-" in (shown.json_to, build.summary_to) else None
     enforced = gate or not has_passed(done.gate_results)
     show_verdict(done, target, shown.tables, shown.table, enforced=enforced)
@@ -239,8 +239,14 @@ def emit_json(data: Mapping[str, Any], target: str) -> None:
 
 def emit_text(text: str, target: str) -> None:
     """Write a text to a file, atomically, or to stdout, without API keys."""
+    emit_texts([text], target)
+
+
+def emit_texts(texts: Iterable[str], target: str) -> None:
+    """Write the parts of a text to a file, atomically, or to stdout, without API keys."""
     if target == "-":
-        print(redact(text), end="")
+        for text in texts:
+            print(redact(text), end="")
         return
     with atomic_write(Path(target)) as out:
-        out.write(text)
+        out.writelines(texts)
