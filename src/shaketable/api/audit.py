@@ -24,7 +24,7 @@ from shaketable.api.settings import SETTINGS_FILE, collect_settings, write_setti
 from shaketable.api.workers import check_remote_loadable
 from shaketable.core.documents import Collection, Run
 from shaketable.core.errors import BadInput, UnknownName
-from shaketable.core.extras import has_extra
+from shaketable.core.extras import format_install_command, has_extra
 from shaketable.core.home import home_folder
 from shaketable.core.progress import ProgressFactory, no_progress
 from shaketable.core.protocols import Model, Task
@@ -406,9 +406,8 @@ def choose_default_models(
     models = build_models([*LEXICAL_RANKERS, "rm3"])
     size = len(experiment.collection.docs)
     if not has_extra("neural"):
-        notify(
-            "Neural rankers are not installed; pip install 'shaketable[neural]' adds dense and a small trainable one."
-        )
+        added = "dense and a small trainable ranker"
+        notify(f"Neural rankers are not installed. To add {added}: {format_install_command('neural')}.")
     elif size > MAX_DOCUMENTS_WITHOUT_GPU:
         notify(f"Neural rankers are left out: they are slow on {size:,} documents. Add one with --ranker dense.")
     elif TRAIN not in experiment.collection.splits:
