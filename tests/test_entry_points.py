@@ -269,3 +269,57 @@ def test_their_probes_are_in_the_suite_and_match_patterns(plugin):
         print("of-theirs" in set(done["probes"].tables["details"]["name"]))
     """
     assert lines_of(script, plugin) == ["1 True", "of-theirs", "bm25 broken gone", "True"]
+
+
+LIST_MEASURES = '''
+
+@dataclass(frozen=True)
+class FirstGrade:
+    """The grade of the first document, times a weight."""
+
+    weight: float = 1.0
+
+    def value(self, grades, docnos):
+        return self.weight * grades.get(docnos[0], 0) if docnos else 0.0
+
+
+def first_is_relevant(grades, docnos):
+    """1 if the first document is relevant."""
+    return float(bool(docnos) and grades.get(docnos[0], 0) > 0)
+'''
+
+
+def test_their_measures_of_one_list(plugin):
+    with (plugin / "their_plugin.py").open("a") as source:
+        source.write(LIST_MEASURES)
+    names = "[shaketable.measures]\nfirst_grade = their_plugin:FirstGrade\nfirst = their_plugin:first_is_relevant\n"
+    names += "AP = their_plugin:first_is_relevant\nbetween = their_plugin:Measure\n"
+    (plugin / "their_plugin-1.0.dist-info" / "entry_points.txt").write_text(names)
+    script = """
+        import shaketable as st
+        from shaketable.core.errors import ShaketableError
+        from shaketable.measures.measure_names import format_measure, parse_measure
+        qrels, run = {"q1": {"a": 2}, "q2": {"b": 1, "a": 0}}, {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}}
+        for name in ("first_grade(weight=0.5)", "first-grade", "first", "AP"):
+            table = st.evaluate(qrels, {"mine": run}, measures=[name])["effectiveness"].tables["per query"]
+            shown = format_measure(parse_measure(name))
+            assert format_measure(parse_measure(shown)) == shown
+            print(shown, table[shown].tolist())
+        done = st.audit("sample", "bm25", ["effectiveness(measures=('first', 'AP'))"], max_queries=3)
+        print({finding.name for finding in done.findings} >= {"first", "AP"})
+        for wrong in ("between", "frist_grade", "rbo"):
+            try:
+                parse_measure(wrong)
+            except ShaketableError as error:
+                print(str(error).partition(";")[0])
+    """
+    assert lines_of(script, plugin) == [
+        "first_grade(weight=0.5) [1.0, 0.0]",
+        "first_grade [2.0, 0.0]",
+        "first [1.0, 0.0]",
+        "AP [1.0, 0.5]",
+        "True",
+        "the measure between has no method value(grades, docnos), so it does not measure one list",
+        "no measure is called 'frist_grade'",
+        "no measure is called 'rbo'",
+    ]

@@ -12,6 +12,7 @@ import pytest
 from shaketable.api import listing
 from shaketable.api.listing import describe_missing_requirements, list_entries
 from shaketable.core import extras
+from shaketable.core.extras import format_install_command
 from shaketable.core.registries import LEARNERS, RANKERS, TRANSFORMS, WRITERS
 from shaketable.nlp.resources import find_hub_cache
 
@@ -112,7 +113,7 @@ def test_weights_that_are_there(installed, home, tmp_path, monkeypatch, place):
 def test_an_extra_that_is_not_installed(installed):
     installed("ltr")
     rows = list_entries("learners")
-    missing = "It needs libraries that are not installed (lightgbm): pip install 'shaketable[ltr]'"
+    missing = f"It needs libraries that are not installed (lightgbm): {format_install_command('ltr')}"
     assert rows["gbrt"] == f"{LEARNERS.summary('gbrt')} {missing}"
     assert {name for name, line in rows.items() if "shaketable[ltr]" in line} == {"gbrt", "lambdamart", "lgbm"}
     installed("neural")

@@ -97,3 +97,24 @@ def test_a_group_becomes_flags_and_reaches_the_command():
     assert list(signature(expanded).parameters) == ["first", "second", "third"]
     assert signature(expanded).parameters["first"].default == "a"
     assert expanded(first="b", second=None, third=3) == (Pair("b"), 3)
+
+
+NUMBER_FLAGS = [
+    (command, name)
+    for command, flags in COMMANDS.items()
+    for name, flag in flags.items()
+    if flag.value_type in (int, float)
+]
+
+
+def test_there_are_flags_of_both_types_of_number():
+    assert {("audit", "--depth"), ("evaluate", "--alpha")} <= set(NUMBER_FLAGS)
+
+
+@pytest.mark.parametrize(("command", "flag"), NUMBER_FLAGS)
+@pytest.mark.parametrize("text", ["1_5", "\u0661\u0662", " 3", "\uff13"], ids=["underscore", "Arabic", "blank", "wide"])
+def test_numbers_are_plain_ascii_digits(command, flag, text, shaketable):
+    ended = shaketable(command, flag, text)
+    assert ended.code == 2
+    assert "number" in ended.err
+    assert f"'{flag}'" in ended.err

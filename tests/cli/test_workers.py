@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from shaketable.core.extras import format_install_command
+
 pytestmark = pytest.mark.slow
 
 MINE = """
@@ -73,7 +75,7 @@ def test_rank_and_train_take_the_same_options(shaketable):
 def test_without_ray_the_sentence_says_what_to_install(shaketable, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     said = shaketable("audit", "--ranker", "bm25", "--ray", "local").complaint()
-    assert said == "--ray needs libraries that are not installed: pip install 'shaketable[cluster]'"
+    assert said == f"--ray needs libraries that are not installed: {format_install_command('cluster')}"
 
 
 def test_an_address_that_does_not_answer(shaketable):

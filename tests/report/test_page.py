@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 
 import shaketable as st
+from shaketable.core.extras import format_install_command
 from shaketable.core.results import Figure, Result
 from shaketable.report.glossary import TERMS
 from shaketable.report.page import MAX_PAGE_BYTES, write_page
@@ -129,7 +130,8 @@ def test_without_the_extra_the_tables_stay_and_the_remedy_is_named(
     assert "svg" not in reader.elements
     assert reader.elements.count("table") == 10
     assert [text for text in reader.texts if "pip install 'shaketable[report]'" in text] == [
-        "This page has no plots: drawing plots needs libraries that are not installed: pip install 'shaketable[report]'"
+        "This page has no plots: drawing plots needs libraries that are not installed: "
+        + format_install_command("report")
     ]
 
 

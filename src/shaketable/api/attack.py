@@ -76,20 +76,15 @@ def attack(
     """
     if write_documents is not None:
         check_file_writable(Path(write_documents))
-    chosen = tuple(as_list(recipes))
-    panel = DocumentAttack()
-    task = DocumentAttack(
-        recipes=chosen or panel.recipes,
-        trials=0 if chosen else panel.trials,
-        list_trials=0 if chosen else panel.list_trials,
+    task = build_attack_task(
+        recipes,
         goal=goal,
         targets=targets,
-        queries=attacked_queries,
+        attacked_queries=attacked_queries,
         group=group,
         max_trials=max_trials,
-        adversarial_documents=str(adversarial_documents) if adversarial_documents else "",
+        adversarial_documents=adversarial_documents,
         any_grade=any_grade,
-        similarity=True,
         parser=parser,
     )
     done = audit(data, rankers, [task], runs=False, **options)
@@ -103,3 +98,34 @@ def attack(
             else f"No change improved the rank of a document, so {write_documents} is empty."
         )
     return done
+
+
+def build_attack_task(
+    recipes: str | Sequence[str],
+    *,
+    goal: str,
+    targets: int,
+    attacked_queries: int,
+    group: int,
+    max_trials: int | None,
+    adversarial_documents: str | Path | None,
+    any_grade: bool,
+    parser: str,
+) -> DocumentAttack:
+    """Return the task that `attack` with these arguments runs."""
+    chosen = tuple(as_list(recipes))
+    panel = DocumentAttack()
+    return DocumentAttack(
+        recipes=chosen or panel.recipes,
+        trials=0 if chosen else panel.trials,
+        list_trials=0 if chosen else panel.list_trials,
+        goal=goal,
+        targets=targets,
+        queries=attacked_queries,
+        group=group,
+        max_trials=max_trials,
+        adversarial_documents=str(adversarial_documents) if adversarial_documents else "",
+        any_grade=any_grade,
+        similarity=True,
+        parser=parser,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -24,7 +24,7 @@ from shaketable.api.settings import SETTINGS_FILE, collect_settings, write_setti
 from shaketable.api.workers import check_remote_loadable
 from shaketable.core.documents import Collection, Run
 from shaketable.core.errors import BadInput, UnknownName
-from shaketable.core.extras import has_extra
+from shaketable.core.extras import format_install_command, has_extra
 from shaketable.core.home import home_folder
 from shaketable.core.progress import ProgressFactory, no_progress
 from shaketable.core.protocols import Model, Task
@@ -38,7 +38,14 @@ from shaketable.executors.base import Executor, SerialExecutor
 from shaketable.experiment import Experiment
 from shaketable.files.atomic import atomic_write
 from shaketable.report.audit_folder import replace_file, replace_files
-from shaketable.report.files import audit_to_dict, make_file_names, make_safe_name, read_results_json, write_results
+from shaketable.report.files import (
+    audit_to_dict,
+    make_file_names,
+    make_safe_name,
+    read_results_json,
+    render_json,
+    write_results,
+)
 from shaketable.report.gates import Gate, GateInput, GateResult, evaluate_gates, has_passed
 from shaketable.report.page import render_page
 from shaketable.report.rules import parse_gates
@@ -162,6 +169,10 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """Return the audit as plain values for strict JSON."""
         return audit_to_dict(self.results, self.provenance, self.gate_results, self._build_context())
+
+    def iterate_json(self) -> Iterator[str]:
+        """Yield the JSON text of `to_dict` in parts, because an audit may have millions of table rows."""
+        return render_json(self.results, self.provenance, self.gate_results, self._build_context())
 
     def _build_context(self) -> dict[str, Any]:
         """Return the data that a page and a comparison need besides the results, without the running time."""
@@ -395,9 +406,8 @@ def choose_default_models(
     models = build_models([*LEXICAL_RANKERS, "rm3"])
     size = len(experiment.collection.docs)
     if not has_extra("neural"):
-        notify(
-            "Neural rankers are not installed; pip install 'shaketable[neural]' adds dense and a small trainable one."
-        )
+        added = "dense and a small trainable ranker"
+        notify(f"Neural rankers are not installed. To add {added}: {format_install_command('neural')}.")
     elif size > MAX_DOCUMENTS_WITHOUT_GPU:
         notify(f"Neural rankers are left out: they are slow on {size:,} documents. Add one with --ranker dense.")
     elif TRAIN not in experiment.collection.splits:

@@ -25,6 +25,15 @@ RunSource: TypeAlias = str | Path | Run
 
 
 @dataclass(frozen=True)
+class RunInspection:
+    """The facts of a run that need no measure, so that a large run is not read again for them."""
+
+    tag: str
+    has_judged_query: bool
+    lists: variance.ListSummary
+
+
+@dataclass(frozen=True)
 class RunReader:
     """Reads runs; it keeps them unless they are large."""
 
@@ -43,10 +52,20 @@ class RunReader:
             self.kept[path] = read
         return read
 
-    def inspect(self, source: RunSource, qrels: Qrels) -> tuple[str, bool]:
-        """Return the tag of a run, and True if any of its queries is judged."""
+    def inspect(self, source: RunSource, qrels: Qrels) -> RunInspection:
+        """Read a run and return its tag and what variance reports of its lists."""
         run, tag = self.read(source)
-        return tag, bool(run.keys() & qrels.keys())
+        return RunInspection(tag, bool(run.keys() & qrels.keys()), variance.summarise_lists(run, qrels))
+
+
+@dataclass(frozen=True)
+class EvaluationInputs:
+    """Judgements, runs by name with a summary of their lists, and the names of the runs by file."""
+
+    qrels: Qrels
+    runs: Mapping[str, Run]
+    lists: Mapping[str, variance.ListSummary]
+    names_by_file: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -139,13 +158,13 @@ def evaluate(
         compared = as_list(baselines) or [MEAN_BASELINE]
         spread = variance.build_variance_from_scores(tables[0], seed)
     else:
-        judgements, lists, files = _read_inputs(qrels, runs)
-        compared = [files.get(text, text) for text in as_list(baselines) or [MEAN_BASELINE]]
+        given = _read_inputs(qrels, runs)
+        compared = [given.names_by_file.get(text, text) for text in as_list(baselines) or [MEAN_BASELINE]]
         wanted = as_list(measures) or ["nDCG@10"]
-        every = score_tables((*wanted, *variance.REQUIRED_MEASURES), judgements, lists)
+        every = score_tables((*wanted, *variance.REQUIRED_MEASURES), given.qrels, given.runs)
         tables = list(every[: len(wanted)])
-        initial = compared[0] if compared[0] in lists else next(iter(lists))
-        spread = variance.build_variance_from_tables(every, judgements, lists, initial, seed)
+        initial = compared[0] if compared[0] in given.runs else next(iter(given.runs))
+        spread = variance.build_variance_from_tables(every, given.qrels, given.lists, initial, seed)
     table = tables[0]
     base = compared[0] if compared[0] in table.systems else table.systems[0]
     compared_means = effectiveness.build_effectiveness_from_tables(tables, base, significance_test, correction, seed)
@@ -161,8 +180,8 @@ def evaluate(
 
 def _read_inputs(
     qrels: str | Path | Qrels | None, runs: str | Path | Iterable[str | Path] | Mapping[str, str | Path | Run]
-) -> tuple[Qrels, Mapping[str, Run], dict[str, str]]:
-    """Return judgements, runs by name, and the names by file.
+) -> EvaluationInputs:
+    """Read the judgements, and inspect every run.
 
     The name of a run is the given name, else its tag if it is unique, else the distinctive part of its path.
     """
@@ -172,21 +191,22 @@ def _read_inputs(
     judgements = qrels if isinstance(qrels, Mapping) else read_qrels(Path(qrels))
     sources = [source for _, source in entries]
     held = RunReader(is_large=_count_bytes(sources) > MAX_RUN_BYTES_IN_MEMORY)
-    tags_and_counts = [held.inspect(source, judgements) for source in sources]
+    inspections = [held.inspect(source, judgements) for source in sources]
     paths = [Path(source) for name, source in entries if not name and not isinstance(source, Mapping)]
-    tags = [tag for (name, _), (tag, _) in zip(entries, tags_and_counts, strict=True) if not name]
+    tags = [found.tag for (name, _), found in zip(entries, inspections, strict=True) if not name]
     named: dict[str, RunSource] = {}
+    lists: dict[str, variance.ListSummary] = {}
     files: dict[str, str] = {}
-    for (given, source), (tag, judged) in zip(entries, tags_and_counts, strict=True):
-        own = tag if tag and tags.count(tag) == 1 else ""
+    for (given, source), found in zip(entries, inspections, strict=True):
+        own = found.tag if found.tag and tags.count(found.tag) == 1 else ""
         name = make_unique_name(given or own or shorten_path(Path(str(source)), paths), named)
-        named[name] = source
+        named[name], lists[name] = source, found.lists
         if not isinstance(source, Mapping):
             files[str(source)] = name
-        if not judged:
+        if not found.has_judged_query:
             where = None if isinstance(source, Mapping) else source
             raise BadInput(f"none of its queries is judged (the run is called {name}); do the query ids match?", where)
-    return judgements, LazyRuns(named, held), files
+    return EvaluationInputs(judgements, LazyRuns(named, held), lists, files)
 
 
 def _split_entry(text: str | Path) -> tuple[str, str | Path]:

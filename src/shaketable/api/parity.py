@@ -55,7 +55,12 @@ def parity(
     >>> done = st.parity({"old": "run:before.run", "new": "http://host/rerank"})  # doctest: +SKIP
     >>> done["parity"].tables["parity"]  # doctest: +SKIP
     """
-    models = build_models(rankers)
-    if len(models) < 2:
+    task = build_parity_task(rankers, reference=reference, repeats=repeats, measure=measure)
+    return audit(data, rankers, [task], runs=False, **options)
+
+
+def build_parity_task(rankers: Rankers, *, reference: str, repeats: int, measure: str) -> Parity:
+    """Return the task that `parity` with these arguments runs."""
+    if len(build_models(rankers)) < 2:
         raise BadInput("parity needs at least two rankers: --ranker old=SPEC --ranker new=SPEC")
-    return audit(data, models, [Parity(reference, repeats, measure)], runs=False, **options)
+    return Parity(reference, repeats, measure)

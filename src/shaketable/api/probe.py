@@ -62,7 +62,30 @@ def probe(
     >>> done = st.probe(rankers="bm25", probes="shuffle-*")  # doctest: +SKIP
     >>> done["probes"].tables["text manipulation"]  # doctest: +SKIP
     """
-    task = ProbesTask(
+    task = build_probes_task(
+        probes,
+        pairs=pairs,
+        delta=delta,
+        max_documents=max_documents,
+        parser=parser,
+        stopwords=stopwords,
+        correction=correction,
+    )
+    return audit(data, rankers, [task], **options)
+
+
+def build_probes_task(
+    probes: str | Sequence[str],
+    *,
+    pairs: str | Path | None,
+    delta: float | None,
+    max_documents: int,
+    parser: str,
+    stopwords: str,
+    correction: str,
+) -> ProbesTask:
+    """Return the task that `probe` with these arguments runs."""
+    return ProbesTask(
         probes=tuple(as_list(probes)),
         pairs=str(pairs) if pairs else "",
         delta=delta,
@@ -71,7 +94,6 @@ def probe(
         stopwords=stopwords,
         correction=correction,
     )
-    return audit(data, rankers, [task], **options)
 
 
 def count_failed_pairs(done: Audit) -> int:

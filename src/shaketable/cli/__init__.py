@@ -22,9 +22,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Without arguments, those of the program are used, and a gated command runs in a child process (`supervision`).
     """
     from shaketable.cli.supervision import PIPE
+    from shaketable.cli.workflow_commands import neutralise_workflow_commands
 
     PIPE.open(is_program=arguments is None)
     _configure_streams()
+    neutralise_workflow_commands()
     try:
         code = _run_app(None if arguments is None else list(arguments))
     except BrokenPipeError:  # the reader closed the output, perhaps before a gate was evaluated

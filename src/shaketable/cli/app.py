@@ -12,11 +12,12 @@ from typer.core import TyperGroup
 
 from shaketable.cli.attack import attack
 from shaketable.cli.audit import audit
+from shaketable.cli.command import GroupedCommand
 from shaketable.cli.compare import compare
 from shaketable.cli.doctor import doctor
 from shaketable.cli.evaluate import evaluate
 from shaketable.cli.gate import gate
-from shaketable.cli.help import GroupedCommand, prepare_help
+from shaketable.cli.help import prepare_help
 from shaketable.cli.listing import list_
 from shaketable.cli.options.groups import expand_groups
 from shaketable.cli.options.output import Quiet, Verbose

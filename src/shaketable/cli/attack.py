@@ -25,25 +25,13 @@ def attack(
     run: RunFlags,
 ) -> None:
     """Attack a ranker: change documents, for example by synonyms or keyword stuffing, until they rank higher."""
-    import shaketable as st
+    from shaketable.api import attack as api
     from shaketable.cli.console import open_report
 
-    finish = open_report(report, out)
-    done = st.attack(
-        files.select_source(data),
-        ranker or (),
-        how.recipe or (),
-        goal=how.goal,
-        targets=how.targets,
-        attacked_queries=how.attacked_queries,
-        group=how.group,
-        max_trials=how.max_trials,
-        adversarial_documents=how.adversarial_documents,
-        any_grade=how.any_grade,
-        parser=how.parser,
-        write_documents=how.write_documents,
-        **collection.to_options(),
-        **run.to_options(),
-    )
+    source, recipes = files.select_source(data), how.recipe or ()
+    settings, where = how.to_options(), collection.to_options()
+    finish = open_report(report, out, source, ranker or (), api.build_attack_task(recipes, **settings), where)
+    documents = how.write_documents
+    done = api.attack(source, ranker or (), recipes, **settings, write_documents=documents, **where, **run.to_options())
     if not finish(done):
         raise typer.Exit(1)

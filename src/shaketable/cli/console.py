@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,11 @@ from shaketable.report import clean, escape_controls, format_cell
 if TYPE_CHECKING:
     from shaketable.api.audit import Audit
     from shaketable.api.dry_run import DryRun
+    from shaketable.api.options import CollectionLike, CollectionOptions
+    from shaketable.api.ranker_names import Rankers
     from shaketable.api.train import TrainedWriter, TrainingResult
     from shaketable.cli.options.output import BuildServerFlags, ReportFlags, TableFlags, VerdictFlags
+    from shaketable.core.protocols import Task
     from shaketable.report.comparison import AuditComparison
     from shaketable.report.gates import GateResult
 
@@ -120,19 +123,22 @@ def show_dry_run(dry_run: DryRun, json_target: str | None) -> None:
         emit_json(dry_run.to_dict(), json_target)
 
 
-def open_report(flags: ReportFlags, out: Path) -> Callable[[Audit], bool]:
+def open_report(
+    flags: ReportFlags, out: Path, data: CollectionLike, rankers: Rankers, task: Task, options: CollectionOptions
+) -> Callable[[Audit], bool]:
     """Check the gates and the folder, and return a function that writes and shows an audit and evaluates its gates."""
+    from shaketable.api.gates import check_gate_findings, read_gates
     from shaketable.report.audit_folder import check_writable
     from shaketable.report.gates import has_passed
-    from shaketable.report.rules import parse_gates
 
-    gates = parse_gates(flags.require or [])
+    gates = read_gates(flags.require or [], rankers)
     check_writable(out)
+    check_gate_findings(gates, data, rankers, [task], **options)
 
     def finish(done: Audit) -> bool:
         done.save(out)
         if flags.json_to:
-            emit_json(done.to_dict(), flags.json_to)
+            emit_texts(map(escape_controls, done.iterate_json()), flags.json_to)
         show_audit(done, flags.json_to)
         notify(f"The report is {out / 'report.html'}; the tables are in {out}.")
         found = done.evaluate_gates(*gates)
@@ -156,7 +162,7 @@ def write_evaluation(done: Audit, flags: TableFlags) -> None:
     if flags.html_to:
         write_page(flags.html_to, done.title, done.facts, done.results, done.provenance)
     if flags.json_to:
-        emit_json(done.to_dict(), flags.json_to)
+        emit_texts(map(escape_controls, done.iterate_json()), flags.json_to)
     show_audit(done, flags.json_to)
 
 
@@ -188,7 +194,7 @@ def finish_audit(done: Audit, out: Path, gate: bool, shown: VerdictFlags, build:
     from shaketable.report.gates import has_passed
 
     if shown.json_to:
-        emit_json(done.to_dict(), shown.json_to)
+        emit_texts(map(escape_controls, done.iterate_json()), shown.json_to)
     target = "-" if "-" in (shown.json_to, build.summary_to) else None
     enforced = gate or not has_passed(done.gate_results)
     show_verdict(done, target, shown.tables, shown.table, enforced=enforced)
@@ -233,8 +239,14 @@ def emit_json(data: Mapping[str, Any], target: str) -> None:
 
 def emit_text(text: str, target: str) -> None:
     """Write a text to a file, atomically, or to stdout, without API keys."""
+    emit_texts([text], target)
+
+
+def emit_texts(texts: Iterable[str], target: str) -> None:
+    """Write the parts of a text to a file, atomically, or to stdout, without API keys."""
     if target == "-":
-        print(redact(text), end="")
+        for text in texts:
+            print(redact(text), end="")
         return
     with atomic_write(Path(target)) as out:
-        out.write(text)
+        out.writelines(texts)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from typer.core import TyperCommand
-
 
 class Panel(StrEnum):
     """The groups of options, in the order in which help shows them."""
@@ -25,14 +23,6 @@ class Panel(StrEnum):
     OUTPUT = "Output"
     PERFORMANCE = "Performance"
     GENERAL = "General"
-
-
-class GroupedCommand(TyperCommand):
-    """A command whose help shows its options in groups."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        prepare_help(self, ctx)
-        super().format_help(ctx, formatter)
 
 
 def prepare_help(command: Any, ctx: Any) -> None:

@@ -25,18 +25,11 @@ def parity(
     run: RunFlags,
 ) -> None:
     """Check that rankers give the same scores, for example one model on two servers."""
-    import shaketable as st
+    from shaketable.api import parity as api
     from shaketable.cli.console import open_report
 
-    finish = open_report(report, out)
-    done = st.parity(
-        ranker or (),
-        files.select_source(data),
-        reference=how.reference,
-        repeats=how.repeats,
-        measure=how.measure,
-        **collection.to_options(),
-        **run.to_options(),
-    )
+    source, settings, where = files.select_source(data), how.to_options(), collection.to_options()
+    finish = open_report(report, out, source, ranker or (), api.build_parity_task(ranker or (), **settings), where)
+    done = api.parity(ranker or (), source, **settings, **where, **run.to_options())
     if not finish(done):
         raise typer.Exit(1)

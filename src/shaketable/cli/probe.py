@@ -28,20 +28,10 @@ def probe(
     from shaketable.api import probe as api
     from shaketable.cli.console import notify, open_report
 
-    finish = open_report(report, out)
-    done = api.probe(
-        files.select_source(data),
-        ranker or (),
-        how.probe or (),
-        pairs=how.pairs,
-        delta=how.delta,
-        max_documents=how.max_documents,
-        parser=how.parser,
-        stopwords=how.stopwords,
-        correction=how.correction,
-        **collection.to_options(),
-        **run.to_options(),
-    )
+    source, probes = files.select_source(data), how.probe or ()
+    settings, where = how.to_options(), collection.to_options()
+    finish = open_report(report, out, source, ranker or (), api.build_probes_task(probes, **settings), where)
+    done = api.probe(source, ranker or (), probes, **settings, **where, **run.to_options())
     passed = finish(done)
     if failed := api.count_failed_pairs(done):
         notify(f"{failed} of your own pairs differ from the expectation.", always=True)

@@ -125,7 +125,9 @@ class MissingExtra(ShaketableError):
     """A missing library; the message names the extra that installs it."""
 
     def __init__(self, extra: str, purpose: str):
-        super().__init__(f"{purpose} needs libraries that are not installed: pip install 'shaketable[{extra}]'")
+        from shaketable.core.extras import format_install_command
+
+        super().__init__(f"{purpose} needs libraries that are not installed: {format_install_command(extra)}")
 
 
 class RankerFailed(ShaketableError):

@@ -43,6 +43,15 @@ def has_extra(extra: str) -> bool:
     return all(installed_version(name) for name in list_extra_libraries()[extra])
 
 
+def format_install_command(extra: str) -> str:
+    """Return how to install an extra, in the words of all messages.
+
+    >>> format_install_command("neural")
+    "pip install -e '.[neural]' in a checkout, or pip install 'shaketable[neural]'"
+    """
+    return f"pip install -e '.[{extra}]' in a checkout, or pip install 'shaketable[{extra}]'"
+
+
 @contextmanager
 def use_python_strings() -> Iterator[None]:
     """Make pandas store texts as Python strings inside the block.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shaketable.core.documents import Collection, Corpus, Qrels, Run, rank_docnos
-from shaketable.core.extras import CORE_EXTRA, installed_version, list_extra_libraries
+from shaketable.core.extras import CORE_EXTRA, format_install_command, installed_version, list_extra_libraries
 from shaketable.core.home import home_folder
 
 Severity = Literal["error", "warning", "ok"]
@@ -103,7 +103,7 @@ def _check_installation() -> Iterator[ValidationCheck]:
         if number := installed_version(name):
             yield ValidationCheck(f"{name} {number}", "ok", 0, 0)
         else:
-            advice = f"pip install 'shaketable[{extra}]'" if extra != CORE_EXTRA else "install shaketable again"
+            advice = format_install_command(extra) if extra != CORE_EXTRA else "install shaketable again"
             yield ValidationCheck(
                 f"{name} is not installed", "error" if extra == CORE_EXTRA else "warning", 0, 0, (), advice
             )

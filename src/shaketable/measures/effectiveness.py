@@ -21,7 +21,7 @@ from shaketable.core.errors import BadInput
 from shaketable.core.results import ScoreTable
 from shaketable.datasets.limits import MAX_GAIN, check_qrels, check_run
 from shaketable.measures.measure_names import format_measure, parse_measure
-from shaketable.measures.user_function import FunctionMeasure
+from shaketable.measures.user_function import FunctionMeasure, InstalledMeasure
 
 if TYPE_CHECKING:
     from ir_measures import Measure
@@ -59,9 +59,9 @@ class Evaluator:
         passes: dict[_TrecSettings, dict[Measure, str]] = {}
         ranked: dict[Measure, GradeListMeasure] = {}
         others: list[Measure] = []
-        own: list[FunctionMeasure] = []
+        own: list[FunctionMeasure | InstalledMeasure] = []
         for measure in self.measures:
-            if isinstance(measure, FunctionMeasure):
+            if isinstance(measure, FunctionMeasure | InstalledMeasure):
                 own.append(measure)
             elif trec := _format_trec_name(measure):
                 passes.setdefault(_read_trec_settings(measure), {})[measure] = trec
@@ -336,7 +336,7 @@ def _build_ranked_evaluator(measures: Mapping[Measure, GradeListMeasure], qrels:
     return evaluate
 
 
-def _build_function_evaluator(measure: FunctionMeasure, qrels: Qrels) -> RunEvaluator:
+def _build_function_evaluator(measure: FunctionMeasure | InstalledMeasure, qrels: Qrels) -> RunEvaluator:
     key = cast("Measure", measure)
     return lambda run: {key: {q: measure.value(grades, rank_docnos(run.get(q, {}))) for q, grades in qrels.items()}}
 

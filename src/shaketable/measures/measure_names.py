@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from shaketable.core.errors import BadInput, UnknownName
 from shaketable.core.import_object import OBJECT_PATTERN
-from shaketable.measures.user_function import FunctionMeasure
+from shaketable.core.registries import MEASURES
+from shaketable.measures.user_function import FunctionMeasure, InstalledMeasure
 
 if TYPE_CHECKING:
     from ir_measures import Measure
@@ -65,6 +66,8 @@ _MEASURE_PATTERN = re.compile(
 def parse_measure(text: str) -> Measure:
     """Parse the name of a measure as ir_measures, trec_eval or a paper writes it; case does not matter.
 
+    Other names are those of measures of installed packages (the entry points of `MEASURES`).
+
     >>> parse_measure("ndcg_cut_10"), parse_measure("mrr@10")
     (nDCG@10, RR@10)
     >>> parse_measure("RR(rel=2)@10"), parse_measure("nDCG(dcg='exp-log2')@10")
@@ -75,6 +78,8 @@ def parse_measure(text: str) -> Measure:
     form = _MEASURE_PATTERN.fullmatch(text.strip())
     if form is None:
         raise BadInput(f"cannot read the measure {text!r}: write NAME, NAME@K or NAME(parameter=value)@K")
+    if _is_installed(form[1]):
+        return cast("Measure", _build_installed(text.strip()))
     base = _find_measure(form[1])
     given = _parse_parameters(form[2] or "", text)
     if form[3] is not None:
@@ -101,12 +106,28 @@ def _load_known_measures() -> dict[str, Measure]:
     return own | {nickname: registry[key] for nickname, key in MEASURE_ALIASES.items()} | {"unjudged": unjudged}
 
 
+def _is_installed(name: str) -> bool:
+    """Return True if only an installed package has a measure of this name."""
+    if name.lower().replace("-", "_") in {*_load_known_measures(), *RANKER_LEVEL_MEASURES, *MEASURES.builtin_rows}:
+        return False
+    return name.replace("-", "_") in MEASURES.rows
+
+
+def _build_installed(text: str) -> InstalledMeasure:
+    measure = MEASURES.build(text)
+    spec = MEASURES.spec(measure)
+    if not callable(getattr(measure, "value", None)):
+        raise BadInput(f"the measure {spec} has no method value(grades, docnos), so it does not measure one list")
+    return InstalledMeasure(spec, measure)
+
+
 def _find_measure(text: str) -> Measure:
     key = text.lower().replace("-", "_")
     if key in RANKER_LEVEL_MEASURES:
         raise BadInput(f"{text} is one number for a ranker, not one for each query; {RANKER_LEVEL_MEASURES[key]}")
     if key not in _load_known_measures():
-        raise UnknownName("measure", text.lower(), _load_known_measures())
+        installed = MEASURES.rows.keys() - MEASURES.builtin_rows.keys()
+        raise UnknownName("measure", text.lower(), [*_load_known_measures(), *installed])
     return _load_known_measures()[key]
 
 

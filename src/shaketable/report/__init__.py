@@ -35,12 +35,12 @@ def clean(text: str) -> str:
 
 
 def escape_controls(text: str) -> str:
-    r"""Escape the characters of JSON that `clean` would replace, so that a terminal does not interpret them.
+    r"""Escape the characters of JSON that a terminal or GitHub's runner (`##[`) would interpret; the data is the same.
 
-    >>> escape_controls('{"a": "\x9b"}')
-    '{"a": "\\u009b"}'
+    >>> escape_controls('{"a": "\x9b ##[x]"}')
+    '{"a": "\\u009b #\\u0023[x]"}'
     """
-    return _UNSAFE_CHARACTERS.sub(lambda sign: f"\\u{ord(sign.group()):04x}", text)
+    return _UNSAFE_CHARACTERS.sub(lambda sign: f"\\u{ord(sign.group()):04x}", text).replace("##[", r"#\u0023[")
 
 
 def escape_formula(text: str) -> str:

@@ -33,22 +33,25 @@ def result_to_dict(result: Result) -> dict[str, Any]:
     tables = {
         name: _describe_columns(frame) | {"rows": list(_iterate_rows(frame))} for name, frame in result.tables.items()
     }
-    return _describe_result(result) | {"tables": tables}
+    return _describe_result(result) | {"findings": list(_iterate_findings(result)), "tables": tables}
 
 
 def _describe_result(result: Result) -> dict[str, Any]:
-    """Return a Result as plain values, without its tables."""
+    """Return a Result as plain values, without its findings and tables, which may be large."""
     return {
         "task": result.task,
         "question": result.question,
         "figures": [asdict(figure) for figure in result.figures],
         "notes": list(result.notes),
-        "findings": [to_plain(asdict(finding)) for finding in result.findings],
         "examples": [to_plain(asdict(example)) for example in result.examples],
         "failures": [asdict(failure) for failure in result.failures],
         "brief": list(result.brief),
         "sources": dict(result.sources),
     }
+
+
+def _iterate_findings(result: Result) -> Iterator[dict[str, Any]]:
+    return (to_plain(asdict(finding)) for finding in result.findings)
 
 
 def audit_to_dict(
@@ -94,11 +97,17 @@ def write_results(
     """Write the CSV files, then results.json, so that results.json exists only if all files do."""
     write_tables(folder, results)
     with atomic_write(folder / RESULTS_FILE) as out:
-        out.writelines(_render_json(results, _build_header(results, provenance, gate_results, context)))
+        out.writelines(render_json(results, provenance, gate_results, context))
 
 
-def _render_json(results: Sequence[Result], head: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the JSON of `audit_to_dict` one table row at a time, because tables per query may be large."""
+def render_json(
+    results: Sequence[Result],
+    provenance: Mapping[str, object],
+    gate_results: Sequence[GateResult] = (),
+    context: Mapping[str, object] | None = None,
+) -> Iterator[str]:
+    """Yield the JSON of `audit_to_dict` one finding and one table row at a time, because there may be millions."""
+    head = _build_header(results, provenance, gate_results, context)
 
     def text(value: object) -> str:
         return json.dumps(value, allow_nan=False)
@@ -106,7 +115,9 @@ def _render_json(results: Sequence[Result], head: Mapping[str, Any]) -> Iterator
     yield "{" + ",\n".join(f"{text(name)}: {text(value)}" for name, value in head.items()) + ',\n"results": ['
     for number, result in enumerate(results):
         yield ",\n" if number else "\n"
-        yield text(_describe_result(result))[:-1] + ',\n"tables": {'
+        yield text(_describe_result(result))[:-1] + ',\n"findings": ['
+        yield from (f"{',' if at else ''}\n{text(finding)}" for at, finding in enumerate(_iterate_findings(result)))
+        yield '],\n"tables": {'
         for position, (name, frame) in enumerate(result.tables.items()):
             yield ",\n" if position else "\n"
             yield f'{text(name)}: {text(_describe_columns(frame))[:-1]}, "rows": ['

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 MAX_PAGE_BYTES = 2_000_000
 ROW_LIMITS = (1_000_000, 5_000, 1_000, 200, 60, 15)
 """Limits of rows per table; the page uses the first limit that makes it small enough."""
+MAX_TOTAL_ROWS = 400_000
+"""The rows of all tables up to which the page tries the first limit; more rows would exceed `MAX_PAGE_BYTES` anyway."""
 MAX_OPEN_ROWS, PREVIEW_ROWS = 50, 10
 """A table with more than `MAX_OPEN_ROWS` rows is folded, as are tables per query; without the script, a folded table
 has `PREVIEW_ROWS` rows."""
@@ -114,15 +116,19 @@ class _Case:
 class _Data:
     """The data of the script: every table as texts, the queries, and the details of each cell of the scorecard."""
 
-    def __init__(self, queries: Mapping[str, str]) -> None:
+    def __init__(self, queries: Mapping[str, str], max_rows: int) -> None:
         self.queries = queries
+        self.max_rows = max_rows
         self.tables: list[dict[str, Any]] = []
         self.columns: list[list[list[str]]] = []
         self.facet_cells: list[dict[str, Any]] = []
 
     def add_table(self, name: str, frame: pd.DataFrame, file: str, max_chars: int = 0) -> int:
-        """Add a table, with texts of at most `max_chars` characters if given, and return its number."""
-        columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
+        """Add the first `max_rows` rows of a table, with texts of at most `max_chars` characters if given.
+
+        Return the number of the table.
+        """
+        columns = [frame.iloc[: self.max_rows, i] for i in range(frame.shape[1])]
         self.columns.append([format_column(column, max_chars) for column in columns])
         self.tables.append(
             {"name": format_cell(name), "file": file, "numeric": [is_numeric(column) for column in columns]}
@@ -176,7 +182,10 @@ def render_page(
     Long tables show their first rows and the name of the CSV file with all rows.
     """
     queries = provenance.get(QUERIES_KEY)
-    data = _Data({str(qid): format_cell(text) for qid, text in queries.items()} if isinstance(queries, Mapping) else {})
+    texts = {str(qid): format_cell(text) for qid, text in queries.items()} if isinstance(queries, Mapping) else {}
+    total = sum(len(frame) for result in results for frame in result.tables.values())
+    limits = ROW_LIMITS if total <= MAX_TOTAL_ROWS else ROW_LIMITS[1:]
+    data = _Data(texts, limits[0])
     drawings, no_plots = _draw_figures(results)
     sections = _build_sections(results, drawings, data)
     keys = [_add_cell_details(ranker, cell, sections, data) for ranker, cell in _list_facet_cells(verdict)]
@@ -200,7 +209,7 @@ def render_page(
     }
     template = _build_environment().from_string(_read_resource("page.html"))
     text = ""
-    for rows in ROW_LIMITS:
+    for rows in limits:
         text = clean(template.render(context, data=data.pack(rows), most=rows))
         if len(text.encode()) <= MAX_PAGE_BYTES:
             break

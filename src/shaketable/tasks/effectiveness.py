@@ -24,6 +24,7 @@ from shaketable.measures.significance import (
     t_test,
     weighted_t_test,
 )
+from shaketable.tasks._score_frames import build_per_query_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,13 +93,7 @@ def build_effectiveness_from_tables(
     summary = pd.concat([summary for summary, _ in frames], ignore_index=True)
     pairs = pd.concat([pairs for _, pairs in frames], ignore_index=True)
     first = tables[0]
-    per_query = pd.DataFrame(
-        {
-            "ranker": np.repeat(first.systems, len(first.topics)),
-            "query": list(first.topics) * len(first.systems),
-            **{table.measure: table.values.ravel() for table in tables},
-        }
-    )
+    per_query = build_per_query_frame(first, {table.measure: table.values for table in tables})
     shown = summary[summary["measure"] == first.measure]
     return Result(
         "effectiveness",

@@ -32,6 +32,7 @@ from shaketable.measures.significance import (
     format_star,
     t_test,
 )
+from shaketable.tasks._score_frames import build_per_query_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,14 +92,8 @@ def build_risk_from_scores(table: ScoreTable, baselines: Sequence[str], alphas: 
                 for name, value in zip(table.systems, geo_risk(table.values, alpha), strict=True)
             ]
         ),
-        "per query": pd.DataFrame(
-            {
-                "ranker": np.repeat(table.systems, len(table.topics)),
-                "query": list(table.topics) * len(table.systems),
-                table.measure: table.values.ravel(),
-                "difference": (table.values - base).ravel(),
-                "z": z.ravel(),
-            }
+        "per query": build_per_query_frame(
+            table, {table.measure: table.values, "difference": table.values - base, "z": z}
         ),
     }
     sources = {"risk": f"{DINCER_2016}, Table 6"} | {

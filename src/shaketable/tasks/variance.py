@@ -13,10 +13,9 @@ import numpy as np
 
 from shaketable.core.documents import Qrels, Run
 from shaketable.core.results import Figure, Finding, Result, ScoreTable
-from shaketable.measures.effectiveness import score_tables, tie_rate
+from shaketable.measures.effectiveness import TieRate, score_tables, tie_rate
 from shaketable.measures.facets import VARIANCE
 from shaketable.measures.measure_names import format_measure, parse_measure
-from shaketable.measures.paired_comparison import weighted_mean
 from shaketable.measures.significance import MIN_QUERIES, bootstrap_interval
 from shaketable.measures.variance import (
     GMAP,
@@ -28,6 +27,7 @@ from shaketable.measures.variance import (
     mean_variance_correlation,
     robustness_index,
 )
+from shaketable.tasks._score_frames import build_per_query_frame
 from shaketable.tasks._slices import SLICES_NOTE, measure_slices
 
 if TYPE_CHECKING:
@@ -80,6 +80,19 @@ REQUIRED_MEASURES = ("AP", "Success@10", "P@10", "Judged@10")
 """The measures that variance is computed from, beside the requested ones."""
 
 
+@dataclass(frozen=True)
+class ListSummary:
+    """The ties in the lists of a run, and the number of judged queries without a list."""
+
+    ties: TieRate
+    missing: int
+
+
+def summarise_lists(run: Run, qrels: Qrels) -> ListSummary:
+    """Return the summary of a run that `build_variance_from_tables` reports."""
+    return ListSummary(tie_rate(run), len(qrels.keys() - run.keys()))
+
+
 def build_variance_from_runs(
     measures: Sequence[str],
     qrels: Qrels,
@@ -89,15 +102,15 @@ def build_variance_from_runs(
     candidate_description: str = "",
 ) -> Result:
     """Return the variance of runs in average precision and the mean of each measure, compared with `initial`."""
-    return build_variance_from_tables(
-        score_tables((*measures, *REQUIRED_MEASURES), qrels, runs), qrels, runs, initial, seed, candidate_description
-    )
+    tables = score_tables((*measures, *REQUIRED_MEASURES), qrels, runs)
+    lists = {system: summarise_lists(run, qrels) for system, run in runs.items()}
+    return build_variance_from_tables(tables, qrels, lists, initial, seed, candidate_description)
 
 
 def build_variance_from_tables(
     tables: Sequence[ScoreTable],
     qrels: Qrels,
-    runs: Mapping[str, Run],
+    lists: Mapping[str, ListSummary],
     initial: str,
     seed: int,
     candidate_description: str = "",
@@ -109,9 +122,8 @@ def build_variance_from_tables(
     summary = _build_spread_table(wanted, ap, seed)
     summary["%no@10"] = 100 * (success.values == 0).sum(axis=1) / len(success.topics)
     summary["judged@10"] = judged.values.mean(axis=1)
-    ties = {system: tie_rate(run) for system, run in runs.items()}
-    summary["ties"] = [one.neighbours for one in ties.values()]
-    others = [system for system in runs if system != initial]
+    summary["ties"] = [one.ties.neighbours for one in lists.values()]
+    others = [system for system in lists if system != initial]
     against = pd.DataFrame(
         {
             "ranker": others,
@@ -142,10 +154,10 @@ def build_variance_from_tables(
             f"{len(without)} of {len(qrels)} queries have no relevant document and count as 0, for example "
             f"{without[0]}."
         )
-    for system, run in runs.items():
-        if missing := len(qrels.keys() - run.keys()):
-            notes.append(f"{system} has no list for {missing} of {len(qrels)} queries; these count as 0.")
-        if constant := ties[system].constant_lists:
+    for system, one in lists.items():
+        if one.missing:
+            notes.append(f"{system} has no list for {one.missing} of {len(qrels)} queries; these count as 0.")
+        if constant := one.ties.constant_lists:
             notes.append(
                 f"{system} gives all documents the same score in {constant:.0%} of its lists, which is not a ranking."
             )
@@ -155,13 +167,22 @@ def build_variance_from_tables(
 
 def _build_unserved_findings(success: ScoreTable, seed: int) -> list[Finding]:
     """Return the percentage of queries without a relevant document in the first ten, for the facet variance."""
-    findings = []
-    for system in success.systems:
-        values = {qid: 100.0 * (value == 0) for qid, value in success.by_topic(system).items()}
-        mean = weighted_mean(values, seed)
-        ends = mean.low, mean.high, mean.n
-        findings.append(Finding(system, "%no@10", mean.value, *ends, better="lower", facet=VARIANCE, values=values))
-    return findings
+    unserved = replace(success, measure="%no@10", values=100.0 * (success.values == 0))
+    means, (low, high) = unserved.values.mean(axis=1), bootstrap_interval(unserved.values, seed)
+    return [
+        Finding(
+            system,
+            unserved.measure,
+            float(means[at]),
+            float(low[at]),
+            float(high[at]),
+            len(unserved.topics),
+            better="lower",
+            facet=VARIANCE,
+            values=unserved.by_topic(system),
+        )
+        for at, system in enumerate(unserved.systems)
+    ]
 
 
 def build_variance_from_scores(table: ScoreTable, seed: int) -> Result:
@@ -191,17 +212,9 @@ def _build_spread_table(tables: list[ScoreTable], ap: ScoreTable, seed: int) -> 
 def _build_result(
     tables: list[ScoreTable], ap: ScoreTable, frames: dict[str, pd.DataFrame], notes: list[str]
 ) -> Result:
-    import pandas as pd
-
     first = tables[0]
     every = [*tables, *([ap] if all(t.measure != ap.measure for t in tables) else [])]
-    frames["per query"] = pd.DataFrame(
-        {
-            "ranker": np.repeat(first.systems, len(first.topics)),
-            "query": list(first.topics) * len(first.systems),
-            **{table.measure: table.values.ravel() for table in every},
-        }
-    )
+    frames["per query"] = build_per_query_frame(first, {table.measure: table.values for table in every})
     all_notes = (*notes, *_build_notes(first, ap.measure, frames["variance"]))
     drawn = tuple(figure for figure in _build_figures(first.measure, ap.measure) if figure.y in frames[figure.table])
     findings = tuple(_build_findings(frames["variance"], (first.measure, ap.measure), len(first.topics)))

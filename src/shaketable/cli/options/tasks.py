@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -215,6 +215,19 @@ class AttackFlags:
     parser: ParserName = "light"
     write_documents: WriteDocuments = None
 
+    def to_options(self) -> dict[str, Any]:
+        """Return the options of the attack task."""
+        return {
+            "goal": self.goal,
+            "targets": self.targets,
+            "attacked_queries": self.attacked_queries,
+            "group": self.group,
+            "max_trials": self.max_trials,
+            "adversarial_documents": self.adversarial_documents,
+            "any_grade": self.any_grade,
+            "parser": self.parser,
+        }
+
 
 @dataclass(frozen=True)
 class ProbeFlags:
@@ -228,6 +241,17 @@ class ProbeFlags:
     stopwords: StopList = "english"
     correction: Correction = "bonferroni"
 
+    def to_options(self) -> dict[str, Any]:
+        """Return the options of the probes task."""
+        return {
+            "pairs": self.pairs,
+            "delta": self.delta,
+            "max_documents": self.max_documents,
+            "parser": self.parser,
+            "stopwords": self.stopwords,
+            "correction": self.correction,
+        }
+
 
 @dataclass(frozen=True)
 class ParityFlags:
@@ -236,3 +260,7 @@ class ParityFlags:
     reference: Reference = ""
     repeats: Repeats = 10
     measure: Measure = "nDCG@10"
+
+    def to_options(self) -> dict[str, Any]:
+        """Return the options of the parity task."""
+        return {"reference": self.reference, "repeats": self.repeats, "measure": self.measure}

