@@ -352,7 +352,7 @@ def main() -> None:
     whole = replace(whole.with_collection(replace(whole.collection, candidates={}), None), depth=100)
     searched = QueryVariation(variations=DL19, depths=(10, 100)).run(whole).tables
     pipeline = {str(name): Changes.of(part) for name, part in searched["variations per query"].groupby("ranker")}
-    recall = searched["what the first stage finds"]
+    recall = searched["recall of the first stage"]
     columns = ("ranker", "original", "all", *CATEGORIES)
     write_page(
         __file__,

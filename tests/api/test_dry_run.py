@@ -132,7 +132,7 @@ def test_requests_to_an_endpoint_are_those_that_it_then_gets():
 
 def test_requests_in_a_dry_run_are_refused():
     with running(Server(cohere)) as server:
-        with block_network(), pytest.raises(RankerFailed, match="a plan sends nothing"):
+        with block_network(), pytest.raises(RankerFailed, match="a dry run sends no requests"):
             _ = HttpEndpoint(server.url, model="m").open(st.load("sample")).fingerprint
         mixed = f"guarded({f'http({server.url!r}, model={chr(34)}m{chr(34)})'!r})"
         told = dry_run("sample", {"mixed": mixed, "bm25": "bm25"}, ["agreement"], max_queries=4, depth=20)

@@ -265,7 +265,7 @@ def test_an_audit_that_is_read_is_the_one_that_was_saved(audits, tmp_path):
 
 
 EDITED = (
-    r"copy/results.json: is not as the audit wrote it: it was edited or damaged; run the audit again, into another "
+    r"copy/results.json: was edited or damaged: it was edited or damaged; run the audit again, into another "
 )
 EDITED += "folder, or use the file as it is with --allow-edited"
 
@@ -284,7 +284,7 @@ def test_an_edited_audit_is_refused_unless_allowed(shaketable, audits, tmp_path)
         ended = shaketable(*words)
         assert ended.complaint() == EDITED
         assert shaketable(*words, "--allow-edited").code == 0
-    with pytest.raises(BadInput, match="is not as the audit wrote it"):
+    with pytest.raises(BadInput, match="was edited or damaged"):
         st.compare("copy", audits / "base")
     assert (
         "was changed since; move it or name another folder"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,6 @@ def test_doctor_on_the_installation(shaketable):
 
 
 def test_version_and_help(shaketable):
-    assert shaketable("--version").out.strip() == "0.1.0"
+    assert shaketable("--version").out.strip() == version("shaketable")
     assert "audit" in shaketable("--help").out
     assert shaketable("no-such-command").code == 2

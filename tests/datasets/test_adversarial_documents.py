@@ -161,7 +161,7 @@ class TestForms:
 
 OURS = {"queries": {"q1": "a"}, "text": "x"}
 MALFORMED = {
-    "no JSON": ("{", "is not JSON"),
+    "did not answer with JSON": ("{", "is not JSON"),
     "a list": ([1], "is not an object"),
     "a text": ('"x"', "is not an object"),
     "no query": ({"text": "x"}, 'needs "query"'),
@@ -226,7 +226,7 @@ def test_half_a_character_is_not_written_half(tmp_path):
     whole = AdversarialDocument({"q": "a"}, "d", Doc("x"))
     write_adversarial_documents([whole], tmp_path / "a.jsonl")
     before = (tmp_path / "a.jsonl").read_bytes()
-    with pytest.raises(BadInput, match="half a character"):
+    with pytest.raises(BadInput, match="half of a surrogate pair"):
         write_adversarial_documents([whole, AdversarialDocument({"q": "a"}, "d", Doc("\ud800"))], tmp_path / "a.jsonl")
     assert (tmp_path / "a.jsonl").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]

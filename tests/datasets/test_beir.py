@@ -107,9 +107,9 @@ def test_files_that_are_no_splits_are_passed_over(tmp_path: Path) -> None:
         (
             "queries.jsonl",
             '{"_id": "1", "text": ' + "[" * 100_000,
-            "queries.jsonl:1: is not JSON that can be read (it is",
+            "queries.jsonl:1: is not valid JSON (it is",
         ),
-        ("variants.jsonl", "[" * 100_000, "variants.jsonl:1: is not JSON that can be read (it is nested too deeply)"),
+        ("variants.jsonl", "[" * 100_000, "variants.jsonl:1: is not valid JSON (it is nested too deeply)"),
         ("variants.jsonl", '{"query": "a b", "text": ""}', "variants.jsonl:1: the query id 'a b' has ' ' in it"),
         ("variants.jsonl", "[1]", "variants.jsonl:1: a variant is a JSON object"),
         ("variants.jsonl", '{"query": 1, "text": ""}', "variants.jsonl:1: query, text and category of a variant are"),
@@ -183,7 +183,7 @@ def test_without_splits_the_judgements_are_the_test(tmp_path: Path) -> None:
         ({"qrels": {"q\t1": {"d": 1}}}, "the query id 'q\\t1' has '\\t' in it"),
         ({"qrels": {"q": {"a b": 1}}}, "the document id 'a b' has ' ' in it"),
         ({"qrels": {"q": {"d": 10**9}}}, "grade 1000000000 is not a whole number"),
-        ({"qrels": {"q": {"d": 1}}, "splits": {"../up": ("q",)}}, "the split '../up' cannot be the name of a file"),
+        ({"qrels": {"q": {"d": 1}}, "splits": {"../up": ("q",)}}, "the split '../up' is not a valid file name"),
         ({"candidates": {"q": {"a b": 1.0}}}, "the document id 'a b'"),
     ],
 )
@@ -197,7 +197,7 @@ def test_what_a_folder_cannot_hold_leaves_none(tmp_path: Path, change: dict[str,
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:
     folder = make(tmp_path / "toy", FILES)
-    with pytest.raises(BadInput, match="is there already"):
+    with pytest.raises(BadInput, match="exists already"):
         write_beir(read_beir(folder), folder)
     (tmp_path / "empty").mkdir()
     write_beir(read_beir(folder), tmp_path / "empty")

@@ -115,7 +115,7 @@ def test_a_folder_that_is_none(tmp_path):
             BadInput, match=r"there is no competition .*; it is 'sample', or a folder with documents.jsonl"
         ):
             read_competition(source)
-    with pytest.raises(BadInput, match="cannot be the name of a file"):
+    with pytest.raises(BadInput, match="is not a valid file name"):
         read_competition("a\0b")
 
 

@@ -77,7 +77,7 @@ def test_half_a_character_becomes_the_replacement_character(tmp_path: Path) -> N
     ("line", "says"),
     [
         ('{"_id": "d2", "text": "cut', "is not JSON (Unterminated string"),
-        ("[" * 100_000, "is not JSON that can be read"),
+        ("[" * 100_000, "is not valid JSON"),
         ("[1, 2]", "is not an object"),
         ('{"id": "d2", "contents": "x"}', 'has no "_id"; each line needs "_id" and "text", this one has: id, contents'),
         ('{"_id": "d2"}', 'has no "text"'),
@@ -92,7 +92,7 @@ def test_half_a_character_becomes_the_replacement_character(tmp_path: Path) -> N
         (r'{"_id": "d\u0000", "text": "x"}', r"the id 'd\x00' has '\x00' in it"),
         ('{"_id": "d\u3000", "text": "x"}', r"the id 'd\u3000' has '\u3000' in it"),
         (f'{{"_id": "{"d" * 1001}", "text": "x"}}', "has 1,001 characters, more than 1,000"),
-        (f'{{"_id": {"1" * 5000}, "text": "x"}}', "is not JSON that can be read"),
+        (f'{{"_id": {"1" * 5000}, "text": "x"}}', "is not valid JSON"),
         ('{"_id": [[["d2"]]], "text": "x"}', '"_id" is a list'),
     ],
 )
@@ -149,7 +149,7 @@ def test_gz_is_unpacked_once_and_is_the_same_corpus(tmp_path: Path, home: Path) 
 def test_broken_gz(tmp_path: Path, home: Path, damage) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "c.jsonl.gz"
     path.write_bytes(damage(gzip.compress(GOOD.encode() * 50)))
-    with pytest.raises(BadInput, match="is not a whole gzip file"):
+    with pytest.raises(BadInput, match="is not a complete gzip file"):
         JsonlCorpus.read(path)
     assert not list((home / "corpora").iterdir()), "nothing half-written stays"
 

@@ -82,7 +82,7 @@ MEASURES = ["AP", "nDCG@10", "nDCG(dcg='exp-log2')@10", "SetF", "ERR@20", "Judge
                                   lambda n: ({"q": {"d": 1}}, {"q": {n: 1.0}}), lambda n: ({"q": {"d": 1}}, {n: {}})],
                          ids=["judged document", "judged query", "document", "query"])  # fmt: skip
 def test_no_such_id_is_counted(measure: str, make: Callable[[str], tuple[Any, Any]]) -> None:
-    """The library ends an id at a NUL: 'd\\0x' was the document 'd', and AP was 1; half a character crashed it."""
+    """The library ends an id at a NUL: 'd\\0x' was the document 'd', and AP was 1; a lone surrogate crashed it."""
     for name in ("d\0x", "\ud800", "a b", ""):
         qrels, run = make(name)
         with pytest.raises(BadInput, match=r"id .* an id has"):

@@ -199,7 +199,7 @@ def test_missing_empty_folder_and_broken(tmp_path: Path, read: Callable[[Path], 
         with pytest.raises(BadInput, match="is empty"):
             read(file(tmp_path, text))
     (tmp_path / "a.gz").write_bytes(b"no gzip")
-    with pytest.raises(BadInput, match="is not a whole gzip file"):
+    with pytest.raises(BadInput, match="is not a complete gzip file"):
         read(tmp_path / "a.gz")
 
 

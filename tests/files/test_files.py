@@ -93,8 +93,8 @@ def scrambled_gzip(path: Path) -> None:
         (lambda path: None, "no such file"),
         (lambda path: path.mkdir(), "is a folder"),
         (lambda path: path.write_bytes(b"ok\n\xff\xfe\n"), "not"),
-        (broken_gzip, "not a whole gzip file"),
-        (scrambled_gzip, "not a whole gzip file"),
+        (broken_gzip, "not a complete gzip file"),
+        (scrambled_gzip, "not a complete gzip file"),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path, make, complaint):
@@ -258,9 +258,7 @@ def test_a_disk_that_fails_while_reading():
         list(read_lines(Path("/proc/self/mem")))
 
 
-@pytest.mark.parametrize(
-    ("name", "complaint"), [("x" * 5000, "cannot be read"), ("a\0b", "cannot be the name of a file")]
-)
+@pytest.mark.parametrize(("name", "complaint"), [("x" * 5000, "cannot be read"), ("a\0b", "is not a valid file name")])
 def test_names_that_no_file_has(tmp_path, name, complaint):
     with pytest.raises(BadInput, match=complaint) as caught:
         list(read_lines(tmp_path / name))
@@ -311,7 +309,7 @@ def test_a_disk_that_is_full(tmp_path, name, size):
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
 def test_what_is_no_file_is_not_written_over(tmp_path, make):
     make(tmp_path / "a")
-    said = pytest.raises(BadInput, match=r"a: is (a folder|no ordinary file); name a file to write to")
+    said = pytest.raises(BadInput, match=r"a: is (a folder|not a regular file); name a file to write to")
     with said, atomic_write(tmp_path / "a"):
         pass
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
@@ -320,7 +318,7 @@ def test_what_is_no_file_is_not_written_over(tmp_path, make):
 
 
 def test_half_a_character_cannot_be_written(tmp_path):
-    said = pytest.raises(BadInput, match=r"a\.txt: cannot be written: UTF-8 has no place for '\\ud800'")
+    said = pytest.raises(BadInput, match=r"a\.txt: cannot be written: UTF-8 cannot encode '\\ud800'")
     with said, atomic_write(tmp_path / "a.txt") as out:
         out.write("x\ud800")
     assert not list(tmp_path.iterdir())
@@ -361,7 +359,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path):
         with atomic_folder(tmp_path / name) as draft:
             (draft / "a").write_text("x")
         assert (tmp_path / name / "a").read_text() == "x"
-        with pytest.raises(BadInput, match="is there already"), atomic_folder(tmp_path / name):
+        with pytest.raises(BadInput, match="exists already"), atomic_folder(tmp_path / name):
             pass
     assert sorted(p.name for p in tmp_path.iterdir()) == ["empty", "new"]
 
@@ -427,7 +425,7 @@ def test_json_that_is_none(tmp_path):
         "{": r"is not JSON \(Expecting property name",
         "[" * 100_000: r"nested too deeply",
         '{"a":' * 100_000: r"nested too deeply",
-        "1" * 5000: r"is not JSON that can be read",
+        "1" * 5000: r"is not valid JSON",
         "": r"is not JSON",
     }.items():
         with pytest.raises(BadInput, match=complaint):

@@ -183,7 +183,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
 
 
 def test_what_has_no_reference_is_refused():
-    with pytest.raises(BadInput, match="nothing was trained on b itself"):
+    with pytest.raises(BadInput, match="no ranker was trained on b itself"):
         compute_drops({("a", "b"): {"q": 1.0}})
     with pytest.raises(BadInput, match="need a reference each"):
         drop_matrix([[0.5, 0.2]])

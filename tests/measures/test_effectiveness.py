@@ -268,7 +268,7 @@ def test_a_measure_nothing_installed_can_compute() -> None:
 
 @pytest.mark.parametrize("text", ["alpha-nDCG@20", "StRecall@10"])
 def test_judgements_without_subtopics_know_nothing_of_what_is_new(text: str) -> None:
-    with pytest.raises(BadInput, match="needs judgements of subtopics, which these are not"):
+    with pytest.raises(BadInput, match="needs judgements of subtopics, which this collection does not have"):
         evaluate_run([parse_measure(text)], {"q": {"a": 1}}, {"q": {"a": 1.0}})
 
 

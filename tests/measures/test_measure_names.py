@@ -76,11 +76,11 @@ def test_a_near_name_is_offered() -> None:
     ("text", "message"),
     [
         ("P", "needs a cutoff; write for example P@10"),
-        ("nDCG@0", "cutoff=0 will not do"),
-        ("nDCG@2.5", "cutoff=2.5 will not do"),
-        ("Bpref@10", "Bpref has no cutoff"),
-        ("AP(grade=2)", "AP has no grade; it takes: cutoff, rel"),
-        ("nDCG(dcg='ln')", "dcg='ln' will not do"),
+        ("nDCG@0", "cutoff=0 is not a valid value"),
+        ("nDCG@2.5", "cutoff=2.5 is not a valid value"),
+        ("Bpref@10", "Bpref has no parameter cutoff"),
+        ("AP(grade=2)", "AP has no parameter grade; its parameters are: cutoff, rel"),
+        ("nDCG(dcg='ln')", "dcg='ln' is not a valid value"),
         ("AP(2)", "cannot read the parameters"),
         ("AP(rel=print(1))", "cannot read the parameters"),
         ("AP(rel=2))", "cannot read the parameters"),
@@ -101,7 +101,7 @@ def test_a_text_that_is_no_measure(text: str, message: str) -> None:
 
 @pytest.mark.parametrize("text", ["gm_map", "GM_MAP", "gmap", "VNAP"])
 def test_a_number_of_a_ranker_is_none_of_a_query(text: str) -> None:
-    with pytest.raises(BadInput, match=r"one number for a ranker, not one for each query; .*AP"):
+    with pytest.raises(BadInput, match=r"one number per ranker, not per query; .*AP"):
         parse_measure(text)
 
 

@@ -214,7 +214,7 @@ def test_other_folders_are_refused(tmp_path, collection):
     with pytest.raises(BadInput, match=r"has no saved model: there is no model\.json"):
         SavedModel(str(tmp_path)).open(collection)
     (tmp_path / "model.json").write_text("[")
-    with pytest.raises(Damaged, match="is not JSON that can be read"):
+    with pytest.raises(Damaged, match="is not valid JSON"):
         read_model(tmp_path)
     (tmp_path / "model.json").write_text("[]")
     with pytest.raises(Damaged, match="has no checksum"):

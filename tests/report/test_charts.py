@@ -225,7 +225,7 @@ def test_missing_and_infinite_values_are_left_out(kind: str) -> None:
 
 def test_a_figure_that_cannot_be_drawn_is_bad_input() -> None:
     table = pd.DataFrame({"x": ["a"], "y": [1.0]})
-    with pytest.raises(BadInput, match="there is no chart kind 'pie'; there are: bars, distribution, lines"):
+    with pytest.raises(BadInput, match="there is no chart type 'pie'; there are bars, distribution, lines"):
         draw_svg(Figure("pie", "t", "P", "x", "y"), table)
     with pytest.raises(BadInput, match="table 't' has no column 'z'"):
         draw_svg(Figure("bars", "t", "P", "x", "z"), table)

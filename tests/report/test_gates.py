@@ -168,7 +168,7 @@ def test_a_baseline_that_was_edited_is_refused_unless_allowed(place):
     (gate,) = parse_gates(["rules.toml"])
     path = place / "main" / "results.json"
     path.write_text(path.read_text().replace("-2.0", "-9.0"))
-    with pytest.raises(BadInput, match=r"results\.json: is not as the audit wrote it"):
+    with pytest.raises(BadInput, match=r"results\.json: was edited or damaged"):
         parse_gates(["rules.toml"])
     (allowed,) = parse_gates(["rules.toml"], allow_edited=True)
     assert [one.baseline.select_findings("drop(1-char)", "")[0].value for one in (gate, allowed)] == [-2.0, -9.0]

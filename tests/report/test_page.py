@@ -224,7 +224,7 @@ def test_empty_and_missing_values(tmp_path: Path) -> None:
     reader = Reader(page(tmp_path, result))
     assert reader.texts.count("–") == 2
     assert reader.texts.count("No rows.") == 2
-    assert reader.texts.count("Nothing to draw: the table holds no values.") == 2
+    assert reader.texts.count("No plot: the table has no values.") == 2
 
 
 def test_no_results_at_all(tmp_path: Path) -> None:

@@ -219,7 +219,7 @@ def test_a_damaged_answer_is_asked_for_again_never_served(tmp_path):
     engine, ranker = ScoringEngine(Store(tmp_path / "s.sqlite")), Overlap()
     np.testing.assert_array_equal(engine.score(ranker, slates()), expected)
     assert ranker.asked == len(rows)
-    assert f"{len(rows)} answers kept on disk were damaged" in engine.list_warnings()[0]
+    assert f"{len(rows)} cached scores were damaged" in engine.list_warnings()[0]
     third = Overlap()
     ScoringEngine(Store(tmp_path / "s.sqlite")).score(third, slates())
     assert third.asked == 0, "what was damaged has been written anew"

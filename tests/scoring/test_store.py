@@ -58,7 +58,7 @@ def test_a_suspended_writer_does_not_stop_scoring(tmp_path):
         (warning,) = engine.list_warnings()
         assert f"the cache {path} is locked by " in warning
         if Path("/proc/locks").exists():
-            assert f"process {child.pid} (suspended): {asked} answers are not cached" in warning
+            assert f"process {child.pid} (suspended): {asked} scores are not cached" in warning
         assert "resume or end that process" in warning
         assert "delete" not in warning
     assert engine.list_warnings() == [], "the lock is gone, and everything was written"
@@ -78,9 +78,9 @@ def test_an_interruption_does_not_promise_answers_that_wait(tmp_path):
 
     path = tmp_path / "s.sqlite"
     Store(path)
-    with suspended_writer(path), pytest.raises(KeyboardInterrupt, match=r"are lost, for they could not be cached"):
+    with suspended_writer(path), pytest.raises(KeyboardInterrupt, match=r"are lost, because caching failed"):
         ScoringEngine(Store(path), chunk=10).score(Stops(), slates(20))
-    with pytest.raises(KeyboardInterrupt, match=r"are kept: give the same command again"):
+    with pytest.raises(KeyboardInterrupt, match=r"they are cached: run the same command again"):
         ScoringEngine(Store(path), chunk=10).score(Stops(), slates(20))
 
 
@@ -171,6 +171,6 @@ def test_a_cache_that_cannot_be_created_is_a_remark(tmp_path):
     np.testing.assert_array_equal(engine.score(ranker, slates()), expected)
     (warning,) = engine.list_warnings()
     assert "s.sqlite cannot be written (" in warning
-    assert f"{ranker.asked} answers are not cached" in warning
+    assert f"{ranker.asked} scores are not cached" in warning
     assert "set SHAKETABLE_HOME" in warning
     assert "delete" not in warning

@@ -220,9 +220,7 @@ def test_a_final_text_without_a_new_answer_is_a_failure(collection):
     result = DocumentAttack(recipes=("query_insertion",), detectors=()).run(experiment)
     assert panel(result, "tired")["query_insertion"].n == QUERIES // 2, "the others were never changed"
     assert {failure.ranker for failure in result.failures} == {"tired"}
-    assert {failure.reason for failure in result.failures} == {
-        "the ranker failed when it was asked again for the final text"
-    }
+    assert {failure.reason for failure in result.failures} == {"the ranker failed when it scored the final text again"}
 
 
 @pytest.mark.parametrize("fingerprint", [None, "fixed"])

@@ -292,7 +292,9 @@ class TestTheSample:
 def test_it_is_left_out_where_there_is_none(experiment, tiny):
     results, skipped = run_tasks(experiment, [TASKS.build("agreement"), TASKS.build("competition")])
     assert [result.task for result in results] == ["agreement"]
-    assert skipped["competition"].startswith("it needs documents that authors wrote in rounds; name their folder")
+    assert skipped["competition"].startswith(
+        "it needs the documents of a competition, written in rounds; name their folder"
+    )
     with pytest.raises(NotApplicable, match="data='sample'"):
         run_tasks(experiment, [TASKS.build("competition")])
     with pytest.raises(BadInput, match="there is no competition 'nowhere'"):

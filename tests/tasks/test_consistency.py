@@ -130,9 +130,9 @@ class TestPlantedFlaws:
     def test_a_wrong_claim_is_named(self):
         for ranker in (OrderBiased(), ListNormalised()):
             result, _ = measure(ranker)
-            assert any("planted says that it is pointwise and is not" in note for note in result.notes)
+            assert any("planted declares itself pointwise, but it is not" in note for note in result.notes)
         result, _ = measure(OrderBiased(pointwise=False))
-        assert not any("pointwise and is not" in note for note in result.notes)
+        assert not any("declares itself pointwise" in note for note in result.notes)
 
     def test_saturation_is_named(self):
         result, _ = measure(Saturated())

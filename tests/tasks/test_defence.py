@@ -232,8 +232,8 @@ def test_what_cannot_be():
     for settings, said in (
         ({"lambdas": (1.5,)}, "defence: lambdas should be between 0 and 1, not 1.5"),
         ({"lambdas": (float("nan"),)}, "lambdas should be between 0 and 1"),
-        ({"lambdas": (0.5,), "defences": ("standard",)}, "none of the defences is piat"),
-        ({"learner": "lambdamart"}, "defences are for neural nets, and lambdamart is not one"),
+        ({"lambdas": (0.5,), "defences": ("standard",)}, "piat is not among the defences"),
+        ({"learner": "lambdamart"}, "defences need a neural learner, and lambdamart is not one"),
         ({"defences": ()}, "defences should be one or more"),
         ({"defences": ("armour",)}, "no defence is called"),
         ({"recipe": "nonsense"}, "no recipe is called"),

@@ -182,7 +182,7 @@ class TestTargets:
         assert result.tables["targets"]["range"].iloc[0] == "31-40"
         assert len(result.tables["targets"]) == 7
         said = (
-            "7 documents were attacked in 1 lists, where 9 were wanted: of the ranges of places to take them from, "
+            "7 documents were attacked in 1 lists, where 9 were requested: of the rank ranges, "
             "2 have relevant documents only."
         )
         assert f"numbers: {said}" in result.notes
@@ -194,7 +194,7 @@ class TestTargets:
         assert sizes["q0"] == 2
         assert set(sizes.drop("q0")) == {9}
         said = (
-            "47 documents were attacked in 6 lists, where 54 were wanted: of the ranges of places to take them from, "
+            "47 documents were attacked in 6 lists, where 54 were requested: of the rank ranges, "
             "7 are beyond the end of their list."
         )
         assert f"numbers: {said}" in result.notes
@@ -391,9 +391,9 @@ class TestGoals:
         assert row["robust nDCG@10"] == pytest.approx(mean)
 
     def test_groups_that_cannot_be(self, numbers):
-        with pytest.raises(BadInput, match="one text for 7 queries needs as many queries to attack; there are 6"):
+        with pytest.raises(BadInput, match="one text for 7 queries needs at least 7 attacked queries; there are 6"):
             attack(experiment(numbers), group=7)
-        with pytest.raises(BadInput, match="there is none to add"):
+        with pytest.raises(BadInput, match="no document can be added"):
             attack(experiment(numbers), group=2, targets=28)
 
 
@@ -429,7 +429,7 @@ class TestRankers:
         (tmp_path / "old.run").write_text("".join(rows))
         result = attack(experiment(numbers, f"old=run:{tmp_path / 'old.run'}", Numbers()))
         assert set(result.tables["attack"]["ranker"]) == {"numbers"}
-        with pytest.raises(BadInput, match="it needs new scores, which a run file cannot give"):
+        with pytest.raises(BadInput, match="it needs new scores, and run files have none"):
             run_tasks(experiment(numbers, f"old=run:{tmp_path / 'old.run'}"), [DocumentAttack()])
 
     def test_failures_are_counted_with_keep_going(self, numbers):
@@ -594,7 +594,10 @@ class TestTextsOfOthers:
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         result = attack(experiment(numbers), adversarial_documents=str(path))
         assert result.tables["targets"]["after"].tolist() == [place(numbers, "q1", "d050", body) for body in bodies]
-        assert any("1 texts of" in note and "the last text of a document stands" in note for note in result.notes)
+        assert any(
+            "1 texts are further texts" in note and "with the last text of each document" in note
+            for note in result.notes
+        )
 
     def test_texts_for_unknown_queries(self, numbers, tmp_path):
         """The first stage finds a list for the query, the text is added to it; a query without a list is mentioned."""
@@ -607,12 +610,12 @@ class TestTextsOfOthers:
         assert row["after"] == 1, "no document has a higher number"
         assert row["before"] > 1, "an empty text has none"
         assert any("1 of the 2 documents of" in note and "no list" in note for note in result.notes)
-        assert any("is compared with an empty text" in note for note in result.notes)
+        assert any("is compared with the rank of an empty text" in note for note in result.notes)
         assert "clean RR@10" not in result.tables["damage in full"]
 
     def test_a_file_for_other_data(self, numbers, file):
         queries = numbers.queries | {"q3": Query("something else 3")}
-        with pytest.raises(BadInput, match="the query q3 is 'query 3' there and 'something else 3' in numbers"):
+        with pytest.raises(BadInput, match="the query q3 is 'query 3' in this file and 'something else 3' in numbers"):
             attack(experiment(replace(numbers, queries=queries)), adversarial_documents=str(file))
 
     def test_a_document_that_is_not_in_the_list_is_added(self, numbers, tmp_path):

@@ -155,7 +155,7 @@ class TestBefore:
             assert (result.tables[table]["before"] == result.tables[table]["as is"]).all()
             assert (result.tables[table]["invalid replaced"] == result.tables[table]["before"]).all()
         assert (result.tables["depth"]["change"] == 0).all()
-        assert (result.tables["what the first stage finds"]["change"] == 0).all()
+        assert (result.tables["recall of the first stage"]["change"] == 0).all()
         assert {f.value for f in result.findings if f.name.startswith("change(")} == {0.0}
 
     def test_nor_does_it_gain_by_fusing_them(self, loud):
@@ -191,7 +191,7 @@ class TestDepths:
 
     def test_what_the_first_stage_finds(self, experiment, few):
         deep = Experiment(experiment.collection, experiment.models, depth=20, seed=1)
-        table = QueryVariation(transforms=(EDIT,), depths=(5, 20)).run(deep).tables["what the first stage finds"]
+        table = QueryVariation(transforms=(EDIT,), depths=(5, 20)).run(deep).tables["recall of the first stage"]
         for _, row in table.iterrows():
             ends = []
             for texts in ({qid: deep.texts[qid] for qid in few}, few):
@@ -209,7 +209,7 @@ class TestDepths:
             Experiment(experiment.collection, experiment.models, depth=5)
         )
         assert "depth" not in result.tables
-        assert "what the first stage finds" not in result.tables
+        assert "recall of the first stage" not in result.tables
 
 
 class TestWithoutJudgements:

@@ -145,7 +145,7 @@ def test_malformed_answers_are_a_rate():
     assert row["malformed %"] == pytest.approx(row["repaired %"] + row["unreadable %"])
     assert row["malformed %"] > 0
     assert {f.name: f.value for f in result.findings}["malformed %"] == row["malformed %"]
-    warning = "in part those of this repair"
+    warning = "partly an effect of the repair"
     assert any(warning in note for note in result.notes)
     fine, _ = run(as_shown, injected=0, worded=0)
     assert not any(warning in note for note in fine.notes)
@@ -209,7 +209,7 @@ def test_another_ranker_of_lists_is_measured_by_name():
 
 
 def test_rankers_of_single_texts_have_no_order_to_see():
-    with pytest.raises(NotApplicable, match="none of the rankers reads whole lists"):
+    with pytest.raises(NotApplicable, match="no ranker is listwise"):
         LLMRanker().run(Experiment(small(), {"bm25": BM25()}))
 
 
@@ -229,7 +229,7 @@ def test_short_lists_have_no_document_to_inject_into():
         experiment = Experiment(small(), {"llm": LLM(server.url)}, depth=8)
         result = LLMRanker(**QUICK).run(experiment)
     assert "injection" not in result.tables
-    assert any("nothing is injected" in note for note in result.notes)
+    assert any("the injection test is left out" in note for note in result.notes)
 
 
 def test_a_server_that_fails_is_a_failure_and_not_a_number():

@@ -103,7 +103,7 @@ def test_a_ranker_is_equal_to_itself(collection):
     assert number(result, "parity") == number(result, "largest difference") == number(result, "noise floor") == 0
     assert number(result, "Kendall tau") == number(result, "overlap@10") == 1
     assert number(result, "nDCG@10 change") == 0
-    assert "where scores differ most" not in result.tables
+    assert "largest score differences" not in result.tables
 
 
 def test_what_is_kept_hides_no_difference(collection, tmp_path):
@@ -126,7 +126,7 @@ def test_a_monotone_map_changes_scores_and_no_list(collection):
     assert number(result, "beyond noise %") == 100
     assert number(result, "lists that change %") == number(result, "new first %") == 0
     assert number(result, "Kendall tau") == number(result, "RBO") == 1
-    worst = result.tables["where scores differ most"].iloc[0]
+    worst = result.tables["largest score differences"].iloc[0]
     by_hand = max(
         (np.exp(3 * s) - s, qid, docno)
         for qid, scores in lists_of(collection, Served()).items()

@@ -154,7 +154,7 @@ def test_a_shift_of_corpus_is_found_with_its_sign_and_size(corpora, home):
     assert result.tables["collections"]["pairs in folds"].tolist() == [15] * 3
     # the last corpus has no titles, so no model learns from titles
     assert result.tables["collections"]["parts"].tolist() == ["title, body, document"] * 2 + ["body, document"]
-    assert any("features of body, document and not of title, url" in note for note in result.notes)
+    assert any("features of body, document, but not of title, url" in note for note in result.notes)
     linear = [
         about for path in models(home) if (about := read_manifest(home / "models" / path).metadata)["kind"] == "linear"
     ]
@@ -244,7 +244,7 @@ def test_a_net_needs_vectors_that_are_not_of_one_corpus(corpora, tmp_path):
         (QueryTypeShift(query_types=("brief", "verbose")), "no query type is called 'verbose'"),
         (QueryTypeShift(train=31), "has 30 queries to learn from, and 31 are needed"),
         (QueryTypeShift(test=23), "has 22 queries to test on, and 23 are needed"),
-        (CorpusShift(), "corpus_shift needs two collections, and there is only kinds; add another one"),
+        (CorpusShift(), "corpus_shift needs two collections, but kinds is the only one; add another"),
         (CorpusShift(("nowhere",)), "there is no collection 'nowhere'"),
     ],
 )
@@ -266,7 +266,7 @@ def test_a_kind_with_too_few_queries_is_named_and_how_to_go_on(kinds):
 
 
 def test_queries_of_one_kind_have_no_shift():
-    with pytest.raises(NotApplicable, match="have 1 query types, and two are needed"):
+    with pytest.raises(NotApplicable, match="have 1 query types, but two are needed"):
         QueryTypeShift().run(Experiment(planted("one", {"only": SHORT}, train=15), {}, split="test"))
 
 

@@ -54,8 +54,8 @@ def compare(
     allow_edited
         If True, compare audits whose results.json was edited.
     margin
-        The loss of effectiveness, in per cent of the earlier value, that has to be excluded before the outcome is "not
-        worse" (a test of non-inferiority).
+        A percentage of the earlier value. The outcome is "not worse" only if the interval excludes a loss of
+        effectiveness beyond it (a test of non-inferiority).
 
     Returns
     -------

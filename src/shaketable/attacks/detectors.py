@@ -39,10 +39,10 @@ def compute_alarm_threshold(clean_suspicion: Sequence[float] | Floats, false_ala
     Vovk, Gammerman, Shafer. Algorithmic learning in a random world. 2005 (conformal prediction).
     """
     if not 0 < false_alarm_rate < 1:
-        raise BadInput(f"the rate of false alarms lies between 0 and 1, and is neither; it is not {false_alarm_rate!r}")
+        raise BadInput(f"the rate of false alarms must be above 0 and below 1, not {false_alarm_rate!r}")
     values = np.sort(np.asarray(clean_suspicion, dtype=np.float64))[::-1]
     if np.isnan(values).any():
-        raise BadInput("the suspicion of a clean text is not a number, so no threshold can be told")
+        raise BadInput("the suspicion of a clean text is not a number, so there is no threshold")
     above = floor(false_alarm_rate * (len(values) + 1) + 1e-9) - 1  # 1e-9, because rates such as 0.07 are not exact
     return float(values[above]) if above >= 0 else inf
 

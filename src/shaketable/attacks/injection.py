@@ -75,7 +75,7 @@ class Instruction:
 
     The instructions are `texts`, the field "text" of each line of a JSONL file, or both. By default they are our eight
     in several styles. "{query}" in a text becomes the query. Each is tried at the start of the body, then at the end,
-    which a ranker that truncates texts never sees. The order is random for each document, so that a small
+    which a ranker that truncates texts may not see. The order is random for each document, so that a small
     budget covers all instructions over many documents. Three of ours name the query, which also promotes a document for
     rankers that follow no instructions. With `name_query` False, "{query}" becomes the words "the query", and texts
     that share a word with the query are left out. `make_control` separates obedience from a preference for longer

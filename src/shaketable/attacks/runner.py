@@ -83,7 +83,7 @@ def split_budget(cases: Sequence[AttackCase], budget: int | None) -> list[int | 
 
 @dataclass(eq=False)
 class _Running:
-    """A running attack: its pending request and its best text so far."""
+    """A running attack, with its pending request and its best text so far."""
 
     case: AttackCase
     steps: AttackSteps

@@ -25,7 +25,7 @@ from shaketable.transforms.insertion import insert_sentence
 SentencePosition = Literal["best", "start", "end"]
 WeightsOfLists: TypeAlias = "Callable[[tuple[TargetRanking, ...]], Weights]"
 TermVector: TypeAlias = Mapping[str, float]
-"""term -> weight; the vector has length 1."""
+"""Term -> weight; the vector has length 1."""
 
 RIVALS_PER_LIST = 10
 """Top documents of each list whose sentences are candidates."""

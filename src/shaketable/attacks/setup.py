@@ -56,7 +56,7 @@ def split_rank_range(count: int, depth: int) -> list[RankRange]:
     if count < 1 or rank_count < count:
         raise NotApplicable(
             f"{count} ranges of ranks from {FIRST_ATTACKED_RANK} on do not fit into lists of {depth} documents; "
-            "ask for fewer targets, or for longer lists with --depth"
+            "choose fewer targets, or longer lists with --depth"
         )
     ends = [FIRST_ATTACKED_RANK + rank_count * part // count for part in range(count + 1)]
     return [(start, end - 1) for start, end in pairwise(ends)]
@@ -124,13 +124,15 @@ def draw_new_documents(
     qids = list(target.target_lists)
     groups = [qids[at : at + group_size] for at in range(0, len(qids) - group_size + 1, group_size)]
     if not groups:
-        raise BadInput(f"one text for {group_size} queries needs as many queries to attack; there are {len(qids)}")
+        raise BadInput(
+            f"one text for {group_size} queries needs at least {group_size} attacked queries; there are {len(qids)}"
+        )
     drawn = []
     for group in groups:
         listed = {docno for qid in group for docno in target.target_lists[qid].docnos}
         others = sorted(docno for docno in experiment.collection.docs if docno not in listed)
         if len(others) < count:
-            raise BadInput("all documents of the collection are in the lists, so there is none to add to them")
+            raise BadInput("all documents of the collection are in the lists, so no document can be added")
         for docno in make_item_rng(experiment.seed, "newcomers", *group).permutation(others)[:count]:
             drawn.append((docno, experiment.collection.docs[docno], group))
     return drawn
@@ -149,7 +151,7 @@ def open_target(experiment: Experiment, name: str, texts: Mapping[str, str], can
 
 
 def _make_confirmation(engine: ScoringEngine, ranker: Ranker, name: str) -> ScoreFunction:
-    """Return a function that asks the ranker once for each slate, whatever the cache of the engine holds."""
+    """Return a function that calls the ranker for each slate, without the cache of the engine."""
     uncached = Uncached(ranker)
     known: dict[Slate, Scores | None] = {}
 
@@ -217,9 +219,9 @@ def explain_missing_targets(
     ]
     wanted = (
         f"{len(targets)} documents were attacked in {len(list_lengths)} lists, where "
-        f"{len(rank_ranges) * len(list_lengths)} were wanted"
+        f"{len(rank_ranges) * len(list_lengths)} were requested"
     )
-    return f"{wanted}: of the ranges of places to take them from, {' and '.join(reasons)}."
+    return f"{wanted}: of the rank ranges, {' and '.join(reasons)}."
 
 
 def group_by_origin(documents: Sequence[AdversarialDocument]) -> dict[str, list[AdversarialDocument]]:
@@ -284,7 +286,7 @@ def confirm_outcomes(
     ranks = target.confirm_trials([(case, outcome.doc) for _, case, outcome in changed])
     for (i, case, outcome), after in zip(changed, ranks, strict=True):
         if after is None:
-            confirmed[i] = Failure("", case.query, "the ranker failed when it was asked again for the final text")
+            confirmed[i] = Failure("", case.query, "the ranker failed when it scored the final text again")
             continue
         holds = case.goal.utility(after) > case.goal.utility(outcome.ranks_before)
         confirmed[i] = replace(

@@ -147,7 +147,7 @@ class Target:
         Documents on which the target fails have no rank and are omitted.
         """
         if strange := [qid for _, _, qids in documents for qid in qids if qid not in self.target_lists]:
-            raise BadInput(f"there is no list for the query {strange[0]!r}, so there is nothing to attack")
+            raise BadInput(f"there is no list for the query {strange[0]!r}, so it cannot be attacked")
         bare = [
             AttackCase(docno, doc, tuple(self.target_lists[qid].target_ranking for qid in qids), goal, ())
             for docno, doc, qids in documents

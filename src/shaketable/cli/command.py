@@ -34,7 +34,9 @@ def _check_numbers(command: Any, ctx: Any, args: list[str]) -> None:
         types = _list_leaf_types(flags[param.name].annotation)
         parse = parse_int if int in types else parse_float if float in types else None
         texts = given[param.name] if isinstance(given[param.name], list) else [given[param.name]]
-        for text in (one for one in texts if parse is not None and isinstance(one, str)):
+        if parse is None:
+            continue
+        for text in (one for one in texts if isinstance(one, str)):
             try:
                 parse(text)
             except ValueError as error:

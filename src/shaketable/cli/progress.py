@@ -38,9 +38,9 @@ class ProgressBar:
         """Return the label, with the status if there is one.
 
         >>> bar = ProgressBar("scoring with mine", 300, "query-document pairs")
-        >>> bar.set_status(lambda: "3 tried again")
+        >>> bar.set_status(lambda: "3 retries")
         >>> bar.describe()
-        'scoring with mine (3 tried again)'
+        'scoring with mine (3 retries)'
         """
         said = self.describe_status()
         return format_cell(f"{self.label} ({said})" if said else self.label)

@@ -91,13 +91,17 @@ def read_adversarial_examples(path: Path, collection: Collection, qids: Sequence
         for qid, text in one.queries.items():
             if qid not in collection.queries or collection.queries[qid].text != text:
                 raise BadInput(
-                    f"is not of the collection {collection.name}, which has no query {qid!r} of this text", path
+                    f"does not belong to the collection {collection.name}, which has no query {qid!r} with this text",
+                    path,
                 )
         if one.docno not in collection.docs:
-            raise BadInput(f"is not of the collection {collection.name}, which has no document {one.docno!r}", path)
+            raise BadInput(
+                f"does not belong to the collection {collection.name}, which has no document {one.docno!r}", path
+            )
         if one.original.text and one.original.text != collection.docs[one.docno].text:
             raise BadInput(
-                f"is not of the collection {collection.name}, whose document {one.docno!r} has another text", path
+                f"does not belong to the collection {collection.name}, whose document {one.docno!r} has another text",
+                path,
             )
         for qid in one.queries:
             if qid in wanted:
@@ -233,7 +237,7 @@ class ExampleGenerator:
         rows: list[AdversarialDocument] = []
         qids = list(self.documents)
         count = sum(map(len, self.documents.values()))
-        notify(f"attacking {count:,} documents of {len(qids):,} queries with {self.recipe}, once; what is made is kept")
+        notify(f"attacking {count:,} documents of {len(qids):,} queries with {self.recipe}; the result is cached")
         parts = self._read_manifest().get("parts", {})
         for start in range(0, len(qids), QUERIES_PER_PART):
             part = self._part_path(start)

@@ -178,7 +178,7 @@ def lower_suspicious_scores(
     waiting, least = _sort_by_score(scores, alarms).tolist(), np.float32(np.inf)
     changed = np.array(scores, dtype=np.float32)
     for rank in range(size):
-        # one always exists: of n documents left for the last n ranks, at least one may have the first of them
+        # there is always one: of the n documents for the last n ranks, at least one may have the first of these ranks
         taken = next(i for i in waiting if not alarms[i] or limits[i] <= rank)
         waiting.remove(taken)
         if alarms[taken]:

@@ -39,9 +39,7 @@ def plan_defended_training(
     if not isinstance(defence, Defence):
         raise BadInput(f"{type(defence).__name__} is not a defence: it has no method plan")
     spec, about = DEFENCES.spec(defence), dict[str, Any]()
-    unfit = BadInput(
-        f"{spec} is a defence of neural nets, and {LEARNERS.spec(learner)} is not one; use for example knrm"
-    )
+    unfit = BadInput(f"{spec} needs a neural learner, and {LEARNERS.spec(learner)} is not one; use for example knrm")
     called = False
 
     def make_adversarial_examples() -> Path:
@@ -53,8 +51,8 @@ def plan_defended_training(
             about["attacked"] = str(attacked)
             return Path(attacked)
         if folds:
-            raise BadInput(f"{spec} learns from attacks on one model, and --folds trains several; leave it out, or "
-                           "give attacked documents with --adversarial-documents")  # fmt: skip
+            raise BadInput(f"{spec} learns from attacks on one model, but --folds trains several; leave out --folds, "
+                           "or name attacked documents with --adversarial-documents")  # fmt: skip
         path, details = _make_examples(
             experiment, cast(Learner, learner), getattr(defence, "examples", ExampleSpec()), train, valid, notify
         )

@@ -100,9 +100,9 @@ def _map_array(path: Path, header: Mapping[str, Any], just_written: bool) -> Arr
     try:
         with path.open("rb", buffering=0) as raw:
             if not os.fstat(raw.fileno()).st_size == header["size"] == dtype.itemsize * prod(shape):
-                raise Damaged("is longer or shorter than it was written", path)
+                raise Damaged("does not have the size with which it was written", path)
             if not just_written and compute_crc32(raw) != header["crc32"]:
-                raise Damaged("is not as it was written", path)
+                raise Damaged("does not match its checksum", path)
             array: Array = np.memmap(raw, dtype, "r", shape=shape) if header["size"] else np.empty(shape, dtype)
     except FileNotFoundError as error:
         raise Damaged("is missing", path) from error

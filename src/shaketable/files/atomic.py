@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 DRAFT_MARK = ".shaketable-"
-"""The mark in the names of files that are being written."""
+"""Part of the names of files that are being written."""
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def atomic_write(path: Path) -> Iterator[TextIO]:
             text.flush()
         except UnicodeEncodeError as error:
             half = quote_value(error.object[error.start])
-            raise BadInput(f"cannot be written: UTF-8 has no place for {half}, half a character", path) from error
+            raise BadInput(f"cannot be written: UTF-8 cannot encode {half}, half of a surrogate pair", path) from error
         if stream is raw:
             text.detach()
         else:
@@ -91,7 +91,7 @@ def check_file_writable(path: Path) -> None:
 
 def _refuse_folder(path: Path) -> None:
     if path.exists() and not path.is_file():
-        raise BadInput(f"is {'a folder' if path.is_dir() else 'no ordinary file'}; name a file to write to", path)
+        raise BadInput(f"is {'a folder' if path.is_dir() else 'not a regular file'}; name a file to write to", path)
 
 
 def _create_locked_draft(path: Path) -> tuple[int, Path]:
@@ -144,7 +144,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     with ExitStack() as stack:
         with explain_write_errors(folder):
             if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-                raise BadInput("is there already; give the name of a new folder", folder)
+                raise BadInput("exists already; name a new folder", folder)
             folder.parent.mkdir(parents=True, exist_ok=True)
             draft = stack.enter_context(staging_folder(folder.parent))
         yield draft

@@ -53,9 +53,9 @@ def read_sealed_json(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", path) from error
     except (ValueError, RecursionError) as error:
-        raise Damaged(f"is not JSON that can be read ({error})", path) from error
+        raise Damaged(f"is not valid JSON ({error})", path) from error
     if not isinstance(about, dict) or about.pop(CHECKSUM_KEY, None) != _compute_checksum(about):
-        raise Damaged("has no checksum, or another one than what it says: it was damaged, or changed by hand", path)
+        raise Damaged("has a missing or wrong checksum: it was damaged or edited", path)
     return about
 
 

@@ -43,6 +43,7 @@ def try_lock(lock: IO[bytes] | int) -> bool | None:
 
 
 def is_open_at(file: IO[bytes] | int, path: Path) -> bool:
+    """Return True if the open file is still the file at the path, which another process may have replaced."""
     try:
         return os.path.samestat(os.fstat(file if isinstance(file, int) else file.fileno()), path.stat())
     except FileNotFoundError:

@@ -35,18 +35,18 @@ def explain_read_errors(path: Path) -> Iterator[None]:
     except FileNotFoundError as error:
         raise BadInput("there is no such file", path) from error
     except IsADirectoryError as error:
-        raise BadInput("is a folder, a file was expected", path) from error
+        raise BadInput("is a folder; a file was expected", path) from error
     except PermissionError as error:
-        raise BadInput("may not be read (permission denied)", path) from error
+        raise BadInput("cannot be read (permission denied)", path) from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise BadInput(f"is not a whole gzip file ({error})", path) from error
+        raise BadInput(f"is not a complete gzip file ({error})", path) from error
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror or error})", path) from error
 
 
 def _refuse_nul(path: Path) -> None:
     if "\0" in str(path):
-        raise BadInput(f"{quote_value(str(path))} cannot be the name of a file")
+        raise BadInput(f"{quote_value(str(path))} is not a valid file name")
 
 
 def open_binary(path: Path) -> IO[bytes]:
@@ -79,7 +79,8 @@ class _Source(io.RawIOBase):
         self._bytes_left -= count
         if self._bytes_left < 0:
             raise BadInput(
-                f"unpacks to more than {self._max_bytes:,} bytes, far more than text of its size does", self._path
+                f"unpacks to more than {self._max_bytes:,} bytes, far more than a compressed text of its size",
+                self._path,
             )
         return count
 
@@ -211,9 +212,9 @@ def parse_json(text: str, path: Path, line: int | None = None) -> Any:
     except json.JSONDecodeError as error:
         raise BadInput(f"is not JSON ({error.msg}, column {error.colno})", path, line) from error
     except RecursionError as error:
-        raise BadInput("is not JSON that can be read (it is nested too deeply)", path, line) from error
+        raise BadInput("is not valid JSON (it is nested too deeply)", path, line) from error
     except ValueError as error:
-        raise BadInput(f"is not JSON that can be read ({error})", path, line) from error
+        raise BadInput(f"is not valid JSON ({error})", path, line) from error
     return value
 
 

@@ -17,7 +17,7 @@ def find_writable_path(path: Path) -> tuple[Path, str]:
         with tempfile.TemporaryFile(dir=there):
             return path, ""
     except OSError as error:
-        remark = f"{path.parent} cannot be written ({error.strerror}), so a later run makes this again: {path.name}"
+        remark = f"{path.parent} cannot be written ({error.strerror}), so a later run must compute {path.name} again"
         return Path(_open_scratch_folder().name) / path.parent.name / path.name, remark
 
 

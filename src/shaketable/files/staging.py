@@ -105,7 +105,6 @@ def set_aside(path: Path) -> Path:
 
 def sync_folder(folder: Path) -> None:
     """Wait until a folder's files are on disk, so that a later rename is safe against power failure."""
-
     with ThreadPoolExecutor(8) as pool:  # the disk combines concurrent syncs
         list(pool.map(sync_path, (*folder.rglob("*"), folder)))
 

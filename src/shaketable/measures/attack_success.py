@@ -164,7 +164,7 @@ def intrusion_rate(attempts: AttackOutcomes, k: int = 10, seed: int = 0) -> Targ
 
 
 def perturbation_percentage(attempts: AttackOutcomes, seed: int = 0) -> TargetEstimate:
-    """Return the mean percentage of changed words in a text; a failed attack has changed none.
+    """Return the mean percentage of changed words in a text; a failed attack counts as 0.
 
     Added words count as changed, so the value may exceed 100. Texts without words are excluded.
     """

@@ -73,7 +73,7 @@ def mask_shift(words: int, kept: int, max_changed: int | None = None) -> float:
     (0.25, 0.8333333333333334, 1.0, 0.0)
     """
     if not 0 <= kept <= words:
-        raise BadInput(f"{kept} of {words} words cannot be kept")
+        raise BadInput(f"cannot keep {kept} of {words} words; the number must be from 0 to {words}")
     among = np.arange(words if max_changed is None else min(max_changed, words))
     unseen = np.prod(np.maximum(words - kept - among, 0) / (words - among))
     return float(1 - unseen)
@@ -190,7 +190,7 @@ def build_certified_rows(
 def conditional_success_rates(
     queries: Sequence[str], before: Floats, after: Floats, certified: Collection[str], k: int, seed: int = 0
 ) -> dict[str, TargetEstimate]:
-    """Return the conditional success rate in per cent, under each possible definition.
+    """Return the conditional success rate in per cent, under several definitions.
 
     The arguments hold the query of each target, and its ranks before and after. The papers print no definition, so each
     name says what is counted:

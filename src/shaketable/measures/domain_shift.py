@@ -144,7 +144,7 @@ def mean_drop_interval(
 
 def _require_reference(cells: Cells, test: str) -> PerQuery:
     if (test, test) not in cells:
-        raise BadInput(f"nothing was trained on {test} itself, so there is nothing to compare with")
+        raise BadInput(f"no ranker was trained on {test} itself, so there is no reference for its drop")
     return cells[test, test]
 
 

@@ -370,7 +370,7 @@ def _build_ir_measures_evaluator(measures: list[Measure], qrels: Qrels) -> RunEv
 
     if subtopics := [format_measure(m) for m in measures if m.NAME in _SUBTOPIC_MEASURES]:
         raise BadInput(
-            f"{subtopics[0]} needs judgements of subtopics, which these are not; "
+            f"{subtopics[0]} needs judgements of subtopics, which this collection does not have; "
             "`shaketable.measures.effectiveness.alpha_ndcg` takes judgements of each subtopic"
         )
     plain = {qid: dict(grades) for qid, grades in qrels.items() if max(grades.values(), default=-1) >= 0}

@@ -36,26 +36,26 @@ MEASURE_ALIASES = {
 }
 """The name in trec_eval or a paper -> the name in ir_measures, beyond its own aliases (MAP, MRR, Recall)."""
 RANKER_LEVEL_MEASURES = {
-    "gm_map": "the variance of a ranker has it as gMAP floor, and AP is what it is made of",
-    "gmap": "the variance of a ranker has it as gMAP, and AP is what it is made of",
-    "vnap": "the variance of a ranker has it, and AP is what it is made of",
-    "vap": "the variance of a ranker has it, and AP is what it is made of",
+    "gm_map": "the task variance reports it as gMAP floor; its value for one query is AP",
+    "gmap": "the task variance reports it as gMAP; its value for one query is AP",
+    "vnap": "the task variance reports it; its value for one query is AP",
+    "vap": "the task variance reports it; its value for one query is AP",
 }
 """Measures without values per query, and their alternatives."""
 EXAMPLE_MEASURES = {
     "nDCG@10": "gain of the first 10, discounted by rank; linear in the grade, nDCG(dcg='exp-log2')@10 for 2^g - 1",
-    "AP": "precision averaged over the relevant documents, retrieved or not (MAP is its mean); AP@100 stops there",
+    "AP": "mean precision at the relevant documents, retrieved or not (MAP is its mean); AP@100 uses the first 100",
     "RR@10": "1 / rank of the first relevant document, 0 beyond rank 10; RR(rel=2)@10 counts grades from 2 up",
     "P@20": "share of the first 20 that is relevant",
     "R@100": "share of the relevant documents that is among the first 100",
     "Success@5": "1 if a relevant document is among the first 5, else 0",
     "Rprec": "precision at the number of relevant documents",
-    "Bpref": "how rarely documents judged not relevant stand before relevant ones; ignores the unjudged",
+    "Bpref": "preference for relevant documents over those judged not relevant; ignores unjudged documents",
     "ERR@20": "expected reciprocal rank at which a reader is satisfied; grades 0 to 4, as TREC's gdeval",
-    "RBP": "the gain of a reader that goes on to the next rank with probability 0.8; RBP(p=0.5), RBP(rel=2)@100",
+    "RBP": "the gain of a reader who continues to the next rank with probability 0.8; RBP(p=0.5), RBP(rel=2)@100",
     "SetF": "F1 of the retrieved set",
     "Judged@10": "share of the first 10 that has a judgement",
-    "Unjudged@10": "share of the first 10 that has none: what the others do not know",
+    "Unjudged@10": "share of the first 10 that has no judgement",
 }
 """The most common measures; `parse_measure` reads all of ir_measures."""
 _MEASURE_PATTERN = re.compile(
@@ -124,7 +124,7 @@ def _build_installed(text: str) -> InstalledMeasure:
 def _find_measure(text: str) -> Measure:
     key = text.lower().replace("-", "_")
     if key in RANKER_LEVEL_MEASURES:
-        raise BadInput(f"{text} is one number for a ranker, not one for each query; {RANKER_LEVEL_MEASURES[key]}")
+        raise BadInput(f"{text} is one number per ranker, not per query; {RANKER_LEVEL_MEASURES[key]}")
     if key not in _load_known_measures():
         installed = MEASURES.rows.keys() - MEASURES.builtin_rows.keys()
         raise UnknownName("measure", text.lower(), [*_load_known_measures(), *installed])
@@ -146,13 +146,13 @@ def _build_measure(base: Measure, given: dict[str, Any], text: str) -> Measure:
     known: dict[str, Any] = base.SUPPORTED_PARAMS
     if strange := given.keys() - known.keys():
         takes = ", ".join(known) or "nothing"
-        raise BadInput(f"measure {text!r}: {base.NAME} has no {min(strange)}; it takes: {takes}")
+        raise BadInput(f"measure {text!r}: {base.NAME} has no parameter {min(strange)}; its parameters are: {takes}")
     as_floats = {key: float(v) for key, v in given.items() if known[key].dtype is float and isinstance(v, int)}
     measure: Measure = base(**dict(sorted((given | as_floats).items())))
     for key, info in known.items():
         value = measure.params.get(key, info.default)
         if not info.validate(value) or (key in measure.params and key == "cutoff" and value < 1):
-            wrong = f"{key}={value!r} will not do" if key in measure.params else f"it needs a {key}"
+            wrong = f"{key}={value!r} is not a valid value" if key in measure.params else f"it needs a {key}"
             example = f"{base.NAME}@10" if key == "cutoff" else f"{base.NAME}({key}=...)"
             raise BadInput(f"measure {text!r}: {wrong}; write for example {example}")
     return measure

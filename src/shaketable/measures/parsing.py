@@ -46,4 +46,4 @@ def _parse_measure_of_type(text: str, measure_type: type[Any]) -> Any:
         return measure
     found = next((k for k in MEASURE_TYPES if measure is not None and isinstance(measure, k)), ListMeasure)
     words, example = MEASURE_TYPES[measure_type]
-    raise BadInput(f"{text} is {MEASURE_TYPES[found][0]}; {words} is wanted here, such as {example}")
+    raise BadInput(f"{text} is {MEASURE_TYPES[found][0]}; expected {words}, such as {example}")

@@ -61,7 +61,7 @@ def measure_preference(
 ) -> Preference:
     """Return the preference from score differences: first text minus second text, one for each sample.
 
-    A difference counts if it is larger than delta (Eq. 1); the median is the upper one of the two in the middle.
+    A difference counts if it is larger than delta (Eq. 1). The median of an even number is the upper of two.
 
     >>> found = measure_preference([0.5, 0.2, -0.3, 0.05], ["a", "a", "b", "b"], delta=0.1)
     >>> found.positive, found.negative, found.neutral, found.s, found.median

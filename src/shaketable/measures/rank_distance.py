@@ -197,5 +197,5 @@ def _build_ranks(ranked: Sequence[str] | Mapping[str, float]) -> dict[str, float
         return dict(zip(ranked, scores.tolist(), strict=True))
     ranks = {docno: float(i) for i, docno in enumerate(ranked)}
     if len(ranks) < len(ranked):
-        raise BadInput("a ranking has a document twice")
+        raise BadInput("a ranking contains a document twice")
     return ranks

@@ -17,8 +17,8 @@ from shaketable.core.errors import BadInput
 class RankingError:
     """The errors of one list as shares of its documents; the last two also as shares of the attacked documents.
 
-    `natural` is the share of documents out of their true rank, `boundary` the share that are right but whose attacked
-    text leaves the true rank, and `robust` their sum. `bound` is the share whose attacked text changes its rank at all;
+    `natural` is the share of documents that are not at a true rank, `boundary` the share that are, but whose attacked
+    text is not, and `robust` their sum. `bound` is the share whose attacked text changes its rank at all;
     `boundary` never exceeds it (Theorem 1). An attack can show that a harmful text exists but not that none does, so
     `boundary`, `robust` and `bound` are lower bounds of the paper's definitions unless every text was tried. A document
     that was not attacked counts as unmoved. Shares of nothing are NaN.
@@ -44,7 +44,7 @@ def find_true_rank_ranges(ranking: Sequence[str], grades: Mapping[str, int]) -> 
     {'a': (4, 4), 'b': (2, 3), 'c': (1, 1), 'd': (2, 3)}
     """
     if len(set(ranking)) < len(ranking):
-        raise BadInput("a ranking has a document twice")
+        raise BadInput("a ranking contains a document twice")
     known = {docno: max(grades.get(docno, 0), 0) for docno in ranking}
     blocks, last = {}, 0
     for grade, size in sorted(Counter(known.values()).items(), reverse=True):
@@ -59,8 +59,8 @@ def ranking_error(
     """Return the errors of a list, best document first, from the ranks of attacked texts in it.
 
     `attacked_ranks` holds, for each attacked document, the ranks, from 1, of the texts that replaced it, one at a time.
-    A document that is right crosses the boundary if such a text ranks above its block. A document of the best grade
-    crosses the boundary if such a text ranks below its block.
+    A document at its true rank crosses the boundary if such a text ranks above its block or, for a document of the
+    best grade, below its block.
 
     >>> found = ranking_error(["a", "b", "c"], {"a": 2, "b": 1}, {"a": [1], "c": [1, 3]})
     >>> found.natural, round(found.boundary, 3), found.boundary_attacked

@@ -1,7 +1,7 @@
 """Rates of events with exact intervals, over independent cases or over queries with several cases each.
 
-A bootstrap of a rate near 0 or 1 is far too narrow: 0 of 24 gives [0, 0], and covers the truth in 22 to 70 % of all
-cases. An exact interval always covers at least its level.
+A bootstrap interval of a rate near 0 or 1 is far too narrow: for 0 of 24 it is [0, 0], and such intervals contain the
+true rate in 22 to 70 % of all samples. An exact interval contains it in at least 95 %.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from shaketable.core.errors import BadInput
 
 @dataclass(frozen=True)
 class Rate:
-    """A rate in per cent with its 95 % interval; `cases` is the number of cases and `effective_cases` their worth."""
+    """A rate in per cent with its 95 % interval.
+
+    `effective_cases` is the number of independent cases that would give the same interval as the `cases` cases.
+    """
 
     value: float
     low: float

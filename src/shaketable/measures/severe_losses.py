@@ -28,7 +28,7 @@ def find_severe_losses(before: Mapping[str, float], after: Mapping[str, float]) 
 def severe_losses_p(
     before: Mapping[str, float], after: Mapping[str, float], seed: int = 0, draws: int = 10_000
 ) -> float:
-    """Return the one-sided p of as many severe losses if deviations from the mean gain had random signs.
+    """Return the one-sided p of so many severe losses, if deviations from the mean gain had random signs.
 
     >>> before = {str(i): 0.5 for i in range(40)}
     >>> after = {q: 0.05 if int(q) % 4 == 0 else 0.9 for q in before}  # a quarter of the queries collapses

@@ -263,7 +263,9 @@ def compute_letter_display(differ: ArrayLike) -> list[str]:
     """
     alike = ~np.asarray(differ, dtype=np.bool_)
     if alike.ndim != 2 or alike.shape[0] != alike.shape[1] or (alike != alike.T).any() or not alike.diagonal().all():
-        raise BadInput("letters need a symmetric matrix of which pairs of systems differ; none differs from itself")
+        raise BadInput(
+            "letters need a symmetric matrix of the pairs of systems that differ; no system differs from itself"
+        )
     count = len(alike)
     groups: list[NDArray[np.int64]] = []
     open_pairs = alike.copy()  # pairs not yet covered by a group, including each system with itself

@@ -53,8 +53,8 @@ def list_resources() -> list[Resource]:
             "counter-fitted neighbours",
             embedding_neighbours.find_neighbours_path(),
             embedding_neighbours.list_neighbour_paths(),
-            "word_embed_syn_swap needs it, and without it the synonyms `counterfitted` are the thesaurus: put the JSON "
-            "of lists or the text file of vectors at one of these places",
+            "word_embed_syn_swap needs it; without it, `counterfitted` uses the synonyms of the thesaurus: put the "
+            "JSON file of lists or the text file of vectors at one of these paths",
         ),
         _make_resource(
             MINILM_HUB_NAME,

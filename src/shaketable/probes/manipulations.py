@@ -261,9 +261,7 @@ class AddQueriesProbe(Manipulation):
         if reason := super().unavailable_reason(context):
             return reason
         if find_unavailable_reason(add_queries.AddQueries(self.model, self.n)):
-            return (
-                f"the model {self.model} is not on this machine; `shaketable list rankers` shows where it is looked for"
-            )
+            return f"the model {self.model} is not installed; `shaketable list rankers` shows the searched paths"
         try:
             open_generator(self.model)
         except ShaketableError as error:

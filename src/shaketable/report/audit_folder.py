@@ -78,7 +78,9 @@ def replace_file(folder: Path, name: str, text: str) -> None:
         content = text.encode()
         record = {"bytes": len(content), "blake2b": _digest(content)}
         both = record | {EARLIER_KEY: records[name].get("blake2b", "")}
-        _write_manifest(folder / MANIFEST_FILE, records | {name: both})  # either file is known if this stops here
+        _write_manifest(
+            folder / MANIFEST_FILE, records | {name: both}
+        )  # if the program stops here, the manifest lists either version of the file
         with atomic_write(folder / name) as out:
             out.write(text)
         _write_manifest(folder / MANIFEST_FILE, records | {name: record})
@@ -88,9 +90,9 @@ def check_unedited(path: Path, content: bytes) -> None:
     """Raise `BadInput` unless the manifest beside a file of an audit has the checksum of its content."""
     records = _read_manifest(path.parent)
     if records is None:
-        message = f"cannot be checked, for there is no {MANIFEST_FILE} of an audit beside it; copy the whole folder"
+        message = f"cannot be checked, because its folder has no {MANIFEST_FILE}; copy the whole folder of the audit"
     elif _digest(content) not in _list_checksums(records.get(path.name, {})):
-        message = "is not as the audit wrote it: it was edited or damaged; run the audit again, into another folder"
+        message = "was edited or damaged after the audit wrote it; run the audit again, into another folder"
     else:
         return
     raise BadInput(f"{message}, or use the file as it is with --allow-edited", path)

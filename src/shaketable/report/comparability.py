@@ -31,9 +31,9 @@ def check_comparable(
     ]
     if differ:
         raise NotComparable(
-            f"{names[0]} and {names[1]} differ in {' and in '.join(differ)}, so differences between them are not "
-            "differences between rankers; add --allow-mismatch "
-            f"{' --allow-mismatch '.join(one.partition(' ')[0] for one in differ)} to compare them all the same"
+            f"{names[0]} and {names[1]} differ in {' and in '.join(differ)}, so a difference between them may not be "
+            "due to the rankers; to compare them nevertheless, add --allow-mismatch "
+            f"{' --allow-mismatch '.join(one.partition(' ')[0] for one in differ)}"
         )
 
 

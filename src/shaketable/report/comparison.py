@@ -28,7 +28,7 @@ MAX_FINDINGS_SHOWN = 3
 """Findings whose queries are shown."""
 
 DEFAULT_MARGIN_PERCENT = 5.0
-"""The loss of effectiveness, in per cent of the earlier value, that has to be excluded for "not worse"."""
+"""The default margin: "not worse" means that a larger loss, in per cent of the earlier value, is excluded."""
 
 FINDINGS_TABLE_NOTE = (
     "'before' and 'after' are the finding in the earlier and in the new audit, and 'change' is their difference, with "
@@ -57,8 +57,8 @@ class AuditComparison:
     """The changes of rankers between two audits.
 
     `rankers` maps rankers of the earlier audit to rankers of the new one. `failures` are the queries on which a ranker
-    newly raises an error. `query_texts` has the known texts of queries. `margin` is the loss of effectiveness, in per
-    cent of the earlier value, that has to be excluded before the outcome is "not worse" (a test of non-inferiority).
+    newly raises an error. `query_texts` has the known texts of queries. The outcome is "not worse" only if the interval
+    excludes a loss of effectiveness beyond `margin`, in per cent of the earlier value (a test of non-inferiority).
     """
 
     base: str
@@ -122,7 +122,7 @@ class AuditComparison:
                 "is" if len(self.rankers) == 1 else "are",
                 sum(delta.has_enough_queries for delta in self.deltas),
             )
-            return f"{names} {be} the same as before: no query has another value in any of {count} findings."
+            return f"{names} {be} the same as before: in {count} findings, no value of any query changed."
         if not tested:
             many = max((delta.n for delta in self.deltas), default=0)
             if not many:
@@ -148,14 +148,14 @@ class AuditComparison:
         if not better:
             return ""
         if any(100 * delta.loss / delta.before >= self.margin for delta in self._find_effectiveness()):
-            return f"; {len(better)} moved less, which is no gain because effectiveness fell"
+            return f"; {len(better)} became more stable, which is no gain because effectiveness fell"
         return f", and {len(better)} became better"
 
     def _describe_possible_loss(self) -> str:
         """Describe the largest loss of effectiveness inside the 95 % interval, and the margin."""
         known = self._find_effectiveness()
         if not known:
-            return "its effectiveness was not compared"
+            return "effectiveness was not compared"
         worst = max(known, key=self.compute_largest_loss)
         size, name = self.compute_largest_loss(worst), worst.new.name
         if size < self.margin:
@@ -169,8 +169,8 @@ class AuditComparison:
             numbers = (
                 f"{format_number(first.before)} to {format_number(first.after)}, p = {format_number(first.corrected_p)}"
             )
-            most = f"first of all {first.new.name} ({numbers})"
-            reasons.append(f"{len(worse)} of {tested} findings got significantly worse, {most}")
+            most = f"most of all {first.new.name} ({numbers})"
+            reasons.append(f"{len(worse)} of {tested} findings became significantly worse, {most}")
         if self.failures:
             count = len(self.failures)
             reasons.append(f"it fails on {count} {'query' if count == 1 else 'queries'} that it did not fail on before")
@@ -240,7 +240,7 @@ class AuditComparison:
             tables = self.find_worst_queries().items()
             parts += [_fold_details(escape_markdown(title.capitalize()), to_markdown(table)) for title, table in tables]
         if len(better := self.to_brief_frame("better")):
-            parts += [_fold_details(f"What became better ({len(better)})", to_markdown(better))]
+            parts += [_fold_details(f"Better findings ({len(better)})", to_markdown(better))]
         if len(rest := self.to_brief_frame(*STATUS_ORDER[2:])):
             parts += [_fold_details(f"No significant difference, or not tested ({len(rest)})", to_markdown(rest))]
         parts += [escape_markdown(format_cell(remark)) for remark in self.remarks]

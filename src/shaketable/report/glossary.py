@@ -31,7 +31,7 @@ TERMS = (
                "is 1 if all relevant documents come first. MAP is its mean over queries.", ("MAP",)),
     Term("ASR", "Attack success rate: the share of attacked documents that rank strictly higher than before, in per "
          "cent. Lower is more robust.", ("success %",)),
-    Term("baseline", "The ranker that the others are compared with; the first one, unless another is named."),
+    Term("baseline", "The ranker with which the others are compared; by default the first one."),
     Term("BM25", "A formula that scores a document by the query's words in it: rare words count more, repetition "
          "counts less and less, long documents count less. It is the usual first stage."),
     Term("Bonferroni", "A correction for many comparisons: each p is multiplied by their number."),

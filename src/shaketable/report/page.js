@@ -11,7 +11,7 @@
     return node;
   };
 
-  // ---- the data: JSON, gzip, base64; unpacked when it is first asked for
+  // ---- the data: gzipped JSON in base64, unpacked on first use
 
   let unpacked;
   const unpack = async () => {
@@ -22,7 +22,7 @@
   const data = () => (unpacked ??= unpack());
   const rowsOf = (table) => (table.cells[0] ?? []).map((_, row) => table.cells.map((column) => column[row]));
 
-  // ---- tables as files: the same texts as report/tables.py and report/files.py write
+  // ---- table export: the same formats as in report/tables.py and report/files.py
 
   const harmless = (text) =>
     /^[=+\-@\t\r\n＝＋－＠]/.test(text) && !/^(?:[-+]?\d[\d.,]*\s*%?|-)$/.test(text) ? `'${text}` : text;
@@ -65,7 +65,7 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   };
 
-  // ---- tables: sorted by a heading, filtered by words, some rows at a time
+  // ---- tables: sort by a heading, filter by words, show more rows
 
   const STEP = 100;
   const number = (text) => {
@@ -79,7 +79,7 @@
   };
 
   class Grid {
-    // `table` is in the page; `source` is an entry of the data where the page has not all of its rows
+    // `table` is the table in the page; `source` is its entry in the data if the page does not show all rows
     constructor(table, source, opened) {
       this.table = table;
       this.body = table.tBodies[0];
@@ -156,7 +156,7 @@
     }
   }
 
-  // tools above a table, a line below it that tells how much of it is shown
+  // add tools above a table, and below it a line with the number of rows shown
   const equip = (grid, count, rest) => {
     const tools = make("div", "", "tools");
     if (count > 5) {
@@ -193,13 +193,13 @@
     } else grid.table.parentElement.after(line);
   };
 
-  // ---- what is behind a number
+  // ---- the dialog with the queries of a number
 
   const drill = find("#drill");
   find(".close", drill).addEventListener("click", () => drill.close());
   drill.addEventListener("click", (event) => event.target === drill && drill.close());
 
-  // A table in the dialog, of columns and rows of texts
+  // Add a table to the dialog; columns and rows are texts
   const tabled = (parent, title, columns, numeric, rows, opened) => {
     const table = make("table");
     const head = table.createTHead().insertRow();
@@ -221,7 +221,8 @@
     return grid;
   };
 
-  // The rows of a table per query that have these texts in these columns, which are left out, with the query as asked
+  // Return the rows of a table per query that have these texts in these columns. The result has the text of each query
+  // and leaves out these columns.
   const chosen = (whole, at, wanted) => {
     const table = whole.tables[at];
     const wantedCells = Object.entries(wanted).map(([name, text]) => [table.columns.indexOf(name), text]);
@@ -264,7 +265,7 @@
     const whole = await data();
     const cell = whole.facet_cells[at];
     const parent = open(cell.title, cell.status, cell.about);
-    if (!cell.values.length) parent.append(make("p", "This number is not made of values by query."));
+    if (!cell.values.length) parent.append(make("p", "This number has no values per query."));
     const rows = cell.values.map(([qid, value]) => [qid, whole.queries[qid] ?? "", value]);
     const cases = (qid) => {
       const below = find(".cases-of", drill);
@@ -281,7 +282,7 @@
     }
   };
 
-  // The text of a cell becomes a button
+  // Turn the text of a cell into a button
   const opener = (cell, act) => {
     const button = make("button", "", "open");
     button.type = "button";
@@ -290,7 +291,7 @@
     button.addEventListener("click", act);
   };
 
-  // A row leads to the queries that it rests on; where headings name rankers, each cell does
+  // Link a row to its queries; if the headings name rankers, link each cell instead
   const leads = (table) => {
     if (!table.dataset.detail) return null;
     const by = JSON.parse(table.dataset.by);
@@ -302,7 +303,7 @@
     };
   };
 
-  // ---- hints
+  // ---- tooltips
 
   const tip = make("div", "", "tip");
   tip.setAttribute("role", "tooltip");
@@ -342,7 +343,7 @@
   document.addEventListener("focusout", () => (tip.hidden = true));
   document.addEventListener("keydown", (event) => event.key === "Escape" && (tip.hidden = true));
 
-  // ---- all of it, put to work
+  // ---- set-up
 
   document.documentElement.classList.add("live");
   for (const table of every("table[data-table]")) {

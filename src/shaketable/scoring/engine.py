@@ -147,12 +147,12 @@ class ScoringEngine:
         warnings = self.store.list_warnings() if self.store else []
         warnings += [
             f"{name} failed on {spent.failed:,} of {spent.queries:,} lists ({spent.failed / spent.queries:.0%}), "
-            "which count 0 where there are judgements, and in no other number"
+            "which count as 0 in measures that use judgements, and are left out of all others"
             for name, spent in self.usage.items()
             if spent.failed
         ]
         return warnings + [
-            f"{name} no longer answers as it did, so nothing that was kept is used" for name in self.changed_rankers
+            f"{name} no longer returns its cached scores, so these are not used" for name in self.changed_rankers
         ]
 
     def _run_units(
@@ -198,9 +198,14 @@ class ScoringEngine:
                 advance(sum(unit_type.weight(units[i]) for i in part))
         if units:
             new, count = sum(weights), sum(map(unit_type.weight, units))
-            took = f"{new:,} were asked for and took {spent.seconds - before:.1f} seconds"
+            took = f"{new:,} were computed in {spent.seconds - before:.1f} seconds"
             LOG.info(
-                "%s: of %s %s, %s were known and %s.", what, f"{count:,}", unit_type.unit_name, f"{count - new:,}", took
+                "%s: of %s %s, %s were cached and %s.",
+                what,
+                f"{count:,}",
+                unit_type.unit_name,
+                f"{count - new:,}",
+                took,
             )
         spent.queries += len(indices_by_item)
         spent.failed += sum(any(values[i] is None for i in indices) for indices in indices_by_item)
@@ -229,13 +234,13 @@ class ScoringEngine:
         if on_disk and self.store is not None:
             waiting = self.store.flush()
             kept = (
-                f"{waiting:,} of them are lost, for they could not be cached: {'; '.join(self.store.list_warnings())}"
+                f"{waiting:,} of them are lost, because caching failed: {'; '.join(self.store.list_warnings())}"
                 if waiting
-                else "are kept: give the same command again to go on"
+                else "they are cached: run the same command again to continue"
             )
         else:
-            kept = "are lost, for answers of this ranker are not kept"
-        return f"{len(finished):,} of {len(todo):,} answers had come, and {kept}"
+            kept = "they are lost because the scores of this ranker are not cached"
+        return f"{len(finished):,} of {len(todo):,} scores were complete; {kept}"
 
     def _deduplicate(
         self, handle: _RankerHandle, unit_type: WorkUnit[Unit], wanted: Sequence[Any]

@@ -25,4 +25,4 @@ def block_network() -> Iterator[None]:
 def check_network_allowed(url: str) -> None:
     """Raise an error during a dry run; call this before every request."""
     if _active_dry_runs:
-        raise RankerFailed(f"{url}: a plan sends nothing")
+        raise RankerFailed(f"{url}: a dry run sends no requests")

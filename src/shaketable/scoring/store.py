@@ -93,9 +93,9 @@ class Store:
     def list_warnings(self) -> list[str]:
         """Return warnings about damaged entries, and about a cache that cannot be used."""
         waiting, damaged = self.flush(), self.damaged_count
-        warnings = [f"{damaged:,} answers kept on disk were damaged; they were asked for again"] if damaged else []
+        warnings = [f"{damaged:,} cached scores were damaged and were computed again"] if damaged else []
         if self._problem is not None:
-            lost = f"{waiting:,} answers are not cached, so a later run computes them again; " if waiting else ""
+            lost = f"{waiting:,} scores are not cached, so a later run computes them again; " if waiting else ""
             warnings.append(f"the cache {self.path} {self._problem.what}: {lost}{self._problem.remedy}")
         return warnings
 
@@ -174,7 +174,7 @@ class Store:
             self._problem = CacheProblem(f"is locked by {holder}", "resume or end that process")
         else:
             reason = getattr(error, "strerror", None) or error
-            remedy = "free the disk, or set SHAKETABLE_HOME to a folder that can be written to"
+            remedy = "free some disk space, or set SHAKETABLE_HOME to a writable folder"
             self._problem = CacheProblem(f"cannot be written ({reason})", remedy)
         self._retry_at_s = time.monotonic() + RETRY_INTERVAL_S
         self._set_patience(0.0)

@@ -28,7 +28,9 @@ class RankerTraits:
     @classmethod
     def from_ranker(cls, ranker: Ranker | Retriever, name: str = "") -> RankerTraits:
         """Return the traits of a ranker, read from its attributes."""
-        with explain_user_errors(f"ranker {name or type(ranker).__name__} cannot say what it is"):
+        with explain_user_errors(
+            f"ranker {name or type(ranker).__name__} raised an error when its attributes were read"
+        ):
             return cls(
                 name=name or str(getattr(ranker, "name", type(ranker).__name__)),
                 pointwise=getattr(ranker, "pointwise", False) is True,

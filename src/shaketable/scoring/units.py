@@ -204,7 +204,7 @@ class QueryUnits:
 
     def __post_init__(self) -> None:
         if self.k < 1:
-            raise BadInput(f"a search for the best {self.k} documents finds nothing; ask for 1 or more")
+            raise BadInput(f"a search needs k of 1 or more; it is {self.k}")
 
     def list_units(self, wanted: str) -> list[str]:
         return [wanted]

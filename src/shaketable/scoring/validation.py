@@ -43,7 +43,9 @@ def _call_user_code(name: str, what: str, call: Callable[[], list[Any]]) -> list
 
 def _validate_list(name: str, query: str, answer: Any, k: int) -> FoundList:
     if not isinstance(answer, Mapping) or not all(isinstance(docno, str) for docno in answer):
-        raise RankerFailed(f"ranker {name}, query {query!r}: a list found must be a mapping of docno to score")
+        raise RankerFailed(
+            f"ranker {name}, query {query!r}: a retriever must return a mapping from docno to score for each query"
+        )
     scores = validate_scores(name, Slate(query, (Doc(""),) * len(answer)), list(answer.values()))
     return FoundList(k, tuple(answer), scores)
 

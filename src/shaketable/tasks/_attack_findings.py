@@ -24,7 +24,7 @@ MAX_EXAMPLES_PER_RECIPE = 3
 
 @dataclass(frozen=True)
 class AttackLoss:
-    """What attacked documents cost a ranker's lists, by query and in per cent, and the judged share of the top ten.
+    """The loss of lists with attacked documents, by query and in per cent, and the judged share of the top ten.
 
     The loss is that of the task's measure, or of the overlap of the first ten documents without judgements.
     """
@@ -55,7 +55,7 @@ def build_attack_findings(
     goal: Goal,
     seed: int,
 ) -> Iterator[Finding]:
-    """Yield the panel of recipes, what detectors catch, the success rate, the boost and the effectiveness."""
+    """Yield the findings of each recipe: the panel, detectors, success rate, boost and effectiveness."""
     names = shorten_recipes(attempt.recipe for attempt in attempts)
     climbing = goal.utility((1,)) > goal.utility((2,))
     if climbing:

@@ -38,13 +38,13 @@ def build_attack_notes(run: AttackRun, experiment: Experiment, tables: Mapping[s
     if run.recipes == PANEL and not run.adversarial_documents:
         yield (
             "These are cheap recipes that train nothing, with a few trials each. 'shaketable attack' has stronger "
-            "ones, so a ranker that resists these may still be attacked."
+            "recipes, so a ranker that resists these may still be open to attack."
         )
     yield from _build_column_notes(run, tables)
     if run.adversarial_documents and (details["words"] == 0).any():
         yield (
-            "A new text, which replaces no document, is compared with an empty text in the same list, which ranks "
-            "wherever the ranker puts it. So 'into top 10 %' says more of it than 'boost'."
+            "A new text replaces no document, so its rank is compared with the rank of an empty text in the same list. "
+            "That rank is arbitrary, so 'into top 10 %' is more informative for it than 'boost'."
         )
     if "detection" in tables:
         yield from _build_detection_notes(tables["detection in full"])
@@ -93,14 +93,14 @@ def _build_column_notes(run: AttackRun, tables: Mapping[str, pd.DataFrame]) -> I
 def _build_detection_notes(rows: pd.DataFrame) -> Iterator[str]:
     """Yield notes on the table of detectors, and on rankers with too few clean texts."""
     yield (
-        "The table 'detection' has the percentage of the changed texts that each filter catches, when it raises a "
-        "false alarm on one clean text of these lists in a hundred at most. In the full table this is 'caught %', "
+        "The table 'detection' has the percentage of the changed texts that each filter catches, if it raises a "
+        "false alarm on at most one in a hundred clean texts of these lists. In the full table this is 'caught %', "
         "beside 'false alarms %'."
     )
     if few := list(dict.fromkeys(rows[rows["clean texts"] < MIN_CLEAN_TEXTS]["ranker"])):
         yield (
             f"{', '.join(few)}: the lists have fewer than {MIN_CLEAN_TEXTS} clean texts, too few to measure one "
-            "false alarm in a hundred. So no filter can catch anything, and the zeros say nothing; attack the lists of "
+            "false alarm in a hundred. So every filter catches 0 %, which means nothing; attack the lists of "
             "more queries."
         )
 

@@ -154,7 +154,7 @@ class AttackRun:
         )
         return Result(
             "document-attack",
-            "How easily does a document buy a rank?",
+            "How easily does a changed document gain ranks?",
             tables,
             build_attack_figures(tables),
             (*found.notes, *build_attack_notes(self, experiment, tables)),
@@ -207,7 +207,8 @@ class AttackRun:
             if qid in known and known[qid].text != text:
                 here = f"{quote_value(known[qid].text)} in {experiment.collection.name}"
                 raise BadInput(
-                    f"the query {qid} is {quote_value(text)} there and {here}: other data", self.adversarial_documents
+                    f"the query {qid} is {quote_value(text)} in this file and {here}: use its collection",
+                    self.adversarial_documents,
                 )
         given = {
             qid: experiment.candidates[qid]
@@ -232,8 +233,8 @@ class AttackRun:
             named = [(one.docno, *one.queries) for one in mine if one.docno]
             if again := len(named) - len(set(named)):
                 notes.append(
-                    f"{recipe}: {again} texts of {file} are of a document that has one already. Each is tried; in the "
-                    "lists that damage is measured on, the last text of a document stands."
+                    f"{recipe}: in {file}, {again} texts are further texts of the same document. Each is tried; the "
+                    "damage is measured with the last text of each document."
                 )
             yield recipe, list(evaluate_given_texts(name, target, mine, goal, recipe))
 
@@ -407,8 +408,8 @@ def _drop_constant_lists(name: str, target: Target) -> list[str]:
     if not constant:
         return []
     note = (
-        f"{name} gives all documents the same score in {len(constant)} of {len(target.target_lists)} lists: where "
-        "nothing is ranked, nothing can be attacked, and those lists are left out."
+        f"{name} gives all documents the same score in {len(constant)} of {len(target.target_lists)} lists. "
+        "These lists have no order that an attack could change, and are left out."
     )
     target.target_lists = {qid: pool for qid, pool in target.target_lists.items() if qid not in constant}
     return [note]

@@ -204,7 +204,7 @@ def build_attack_figures(tables: Mapping[str, pd.DataFrame]) -> tuple[Figure, ..
         Figure(
             "lines",
             "success by cost",
-            "What success costs: the share of attacks that have succeeded after a number of trials, in per cent",
+            "The percentage of attacks that succeed within a number of trials",
             x="trials",
             y="success %",
             color=SERIES_COLUMN,

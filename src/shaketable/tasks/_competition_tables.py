@@ -235,7 +235,7 @@ def build_competition_notes(
     if several:
         few = len(qids) < MIN_QUERIES
         claim = (
-            f"With fewer than {MIN_QUERIES} queries, no difference is claimed."
+            f"With fewer than {MIN_QUERIES} queries, no difference counts as significant."
             if few
             else "Two rankers differ if this interval excludes 0; it is not corrected for the number of pairs."
         )

@@ -34,7 +34,7 @@ SATURATED_WARNING_PERCENT = 10.0
 
 @dataclass(frozen=True)
 class ListAnswers:
-    """The answers of a ranker to one list: asked twice, and asked with the input in other orders.
+    """The answers of a ranker to one list: two to the same request, the others with other input orders.
 
     `orders` has its rankings: asked first, asked again, with the input reversed, and with the input shuffled.
     """
@@ -210,7 +210,7 @@ def _pick_move(
 
 
 def build_consistency_notes(found: Sequence[RankerAnswers], shuffles: int, length: int) -> Iterator[str]:
-    """Yield the meaning of the numbers, and what to know about single rankers."""
+    """Yield notes on the numbers, and on single rankers."""
     yield (
         f"Each ranker was asked for {max(one.asked for one in found)} lists of up to {length} candidates twice, "
         f"without the cache, and with the input reversed and shuffled ({shuffles} times). '{CHANGED_ANSWERS}' is the "
@@ -229,7 +229,7 @@ def build_consistency_notes(found: Sequence[RankerAnswers], shuffles: int, lengt
         dependent = sum(answer.depends_on_list for answer in one.lists)
         if one.pointwise and dependent:
             yield (
-                f"{one.ranker} says that it is pointwise and is not: in {dependent} of {len(one.lists)} lists, the "
+                f"{one.ranker} declares itself pointwise, but it is not: in {dependent} of {len(one.lists)} lists, the "
                 "score of a document depends on the other documents or on their order. The engine scores documents of "
                 "pointwise rankers in any grouping, so other numbers of this ranker may be wrong. Set its attribute "
                 "pointwise to False."

@@ -46,7 +46,7 @@ DEFAULT_FOLDS = 5
 TRAINED_COLUMN, TESTED_COLUMN, DROP_COLUMN = "trained on", "tested on", "drop %"
 MEAN_DROP_COLUMN = "mean drop %"
 IMPLAUSIBLE_GAIN_PERCENT = 50
-"""The gain over the reference, in per cent, above which the reference has failed rather than the ranker is robust."""
+"""The gain over the reference, in per cent, above which the training of the reference has probably failed."""
 
 
 @dataclass(frozen=True, eq=False)

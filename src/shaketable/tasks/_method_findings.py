@@ -1,7 +1,7 @@
 """Findings of single methods of changing queries, which decide the facets on typos and wording.
 
-A re-ranker is judged on the candidates of the original query, so that it is not blamed for documents that the first
-stage no longer finds. A retriever is judged on its own search.
+A re-ranker is judged on the candidates of the original query, so that documents that the first stage no longer finds do
+not count against it. A retriever is judged on its own search.
 """
 
 from __future__ import annotations

@@ -43,10 +43,10 @@ def build_delta_threshold(experiment: Experiment, max_queries: int) -> DeltaThre
         known = experiment.collection.splits.get(split, ())
         if experiment.split and split != experiment.split and not set(known) & set(experiment.queries) and known:
             other = replace(experiment.with_collection(experiment.collection, split), limit=max_queries)
-            description = f"on {len(other.queries)} queries of the split {split}, none of them tested here"
+            description = f"on {len(other.queries)} queries of the split {split}, which are not tested"
             return DeltaThreshold(other, tuple(other.queries), description)
     some = tuple(experiment.queries)[:max_queries]
-    return DeltaThreshold(experiment, some, f"on {len(some)} of the queries tested here, for want of others")
+    return DeltaThreshold(experiment, some, f"on {len(some)} of the tested queries, because there are no others")
 
 
 def score_differences(

@@ -247,7 +247,9 @@ def build_probe_findings(details: pd.DataFrame, directions: Sequence[Mapping[str
             where = "" if row["documents"] == ALL_DOCUMENTS else str(row["documents"])
             key, n, p = f"{row['name']}.s", int(row["queries"]), float(row[corrected])
             about: Any = {"better": row["better"] or "higher", "where": where}
-            values = row["values"] if row["better"] else {}  # a preference without a right side cannot become worse
+            values = (
+                row["values"] if row["better"] else {}
+            )  # where neither text is better, a preference cannot become worse
             yield Finding(row["ranker"], key, row["s"], row["low"], row["high"], n, p, **about, values=values)
     for one in directions:
         values = one["values"]
@@ -333,12 +335,12 @@ def build_probe_figures(tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
             yield Figure(
                 "bars",
                 key,
-                "Which ranker tells a relevant text from one with as many matching words (Relevance | TF)",
+                "Preference for a relevant text over another with as many matching words (Relevance | TF)",
                 x="ranker",
                 y="s",
             )
         elif key.startswith(HEATMAP_PREFIX):
-            title = f"What each ranker prefers: {key.removeprefix(HEATMAP_PREFIX)}"
+            title = f"Preferences of each ranker: {key.removeprefix(HEATMAP_PREFIX)}"
             yield Figure("heatmap", key, title, x="ranker", y="test", color="s", caption=caption)
         elif key.startswith(SHARES_PREFIX):
             title = key.removeprefix(SHARES_PREFIX)

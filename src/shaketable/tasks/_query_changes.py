@@ -254,5 +254,5 @@ def get_variations(
         return experiment.make_variations(transforms, n)
     variations = read_variations(Path(file), experiment.queries, build_validity_judge(experiment.collection))
     if not variations:
-        raise BadInput(f"none of its variations is of a query of {experiment.collection.name}", file)
+        raise BadInput(f"no variation in it belongs to a query of {experiment.collection.name}", file)
     return variations, {}

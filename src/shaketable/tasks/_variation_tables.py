@@ -255,7 +255,7 @@ def build_variation_figures(setting: str, change: str) -> tuple[Figure, ...]:
         Figure(
             "scatter",
             "map of rankers",
-            "Rankers that are hurt by the same variations are close to each other",
+            "Map of rankers: the same variations hurt neighbours",
             x="x",
             y="y",
             color="class",

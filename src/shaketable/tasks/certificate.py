@@ -67,7 +67,7 @@ class Certificate:
         }
         if not smoothed:
             raise NotApplicable(
-                "certificates need a smoothed ranker, and none of these is one; use for example "
+                "certificates need a smoothed ranker, and there is none; use for example "
                 "smoothed(base='bm25', scale=10), or a model of train --defence certdr"
             )
         qids = self._sample_queries(experiment)
@@ -79,7 +79,7 @@ class Certificate:
         table = table[["ranker", *(column for column in table.columns if column != "ranker")]]
         return Result(
             "certificate",
-            "Which lists are proved to be safe from an attack?",
+            "Which lists can no attack change?",
             {"certified lists": table},
             (
                 Figure(

@@ -102,6 +102,6 @@ class RankCompetition:
         if experiment.collection.source.partition("?")[0] == SAMPLE_NAME:
             return SAMPLE_NAME
         raise NotApplicable(
-            "it needs documents that authors wrote in rounds; name their folder, as in "
+            "it needs the documents of a competition, written in rounds; name their folder, as in "
             "--task \"competition(data='my-folder')\", or use those of the sample, data='sample'"
         )

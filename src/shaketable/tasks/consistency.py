@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from shaketable.experiment import Experiment
 
 LIST_LENGTH = 30
-"""The candidates of a list that are asked for: more lists say more than longer ones, at the same cost."""
+"""Candidates per list: at the same cost, more lists are more informative than longer lists."""
 POINTWISE_TOLERANCE = 1e-4
-"""The relative difference of scores up to which a ranker counts as pointwise: nets round by the size of a batch."""
+"""The relative difference of scores up to which a ranker counts as pointwise: rounding depends on the batch size."""
 
 
 @dataclass(frozen=True)
 class _AskedList:
-    """A list in the orders in which a ranker is asked for it: its own twice, reversed, and shuffled."""
+    """A list in the input orders that a ranker gets: its own order twice, reversed, and shuffled."""
 
     qid: str
     orders: tuple[tuple[str, ...], ...]
@@ -54,7 +54,7 @@ class Consistency:
     queries   number of lists that are asked for again, drawn at random; 0 is all of them
     shuffles  number of shuffled input orders, besides the order of the first stage and its reverse
 
-    Each list has the first 30 candidates of a query and is sent to the ranker whole, also if the ranker is pointwise.
+    Each list has the first 30 candidates of a query. The ranker always gets the whole list, even if it is pointwise.
     """
 
     queries: int = 40
@@ -70,7 +70,7 @@ class Consistency:
     def run(self, experiment: Experiment) -> Result:
         asked = self._draw_lists(experiment)
         if not asked:
-            raise NotApplicable("no list has two documents, so there is no order that could change")
+            raise NotApplicable("no list has two documents, so there is no order to compare")
         found = [_ask_ranker(experiment, name, asked) for name in experiment.scoring_rankers]
         return Result(
             "consistency",
@@ -97,9 +97,9 @@ class Consistency:
 
 
 def _ask_ranker(experiment: Experiment, name: str, asked: Sequence[_AskedList]) -> RankerAnswers:
-    """Ask a ranker for the lists in all orders, without the cache and never in parts, and compare its answers.
+    """Score whole lists in all input orders with a ranker, without the cache, and compare its answers.
 
-    A ranker that says it is pointwise is also asked for the first ten documents alone, as the engine may do.
+    A ranker that declares itself pointwise also scores the first ten documents alone, as the engine may ask it to.
     """
     traits = RankerTraits.from_ranker(experiment.get_ranker(name), name)
     heads = [one.orders[0][:TOP_RANKS] for one in asked] if traits.pointwise else []
@@ -153,7 +153,7 @@ def _compare_answers(
         one.qid,
         changed=orders[0][:TOP_RANKS] != orders[1][:TOP_RANKS] and bool((differs[1] & shown).any()),
         score_change=float(np.abs(table[1] - table[0]).max()),
-        # a ranker that changes its answers at random changes them for other input orders as well
+        # random changes occur for other input orders as well, so they are subtracted
         order_sensitivity=max(0.0, mean_kendall_distance(outputs) - repeated),
         position_weight=above / below if below else float("nan"),
         depends_on_list=_depends_on_list(docnos, table, alone, traits.noise),
@@ -168,7 +168,7 @@ def _rank(docnos: Sequence[str], scores: Scores, noise: float) -> list[str]:
 def _depends_on_list(
     docnos: Sequence[str], table: NDArray[np.float64], alone: Mapping[str, float] | None, noise: float
 ) -> bool:
-    """Return True if a score changes with the other documents or with their order, more than when asked again."""
+    """Return True if a score changes more with the other documents, or with their order, than in a repeated request."""
     tolerance = (
         max(noise, POINTWISE_TOLERANCE) * np.maximum(1.0, np.abs(table[0])) + 2 * np.abs(table[1] - table[0]).max()
     )

@@ -104,8 +104,8 @@ class CorpusShift:
             by_words = isinstance(learner, WordLearner) and getattr(learner, "input", "words") == "words"
             if by_words and not getattr(learner, "vectors", ""):
                 raise BadInput(
-                    f"corpus_shift: {name} would learn vectors only for the words of its own corpus, so other "
-                    "corpora would look like a loss; name a file of vectors, as in knrm(vectors='glove.txt')"
+                    f"corpus_shift: {name} would learn vectors only for the words of its training corpus, so every "
+                    "other corpus would show a loss; name a file of vectors, as in knrm(vectors='glove.txt')"
                 )
 
     def describe_collections(self, experiment: Experiment) -> pd.DataFrame:
@@ -178,8 +178,8 @@ class CorpusShift:
             loaded[next(name for name in names if name not in loaded)] = collection
         if len(loaded) < 2:
             raise NotApplicable(
-                f"corpus_shift needs two collections, and there is only {experiment.collection.name}; add another "
-                "one with a second --data"
+                f"corpus_shift needs two collections, but {experiment.collection.name} is the only one; add another "
+                "with a second --data"
             )
         return loaded
 
@@ -247,11 +247,11 @@ class CorpusShift:
             [training.relevant_pairs for training in trainings],
             [len(training.train) for training in trainings],
         )
-        volume = "all that there are" if self.pairs == 0 else "as nearly the same number for all as whole queries allow"
+        volume = "all that there are" if self.pairs == 0 else "about the same number for all models, in whole queries"
         notes = [
             (
                 "Rankers were tested on all judged queries of a corpus, of all splits. Queries of the training "
-                "corpus were ranked by {self.folds} models, each for the queries that it was not trained on."
+                f"corpus were ranked by {self.folds} models, each for the queries that it was not trained on."
             ),
             (
                 f"Each model learned from {min(sizes)} to {max(sizes)} relevant pairs of a query and a document "
@@ -260,15 +260,14 @@ class CorpusShift:
         ]
         if featured := list_feature_learners(learners):
             lost = [part for part in FIELDS if part not in common]
-            without = f" and not of {', '.join(lost)}, which not all corpora have" if lost else ""
+            without = f", but not of {', '.join(lost)}, because some corpora do not have these fields" if lost else ""
             notes.append(f"{', '.join(featured)} learned from features of {', '.join(common)}{without}.")
         if "corpora" in tables:
             notes.append(
                 "In the table 'corpora', 'shared words %' is the percentage of the distinct words of both corpora that "
                 "both have; 'known words %' is the percentage of the word occurrences of the test corpus that are "
                 "words of the other one; 'longer queries' is the difference in query length, in words. Words are "
-                "stems without "
-                "stop words, except in queries."
+                "stems without stop words, except in queries."
             )
             notes.append(
                 "'MMD' (maximum mean discrepancy) is the distance between the vectors that MiniLM makes of "

@@ -110,12 +110,12 @@ class DefenceTask:
             check_parameter("defence", 0 <= share <= 1, "lambdas", "between 0 and 1", share)
         if not isinstance(LEARNERS.build(self.learner), NeuralLearner):
             raise BadInput(
-                f"defence: defences are for neural nets, and {self.learner} is not one; use for example knrm"
+                f"defence: defences need a neural learner, and {self.learner} is not one; use for example knrm"
             )
         hows = [DEFENCES.build(text) for text in self.defences]
         if self.lambdas and not any(isinstance(how, PIAT) for how in hows):
             raise BadInput(
-                "defence: lambdas are the weights of the natural loss in piat, and none of the defences is piat"
+                "defence: lambdas are the weights of the natural loss in piat, but piat is not among the defences"
             )
         self._build_attack()
 

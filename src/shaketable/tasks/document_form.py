@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from shaketable.experiment import Experiment
 
 LIST_LENGTH = 30
-"""The documents of a list that take part: the higher one comes from the first three, the lower one from below ten."""
+"""The ranks of the changed documents: the upper one is among the first three, the lower one is below the first ten."""
 BEST_RANKS = 3
 
 
@@ -67,8 +67,8 @@ class DocumentForm:
     listwise_queries  number of these for rankers that must score a whole list for each change; 0 is all of them
 
     In each list, two documents are changed: one of the first three, a relevant one if possible, and a random one from
-    below the first ten that is not known to be relevant. A changed document takes the place of the original. The first
-    should stay among the first ten, and the second should stay out.
+    below the first ten that is not known to be relevant. A changed document replaces the original. The first should
+    stay among the first ten, and the second should stay below.
     """
 
     queries: int = 100
@@ -86,7 +86,9 @@ class DocumentForm:
         found = [one for name in experiment.scoring_rankers if (one := self._test_ranker(experiment, name)).outcomes]
         if not found:
             reason = f": {experiment.engine.failures[-1].reason}" if experiment.engine.failures else ""
-            raise NotApplicable(f"no ranker has a list with more than {TOP_RANKS} documents in an order{reason}")
+            raise NotApplicable(
+                f"no ranker has a list of more than {TOP_RANKS} documents with different scores{reason}"
+            )
         return Result(
             "document-form",
             "Does a change of a document that keeps its meaning change its rank?",

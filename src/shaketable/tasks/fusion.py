@@ -85,7 +85,7 @@ class Fusion:
         title = f"Change of {self.measure} by fusing the lists of variations (RRF, with the original query)"
         return Result(
             "fusion",
-            "How much does fusing the variations of a query help?",
+            "What does a ranker gain if the lists of several wordings of a query are fused?",
             {
                 "fusion": summary,
                 "rrf with the original": fused[BRIEF_COLUMNS],

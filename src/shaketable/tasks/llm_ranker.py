@@ -128,9 +128,7 @@ class LLMRanker:
 
         names = [name for name in experiment.scoring_rankers if self._applies_to_ranker(experiment, name)]
         if not names:
-            raise NotApplicable(
-                "none of the rankers reads whole lists: the score of each text depends on query and text alone"
-            )
+            raise NotApplicable("no ranker is listwise: the score of each text depends only on the query and the text")
         inputs = self._make_input_orders(experiment)
         part = RankerTables()
         for name in names:
@@ -141,7 +139,7 @@ class LLMRanker:
         tables = {name: pd.DataFrame(rows) for name, rows in part.rows.items() if rows}
         return Result(
             "llm-ranker",
-            "What moves a ranker that reads whole lists?",
+            "How do input order, prompt wording and injected text change a listwise ranking?",
             tables,
             tuple(build_order_figures(tables)),
             (*dict.fromkeys(part.notes), *self._build_notes(tables)),
@@ -162,7 +160,7 @@ class LLMRanker:
         tally: AnswerTally | None = getattr(experiment.get_ranker(name), "tally", None)
         found = rank_in_orders(experiment, name, inputs)
         if not found.outputs:
-            part.notes.append(f"{name} ranked no list in every order, and is left out.")
+            part.notes.append(f"{name} is left out, because it ranked no list in every order.")
             return
         asked = tally.answers if tally else 0
         again, lists = self._repeat_lists(experiment, name, found)
@@ -184,7 +182,7 @@ class LLMRanker:
             qid: rank_docnos(experiment.candidates[qid]) for qid in texts if len(experiment.candidates.get(qid, ())) > 1
         }
         if not given:
-            raise NotApplicable("no list has two documents, so there is nothing to put in order")
+            raise NotApplicable("no list has two documents, so there is nothing to rank")
         return {
             qid: [
                 order,
@@ -360,7 +358,7 @@ class LLMRanker:
         try:
             result = attack.run(table)
         except NotApplicable as error:
-            part.notes.append(f"{name}: nothing is injected, for {error}.")
+            part.notes.append(f"{name}: the injection test is left out ({error}).")
             return None
         part.results.append(result)
         part.notes += [note for note in result.notes if note.startswith((f"{name}:", f"{name} gives"))]
@@ -385,51 +383,50 @@ class LLMRanker:
         yield (
             f"For the table 'order', the ranker was shown the same lists in several input orders ({how}). "
             f"'{KENDALL_COLUMN}' is the mean share of pairs of documents that come out in another order, with its "
-            "interval over queries; 'when repeated' is the same for one input order that was asked for twice, which is "
-            "noise. 'position weight' is by how many ranks earlier a document comes out for each rank that it is "
-            "shown earlier: 0 for a ranker that is blind to the order, 1 for one that returns its input."
+            "interval over queries; 'when repeated' is the same for two requests with the same input order, which is "
+            "noise. 'position weight' is the number of ranks that a document gains for each rank that it is shown "
+            "earlier: 0 for a ranker that ignores the input order, 1 for one that returns its input."
         )
         if QUESTIONS_ALONE_COLUMN in tables["order"]:
             yield (
                 f"'{QUESTIONS_ALONE_COLUMN}' and 'weight of these' are what the distance and the weight would be if "
                 "each question were answered perfectly, by the central ranking of the list. A window that slides once "
-                "over a list sorts its top and not its bottom, so some of the input order stays, whatever the model "
-                "answers."
+                "over a list sorts its top but not its bottom, so some of the input order remains even with "
+                "perfect answers."
             )
         yield (
-            "The table 'position' has the mean rank at which a document comes out, by the rank at which it was "
-            "shown; 'shift' is how many ranks lower that is than the mean rank of the same document. It is 0 "
-            "everywhere for a ranker that is blind to the order."
+            "The table 'position' has the mean output rank of documents by their input rank; 'shift' is the difference "
+            "from the mean output rank of the same document over all input orders. It is 0 everywhere for a ranker "
+            "that ignores the input order."
         )
         yield (
             "In the table 'self-consistency' the centre is the ranking on which all input orders agree best. 'to "
             "another order' and 'to the centre of the others' are Kendall distances from the list of one input order: "
-            "if the second is smaller, the centre is steadier than one list. The numbers of requests are means over "
-            "the lists that were asked for just now."
+            "if the second is smaller, the centre is more stable than one list. The numbers of requests are means over "
+            "the lists that were requested in this run."
         )
         if "wording" in tables:
-            yield "The table 'wording' has lists by other built-in wordings of the question, beside the ranker's own."
+            yield "The table 'wording' compares other built-in wordings of the prompt with the ranker's own wording."
         if "answers" in tables:
             yield (
-                "The table 'answers' counts the answers that were read just now, and not those of lists that were "
-                "kept from earlier runs. A malformed answer is not in the form that was asked for. It is repaired "
-                "where that leaves no doubt (what is named twice counts once, and what is missing comes last), and "
-                "unreadable where the input order stayed."
+                "The table 'answers' counts the answers of this run, without cached lists of earlier runs. A malformed "
+                "answer does not have the requested form. It is repaired if it is unambiguous (a passage named twice "
+                "counts once, and missing passages come last); otherwise it is unreadable, and the input order stays."
             )
             for row in tables["answers"].to_dict("records"):
                 if row["malformed %"] > MALFORMED_WARNING_PERCENT:
                     yield (
-                        f"{row['ranker']}: {row['malformed %']:.0f} % of the answers were malformed, and whatever an "
-                        "answer leaves out keeps the order of the input. So its order sensitivity and its position "
-                        "weight are in part those of this repair, and a list that stays the same is no sign that the "
-                        "ranker is steady."
+                        f"{row['ranker']}: {row['malformed %']:.0f} % of the answers were malformed. Passages that "
+                        "such an answer leaves out keep the input order, so its order sensitivity and its position "
+                        "weight are partly an effect of the repair, and an unchanged list does not show that the "
+                        "ranker is stable."
                     )
         if "injection" in tables:
             yield (
                 f"For the table 'injection', a text was put into documents from rank 11 on. Up to {self.trials} texts "
-                "were tried for each document (more where lists have fewer documents to attack than were asked for, "
-                f"and then for all recipes alike), and the best rank counts. '{INTO_TOP_COLUMN}' is the percentage of "
-                "documents that end among the first ten. Harmless sentences were tried as often; "
+                "were tried for each document (more, for all recipes alike, if lists have too few documents to "
+                f"attack), and the best rank counts. '{INTO_TOP_COLUMN}' is the percentage of documents "
+                "that end among the first ten. Harmless sentences were tried as often; "
                 f"'{BEYOND_HARMLESS_COLUMN}' is the difference from them, in per cent of the documents."
             )
         if count < MIN_QUERIES:

@@ -48,7 +48,7 @@ MAX_SHOWN = 10
 PARITY_TABLE, NOISE_TABLE, LARGEST_DIFFERENCES_TABLE, LISTS_TABLE, PER_QUERY_TABLE = (
     "parity",
     "each ranker",
-    "where scores differ most",
+    "largest score differences",
     "lists",
     "per query",
 )
@@ -125,7 +125,7 @@ class Parity:
         old, new = asked[reference], asked[name]
         found = find_score_differences(old.scores, new.scores)
         if not found:
-            raise BadInput(f"{reference} and {name} have no document of a query in common, so they cannot be compared")
+            raise BadInput(f"{reference} and {name} scored no common document of any query, so they cannot be compared")
         noise = float(np.nanmax([old.noise, new.noise, 0.0]))
         lists = pair_rankings(old.lists, new.lists)
         moved = {qid: measure_movement(*both) for qid, both in lists.items()}

@@ -82,7 +82,7 @@ class ProbesTask:
     def __post_init__(self) -> None:
         adjust_p_values([1.0], self.correction)
         if self.delta is not None and self.delta < 0:
-            raise BadInput(f"probes: delta is 0 or more, not {self.delta}")
+            raise BadInput(f"probes: delta must be 0 or more, not {self.delta}")
         self._select_probes()
 
     def _select_probes(self) -> list[Probe]:
@@ -121,7 +121,7 @@ class ProbesTask:
         }
         return Result(
             "probes",
-            "What does the ranker prefer, of two texts that differ in one thing?",
+            "Which of two texts that differ in one property does a ranker prefer?",
             {key: table for key, table in tables.items() if len(table)},
             tuple(build_probe_figures(tables)),
             tuple(self._build_notes(threshold, context, deltas, probes, skipped)),
@@ -145,7 +145,7 @@ class ProbesTask:
                 probes[name] = probe
         if not probes:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
-            raise BadInput(f"none of these tests can be done here ({reasons})")
+            raise BadInput(f"none of these probes can run here ({reasons})")
         return probes, skipped
 
     def _make_context(self, experiment: Experiment) -> ProbeContext:
@@ -226,17 +226,17 @@ class ProbesTask:
         yield (
             "'samples' are pairs of texts. A row such as TF | Length compares texts that differ in the first (how "
             "often the query's words occur) and agree in the second; 'low' and 'high' are the ends of a 95 % "
-            "interval. 'both right' is the share of pairs in which each of two queries is given the text that is "
-            "meant for it, and 'one right' that of the single decisions; 'chance' is what a ranker that guesses "
-            "reaches. In the table 'details', 'positive', 'neutral' and 'negative' count the pairs in which it "
-            "prefers the one text, neither, or the other, and 'hash' names the texts, so that two audits can be seen "
-            "to have had the same ones."
+            "interval. 'both right' is the share of pairs in which the ranker prefers the right text for each of two "
+            "queries, and 'one right' the share of single decisions that are right; 'chance' is the value of random "
+            "preferences. In the table 'details', 'positive', 'neutral' and 'negative' count the pairs in which it "
+            "prefers the one text, neither, or the other, and 'hash' is a digest of the texts: two audits with the "
+            "same hash used the same texts."
         )
         yield (
-            f"° marks what may be chance (paired t-test, p of {PROBE_SIGNIFICANCE_LEVEL} or more after correction by "
-            f"{self.correction} for the cells of a table). A number in parentheses rests on fewer than {MIN_SAMPLES} "
-            "samples and claims nothing. A number between bars, | |, is of a test without a direction: it is the share "
-            "of pairs whose scores differ by more than delta."
+            f"° marks a number that may be due to chance (paired t-test, p of {PROBE_SIGNIFICANCE_LEVEL} or more after "
+            f"correction by {self.correction} for the cells of a table). A number in parentheses comes from fewer than "
+            f"{MIN_SAMPLES} samples, too few for a claim. A number between bars, | |, belongs to a test without a "
+            "direction: it is the share of pairs whose scores differ by more than delta."
         )
         if self.delta is None:
             values = ", ".join(f"{ranker} {delta:.4g}" for ranker, delta in deltas.items())

@@ -148,7 +148,7 @@ class QueryTypeShift:
         names = list(self.query_types) or sorted(present)
         if len(names) < 2:
             raise NotApplicable(
-                f"the queries of {collection.name} have {len(names)} query types, and two are needed; add the field "
+                f"the queries of {collection.name} have {len(names)} query types, but two are needed; add the field "
                 "type to each query in queries.jsonl, or use --query-types"
             )
         return {
@@ -235,7 +235,7 @@ class QueryTypeShift:
         if self.folds:
             where = (
                 "Rankers were tested on all queries of a type. Queries of the training type were ranked by "
-                "{self.folds} models, each for the queries that it was not trained on; models for other types were "
+                f"{self.folds} models, each for the queries that it was not trained on; models for other types were "
                 "trained on as many queries as each of these."
             )
         else:

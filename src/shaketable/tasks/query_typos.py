@@ -124,7 +124,7 @@ class QueryTypos:
         slices, worst_slices = self._slice_changes(experiment, tables["per query"])
         return Result(
             "query-typos",
-            "What does a slip of the keyboard, or a changed word, cost?",
+            "What does a typing error, or a changed word, cost?",
             tables | slices,
             _build_figures(bool(experiment.qrels)) if len(summary) else (),
             (*self._build_notes(experiment, attacks), *([SLICES_NOTE] if slices else [])),
@@ -248,7 +248,7 @@ class QueryTypos:
         wanted = len(experiment.queries) * self.draws
         for name, attacked in attacks.items():
             if missing := wanted - len(attacked):
-                notes.append(f"The attack {name} could not be made in {missing} of {wanted} cases.")
+                notes.append(f"The attack {name} does not apply in {missing} of {wanted} cases.")
         return notes
 
 
@@ -298,7 +298,7 @@ def _build_figures(judged: bool) -> tuple[Figure, ...]:
         Figure(
             "bars",
             "query attack",
-            "What each attack costs, in per cent of the mean",
+            "Loss by each attack, in per cent of the mean",
             x="ranker",
             y="drop %",
             color="attack",
@@ -306,7 +306,7 @@ def _build_figures(judged: bool) -> tuple[Figure, ...]:
         Figure(
             "heatmap",
             "query attack",
-            "What each attack costs each ranker, in per cent of the mean",
+            "Loss of each ranker by each attack, in per cent of the mean",
             x="ranker",
             y="attack",
             color="drop %",

@@ -109,7 +109,7 @@ class QueryVariation:
         arrow_note = f"In the table 'means by method', {ARROW_NOTE[0].lower()}{ARROW_NOTE[1:]}"
         return Result(
             "query-variation",
-            "Which other ways of asking break a ranker?",
+            "Which rewordings of a query hurt a ranker?",
             tables,
             tuple(figure for figure in figures if figure.table in tables),
             (
@@ -162,7 +162,7 @@ class QueryVariation:
             "by method": by_method,
             "by class of ranker": average_by_class(experiment, by_category, change),
             **self._measure_depths(experiment, variations),
-            "what the first stage finds": self._measure_recall(experiment, variations),
+            "recall of the first stage": self._measure_recall(experiment, variations),
             "correlation of changes": correlate_changes(variations, rows.changes),
             "map of rankers": build_ranker_map(experiment, rows.changes),
             "change by method": shown[["category", "method", "ranker", change, "queries"]],
@@ -325,23 +325,23 @@ class QueryVariation:
                     "'p (Holm)' is the probability that chance alone makes a change as large, corrected for all rows."
                 ),
                 (
-                    "A variation is valid if it still asks for the same. 'valid only' is the mean of the valid "
+                    "A variation is valid if it keeps the meaning. 'valid only' is the mean of the valid "
                     "variations, beside that of their originals ('before (valid)'); for 'invalid replaced', the "
-                    "original stands in for every variation that is not valid, and for queries without one; 'drop % "
+                    "original replaces every invalid variation, also for queries without a variation; 'drop % "
                     "(valid)', 'p (valid)' and 'p (replaced)' belong to these two. 'better %' and 'worse %' are the "
                     "percentages of variations that gain and that lose. 'judged@10 before' and 'judged@10' are the "
                     "shares of the first ten documents that are judged, before and after."
                 ),
                 (
-                    "'applies %' is the percentage of queries that a method finds something to change in, and 'valid "
-                    "%' that of queries for which it makes a valid variation."
+                    "'applies %' is the percentage of queries to which a method applies, and 'valid %' that of queries "
+                    "for which it makes a valid variation."
                 ),
             ]
         notes.append(MOVEMENT_EXPLANATION)
         if not self.variations:
             notes.append(
-                "Rules, and not people, judge whether a variation is valid; docs/evidence/validity.md says how "
-                "well they do."
+                "Rules decide whether a variation is valid; docs/evidence/validity.md compares them with people's "
+                "judgements."
             )
         if deeper := [depth for depth in self.depths if depth > experiment.depth]:
             listed = ", ".join(map(str, deeper))
@@ -351,20 +351,17 @@ class QueryVariation:
         methods = dict.fromkeys(v.method for v in variations if v.method != HUMAN)
         done = {m: len({v.qid for v in variations if v.method == m}) for m in methods}
         if partly := {m: n for m, n in done.items() if n < len(experiment.queries)}:
-            listed = ", ".join(f"{method} in {n}" for method, n in partly.items())
-            notes.append(
-                f"Not every method finds something to change in each of the {len(experiment.queries)} queries: "
-                f"{listed}."
-            )
+            listed = ", ".join(f"{method} to {n}" for method, n in partly.items())
+            notes.append(f"These methods do not apply to all of the {len(experiment.queries)} queries: {listed}.")
         if unavailable:
             notes.append(
-                f"These methods are left out because their data or models are not here: {', '.join(unavailable)}. "
-                "'shaketable list resources' says what they need."
+                f"These methods are left out because their data or models are not installed: {', '.join(unavailable)}. "
+                "'shaketable list resources' shows what they need."
             )
         if any(v.category not in MEANING_PRESERVING for v in variations):
             notes.append(
-                "A generalisation, a specialisation or another aspect asks for something else, so a ranker is not to "
-                "blame for these changes."
+                "A generalisation, a specialisation or another aspect has another meaning, so these changes do not "
+                "count against a ranker."
             )
         if len(experiment.queries) < MIN_QUERIES:
             notes.append(f"There are fewer than {MIN_QUERIES} queries, so no change is marked as significant.")

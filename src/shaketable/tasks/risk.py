@@ -63,7 +63,7 @@ class Risk:
 
     def __post_init__(self) -> None:
         if any(not 0 <= alpha < np.inf for alpha in self.alphas) or not self.alphas:
-            raise BadInput(f"risk: alphas should be numbers from 0 up, not {self.alphas}")
+            raise BadInput(f"risk: alphas should be numbers of at least 0, not {self.alphas}")
 
     def run(self, experiment: Experiment) -> Result:
         table = experiment.get_score_table(self.measure)
@@ -118,10 +118,10 @@ def _build_notes(table: ScoreTable, baseline: str) -> Iterator[str]:
         + ", and 'TRisk' is URisk divided by its standard error. 'T*Risk' is the same against the mean of all rankers."
     )
     yield (
-        "'ZRisk' sums how far each query departs from what the level of the ranker and the difficulty of the query, "
-        f"for all {len(table.systems)} rankers, let one expect. 'GeoRisk' is the geometric mean of the ranker's "
-        "effectiveness and of ZRisk as a probability, from 0 to 1. In the table by query, 'z' is how far one query "
-        "departs."
+        "'ZRisk' sums the differences of each query's value from the value expected by the mean of the ranker and by "
+        f"the difficulty of the query for all {len(table.systems)} rankers. 'GeoRisk' is the geometric mean of the "
+        "ranker's effectiveness and of ZRisk as a probability, from 0 to 1. In the table by query, 'z' is the "
+        "standardised difference of one query."
     )
     yield (
         "A column 'R' has the rank of the ranker by the measure after which it is named. 'p' is the probability that "
@@ -133,8 +133,8 @@ def _build_notes(table: ScoreTable, baseline: str) -> Iterator[str]:
         "'reward/risk' is the one divided by the other; 'wins', 'losses' and 'ties' count queries, 'W/L' is wins "
         "divided by losses, and 'losses > 20 %' counts the queries that lose more than a fifth of the baseline's "
         "value. 'low' and 'high' are the ends of the 95 % interval of the difference; 'p (Holm)' is by a paired "
-        "t-test, a star marks p below 0.05, and 'effect size' is Cohen's d. 'G² of the two' is larger the more the two "
-        "rankers differ in which queries they serve well."
+        "t-test, a star marks p below 0.05, and 'effect size' is Cohen's d. 'G² of the two' grows with the difference "
+        "between the two rankers by query."
     )
     yield (
         "Do not read a difference in risk between rankers whose means differ significantly (section 5 of the paper): "
@@ -149,7 +149,7 @@ def _build_figures(systems: Sequence[str], baseline: str) -> Iterator[Figure]:
     yield Figure(
         "lines",
         "GeoRisk by alpha",
-        "GeoRisk, as losses weigh more (alpha)",
+        "GeoRisk, by the weight of losses (alpha)",
         x="alpha",
         y="GeoRisk",
         color="ranker",
@@ -160,17 +160,17 @@ def _build_figures(systems: Sequence[str], baseline: str) -> Iterator[Figure]:
     if set(systems) - {baseline}:
         title = f"Reward and risk {against}"
         yield Figure("scatter", against, title, x="risk", y="reward", color="ranker", folded=True)
-        title = f"What each query wins or loses {against}"
+        title = f"Gain or loss of each query {against}"
         yield Figure("waterfall", "per query", title, x="query", y="difference", color="ranker")
     if len(systems) > 1:
         yield Figure(
             "profile",
             "per query",
-            "Where each ranker departs from what is expected of it (z)",
+            "Difference from the expected value of each query (z)",
             x="query",
             y="z",
             color="ranker",
-            caption="Above 0, a ranker does better than its own level and the query's difficulty let one expect.",
+            caption="Above 0, a ranker is better than its mean and the difficulty of the query predict.",
             folded=True,
         )
 

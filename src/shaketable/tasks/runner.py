@@ -68,7 +68,7 @@ def _explain_inapplicable(experiment: Experiment, task: Task) -> str:
     if task.needs_judgements and not experiment.qrels:
         return f"it needs judgements, and {experiment.collection.name} has none"
     if task.needs_scoring and not experiment.scoring_rankers:
-        return "it needs new scores, which a run file cannot give"
+        return "it needs new scores, and run files have none"
     return ""
 
 

@@ -96,7 +96,9 @@ def make_table_baseline(table: ScoreTable, system: str) -> BaselineNDCG:
 
 def _refuse_missing(data: Letor, known: Mapping[str, Any], what: str) -> None:
     if missing := [qid for qid in data.qids if qid not in known]:
-        raise BadInput(f"{what} lacks query {missing[0]!r} ({len(missing)} of {data.query_count} queries are missing)")
+        raise BadInput(
+            f"{what} has no value for query {missing[0]!r} ({len(missing)} of {data.query_count} queries are missing)"
+        )
 
 
 def make_ranker_baseline(ranker: Ranker, collection: Collection) -> BaselineNDCG:

@@ -71,7 +71,7 @@ def build_topic_pairs(names: Sequence[str] = TOPIC_COLLECTIONS) -> tuple[list[So
         pairs += (SourceTarget(*(" ".join(text.split()) for text in topic)) for topic in topics if all(topic))
     if not pairs:
         whys = "; ".join(f"{name} ({why})" for name, why in lacking.items())
-        raise BadInput(f"ir_datasets has the topics of none of these: {whys}")
+        raise BadInput(f"ir_datasets has no topics of these collections: {whys}")
     return pairs, lacking
 
 

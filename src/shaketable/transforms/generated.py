@@ -172,4 +172,4 @@ def open_generator(name: str) -> Generator:
         return Generator(name, checkpoints.read_generator(folder).eval(), checkpoints.read_tokenizer(folder))
     except BadInput as error:
         looked = ", ".join(map(str, list_model_paths(name)))
-        raise BadInput(f"the model {name} cannot be loaded: looked at {looked}, and on the hub ({error})") from error
+        raise BadInput(f"the model {name} cannot be loaded; searched: {looked}, and the hub ({error})") from error

@@ -16,7 +16,7 @@ def visit(server, **settings):
     return {check.check: check for check in diagnose_endpoint(HttpEndpoint(server.url, retries=0, **settings))}
 
 
-def the(checks, word):
+def find_check(checks, word):
     (found,) = [check for name, check in checks.items() if word in name]
     return found
 
@@ -24,17 +24,17 @@ def the(checks, word):
 def test_a_healthy_server(serve):
     checks = visit(serve(servers.simple))
     assert {check.severity for check in checks.values()} == {"ok"}, checks
-    assert the(checks, "dialect").examples == ("cohere",)
-    assert the(checks, "noise").examples == ("0",)
-    assert the(checks, "in one request").count == 100
-    assert " ms" in the(checks, "latency").examples[0]
+    assert find_check(checks, "dialect").examples == ("cohere",)
+    assert find_check(checks, "noise").examples == ("0",)
+    assert find_check(checks, "in one request").count == 100
+    assert " ms" in find_check(checks, "latency").examples[0]
 
 
 def test_tei_has_a_limit_and_cuts_long_texts(serve):
     checks = visit(serve(servers.tei))
-    assert the(checks, "dialect").examples == ("tei",)
-    assert (the(checks, "in one request").count, the(checks, "in one request").severity) == (32, "ok")
-    assert the(checks, "stops being read").examples == ("between 300 and 1,000 words",)
+    assert find_check(checks, "dialect").examples == ("tei",)
+    assert (find_check(checks, "in one request").count, find_check(checks, "in one request").severity) == (32, "ok")
+    assert find_check(checks, "truncates").examples == ("between 300 and 1,000 words",)
 
 
 def test_equal_texts_whose_scores_differ_in_the_last_bits_are_cut_all_the_same(serve):
@@ -44,15 +44,15 @@ def test_equal_texts_whose_scores_differ_in_the_last_bits_are_cut_all_the_same(s
         texts = [" ".join(text.split()[:200]) for text in body["documents"]]
         return 200, rows(*((i, worth(body["query"], text) + 3e-8 * i) for i, text in enumerate(texts))), {}
 
-    assert the(visit(serve(rounded)), "stops being read").examples == ("between 100 and 300 words",)
+    assert find_check(visit(serve(rounded)), "truncates").examples == ("between 100 and 300 words",)
 
 
 def test_a_limit_matters_where_lists_are_not_cut(serve):
     checks = visit(serve(lambda nth, body: limited(body)))
-    limit = the(checks, "in one request")
+    limit = find_check(checks, "in one request")
     assert (limit.count, limit.severity) == (25, "warning")
     assert "--depth 25" in limit.advice
-    assert "scores depend on the list" in the(checks, "beside it").advice
+    assert "scores depend on the list" in find_check(checks, "between two lists").advice
 
 
 def limited(body):
@@ -64,20 +64,20 @@ def limited(body):
 
 def test_a_promise_that_is_not_kept(serve):
     checks = visit(serve(lambda nth, body: limited(body)), pointwise=True)
-    assert the(checks, "beside it").severity == "error"
-    assert "pointwise=False" in the(checks, "beside it").advice
+    assert find_check(checks, "between two lists").severity == "error"
+    assert "pointwise=False" in find_check(checks, "between two lists").advice
 
 
 def test_a_server_that_re_ranks_nothing(serve):
-    order = the(visit(serve(servers.by_place)), "it ranks")
+    order = find_check(visit(serve(servers.by_place)), "the server ranks")
     assert order.severity == "error"
-    assert "backwards" in order.examples[0]
+    assert "reversed" in order.examples[0]
 
 
 def test_a_server_whose_scores_are_all_equal(serve):
     checks = visit(serve(lambda nth, body: (200, rows(*((i, 0.5) for i in range(len(body["documents"])))), {})))
-    assert the(checks, "it ranks").examples == ("all scores are equal",)
-    assert the(checks, "share their score").count == 20
+    assert find_check(checks, "the server ranks").examples == ("all scores are equal",)
+    assert find_check(checks, "tied").count == 20
 
 
 def test_scores_that_are_distances(serve):
@@ -85,7 +85,7 @@ def test_scores_that_are_distances(serve):
         scores = [-worth(body["query"], text) for text in body["documents"]]
         return 200, rows(*enumerate(scores)), {}
 
-    assert "distances" in the(visit(serve(reply)), "it ranks").advice
+    assert "grow with relevance" in find_check(visit(serve(reply)), "the server ranks").advice
 
 
 def test_noise(serve):
@@ -95,7 +95,7 @@ def test_noise(serve):
         scores = [worth(body["query"], text) + draws.uniform(0, 1e-3) for text in body["documents"]]
         return 200, rows(*enumerate(scores)), {}
 
-    noise = the(visit(serve(reply)), "noise")
+    noise = find_check(visit(serve(reply)), "noise")
     assert noise.severity == "warning"
     assert 1e-4 < float(noise.examples[0]) <= 1e-3
 
@@ -106,9 +106,9 @@ def test_saturation(serve):
         return 200, rows(*((i, float(score)) for i, score in enumerate(scores))), {}
 
     checks = visit(serve(reply))
-    assert the(checks, "saturated").count == 20
-    assert the(checks, "saturated").severity == "warning"
-    assert the(checks, "share their score").severity == "warning"
+    assert find_check(checks, "saturated").count == 20
+    assert find_check(checks, "saturated").severity == "warning"
+    assert find_check(checks, "tied").severity == "warning"
 
 
 def test_long_texts_that_are_refused(serve):
@@ -117,7 +117,7 @@ def test_long_texts_that_are_refused(serve):
             return 400, {"error": "input is too long: 3000 tokens, the maximum is 2048 tokens"}, {}
         return servers.simple(nth, body)
 
-    cut = the(visit(serve(reply)), "stops being read")
+    cut = find_check(visit(serve(reply)), "truncates")
     assert cut.examples == ("refused at 3,000 words",)
 
 

@@ -108,7 +108,7 @@ def test_noise_is_told_from_dependence_on_the_list(serve):
     ranker = opened(serve(reply))
     assert ranker.pointwise
     assert ranker.profile.noise == pytest.approx(0.02)
-    assert "differed by up to 0.02" in ranker.remark
+    assert "differ by up to 0.02" in ranker.remark
 
 
 def test_tei_takes_32_texts_and_longer_lists_go_in_parts(serve):
@@ -175,17 +175,17 @@ def test_no_endpoint_at_all(serve):
 def test_a_server_of_no_family(serve):
     server = serve(always(400, {"error": "no"}))
     message = failure(server)
-    assert "asked in the dialects cohere, tei, vllm-score, mixedbread, voyage, plain" in message
+    assert "the dialects tried are cohere, tei, vllm-score, mixedbread, voyage, plain" in message
     assert "with one of cohere, infinity, tei" in message
     assert len(server.bodies) == 6
-    assert "a shape that none of the dialects has" in failure(serve(always(200, {"error": "model not loaded"})))
+    assert "a format of no known dialect" in failure(serve(always(200, {"error": "model not loaded"})))
 
 
 def test_a_server_that_would_not_talk_is_not_asked_twice(serve):
     server = serve(always(401, {"detail": "Unauthorized"}))
     ranker = opened(server)
     for _ in range(3):
-        with pytest.raises(RankerFailed, match="wants a key"):
+        with pytest.raises(RankerFailed, match="requires a key"):
             _ = ranker.pointwise
     assert len(server.bodies) == 1
 

@@ -162,7 +162,7 @@ def test_half_a_character_can_be_sent(serve):
     ("status", "body", "said"),
     [
         (400, {"message": "query too long"}, "query too long"),
-        (413, b"payload too large", "takes no lists of 3 texts"),
+        (413, b"payload too large", "refuses lists of 3 texts"),
         (422, b"missing field `texts` at line 1 column 9", "dialect='tei'"),
         (422, {"detail": [{"loc": ["body", "text_2"], "input": {}}]}, "dialect='vllm-score'"),
         (303, b"", "303"),
@@ -177,13 +177,13 @@ def test_refusals_are_final_and_say_why(serve, status, body, said):
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b"<html><body>Welcome to nginx</body></html>", "answered no JSON: '<html>"),
-        (b'{"results": [', "answered no JSON"),
-        (b"\xff\xfe", "answered no JSON"),
-        ({"error": "model not loaded"}, 'none of the dialects has: \'{"error": "model not loaded"}\''),
-        ("text", "none of the dialects has"),
-        (None, "none of the dialects has"),
-        ({"results": ["a", "b", "c"]}, "none of the dialects has"),
+        (b"<html><body>Welcome to nginx</body></html>", "did not answer with JSON: '<html>"),
+        (b'{"results": [', "did not answer with JSON"),
+        (b"\xff\xfe", "did not answer with JSON"),
+        ({"error": "model not loaded"}, 'in a format of no known dialect: \'{"error": "model not loaded"}\''),
+        ("text", "in a format of no known dialect"),
+        (None, "in a format of no known dialect"),
+        ({"results": ["a", "b", "c"]}, "in a format of no known dialect"),
         (rows((0, 1.0), (2, 0.5)), "scored 2 texts of 3 (indexes 0, 2)"),
         (rows(), "scored 0 texts of 3 (indexes none)"),
         (rows((0, 1.0), (2, 0.5), (2, 0.5)), "scored the text with index 2 more than once"),
@@ -191,8 +191,8 @@ def test_refusals_are_final_and_say_why(serve, status, body, said):
         (rows((0, 1.0), (1, 0.5), (-1, 0.5)), "scored a text with index -1, which was not sent"),
         (rows((3, 1.0), (1, 0.5), (2, 0.5)), "indexes begin at 1 (3, 1, 2)"),
         (rows((0, 1.0), ("1", 0.5), (2, 0.5)), "indexes are texts (0, '1', 2)"),
-        (rows((0, 1.0), ([1], 0.5), (2, 0.5)), "indexes are no whole numbers"),
-        (rows((0, 1.0), (True, 0.5), (2, 0.5)), "indexes are no whole numbers"),
+        (rows((0, 1.0), ([1], 0.5), (2, 0.5)), "indexes are not whole numbers"),
+        (rows((0, 1.0), (True, 0.5), (2, 0.5)), "indexes are not whole numbers"),
     ],
 )
 def test_answers_that_are_no_scores(serve, body, said):
@@ -262,7 +262,7 @@ def test_kept_answers_of_another_model_behind_the_same_address_are_not_used(serv
     np.testing.assert_allclose(second, [-s for s in first])
     assert bool(engine.list_warnings()) == bool(revision)
     if revision:
-        assert "no longer answers as it did" in engine.list_warnings()[0]
+        assert "no longer returns its cached scores" in engine.list_warnings()[0]
     else:  # and the answers of the first model are still there when it is back
         now["worse"], asked = False, len(server.lists)
         _, third = scores()
@@ -278,7 +278,7 @@ def test_a_server_of_which_only_lists_have_changed_is_caught(serve, tmp_path):
     now["worse"] = True
     engine = ScoringEngine(Store(tmp_path / "s.sqlite"))
     np.testing.assert_allclose(engine.score(HttpEndpoint(server.url).open(NOWHERE), given), [-s for s in first])
-    assert "no longer answers as it did" in engine.list_warnings()[0]
+    assert "no longer returns its cached scores" in engine.list_warnings()[0]
 
 
 def test_scores_are_kept_across_runs_without_being_asked_to(serve, tmp_path):
@@ -321,7 +321,7 @@ def test_a_fingerprint_names_what_is_asked(serve):
         (HttpEndpoint("http://"), "is not the URL"),
         (HttpEndpoint("ftp://host/x"), "is not the URL"),
         (HttpEndpoint("http://host:port/x"), "is not a URL"),
-        (HttpEndpoint("https://me:hush@host/rerank"), "holds a password"),
+        (HttpEndpoint("https://me:hush@host/rerank"), "contains a password"),
         (HttpEndpoint("http://host/", batch=8, pointwise=False), "pointwise=False forbids"),
         (HttpEndpoint("http://host/", concurrency=0), "must be above 0"),
         (HttpEndpoint("http://host/", timeout=0), "must be above 0"),

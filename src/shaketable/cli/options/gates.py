@@ -36,8 +36,8 @@ FailOnRegression = Annotated[
 Margin = Annotated[
     float,
     make_option(Panel.GATES, "--margin",
-        help="The loss of effectiveness, in per cent of the earlier value, that has to be excluded before the outcome "
-             "is 'not worse'.", metavar="PERCENT"),
+        help="The outcome is 'not worse' only if the interval excludes a loss of effectiveness beyond this percentage "
+             "of the earlier value.", metavar="PERCENT"),
 ]  # fmt: skip
 AllowMismatch = Annotated[
     list[str] | None,

@@ -21,8 +21,8 @@ NewAudit = Annotated[
 ]
 AllowEdited = Annotated[
     bool,
-    typer.Option("--allow-edited", help="Use results.json although it is not as the audit wrote it, or there is no "
-                 "manifest.json beside it to check it against."),
+    make_option(Panel.DATA, "--allow-edited",
+        help="Use a results.json that was edited after the audit, or that has no manifest.json to check it with."),
 ]  # fmt: skip
 OutFolder = Annotated[
     Path,

@@ -38,12 +38,12 @@ BUSY_STATUSES = (429, 503)
 """The status codes of a busy server."""
 REDIRECT_STATUSES = (301, 302, 307, 308)
 NEVER_STOP = Event()
-"""The stop event of a single request, which no other request stops."""
+"""The stop event of a request that does not depend on other requests; it is never set."""
 
 
 @dataclass(frozen=True)
 class FailedAttempt:
-    """An attempt that gave no answer; `status` is 0 if there was no readable response."""
+    """An attempt without an answer; `status` is 0 if there was no readable response."""
 
     problem: str
     remedy: str
@@ -56,8 +56,8 @@ class FailedAttempt:
 class ConcurrencyLimiter:
     """A limit of `max_requests` concurrent requests, which is lowered while the server is busy.
 
-    Each busy response halves the limit, but only once for all requests that were in flight together. The limit grows by
-    a quarter, at least by one, after as many answered requests as it allows at a time.
+    A busy response halves the limit. Several busy responses to requests that were in flight together halve it once.
+    After as many answers as the limit, the limit grows by a quarter, at least by one.
     """
 
     max_requests: int
@@ -119,8 +119,8 @@ class ConcurrencyLimiter:
             self._failures_in_a_row += 1
             if self._failures_in_a_row >= MAX_FAILURES_IN_A_ROW and not self.stop_reason:
                 self.stop_reason = (
-                    f"is not asked any more: {self._failures_in_a_row} requests in a row failed, the last because it "
-                    f"{problem}; {self.answered_count:,} requests had been answered"
+                    f"gets no more requests: {self._failures_in_a_row} requests in a row failed, the last because it "
+                    f"{problem}; {self.answered_count:,} requests were answered before"
                 )
                 self._condition.notify_all()
 
@@ -129,19 +129,17 @@ class ConcurrencyLimiter:
         """The current retries and waits, for a progress bar; "" if there are none."""
         wait = self._resume_at - time.monotonic()
         words = [
-            "not asked any more" if self.stop_reason else "",
+            "no more requests" if self.stop_reason else "",
             f"waiting {wait:.0f} s as the server asks" if wait > 0.5 else "",
-            f"{self._allowed} at a time" if self._allowed < self.max_requests else "",
-            f"{self.retry_count:,} tried again" if self.retry_count else "",
+            f"at most {self._allowed} requests at a time" if self._allowed < self.max_requests else "",
+            f"{self.retry_count:,} retries" if self.retry_count else "",
         ]
         return ", ".join(filter(None, words))
 
     @property
     def retry_summary(self) -> str:
         """The total of retries and waits; "" if nothing was retried."""
-        return (
-            f"requests answered: {self.answered_count:,}, tried again: {self.retry_count:,}" if self.retry_count else ""
-        )
+        return f"{self.answered_count:,} requests answered, {self.retry_count:,} retries" if self.retry_count else ""
 
 
 @dataclass(eq=False)
@@ -161,7 +159,7 @@ class HttpClient:
     load_settings: str = "concurrency or --depth"
     limiter: ConcurrencyLimiter = field(init=False)
     _idle_connections: list[Connection] = field(init=False, repr=False, default_factory=list)
-    """One connection each: a pool would scan all its connections for every request."""
+    """Single connections, not an httpcore pool, which would scan all its connections for every request."""
 
     def __post_init__(self) -> None:
         register_secret(self.secret)
@@ -182,7 +180,7 @@ class HttpClient:
         while True:
             if not self.limiter.acquire(stop):
                 raise RankerFailed(
-                    f"{self.url} {self.limiter.stop_reason or 'was not asked: another request has failed'}"
+                    f"{self.url} {self.limiter.stop_reason or 'got no request, because another request failed'}"
                 )
             before, wait = self.limiter.answered_count, self.backoff * 2**tried
             outcome = self._attempt_holding_slot(content)
@@ -191,7 +189,7 @@ class HttpClient:
             tried += 1
             asked = outcome.asked_wait
             if asked is not None and asked > self.max_wait:
-                remedy = f"it asks to be left alone for {asked:,.0f} seconds: give the same command again then"
+                remedy = f"the server asks for a pause of {asked:,.0f} seconds: run the same command again after that"
                 outcome, retryable = replace(outcome, remedy=remedy), False
             else:
                 wait = wait if asked is None else 0.0  # the limiter makes all threads wait
@@ -203,7 +201,7 @@ class HttpClient:
             else:
                 self.limiter.count_retry()
             if not retryable or stop.wait(min(wait, self.max_wait)):
-                raise RankerFailed(f"{self.url} {outcome.problem} (tried {tried} times); {outcome.remedy}")
+                raise RankerFailed(f"{self.url} {outcome.problem} ({tried} attempts); {outcome.remedy}")
 
     def try_get(self, url: str, ends_at: float) -> HttpReply | None:
         """Send one GET request to an address of the same origin; return None if there is no readable response.
@@ -248,7 +246,7 @@ class HttpClient:
             return FailedAttempt(f"gave no valid HTTP response ({truncate(str(error))})", wrong_address)
         except (httpcore.NetworkError, httpcore.ProxyError, httpcore.UnsupportedProtocol) as error:
             problem = f"cannot be reached ({truncate(str(error))})"
-            return FailedAttempt(problem, "is the server running, and the address right?")
+            return FailedAttempt(problem, "is the server running, and is the address correct?")
         if reply.is_answer:
             return reply
         remedy = "wait, or lower concurrency" if reply.status == 429 else "look at the server's log"
@@ -300,7 +298,7 @@ class HttpClient:
         try:
             return replace(reply, content=load_json(reply.body))
         except ValueError as error:
-            raise UnreadableReply(f"answered no JSON: {self.excerpt(reply)}") from error
+            raise UnreadableReply(f"did not answer with JSON: {self.excerpt(reply)}") from error
 
     def _open_connection(self) -> Connection:
         from shaketable.rankers.http.connection import Connection

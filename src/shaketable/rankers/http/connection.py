@@ -50,7 +50,8 @@ class ResponseLimits:
         left = self.ends_at - time.monotonic()
         if left <= 0:
             raise UnreadableReply(
-                f"gave no whole answer within {self.deadline:g} seconds", "raise deadline, or look at the server's log"
+                f"did not complete its answer within {self.deadline:g} seconds",
+                "raise deadline, or look at the server's log",
             )
         return left if timeout is None else min(timeout, left)
 
@@ -72,7 +73,7 @@ class LimitedStream(httpcore.NetworkStream):
         try:
             data = self._stream.read(max_bytes, self._limits.shorten(timeout))
         except httpcore.TimeoutException:
-            self._limits.shorten(timeout)  # tell a deadline from a timeout
+            self._limits.shorten(timeout)  # distinguish a deadline from a timeout
             raise
         self._limits.count(len(data))
         return data

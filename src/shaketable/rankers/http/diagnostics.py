@@ -46,11 +46,11 @@ def diagnose_endpoint(settings: HttpEndpoint) -> list[ValidationCheck]:
     try:
         profile = ranker.profile
     except ShaketableError as error:
-        return [ValidationCheck("the server can be asked for scores", "error", 0, 0, (), str(error))]
+        return [ValidationCheck("the server returns scores", "error", 0, 0, (), str(error))]
     try:
         return list(_run_checks(Discovery(settings, ranker.http_client), profile))
     except RankerFailed as error:
-        return [ValidationCheck("the server goes on giving scores", "error", 0, 0, (), str(error))]
+        return [ValidationCheck("the server returns scores for all checks", "error", 0, 0, (), str(error))]
 
 
 def _run_checks(discovery: Discovery, profile: ServerProfile) -> Iterator[ValidationCheck]:
@@ -63,7 +63,7 @@ def _run_checks(discovery: Discovery, profile: ServerProfile) -> Iterator[Valida
         seconds.append(time.perf_counter() - started)
     times = f"{1000 * float(np.median(seconds)):.0f} ms, at most {1000 * max(seconds):.0f} ms"
     yield _make_ok_check(
-        f"latency of {REPEATED_REQUESTS} requests of {len(SAMPLE_TEXTS)} texts, one after the other", times
+        f"latency of {REPEATED_REQUESTS} requests of {len(SAMPLE_TEXTS)} texts, sent one after another", times
     )
     noise = float(np.ptp(lists, axis=0).max())
     yield _check_noise(noise)
@@ -79,10 +79,10 @@ def _make_ok_check(check: str, what: str) -> ValidationCheck:
 
 
 def _check_noise(noise: float) -> ValidationCheck:
-    name = f"noise floor: how far the scores of {REPEATED_REQUESTS} equal requests differ"
+    name = f"noise floor: the largest difference between the scores of {REPEATED_REQUESTS} equal requests"
     if not noise:
         return _make_ok_check(name, "0")
-    advice = f"a difference below {noise:.2g} means nothing; look for half precision or batches on the server"
+    advice = f"differences below {noise:.2g} are noise; the cause may be half precision or batching on the server"
     return ValidationCheck(name, "warning", 0, 0, (f"{noise:.2g}",), advice)
 
 
@@ -94,18 +94,18 @@ def _check_list_dependence(
         profile.dialect, profile.model, [SAMPLE_TEXTS[place] for place in RESENT_POSITIONS]
     )
     apart = float(np.abs(other - scores[list(RESENT_POSITIONS)]).max())
-    name = "how far a text's score differs with the texts beside it"
+    name = "the largest difference of a text's score between two lists"
     if (
         apart
         <= RELATIVE_TOLERANCE * max(1.0, float(np.abs(scores).max()))
         + SAME_SCORE_TOLERANCE * float(np.ptp(scores))
         + 2 * noise
     ):
-        return _make_ok_check(name, f"{apart:.2g}: scores are per pair, and lists may be cut")
-    advice = "scores depend on the list: lists are sent whole, and must not be longer than the server takes"
+        return _make_ok_check(name, f"{apart:.2g}: scores do not depend on the list, so lists may be split")
+    advice = "scores depend on the list: lists are not split, so they must not exceed the server's limit"
     if profile.pointwise:
         advice = (
-            "you said that scores are per pair, and they are not: write "
+            "pointwise=True is wrong, because scores depend on the list: write "
             f"{_format_spec(discovery, pointwise=False, batch=0)}"
         )
     return ValidationCheck(name, "error" if profile.pointwise else "warning", 0, 0, (f"{apart:.2g}",), advice)
@@ -113,21 +113,21 @@ def _check_list_dependence(
 
 def _check_order(discovery: Discovery, profile: ServerProfile, scores: Scores) -> ValidationCheck:
     """Check that the server does not just return the input order."""
-    name = "it ranks, and does not hand back the order that it was sent"
+    name = "the server ranks, and does not just return the input order"
     backwards = discovery.request_scores(profile.dialect, profile.model, SAMPLE_TEXTS[::-1])
     if not np.ptp(scores) and not np.ptp(backwards):
         return ValidationCheck(
-            name, "error", 0, 0, ("all scores are equal",), "is a model that ranks loaded on the server?"
+            name, "error", 0, 0, ("all scores are equal",), "is a ranking model loaded on the server?"
         )
     if (np.diff(scores) <= 0).all() and (np.diff(backwards) <= 0).all():
-        given = ("texts that were sent backwards came back backwards",)
+        given = ("reversed texts came back in reversed order",)
         return ValidationCheck(
-            name, "error", 0, 0, given, "nothing is re-ranked: is a model that ranks loaded on the server?"
+            name, "error", 0, 0, given, "nothing is re-ranked: is a ranking model loaded on the server?"
         )
     best = int(np.argmax(scores))
     if best == 0:
         return _make_ok_check(name, f"for {SAMPLE_QUERY!r} it prefers {SAMPLE_TEXTS[0][:40]!r}...")
-    advice = "it prefers a text that does not answer: is it a model that ranks, and are its scores not distances?"
+    advice = "the best text does not answer the query: is it a ranking model, and do scores grow with relevance?"
     return ValidationCheck(
         name, "warning", 0, 0, (f"for {SAMPLE_QUERY!r} it prefers {SAMPLE_TEXTS[best][:40]!r}...",), advice
     )
@@ -149,14 +149,14 @@ def _check_score_spread(discovery: Discovery, profile: ServerProfile) -> Iterato
     tied = int((counts[places] > 1).sum())
     advice = "ties are broken by document id; ask the server for raw scores, or for more digits"
     yield ValidationCheck(
-        "texts that share their score with another", _grade_severity(tied, len(texts)), tied, len(texts), (), advice
+        "texts whose score is tied with another text's", _grade_severity(tied, len(texts)), tied, len(texts), (), advice
     )
     shares = bool((scores >= 0).all() and (scores <= 1).all())
     full = int(((scores < SATURATION_MARGIN) | (scores > 1 - SATURATION_MARGIN)).sum()) if shares else 0
     seen = (f"scores from {scores.min():.3g} to {scores.max():.3g}",)
-    advice = "a sigmoid has flattened them: ask the server for raw scores"
+    advice = "a sigmoid has probably flattened the scores: ask the server for raw scores"
     yield ValidationCheck(
-        "scores that are saturated, at 0 or 1", _grade_severity(full, len(texts)), full, len(texts), seen, advice
+        "saturated scores, at 0 or 1", _grade_severity(full, len(texts)), full, len(texts), seen, advice
     )
 
 
@@ -165,7 +165,7 @@ def _grade_severity(count: int, total: int) -> Severity:
 
 
 def _check_truncation(discovery: Discovery, profile: ServerProfile, noise: float) -> ValidationCheck:
-    name = "where a long text stops being read"
+    name = "the length at which the server truncates a text"
     read = 0
     for length in FILLER_LENGTHS_WORDS:
         words = " ".join(FILLER_WORDS[i % len(FILLER_WORDS)] for i in range(length))
@@ -174,19 +174,19 @@ def _check_truncation(discovery: Discovery, profile: ServerProfile, noise: float
                 profile.dialect, profile.model, [f"{words} {SAMPLE_TEXTS[0]}", f"{words} {SAMPLE_TEXTS[-1]}"]
             )
         except RankerFailed as error:
-            advice = f"longer texts are refused, not cut: {error}"
+            advice = f"the server refuses longer texts instead of truncating them: {error}"
             return ValidationCheck(name, "warning", 0, 0, (f"refused at {length:,} words",), advice)
         if abs(answer - none) <= noise + RELATIVE_TOLERANCE * max(1.0, abs(answer)):
-            advice = "what comes later in a text cannot matter; cut long documents into passages"
+            advice = "the rest of a longer text does not count; split long documents into passages"
             seen = f"between {read:,} and {length:,} words" if read else f"before {length:,} words"
             return ValidationCheck(name, "warning", 0, 0, (seen,), advice)
         read = length
-    return _make_ok_check(name, f"not within {read:,} words")
+    return _make_ok_check(name, f"above {read:,} words")
 
 
 def _check_list_limit(discovery: Discovery, profile: ServerProfile) -> ValidationCheck:
     """Find the longest list that the server accepts, from its refusal or by halving."""
-    size, name = MAX_TEXTS_TRIED, f"texts that it takes in one request, of {MAX_TEXTS_TRIED}"
+    size, name = MAX_TEXTS_TRIED, f"texts that the server accepts in one request, of {MAX_TEXTS_TRIED} sent"
     while True:
         texts = [f"{SAMPLE_TEXTS[i % len(SAMPLE_TEXTS)]} ({i})" for i in range(size)]
         reply = discovery.http_client.post(discovery.build_body(profile.dialect, profile.model, texts), NEVER_STOP)
@@ -195,13 +195,15 @@ def _check_list_limit(discovery: Discovery, profile: ServerProfile) -> Validatio
             break
         size = most
     if not reply.is_success:
-        advice = f"it answered {reply.status}: {discovery.http_client.excerpt(reply)}"
+        advice = f"the server answered {reply.status}: {discovery.http_client.excerpt(reply)}"
         return ValidationCheck(name, "warning", 0, MAX_TEXTS_TRIED, (), advice)
     if size == MAX_TEXTS_TRIED:
         return ValidationCheck(name, "ok", size, MAX_TEXTS_TRIED)
     if profile.pointwise:
         return ValidationCheck(name, "ok", size, MAX_TEXTS_TRIED, ("longer lists are sent in parts",))
-    return ValidationCheck(name, "warning", size, MAX_TEXTS_TRIED, (), f"lists are sent whole, so write --depth {size}")
+    return ValidationCheck(
+        name, "warning", size, MAX_TEXTS_TRIED, (), f"lists cannot be split, so write --depth {size}"
+    )
 
 
 def _format_spec(discovery: Discovery, **changes: object) -> str:

@@ -159,15 +159,15 @@ def order_scores(rows: Rows, number: int) -> list[Any]:
     [0.1, 0.9]
     >>> order_scores([(1, 0.9), (2, 0.1)], 2)
     Traceback (most recent call last):
-    ValueError: its indexes begin at 1 (1, 2); they should be the places of the texts, from 0 to 1
+    ValueError: its indexes begin at 1 (1, 2); they should be the positions of the texts, from 0 to 1
     """
     indexes = [index for index, _ in rows]
     shown = ", ".join(map(quote_value, indexes[:10])) + (", ..." if len(indexes) > 10 else "")
-    should = f"they should be the places of the texts, from 0 to {number - 1}"
+    should = f"they should be the positions of the texts, from 0 to {number - 1}"
     if len(rows) > number + 1:
         raise ValueError(f"it scored {len(rows):,} texts of {number:,} (indexes {shown}); {should}")
     if odd := [index for index in indexes if not isinstance(index, int) or isinstance(index, bool)]:
-        kind = "texts" if isinstance(odd[0], str) else "no whole numbers"
+        kind = "texts" if isinstance(odd[0], str) else "not whole numbers"
         raise ValueError(f"its indexes are {kind} ({shown}); {should}")
     scores = dict(rows)
     if len(scores) < len(rows):
@@ -182,7 +182,7 @@ def order_scores(rows: Rows, number: int) -> list[Any]:
     if len(rows) != number:
         raise ValueError(
             f"it scored {len(rows)} texts of {number} (indexes {shown or 'none'}); "
-            "has the server a limit of its own on how many it returns?"
+            "does the server limit the number of results?"
         )
     return [_parse_score(place, scores[place]) for place in range(number)]
 

@@ -1,7 +1,7 @@
 """Discovery of a server's capabilities by a few small requests: its dialect, its model, and the type of its scores.
 
 One request finds the dialect and the model. A second request, with fewer texts in another order, shows whether the
-score of a text depends on the other texts of the list. Only if the scores differ, a third request shows whether the
+score of a text depends on the other texts of the list. If the scores differ, a third request shows whether the
 difference is noise. If discovery fails, the error message contains the full spec to use instead.
 """
 
@@ -73,7 +73,7 @@ class ServerProfile:
 
 
 def discover(settings: HttpEndpoint, http_client: HttpClient) -> ServerProfile:
-    """Detect what the settings leave open. If they leave nothing open, no request is sent."""
+    """Detect the capabilities that the settings leave open; if there are none, send no request."""
     if settings.dialect != "auto" and settings.pointwise is not None and settings.revision:
         return ServerProfile(settings.dialect, settings.model, settings.pointwise)
     discovery = Discovery(settings, http_client)
@@ -114,9 +114,7 @@ class Discovery:
                         order.insert(0, better)
                         continue
                     return name, model, self.read_scores(reply, SAMPLE_TEXTS)
-                problem = (
-                    problem or f"answered in a shape that none of the dialects has: {self.http_client.excerpt(reply)}"
-                )
+                problem = problem or f"answered in a format of no known dialect: {self.http_client.excerpt(reply)}"
                 continue
             if not model and wants_model(reply.text) and (model := self.find_only_model(name, reply)):
                 order.insert(0, name)
@@ -128,8 +126,8 @@ class Discovery:
             problem = problem or f"answered {reply.status}: {self.http_client.excerpt(reply)}"
         write = RANKERS.spec(replace(self.settings, dialect="NAME"))
         raise RankerFailed(
-            f"{self.http_client.url} {problem}; it was asked in the dialects {', '.join(tried)}; "
-            f"if you know which it speaks, write {write} with one of {', '.join(DIALECTS)}"
+            f"{self.http_client.url} {problem}; the dialects tried are {', '.join(tried)}; "
+            f"if you know the server's dialect, write {write} with one of {', '.join(DIALECTS)}"
         )
 
     def request_scores(self, name: str, model: str, texts: Sequence[str], query: str = SAMPLE_QUERY) -> Scores:
@@ -189,7 +187,7 @@ def parse_scores(http_client: HttpClient, reply: HttpReply, slate: Slate) -> Sco
     where = f"{http_client.url}, query {slate.query[:60]!r}:"
     rows = parse_rows(reply.content)
     if rows is None:
-        raise RankerFailed(f"{where} answered in a shape that none of the dialects has: {http_client.excerpt(reply)}")
+        raise RankerFailed(f"{where} answered in a format of no known dialect: {http_client.excerpt(reply)}")
     try:
         return validate_scores(http_client.url, slate, order_scores(rows, len(slate.docs)))
     except ValueError as error:
@@ -221,36 +219,36 @@ def _suggest_remedy(
         return _suggest_key(settings, http_client)
     if 300 <= reply.status < 400:
         there = reply.headers.get("location", "nowhere")
-        return f"it sends its callers to {there}; if that is where texts are to go, write that address"
+        return f"the server redirects to {there}; if texts may be sent there, write that address"
     if most := parse_text_limit(reply.status, reply.text, sent):
         cut = RANKERS.spec(replace(settings, dialect=name, pointwise=True, batch=most))
         return (
-            f"it takes no lists of {sent} texts, and its scores depend on the list that a text stands in, so that "
-            f"lists are not cut: write --depth {most}; or, if you know that they do not depend on it, {cut}"
+            f"the server refuses lists of {sent} texts, which cannot be split, because scores depend on the "
+            f"list: write --depth {most}; or, if you know that scores do not depend on the list, write {cut}"
         )
     if wants_model(reply.text):
         served = list_served_models(http_client) if served is None else served
         vendor = find_vendor(settings.host)
         model = served[0] if served else vendor.model if vendor else "MODEL"
         several = f" (it serves {', '.join(served)})" if len(served) > 1 else ""
-        return f"it wants to be problem which model{several}: write {RANKERS.spec(replace(settings, model=model))}"
+        return f"the server requires a model{several}: write {RANKERS.spec(replace(settings, model=model))}"
     if reply.status in (404, 405):
         return _suggest_address(settings, http_client, name)
     missed = parse_missing_fields(reply.text)
     if other := next(
         (other for other in DIALECTS_TO_TRY if DIALECTS[other].documents_field in missed and other != name), ""
     ):
-        return f"it seems to speak another dialect: write {RANKERS.spec(replace(settings, dialect=other))}"
+        return f"the server seems to use another dialect: write {RANKERS.spec(replace(settings, dialect=other))}"
     return ""
 
 
 def _suggest_key(settings: HttpEndpoint, http_client: HttpClient) -> str:
     if http_client.secret:
-        return f"the key in the environment variable {settings.key_variable} was sent, and is wrong for this server"
+        return f"the key in the environment variable {settings.key_variable} was sent, but the server rejects it"
     vendor = find_vendor(settings.host)
     variable = settings.key_variable or (vendor.key_env if vendor else "MY_KEY")
     spec = "" if settings.key_variable else f", and write {RANKERS.spec(replace(settings, key_env=variable))}"
-    return f"it wants a key, and none was sent: put the key into the environment variable {variable}{spec}"
+    return f"the server requires a key, and none was sent: put the key into the environment variable {variable}{spec}"
 
 
 def _suggest_address(settings: HttpEndpoint, http_client: HttpClient, name: str) -> str:
@@ -263,7 +261,7 @@ def _suggest_address(settings: HttpEndpoint, http_client: HttpClient, name: str)
         url = str(here.join(path))
         reply: HttpReply | None = http_client.try_post(url, body, ends_at) if url != http_client.url else None
         if reply is not None and (reply.status in (400, 401, 403, 422) or _has_scores(reply)):
-            return "there is no endpoint at this address, but there is one at another: write " + RANKERS.spec(
+            return "there is no endpoint at this address; another address has one: write " + RANKERS.spec(
                 replace(settings, url=url)
             )
     return "is this the address of a rerank endpoint (often /rerank or /v1/rerank)?"

@@ -25,7 +25,7 @@ COMPRESSED_ENCODINGS = ("gzip", "x-gzip", "deflate")
 
 
 class UnreadableReply(Exception):
-    """A response that cannot be read, such as a proxy's page or an endless one. A retry may succeed.
+    """A response that cannot be read, such as a proxy's error page or an endless body. A retry may succeed.
 
     `remedy` is advice for the user; "" if the address may be wrong.
     """
@@ -91,6 +91,7 @@ class BodyReader:
 
 
 def describe_excess(max_bytes: int) -> str:
+    """Return the problem of a response that exceeds the size limit."""
     return f"answered with more than {max_bytes >> 20} MB"
 
 

@@ -45,24 +45,26 @@ class HttpEndpoint:
     """
 
     url: str = field(metadata={"says": "The address of the endpoint.", "example": "http://localhost:8080/rerank"})
-    dialect: str = documented_field("auto", "How the server wants to be asked; auto finds out.", "dialect='tei'")
-    model: str = documented_field("", "The model, where a server has several.", "model='BAAI/bge-reranker-v2-m3'")
+    dialect: str = documented_field("auto", "The server's request format; auto detects it.", "dialect='tei'")
+    model: str = documented_field("", "The model, if the server has several.", "model='BAAI/bge-reranker-v2-m3'")
     pointwise: bool | None = documented_field(
         None,
-        "Does a text's score depend on query and text alone? None finds out; True lets lists be cut.",
+        "True: scores do not depend on the list, so lists may be split; None: detect this.",
         "pointwise=True",
     )
-    batch: int = documented_field(0, "The most texts of one request; 0 is what the server takes.", "batch=32")
-    revision: str = documented_field("", "What is served; another revision is another ranker.", "revision='2026-10-01'")
-    timeout: float = documented_field(30.0, "Seconds to wait for the next piece of an answer.", "timeout=5")
-    deadline: float = documented_field(
-        300.0, "Seconds that an answer, or a wait that the server asks for, may take.", "deadline=60"
+    batch: int = documented_field(0, "Maximum texts per request; 0: the server's limit.", "batch=32")
+    revision: str = documented_field(
+        "", "The version of the served model; cached scores of another revision are not used.", "revision='2026-10-01'"
     )
-    retries: int = documented_field(4, "How often a request that failed is tried again.", "retries=10")
-    backoff: float = documented_field(0.5, "Seconds before the second try; they double with each.", "backoff=2")
-    concurrency: int = documented_field(4, "Requests in flight at a time.", "concurrency=16")
+    timeout: float = documented_field(30.0, "Seconds to wait for the next part of an answer.", "timeout=5")
+    deadline: float = documented_field(
+        300.0, "Maximum seconds for a whole answer, and for a pause that the server asks for.", "deadline=60"
+    )
+    retries: int = documented_field(4, "Retries of a failed request.", "retries=10")
+    backoff: float = documented_field(0.5, "Seconds before the first retry; doubled for each further one.", "backoff=2")
+    concurrency: int = documented_field(4, "Maximum requests at a time.", "concurrency=16")
     key_env: str = documented_field(
-        "", "The environment variable that has the key; known services have one by default.", "key_env='MY_KEY'"
+        "", "The environment variable that holds the API key; known services have a default.", "key_env='MY_KEY'"
     )
 
     def open(self, collection: Collection) -> Ranker:
@@ -115,13 +117,13 @@ class HttpEndpoint:
         """Return the key for this host. A key with a named variable must be set and must not be sent unencrypted."""
         key = os.environ.get(self.key_variable, "").strip() if self.key_variable else ""
         if self.key_env and not key:
-            raise BadInput(f"{self.url}: the environment variable {self.key_env} is to have the key, and has none")
+            raise BadInput(f"{self.url}: environment variable {self.key_env} (the API key) is not set")
         if not (key.isascii() and key.isprintable()):
             raise BadInput(f"the key in {self.key_variable} has characters that an HTTP header cannot carry")
         if key and not self.address.lower().startswith("https:") and not is_local_host(self.host):
             raise BadInput(
-                f"{self.url}: the key in {self.key_variable} would cross the network for all to read; "
-                "write https://, or reach the server by a tunnel that ends on localhost"
+                f"{self.url}: the key in {self.key_variable} would be sent unencrypted; "
+                "write https://, or use a tunnel that ends on localhost"
             )
         return key
 
@@ -134,7 +136,7 @@ class HttpEndpoint:
             raise BadInput(f"{self.url!r} is not a URL ({error})") from error
         if url.userinfo:
             raise BadInput(
-                f"the URL for {url.host} holds a password: take it out, put the key into an environment variable, and "
+                f"the URL for {url.host} contains a password: remove it, put the key into an environment variable, and "
                 "name that with key_env"
             )
         if url.scheme not in ("http", "https") or not url.host:
@@ -146,9 +148,11 @@ class HttpEndpoint:
             or self.backoff < 0
             or self.batch < 0
         ):
-            raise BadInput(f"{self.url}: timeout and concurrency must be above 0, retries, backoff, batch not below")
+            raise BadInput(
+                f"{self.url}: timeout, deadline and concurrency must be above 0; retries, backoff and batch at least 0"
+            )
         if self.batch and self.pointwise is False:
-            raise BadInput(f"{self.url}: batch cuts lists, which pointwise=False forbids")
+            raise BadInput(f"{self.url}: batch splits lists, which pointwise=False forbids; leave out one of them")
         if self.dialect != "auto" and self.dialect not in DIALECTS:
             raise UnknownName("dialect", self.dialect, ["auto", *DIALECTS])
 
@@ -231,7 +235,7 @@ class HttpReranker:
     def remark(self) -> str:
         """The remark on the server for readers of the scores."""
         noise = self._profile.noise if isinstance(self._profile, ServerProfile) else None
-        return f"scores of the same list, asked for twice, differed by up to {noise:.2g}" if noise else ""
+        return f"two requests with the same list returned scores that differ by up to {noise:.2g}" if noise else ""
 
     @property
     def notice(self) -> str:

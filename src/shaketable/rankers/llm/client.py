@@ -44,9 +44,9 @@ def resolve_endpoint_url(url: str) -> str:
     if whole.scheme not in ("http", "https") or not whole.host:
         raise BadInput(f"llm: {url!r} is not the URL of an endpoint: write http://HOST/v1 or https://HOST/v1")
     if "://" not in url and not is_local_host(whole.host):
-        raise BadInput(f"llm: {url!r} lacks its beginning: write https://{url}, or http:// if that is what it speaks")
+        raise BadInput(f"llm: {url!r} has no scheme: write https://{url} or http://{url}")
     if whole.userinfo:
-        raise BadInput(f"llm: the URL for {whole.host} holds a password: take it out, and name the key with key_env")
+        raise BadInput(f"llm: the URL for {whole.host} contains a password: remove it, and pass the key with key_env")
     path = whole.path.rstrip("/")
     if not path.endswith(COMPLETION_PATH):
         path = f"{path or '/v1'}{CHAT_PATH}"
@@ -62,12 +62,12 @@ def read_key(url: str, key_env: str) -> str:
     key = os.environ.get(key_env, "").strip()
     where = httpx.URL(url)
     if not key:
-        raise BadInput(f"llm: key_env names the environment variable {key_env}, and there is no key in it")
+        raise BadInput(f"llm: environment variable {key_env} (the API key, key_env) is not set")
     if not (key.isascii() and key.isprintable()):
         raise BadInput(f"llm: the key in {key_env} has characters that an HTTP header cannot carry")
     if where.scheme == "http" and not is_local_host(where.host):
         raise BadInput(
-            f"llm: a key over plain http to {where.host} could be read on the way: write https, or no key_env"
+            f"llm: a key over plain http to {where.host} would be sent unencrypted: write https, or leave out key_env"
         )
     return key
 
@@ -138,7 +138,7 @@ class CompletionClient:
             if len(self._served_models) > 1:
                 some = ", ".join(self._served_models[:8]) + (", ..." if len(self._served_models) > 8 else "")
                 raise self._make_error(
-                    f"has {len(self._served_models)} models, {some}, so name one: write "
+                    f"has {len(self._served_models)} models ({some}); name one: write "
                     f"{self.format_spec(self._served_models[0])}"
                 )
             self.model = self._served_models[0] if self._served_models else ""
@@ -159,18 +159,21 @@ class CompletionClient:
             text = choice["message"]["content"] if "message" in choice else choice["text"]
         except (KeyError, IndexError, TypeError) as error:
             said = self.http_client.excerpt(reply)
-            raise self._make_error(f"gave no answer of a chat or completion: {said}") from error
+            raise self._make_error(f"answered in a format other than chat or completion: {said}") from error
         return Completion(text if isinstance(text, str) else "", parse_top_logprobs(choice.get("logprobs")))
 
     def _suggest_remedy(self, reply: HttpReply) -> str:
         if reply.status in (401, 403):
             if self.http_client.secret:
-                return f"the key in the environment variable {self.key_env} was sent, and is wrong for this server"
-            return "it wants a key, and none was sent: name the environment variable that holds it with key_env"
+                return f"the key in the environment variable {self.key_env} was sent, but the server rejects it"
+            return (
+                "the server requires a key, and none was sent: name the environment variable that holds it with key_env"
+            )
         if 300 <= reply.status < 400:
-            return f"it sends elsewhere, to {reply.headers.get('location', 'nowhere')}: if that is right, write it"
+            target = reply.headers.get("location", "nowhere")
+            return f"the server redirects to {target}: if texts may be sent there, write that address"
         return {
-            404: "is this the address of a chat or completion endpoint (often http://HOST/v1), and the model there?",
+            404: "is this the address of a chat or completion endpoint (often http://HOST/v1) with this model?",
             413: "lower window or words",
         }.get(reply.status, "")
 

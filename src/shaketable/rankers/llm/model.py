@@ -208,7 +208,7 @@ class LLMReranker:
                 f"{one.unreadable} could not be read and were ignored"
             )
         if self.client.refused_settings:
-            said.append(f"the server does not accept {', '.join(self.client.refused_settings)}")
+            said.append(f"the server does not support {', '.join(self.client.refused_settings)}")
         return "; ".join(said)
 
     def score(self, slates: Sequence[Slate]) -> list[Scores]:

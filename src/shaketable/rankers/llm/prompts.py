@@ -116,14 +116,16 @@ def read_template(path: Path, method: str) -> str:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise BadInput("there is no such file; it should have the template", path) from error
+        raise BadInput("there is no such file; a template was expected", path) from error
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"the template cannot be read ({error})", path) from error
     known = PLACEHOLDERS[method]
     held = set(_PLACEHOLDER.findall(text))
     listed = ", ".join(f"{{{name}}}" for name in known)
     if strange := sorted(held - set(known)):
-        raise BadInput(f"{{{strange[0]}}} is not a placeholder of a {method} template; there are {listed}", path)
+        raise BadInput(
+            f"{{{strange[0]}}} is not a placeholder of a {method} template; the placeholders are {listed}", path
+        )
     if absent := [name for name in known if name not in held and name != "count"]:
         raise BadInput(f"a {method} template needs {{{absent[0]}}}; the placeholders are {listed}", path)
     return text
@@ -194,7 +196,9 @@ def read_choice(text: str, count: int) -> ParsedAnswer:
 
 
 def read_letter(text: str) -> ParsedAnswer:
-    """Return the choice of A or B; both are unreadable. Only capitals or a letter alone count, not the article "a".
+    """Return the choice of A or B; an answer with both is unreadable.
+
+    Only capitals or a letter alone count, not the article "a".
 
     >>> read_letter("B")
     ParsedAnswer(order=(1,), fault='')

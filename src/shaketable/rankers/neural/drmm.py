@@ -38,7 +38,7 @@ class DRMM(WordVectorNet):
 
     @property
     def no_gradients_reason(self) -> str:
-        return "DRMM counts the words of a text by their similarity to the query, and counts have no gradient"
+        return "DRMM counts the words of a text by their similarity to the query, and a count has no gradient"
 
     def forward(self, query: Tensor, text: Tensor) -> Tensor:  # type: ignore[override]
         histograms = log_counts(self.cosines(query, text), text != 0, self.shape.bins)  # [n, q, bins]

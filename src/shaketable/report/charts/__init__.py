@@ -122,7 +122,7 @@ def _assign_colors(groups: Iterable[Sequence[str]]) -> dict[str, str]:
 def _find_chart_kind(figure: Figure) -> ChartKind:
     if figure.kind not in CHART_KINDS:
         raise BadInput(
-            f"figure {figure.title!r}: there is no chart kind {figure.kind!r}; there are: {', '.join(CHART_KINDS)}"
+            f"figure {figure.title!r}: there is no chart type {figure.kind!r}; there are {', '.join(CHART_KINDS)}"
         )
     return CHART_KINDS[figure.kind]
 
