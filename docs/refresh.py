@@ -20,7 +20,7 @@ PICTURE = ROOT / "docs" / "images" / "report.png"
 PICTURE_WIDTH_PX = 1100
 PICTURE_SCALE = 0.9
 PICTURE_MARGIN_PX = 12
-LAST_IN_PICTURE = ".cases"
+LAST_IN_PICTURE = ".scorecard"
 """The part of the page that ends the picture: the cards of the worst findings."""
 OUTPUT_COLUMNS = "80"
 MAX_OUTPUT_LINES = 20
@@ -58,7 +58,7 @@ def run_example(command: str, folder: Path) -> str:
 
 
 def take_picture(chromium: str, report: Path) -> None:
-    """Write the top of a report as a picture, down to the worst findings."""
+    """Write the top of a report as a picture, down to the scorecard."""
     from playwright.sync_api import sync_playwright
 
     PICTURE.parent.mkdir(exist_ok=True)

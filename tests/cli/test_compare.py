@@ -264,9 +264,7 @@ def test_an_audit_that_is_read_is_the_one_that_was_saved(audits, tmp_path):
             st.read_audit(tmp_path, allow_edited=True)
 
 
-EDITED = (
-    r"copy/results.json: was edited or damaged: it was edited or damaged; run the audit again, into another "
-)
+EDITED = r"copy/results.json: was edited or damaged: it was edited or damaged; run the audit again, into another "
 EDITED += "folder, or use the file as it is with --allow-edited"
 
 

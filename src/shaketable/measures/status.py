@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite, isnan
 from typing import Final, Literal, TypeAlias
 
-import numpy as np
-
 from shaketable.core.results import Finding
 from shaketable.measures.facets import Facet, FacetScale
 from shaketable.measures.significance import MIN_QUERIES, adjust_p_values
@@ -30,6 +28,8 @@ INCONCLUSIVE: Final = "inconclusive"
 NOT_TESTED: Final = "not tested"
 STATUSES_WORST_FIRST: tuple[Status, ...] = (FAIL, WARN, INCONCLUSIVE, PASS)
 """The statuses of a measured facet; a facet without a measurement is `NOT_TESTED`."""
+MAX_DECIDING_QUERIES = 100_000
+"""The largest number of queries that is worth naming."""
 MAX_JUDGED_FALL = 10.0
 """The largest fall of the percentage of judged documents in the first ten with which a loss can be interpreted."""
 
@@ -115,37 +115,43 @@ def _classify(one: ClassifiedFinding, above_zero: float, above_warn: float) -> C
     if n < MIN_QUERIES and one.least < scale.fail_threshold:
         return replace(one, remark=f"{n} queries, too few for a status ({MIN_QUERIES} needed)")
     if scale.needs_p and one.loss >= scale.warn_threshold and not one.finding.p < SIGNIFICANCE_LEVEL:
-        return replace(one, remark=_explain_undecided(one, "not significant"))
+        return replace(one, remark=_explain_undecided(one, "not significant", one.finding.p / 2))
     if one.loss >= scale.fail_threshold and above_warn < half:
         return replace(one, status=FAIL)
     if one.loss >= scale.warn_threshold:
         if above_zero < half:
             return replace(one, status=WARN)
-        return replace(one, remark=_explain_undecided(one, "not significant"))
+        raw = _exceeding_p(one, 0.0)
+        return replace(one, remark=_explain_undecided(one, "not significant", raw, above_zero / raw))
     if one.most >= scale.fail_threshold:
         return replace(one, remark=_explain_undecided(one, "the interval is too wide"))
     return replace(one, status=PASS)
 
 
-def _explain_undecided(one: ClassifiedFinding, reason: str) -> str:
+def _explain_undecided(one: ClassifiedFinding, reason: str, p: float | None = None, tests: float = 1.0) -> str:
     """Return the reason, and the number of queries that would decide the status if the estimate stays the same."""
-    needed = count_deciding_queries(one)
+    needed = count_deciding_queries(one, p, tests)
     return f"{reason}; about {needed:,} queries would decide" if needed else reason
 
 
-def count_deciding_queries(one: ClassifiedFinding) -> int:
+def count_deciding_queries(one: ClassifiedFinding, p: float | None = None, tests: float = 1.0) -> int:
     """Return how many queries would decide an inconclusive finding at the same estimate and spread; 0 if unknown.
 
-    The width of an interval shrinks with the square root of the number of queries.
+    Errors shrink with the square root of the number of queries. `p` is the one-sided p of "no loss" if that is
+    the reason, and `tests` the number of tests that it is corrected for; otherwise the interval is too wide for a pass.
     """
+    from scipy.special import ndtri
+
     scale, n = _get_scale(one), one.finding.n
-    if one.loss >= scale.warn_threshold:
-        width, allowed = one.loss - one.least, one.loss
+    if p is not None:
+        needed, reached = (-float(ndtri(tail)) for tail in (SIGNIFICANCE_LEVEL / 2 / tests, p))
+        ratio = needed / reached if reached > 0 else inf
     else:
-        width, allowed = one.most - one.loss, scale.fail_threshold - one.loss
-    if n <= 0 or not allowed > 0 or not np.isfinite(width / allowed):
+        allowed = scale.fail_threshold - one.loss
+        ratio = (one.most - one.loss) / allowed if allowed > 0 else inf
+    if n <= 0 or not isfinite(ratio) or n * ratio**2 > MAX_DECIDING_QUERIES:
         return 0
-    return max(n + 1, MIN_QUERIES, ceil(n * (width / allowed) ** 2))
+    return max(n + 1, MIN_QUERIES, ceil(round(n * ratio**2, 6)))
 
 
 def _get_scale(one: ClassifiedFinding) -> FacetScale:

@@ -38,6 +38,7 @@ from shaketable.report.tables import LATEX_ESCAPES
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shaketable.report.gates import GateResult
     from shaketable.report.verdict import FacetCell, Verdict
 
 MAX_PAGE_BYTES = 2_000_000
@@ -198,6 +199,7 @@ def render_page(
         "cell_sections": [cell["section"] for cell in data.facet_cells],
         "cases": [_build_case(one) for one in verdict.worst_findings] if verdict else [],
         "counts": _count_statuses(verdict),
+        "open_gates": _sort_open_gates(verdict),
         "relative_facets": [facet.name for facet in FACETS if facet.relative_to_first_stage],
         "provenance": list(_flatten({key: value for key, value in provenance.items() if key != QUERIES_KEY})),
         "no_plots": no_plots,
@@ -457,6 +459,13 @@ def _describe_rank_change(example: Example) -> str:
     verb = "rose" if new < old else "fell" if new > old else "stayed"
     way = f"from rank {old} to rank {new}" if new != old else f"at rank {old}"
     return f"The document {example.document} {verb} {way}."
+
+
+def _sort_open_gates(verdict: Verdict | None) -> list[GateResult]:
+    """Return the gate results that do not pass, failures first."""
+    order = (FAIL, WARN, INCONCLUSIVE, NOT_TESTED)
+    shown = [one for one in verdict.gate_results if one.status in order] if verdict else []
+    return sorted(shown, key=lambda one: order.index(one.status))
 
 
 def _count_statuses(verdict: Verdict | None) -> dict[str, int]:

@@ -133,7 +133,7 @@ def build_verdict(
         outcome,
         tuple(sort_facets({facet for card in cards.values() for facet in card.cells})),
         ranker_verdicts,
-        tuple(_select_worst_findings(cards, first, results)),
+        tuple(_select_worst_findings(cards, first, results, provenance.get("queries") or {})),
         every if has_cells else tuple(gate_results),
         tuple(_list_untested(cards, provenance)) if has_cells else (),
         tuple(_list_cautions(results, provenance)),
@@ -222,7 +222,7 @@ def _compose_headline(
 
 
 def _select_worst_findings(
-    cards: Mapping[str, Scorecard], first: str, results: Sequence[Result]
+    cards: Mapping[str, Scorecard], first: str, results: Sequence[Result], texts: Mapping[str, str]
 ) -> Iterator[WorstFinding]:
     """Yield the worst findings, of different facets: rankers under test before the first stage."""
     bad = [
@@ -239,7 +239,7 @@ def _select_worst_findings(
     for facet, (card, classified) in list(worst.items())[:MAX_WORST_FINDINGS]:
         example = _find_example(classified.finding, results)
         said = _describe_loss(facet, classified)
-        sentence = f"{said}: {_describe_example(example)}." if example else f"{said}."
+        sentence = f"{said}: {_describe_example(example, texts)}." if example else f"{said}."
         advice = _advise(facet, classified.finding, results)
         yield WorstFinding(sentence, card.cells[facet], card.ranker, example, advice)
 
@@ -289,10 +289,10 @@ def _find_example(finding: Finding, results: Sequence[Result]) -> Example | None
     return None
 
 
-def _describe_example(example: Example) -> str:
-    """Describe an example in words."""
+def _describe_example(example: Example, texts: Mapping[str, str]) -> str:
+    """Describe an example in words; `texts` has the texts of queries by id."""
     is_query = len(example.after) <= 4 * MAX_QUERY_CHARS
-    query = format_cell(example.after if is_query else example.query, MAX_QUERY_CHARS)
+    query = format_cell(example.after if is_query else texts.get(example.query, example.query), MAX_QUERY_CHARS)
     parts = []
     if isfinite(example.value_before) and isfinite(example.value_after):
         parts.append(f"'{query}' goes from {example.value_before:.2f} to {example.value_after:.2f}")
