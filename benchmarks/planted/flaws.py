@@ -146,7 +146,7 @@ def _has_mimics(query: str, text: str, original: str) -> float:
 
 
 def _has_other_case(query: str, text: str, original: str) -> float:
-    return float(text.islower() or text.isupper()) if not (original.islower() or original.isupper()) else 0.0
+    return float((text.islower(), text.isupper()) != (original.islower(), original.isupper()))
 
 
 def _has_other_form(query: str, text: str, original: str) -> float:

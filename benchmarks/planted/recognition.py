@@ -18,6 +18,8 @@ UNKNOWN = -1
 """The number of a text that is not recognised."""
 MIN_SHARED = 0.3
 """The share of a text's distinctive words, or of the original's if it has fewer, that both must have in common."""
+MIN_WHOLE = 0.98
+"""The share of an original's distinctive words from which a text contains all of it."""
 MIN_BIGRAMS = 0.5
 """The share of a text's word bigrams that must occur in the original if the text has less than `MIN_SHARED` of its
 distinctive words. A part of a document meets this, a copy of the query below a title does not.
@@ -108,7 +110,10 @@ class NearestTexts:
             if start == end:
                 continue
             numbers, common = shared.indices[start:end], shared.data[start:end]
-            best = int(np.argmax(common / np.sqrt(self._totals[numbers])))
+            totals = self._totals[numbers]
+            # a text with an inserted sentence of another document still has all of its original
+            whole = common >= MIN_WHOLE * totals
+            best = int(np.argmax(np.where(whole, common, -1.0) if whole.any() else common / np.sqrt(totals)))
             number, total = int(numbers[best]), float(self._totals[numbers[best]])
             if self._is_short or (
                 common[best] >= MIN_SHARED * min(total, own[row])

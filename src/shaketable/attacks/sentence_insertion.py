@@ -87,11 +87,15 @@ class SentenceInsertion:
 
 
 def collect_rival_sentences(case: AttackCase) -> list[str]:
-    """Return the distinct sentences of the best other documents of each list, best documents first."""
+    """Return the distinct sentences of the best other documents of each list, best documents first.
+
+    A document of one sentence gives none: a text that contains a whole relevant document may be relevant itself.
+    """
     found: dict[str, None] = {}
     for listing in case.lists:
         for doc in listing.get_other_documents(case.docno)[:RIVALS_PER_LIST]:
-            found |= dict.fromkeys(split_sentences(doc.body))
+            sentences = split_sentences(doc.body)
+            found |= dict.fromkeys(sentences if len(sentences) > 1 else ())
     return list(found)
 
 

@@ -147,6 +147,15 @@ def tie_rate(run: Run) -> TieRate:
     return TieRate(float(np.concatenate(tied).mean()), float(np.mean([t.all() for t in tied])))
 
 
+def has_nonrelevant_judgements(qrels: Qrels) -> bool:
+    """Return True if a document is judged as not relevant.
+
+    >>> has_nonrelevant_judgements({"q": {"a": 1, "b": 0}}), has_nonrelevant_judgements({"q": {"a": 1}})
+    (True, False)
+    """
+    return any(grade <= 0 for grades in qrels.values() for grade in grades.values())
+
+
 def judged_share(qrels: Qrels, run: Run, k: int | None = 10) -> PerQuery:
     """Return the share of each query's first k documents with a judgement; 0 for a query that is not in the run.
 

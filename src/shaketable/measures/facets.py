@@ -302,7 +302,7 @@ FACETS = (
         (
             FacetScale(
                 f"{FOOLED}(*) %",
-                25,
+                15,
                 50,
                 "{ranker} prefers the degraded text in {loss:.1f} % of the pairs of {what}",
                 "degraded texts preferred in {what}",
@@ -310,8 +310,8 @@ FACETS = (
             ),
             FacetScale(
                 f"{WRONG_PAIRS}(*) %",
+                15,
                 50,
-                75,
                 "{ranker} is wrong about {loss:.1f} % of the pairs of {what}",
                 "wrong pairs of {what}",
                 test_noun="probe",

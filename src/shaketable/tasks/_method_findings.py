@@ -13,7 +13,7 @@ import numpy as np
 
 from shaketable.core.protocols import Retriever
 from shaketable.core.results import Example, Finding
-from shaketable.measures.effectiveness import judged_share
+from shaketable.measures.effectiveness import has_nonrelevant_judgements, judged_share
 from shaketable.measures.facets import DROP, OVERLAP, name_test
 from shaketable.measures.paired_comparison import compare_paired, query_means, weighted_mean
 from shaketable.tasks._query_changes import PIPELINE, RERANKER, ChangedQueryRun, list_settings
@@ -83,7 +83,13 @@ def find_largest_loss(ranker: str, method: str, changed_run: ChangedQueryRun, in
 def measure_judged_percentages(
     experiment: Experiment, changed_run: ChangedQueryRun, indices: Sequence[int]
 ) -> tuple[float, float]:
-    """Return the percentages of judged documents among the first ten, before and after."""
+    """Return the percentages of judged documents among the first ten, before and after.
+
+    They are NaN if only relevant documents are judged: a document without a judgement then counts as not relevant, and
+    the number of judged documents falls with every loss.
+    """
+    if not has_nonrelevant_judgements(experiment.qrels):
+        return float("nan"), float("nan")
     qrels = {str(i): experiment.qrels.get(changed_run.changed_queries[i].qid, {}) for i in indices}
     before, after = (
         100 * float(np.mean(list(judged_share(qrels, run).values()))) if qrels else float("nan")
