@@ -1,11 +1,10 @@
-"""`evaluate` of 200 run files with 10,000 queries: its peak memory against the limit of 2 GB.
+"""`evaluate` of 200 run files with 10,000 queries, with its page and CSV files: peak memory against the limit of 2 GB.
 
 Run it: python benchmarks/evaluate_many.py [--quick]; --quick takes 20 runs of 1,000 queries.
 """
 
 from __future__ import annotations
 
-import os
 import resource
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 DEPTH, LIMIT_MB = 10, 2000
-CODE = "import sys, shaketable as st; st.evaluate(sys.argv[1], sys.argv[2:])"
+CODE = "from shaketable.cli import main; main()"
 
 
 def write_files(folder: Path, runs: int, queries: int) -> list[Path]:
@@ -40,9 +39,11 @@ def write_files(folder: Path, runs: int, queries: int) -> list[Path]:
 def main() -> int:
     runs, queries = (20, 1_000) if "--quick" in sys.argv else (200, 10_000)
     with tempfile.TemporaryDirectory() as folder:
-        paths = write_files(Path(folder), runs, queries)
+        qrels, *paths = write_files(Path(folder), runs, queries)
+        words = ["evaluate", "--qrels", qrels, "--html", f"{folder}/page.html", "--csv", f"{folder}/tables"]
+        words += [word for path in paths for word in ("--run", path)]
         start = time.perf_counter()
-        subprocess.run([sys.executable, "-c", CODE, *map(str, paths)], check=True, env=os.environ)
+        subprocess.run([sys.executable, "-c", CODE, *map(str, words)], check=True, stdout=subprocess.DEVNULL)
         seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from shaketable.core.errors import BadInput, UnknownName
+from shaketable.measures import significance
 from shaketable.measures.significance import (
     CORRECTIONS,
     TESTS,
@@ -340,3 +341,21 @@ def test_few_queries_get_no_star() -> None:
     assert format_star(0.0, 19) == ""
     assert format_star(0.05, 100) == ""
     assert format_star(math.nan, 100) == ""
+
+
+@pytest.mark.parametrize("test", ["t_test", "wilcoxon"])
+def test_pairs_in_blocks_are_bit_equal(test: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.round(np.random.default_rng(5).random((9, 40)), 2)
+    whole, sizes = compare_all_pairs(x, test), []
+
+    def record(first, second):
+        sizes.append(len(first))
+        return effect_size(first, second)
+
+    monkeypatch.setattr(significance, "effect_size", record)
+    monkeypatch.setattr(significance, "_MAX_NUMBERS_PER_BLOCK", 7 * 40)
+    blocks = compare_all_pairs(x, test)
+    assert sizes == [7, 7, 7, 7, 7, 1], "36 pairs, seven at once"
+    assert blocks.letters == whole.letters
+    for name in ("difference", "raw_p", "p", "effect"):
+        assert getattr(blocks, name).tolist() == getattr(whole, name).tolist(), name

@@ -16,7 +16,15 @@ from pandas.testing import assert_frame_equal
 
 from shaketable.core.errors import BadInput
 from shaketable.core.results import Result
-from shaketable.report.files import make_csv_names, read_results, result_to_dict, to_plain, write_results
+from shaketable.report.files import (
+    audit_to_dict,
+    make_csv_names,
+    read_results,
+    render_json,
+    result_to_dict,
+    to_plain,
+    write_results,
+)
 
 from .samples import hostile, ordinary
 
@@ -56,6 +64,12 @@ def test_hostile_texts_come_back_as_they_were(tmp_path: Path) -> None:
     write_results(tmp_path, [hostile()], {})
     same(hostile(), read_results(tmp_path, allow_edited=True)[0][0])
     assert all(path.parent == tmp_path for path in tmp_path.rglob("*"))
+
+
+@pytest.mark.parametrize("results", [[], [ordinary()], [ordinary(), hostile()]], ids=len)
+def test_json_in_parts_is_the_json_of_the_whole(results: list[Result]) -> None:
+    given = results, {"seed": 1}, (), {"about": {"title": "x"}}
+    assert json.loads("".join(render_json(*given))) == json.loads(json.dumps(audit_to_dict(*given)))
 
 
 def test_json_is_strict_and_always_the_same(tmp_path: Path) -> None:

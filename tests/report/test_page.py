@@ -19,6 +19,7 @@ import pytest
 import shaketable as st
 from shaketable.core.extras import format_install_command
 from shaketable.core.results import Figure, Result
+from shaketable.report.charts import MAX_DRAWN_ROWS
 from shaketable.report.glossary import TERMS
 from shaketable.report.page import MAX_PAGE_BYTES, write_page
 
@@ -225,6 +226,27 @@ def test_empty_and_missing_values(tmp_path: Path) -> None:
     assert reader.texts.count("–") == 2
     assert reader.texts.count("No rows.") == 2
     assert reader.texts.count("No plot: the table has no values.") == 2
+
+
+def test_a_figure_of_too_many_points_is_left_out_and_says_so(tmp_path: Path) -> None:
+    queries = [f"q{number}" for number in range(MAX_DRAWN_ROWS + 1)]
+    frame = pd.DataFrame({"ranker": "a", "query": queries, "z": np.arange(len(queries)) / len(queries)})
+    figures = (Figure("profile", "per query", "Profile", "query", "z", color="ranker"),)
+    text = page(tmp_path, Result("t", "?", {"per query": frame}, figures))
+    assert Reader(text).texts.count("Not drawn: more than 50,000 points. The table 'per query' has the values.") == 1
+    assert "<svg" not in text
+
+
+def test_a_page_formats_only_rows_that_it_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pd.DataFrame({"ranker": "a", "query": [f"q{number}" for number in range(6_000)], "z": 0.5})
+    result = Result("t", "?", {"per query": frame})
+    (whole,) = [table for table in data(page(tmp_path, result))["tables"] if table["name"] == "per query"]
+    assert len(whole["cells"][0]) == len(frame)
+    monkeypatch.setattr("shaketable.report.page.MAX_TOTAL_ROWS", 5_999)
+    text = page(tmp_path, result)
+    (head,) = [table for table in data(text)["tables"] if table["name"] == "per query"]
+    assert head["cells"] == [column[:5_000] for column in whole["cells"]]
+    assert "6000 rows" in text
 
 
 def test_no_results_at_all(tmp_path: Path) -> None:

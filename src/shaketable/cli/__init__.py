@@ -22,11 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Without arguments, those of the program are used, and a gated command runs in a child process (`supervision`).
     """
     from shaketable.cli.supervision import PIPE
-    from shaketable.cli.workflow_commands import neutralise_workflow_commands
 
     PIPE.open(is_program=arguments is None)
     _configure_streams()
-    neutralise_workflow_commands()
     try:
         code = _run_app(None if arguments is None else list(arguments))
     except BrokenPipeError:  # the reader closed the output, perhaps before a gate was evaluated
@@ -67,12 +65,15 @@ def _run_app(arguments: list[str] | None) -> int:
 
 def _configure_streams() -> None:
     """Read UTF-8, as from files, and write what the encoding of the terminal lacks, as under LC_ALL=C, as escapes."""
+    from shaketable.cli.workflow_commands import neutralise_workflow_commands
+
     codecs.register_error("json_escape", _escape_for_json)
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8", errors="strict")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="json_escape")
+    neutralise_workflow_commands()
 
 
 def _escape_for_json(error: UnicodeError) -> tuple[str, int]:

@@ -32,13 +32,12 @@ def _check_numbers(command: Any, ctx: Any, args: list[str]) -> None:
     given, _, _ = command.make_parser(ctx).parse_args(args=list(args))
     for param in (one for one in command.params if one.name in given and one.name in flags):
         types = _list_leaf_types(flags[param.name].annotation)
-        parse = parse_int if int in types else parse_float if float in types else None
-        texts = given[param.name] if isinstance(given[param.name], list) else [given[param.name]]
-        if parse is None:
+        if int not in types and float not in types:
             continue
+        texts = given[param.name] if isinstance(given[param.name], list) else [given[param.name]]
         for text in (one for one in texts if isinstance(one, str)):
             try:
-                parse(text)
+                parse_int(text) if int in types else parse_float(text)
             except ValueError as error:
                 raise typer.BadParameter(f"{error}.", ctx=ctx, param=param) from None
 

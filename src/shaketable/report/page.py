@@ -28,7 +28,7 @@ from shaketable.files.atomic import atomic_write
 from shaketable.measures.facets import FACETS
 from shaketable.measures.status import FAIL, INCONCLUSIVE, NOT_TESTED, PASS, WARN
 from shaketable.report import MISSING_TEXT, clean, format_cell, format_column, format_percent, is_numeric
-from shaketable.report.charts import assign_page_colors, draw_svg
+from shaketable.report.charts import MAX_DRAWN_ROWS, assign_page_colors, draw_svg
 from shaketable.report.colours import DARK_MODE_COLORS
 from shaketable.report.diff import mark_differences
 from shaketable.report.files import make_csv_names, make_safe_name
@@ -90,6 +90,7 @@ class _Drawing:
     sample_note: str = ""
     detail: str = ""
     shared_columns: tuple[str, ...] = ()
+    no_drawing_reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -284,7 +285,13 @@ def _draw_figure(result: Result, figure: Figure, colors: Mapping[str, str]) -> _
     detail, by = _find_detail_table(figure.table, table[roles], result)
     # `draw_svg` rebuilds the SVG from an allowlist, so it needs no escaping
     svg = Markup(draw_svg(figure, table, colors, by))
-    return _Drawing(figure, svg, _describe_sample(table), detail, by)
+    return _Drawing(figure, svg, _describe_sample(table), detail, by, "" if svg else _explain_no_drawing(figure, table))
+
+
+def _explain_no_drawing(figure: Figure, table: pd.DataFrame) -> str:
+    if len(table) > MAX_DRAWN_ROWS and table[figure.y].notna().any():
+        return f"Not drawn: more than {MAX_DRAWN_ROWS:,} points. The table '{figure.table}' has the values."
+    return "Nothing to draw: the table holds no values."
 
 
 def _describe_sample(table: pd.DataFrame) -> str:

@@ -65,15 +65,19 @@ _VEGA_CONFIG = {
 }
 
 
+MAX_DRAWN_ROWS = 50_000
+"""The maximum number of rows of a figure; the SVG of more would take several megabytes and minutes."""
+
+
 def draw_svg(figure: Figure, table: pd.DataFrame, colors: Colors | None = None, key_columns: Sequence[str] = ()) -> str:
-    """Return a figure as one SVG element; "" if the table has no values.
+    """Return a figure as one SVG element; "" if the table has no values, or more than a page can hold.
 
     `colors` are those of `assign_page_colors`; other series get new colours. The attribute `data-at` of a mark has its
     values in `key_columns`, which must be columns that the figure draws.
     """
     kind = _find_chart_kind(figure)
     frame, notes = _limit_rows(figure, kind, table)
-    if frame.empty:
+    if frame.empty or len(frame) > MAX_DRAWN_ROWS:
         return ""
     try:
         import altair as alt
@@ -166,10 +170,22 @@ def _extract_roles(figure: Figure, kind: ChartKind, table: pd.DataFrame) -> pd.D
                 raise BadInput(f"figure {figure.title!r}: column {column!r} must have numbers ({error})") from error
             columns[role] = pd.Series(np.where(np.isfinite(numbers), numbers, np.nan))
         else:
-            columns[role] = pd.Series(
-                [None if is_missing(v) else format_cell(v, 80) for v in table[column]], dtype=object
-            )
+            columns[role] = pd.Series(_format_texts(table[column]), dtype=object)
     return pd.DataFrame(columns).dropna(subset=list(named)).reset_index(drop=True)
+
+
+def _format_texts(column: Iterable[object]) -> list[str | None]:
+    """Return the texts of a column, None where it has no value; a text that repeats is formatted once."""
+    known: dict[str, str] = {}
+    texts: list[str | None] = []
+    for value in column:
+        if type(value) is str:
+            if (text := known.get(value)) is None:
+                text = known[value] = format_cell(value, 80)
+            texts.append(text)
+        else:
+            texts.append(None if is_missing(value) else format_cell(value, 80))
+    return texts
 
 
 CHART_KINDS = {
