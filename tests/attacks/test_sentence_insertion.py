@@ -124,8 +124,10 @@ def test_no_rivals_no_trials():
 
 
 def test_every_list_gives_its_best_documents():
-    far = [Doc(f"Sentence number {n}.") for n in range(RIVALS_PER_LIST + 5)]
-    assert collect_rival_sentences(case_with(rivals=far)) == [doc.body for doc in far[:RIVALS_PER_LIST]]
+    far = [Doc(f"Sentence number {n}. It has a second one, number {n}.") for n in range(RIVALS_PER_LIST + 5)]
+    expected = [sentence for doc in far[:RIVALS_PER_LIST] for sentence in split_sentences(doc.body)]
+    assert collect_rival_sentences(case_with(rivals=far)) == expected
+    assert collect_rival_sentences(case_with(rivals=[Doc("A document of one sentence.")])) == []
     one, two = case_with(rivals=(RIVAL,)), case_with(rivals=(OTHER,))
     both = AttackCase("d", BOATS, (one.lists[0], two.lists[0]), Promote(), (2, 2))
     assert collect_rival_sentences(both) == [*split_sentences(RIVAL.body), *split_sentences(OTHER.body)]
