@@ -69,7 +69,7 @@ def test_functions_explain_their_parameters(name):
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name.startswith("st.")])
-def test_functions_say_what_they_return_and_have_an_example(name):
+def test_functions_document_their_return_value_and_have_an_example(name):
     assert read_section(FUNCTIONS[name], "Returns").strip()
     assert ">>> " in read_section(FUNCTIONS[name], "Examples")
 

@@ -146,7 +146,7 @@ def test_queries_that_are_held_out_are_not_attacked(tmp_path, home):
     assert len(attacked) == SavedModel(str(tmp_path / "m")).read_card()["train"]["queries"] == 8
 
 
-def test_attacked_documents_of_a_file_take_the_place_of_examples(kept, tmp_path):
+def test_attacked_documents_of_a_file_replace_examples(kept, tmp_path):
     trained(tmp_path / "m", f"at({FEW})")
     (path,) = (kept / "adversaries").glob("*.jsonl")
     mine = tmp_path / "mine.jsonl"
@@ -157,8 +157,8 @@ def test_attacked_documents_of_a_file_take_the_place_of_examples(kept, tmp_path)
     assert same(tmp_path / "m", tmp_path / "n")
 
 
-def test_a_defence_that_came_to_nothing_says_so(tmp_path):
-    """What is best on the validation queries is kept, and that may be the net before its first step."""
+def test_a_training_without_improvement_is_reported(tmp_path):
+    """The best weights on the validation queries are kept; these may be the weights before the first step."""
     done, said = trained(tmp_path / "m", "da(words=2)", learner=TINY.replace("lr=0.1", "lr=1e-12"))
     assert done.card["best"] == 0
     (sentence,) = said

@@ -205,7 +205,7 @@ def test_rates_that_are_none(rate):
         compute_alarm_threshold([1.0], rate)
 
 
-def test_what_is_caught():
+def test_detection_rate_by_hand():
     assert detection_rate([1, 2, 3], 1) == 2 / 3
     assert detection_rate([1, 2, 3], inf) == 0.0
     assert isnan(detection_rate([], 1))

@@ -68,7 +68,7 @@ def test_an_outcome_depends_on_nothing_but_the_case_and_the_seed(attack, goal):
     assert [run_attacks(attack, [case], target, seed=3)[0] for case in cases[::3]] == together[::3]
 
 
-def test_an_outcome_depends_on_places_alone(attack):
+def test_an_outcome_depends_on_ranks_alone(attack):
     assert driven(attack, Promote())[1] == driven(attack, Promote(), stretched=True)[1]
 
 

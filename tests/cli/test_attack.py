@@ -126,7 +126,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_what_cannot_be_is_one_sentence_and_leaves_nothing(shaketable, tmp_path, what):
+def test_invalid_options_give_one_message_and_leave_no_files(shaketable, tmp_path, what):
     (tmp_path / "bad.jsonl").write_text('{"query": "a", "text": "b"}\n{"text": "b"}\n')
     (tmp_path / "empty.jsonl").write_text("\n")
     (tmp_path / "taken").mkdir()
@@ -166,7 +166,7 @@ def test_short_lists_cost_an_audit_one_task(shaketable, folder):
         ("synonyms", "thesaurus"),
     ],
 )
-def test_what_there_is_to_attack_with_is_listed(shaketable, kind, row):
+def test_parts_of_attacks_are_listed(shaketable, kind, row):
     done = shaketable("list", kind)
     assert done.code == 0
     (line,) = [line for line in done.out.splitlines() if line.startswith(f"{row} ")]

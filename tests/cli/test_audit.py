@@ -166,7 +166,7 @@ def test_a_run_file_is_a_ranker(shaketable, folder, tmp_path):
     assert "q3,0.0" in per_query
 
 
-def test_candidates_are_what_everybody_ranks(shaketable, folder, tmp_path):
+def test_all_rankers_rank_the_candidates(shaketable, folder, tmp_path):
     (tmp_path / "first.run").write_text("q1 Q0 d4 1 2 m\nq1 Q0 d1 2 1 m\nq2 Q0 d5 1 2 m\nq3 Q0 d3 1 2 m\n")
     ended = shaketable(
         "audit", "--data", folder, "--ranker", "bm25", "--candidates", "first.run", "--out", "out", "--tables"

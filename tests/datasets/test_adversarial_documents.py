@@ -52,7 +52,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(documents=st.lists(attacked(), min_size=1, max_size=4), packed=st.booleans())
-def test_what_is_written_is_read_again(place, documents, packed):
+def test_written_data_are_read_back(place, documents, packed):
     path = place / ("a.jsonl.gz" if packed else "a.jsonl")
     write_adversarial_documents(documents, path)
     assert read_adversarial_documents(path) == documents

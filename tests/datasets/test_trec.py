@@ -206,7 +206,7 @@ def test_missing_empty_folder_and_broken(tmp_path: Path, read: Callable[[Path], 
 @pytest.mark.parametrize(
     ("read", "text"), [(read_run, RUN), (read_qrels, "# x\nq1 0 d1 1\n"), (read_topics, "1\ta\n"), (read_topics, TOPIC)]
 )
-def test_what_comes_through_a_pipe_is_read_once(tmp_path: Path, read: Callable[[Path], Any], text: str) -> None:
+def test_a_pipe_is_read_once(tmp_path: Path, read: Callable[[Path], Any], text: str) -> None:
     """As `--run <(zcat a.gz)` hands it over: there is no second time."""
     expected = read(file(tmp_path, text))
     os.mkfifo(tmp_path / "pipe")
@@ -235,7 +235,7 @@ def test_written_ranks_follow_the_ranking(tmp_path: Path) -> None:
         ({"q": {}}, "t", "the run has no documents to write"),
     ],
 )
-def test_what_a_run_file_cannot_hold(tmp_path: Path, run: dict[str, dict[str, float]], tag: str, says: str) -> None:
+def test_runs_that_cannot_be_written(tmp_path: Path, run: dict[str, dict[str, float]], tag: str, says: str) -> None:
     path = tmp_path / "o.run"
     with pytest.raises(BadInput) as caught:
         write_run(run, path, tag)
@@ -243,7 +243,7 @@ def test_what_a_run_file_cannot_hold(tmp_path: Path, run: dict[str, dict[str, fl
     assert not [p for p in tmp_path.iterdir() if p.is_file()], "nothing half-written stays"
 
 
-def test_what_a_qrels_file_cannot_hold(tmp_path: Path) -> None:
+def test_qrels_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="the document id 'a b'"):
         write_qrels({"q": {"a b": 1}}, tmp_path / "q.txt")
     with pytest.raises(BadInput, match="no judgements to write"):

@@ -166,7 +166,7 @@ def test_lists_stand_beside_others_before_and_after_the_attack(training_data: Tr
     assert all(set(asked[i : i + 2]) == {"q1", "q3"} for i in range(0, 12, 2))
 
 
-def test_what_is_drawn_beside_changes_from_time_to_time(training_data: TrainingData, path: Path):
+def test_unlabelled_lists_differ_between_passes(training_data: TrainingData, path: Path):
     source, _ = PairedSource(path=str(path), size=2, attacked=1).open_samples(training_data, 3)
     assert len({source.draw(0, turn).attack_pair for turn in range(10)}) > 3
 
@@ -216,7 +216,7 @@ def test_senseless_lists(training_data: TrainingData, path: Path, tmp_path: Path
             lists.relabel(rows, 0)
 
 
-def test_a_plan_is_named_by_what_is_in_its_files(path: Path, tmp_path: Path):
+def test_the_name_of_a_plan_depends_on_file_contents(path: Path, tmp_path: Path):
     for make in (
         AdversarialSource,
         PairedSource,

@@ -36,7 +36,7 @@ SAMPLE = RemoteSpec("sample")
 NAME, BROKEN = "tests.watched:Watched", "tests.watched:Broken"
 
 
-def test_without_ray_the_sentence_says_what_to_install(monkeypatch):
+def test_without_ray_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"--ray needs .*'shaketable\[cluster\]'"):
         make_executor(ray="auto")

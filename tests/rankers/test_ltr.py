@@ -156,7 +156,7 @@ def test_trees_come_back_as_they_were(tmp_path, trees):
     assert (again.predictor.predict(features) == expected).all()
 
 
-def test_fingerprints_tell_what_scores_depend_on(collection):
+def test_fingerprints_depend_on_everything_that_changes_scores(collection):
     model = BM25_AND_LENGTH
     others = [
         replace(model, predictor=LinearPredictor((1.0, -0.25))),

@@ -59,7 +59,7 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_is_written_is_read(folder):
+def test_written_data_are_read_back(folder):
     assert content(folder) == WAS
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
     assert sorted(path.name for path in folder.iterdir()) == [read_manifest(folder).files_folder_name, "model.json"]

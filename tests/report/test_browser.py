@@ -402,7 +402,7 @@ def test_stars_stay_in_sight_when_a_wide_table_is_cut_off(browser: Any, full: Pa
         assert star["x"] + star["width"] <= box["x"] + box["width"] + 1
 
 
-def test_a_printed_page_has_what_is_folded_or_says_where_it_is(browser: Any, full: Path, tmp_path: Path) -> None:
+def test_a_printed_page_has_folded_tables_or_names_their_files(browser: Any, full: Path, tmp_path: Path) -> None:
     with opened(browser, full) as page:
         page.emulate_media(media="print")
         assert not page.locator(".tools").first.is_visible()

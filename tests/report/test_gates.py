@@ -77,7 +77,7 @@ def test_a_star_stands_for_anything_but_in_a_name():
     assert (one.status, one.message) == ("pass", "mine.T*Risk@1 is 0.2000, and should be >= 0.15")
 
 
-def test_what_names_nothing_is_an_error():
+def test_a_rule_that_matches_no_finding_is_an_error():
     for rule in ("nDCG@1>=0", "min.nDCG@10>=0", "drop[*]>0", "nDCG@10.lo>=0"):
         with pytest.raises(UnknownName, match="no finding is called"):
             statuses(rule)
@@ -120,7 +120,7 @@ def test_no_loss():
         NoRegression("nDCG@10", several, baseline_folder="main").evaluate(SEEN)
 
 
-def test_a_loss_against_other_data_says_nothing():
+def test_a_baseline_with_another_seed_is_refused():
     base = GateInput((finding("mine", "nDCG@10", 0.52),), ("mine",), provenance={"seed": 1})
     with pytest.raises(NotComparable, match=r"main and this audit differ in seed \(seed: 1 and None\)"):
         NoRegression("nDCG@10", base, baseline_folder="main").evaluate(SEEN)

@@ -277,7 +277,7 @@ def test_queries_lose_what_the_collection_does_not_have() -> None:
     assert index.make_bags([]).starts.tolist() == [0]
 
 
-def test_kernels_work_where_their_code_cannot_be_kept(tmp_path: Path) -> None:
+def test_kernels_work_without_a_writable_cache(tmp_path: Path) -> None:
     """A copy of the package in a read-only place, and no home: numba then has no folder for its cache."""
     code = (
         "import numba.core.caching as c\n"

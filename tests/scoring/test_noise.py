@@ -83,7 +83,7 @@ def test_and_it_would_without_knowing_of_it(task):
     assert found(Jittery(0.0, chunk=512), task) != found(Jittery(0.0, chunk=7), task)
 
 
-def test_such_neighbours_are_told_as_ties():
+def test_such_neighbours_are_reported_as_ties():
     def lists(noise: float) -> Run:
         return Experiment(collection(), {"jittery": Jittery(noise)}, ScoringEngine(), depth=20).get_run("jittery")
 

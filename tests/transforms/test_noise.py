@@ -51,7 +51,7 @@ def test_short_words_serve_only_where_there_is_none_longer():
     assert CharNoise().attack("a b", Scripted()) is None
 
 
-def test_two_edits_never_end_where_they_began():
+def test_two_edits_never_restore_the_original():
     undone = Scripted(0, SWAP, 0, 0, SWAP, 0, 0, SWAP, 0, 0, REMOVE, 0)
     assert CharNoise(2).attack("boat", undone) == ("bot", ("swap", "remove"))
 

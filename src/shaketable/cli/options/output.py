@@ -21,8 +21,8 @@ NewAudit = Annotated[
 ]
 AllowEdited = Annotated[
     bool,
-    typer.Option("--allow-edited", help="Use a results.json that was edited after the audit, or that has no manifest.json "
-                 "beside it to check it with."),
+    typer.Option("--allow-edited", help="Use a results.json that was edited after the audit, or that has no "
+                 "manifest.json beside it to check it with."),
 ]  # fmt: skip
 OutFolder = Annotated[
     Path,
