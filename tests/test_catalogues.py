@@ -1,4 +1,4 @@
-"""Every parameter of every row of every catalogue, given what it should not be given."""
+"""Every parameter of every row of every registry, with invalid values."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def experiment() -> Experiment:
 
 
 def built(catalogue: Registry, name: str, field: str) -> Iterator[tuple[str, Any]]:
-    """What can be built of senseless values."""
+    """The objects that can be built from invalid values."""
     for value in VALUES:
         if matches_type(read(value), hint(catalogue, name, field)):
             text = written(name, field, value.replace("10**12", str(10**12)))
@@ -424,7 +424,7 @@ KNOWN_ROWS = [
 
 
 def attack_with(kind: Registry, spec: str) -> Any:
-    """What of these can be tried alone, as a task: recipes, goals, detectors, and constraints of a recipe."""
+    """The parts that a task can run alone: recipes, goals, detectors, and constraints of a recipe."""
     how: dict[str, Any] = {"recipes": ("keyword_stuffing",), "targets": 1, "queries": 2, "any_grade": True}
     how["detectors"] = ("glyphs",)
     if kind is RECIPES:

@@ -1,4 +1,4 @@
-"""The bench: nothing is searched or made twice, benches do not disturb each other, what was learned is kept."""
+"""Experiments: no search or variation is repeated, experiments are independent, and trained models are cached."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def trees(queries: int = 24) -> Collection:
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    """What a test wrote down is not for the next one."""
+    """Clear the records before each test."""
     yield
     for log in (FirstStage.searches, Mine.searches, Elision.applied, Notebook.training_data):
         log.clear()

@@ -136,7 +136,7 @@ def test_examples_are_of_queries_to_learn_from(kept, tmp_path):
 
 
 def test_queries_that_are_held_out_are_not_attacked(tmp_path, home):
-    """They were once, and what was made of them was of no use."""
+    """In an earlier version they were, and the result was useless."""
     whole = read_sample()
     qids = whole.splits["train"][:10]
     few = replace(whole, splits={"train": qids}, source="")

@@ -1,4 +1,4 @@
-"""A plan says what an audit then asks: pair for pair, request for request, and sends nothing itself."""
+"""A dry run counts exactly the pairs and requests of the audit, and sends none itself."""
 
 from __future__ import annotations
 

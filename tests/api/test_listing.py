@@ -1,4 +1,4 @@
-"""What is listed: every ranker of the papers, and what each lacks on this machine."""
+"""Lists of rankers: every ranker of the papers, and the resources that each lacks on this machine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ EXPANDER = "castorini/doc2query-t5-base-msmarco"
 
 @pytest.fixture(autouse=True)
 def nothing_around(tmp_path, monkeypatch):
-    """No models, whatever this machine has."""
+    """Hide all models of this machine."""
     for name in ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

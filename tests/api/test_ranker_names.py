@@ -1,4 +1,4 @@
-"""Rankers by name: what a text, an object or a mapping is called."""
+"""Names of rankers that are given as a text, an object or a mapping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words that are spelled otherwise: which ones, how far, and what a reader sees of it."""
+"""Misspelled words: which ones, how many, and whether a reader sees the change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BACK = str.maketrans({stranger: letter for letter, stranger in HOMOGLYPHS.items(
 
 
 def plain(text: str) -> str:
-    """What a reader sees of a text."""
+    """The text as a reader sees it."""
     return "".join(c for c in text.translate(BACK) if c not in INVISIBLE_CHARACTERS)
 
 

@@ -1,4 +1,4 @@
-"""Constraints: the original always passes, a violation never, and who else is asked about changes nothing."""
+"""Constraints: the original always passes, a violation never, and other texts of a batch have no effect."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def verdicts(text: str, before: Doc | str, *after: Doc | str, queries: tuple[str
 
 
 def changed(doc: Doc, number: int) -> Doc:
-    """Words of the sample in the place of some, or a few in disorder, or more of them."""
+    """Replace, shuffle or add words of the sample."""
     words, draws = doc.body.split(), make_item_rng(0, "changed", doc.body, number)
     others = " ".join(other.body for _, other in list(SAMPLE.docs.items())[:5]).split()
     for _ in range(number):
@@ -135,7 +135,7 @@ def test_a_full_tag_cache_does_not_change_results(monkeypatch):
 
 
 def test_a_word_is_tagged_in_its_sentence():
-    """ "run" is a noun after "the" and a verb after "to"; which one is asked for, its place decides."""
+    """ "run" is a noun after "the" and a verb after "to": the position decides."""
     before = Doc("He wanted to sleep. The race was long.")
     assert verdicts("part_of_speech", before, "He wanted to run. The race was long.") == [True]
     assert verdicts("part_of_speech", before, "He wanted to sleep. The run was long.") == [True]

@@ -1,4 +1,4 @@
-"""Filters: attacked texts above clean ones, thresholds that keep their word, and what each does not see."""
+"""Detectors: attacked texts are more suspicious than clean ones, thresholds hold, and each detector has its limits."""
 
 from __future__ import annotations
 

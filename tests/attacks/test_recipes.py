@@ -1,4 +1,4 @@
-"""What every recipe keeps, and what the recipes come to on the sample."""
+"""Laws of every recipe, and success rates on the sample."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_awkward_documents_in_one_list_and_in_several(attack, goal):
 
 @cache
 def successes(text: str, goal) -> float:
-    """The share of documents that an attack moves, over 10 queries of the sample and three places of each."""
+    """The share of documents that an attack moves, over 10 queries of the sample and three ranks of each."""
     target = target_for(BM25().open(SAMPLE))
     cases = cases_on(SAMPLE, target, queries=10, goal=goal)
     outcomes = run_attacks(opened(RECIPES.build(text), SAMPLE), cases, target)

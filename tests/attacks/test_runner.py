@@ -28,7 +28,7 @@ SAMPLE = bundled()
 
 
 class AddWords:
-    """Appends the query's words, one at a time in random order, and keeps what helps."""
+    """Appends the query's words, one at a time in random order, and keeps changes that help."""
 
     def steps(self, case, draws):
         doc, places = case.doc, case.ranks
@@ -40,7 +40,7 @@ class AddWords:
 
 
 class LengthAware:
-    """A ranker of lists: a text's score is its overlap less the mean of the list. It counts what it is asked for."""
+    """A ranker of lists: a text's score is its overlap less the mean of the list. It counts its requests."""
 
     name = "list"
 
@@ -263,7 +263,7 @@ def test_attacks_consult_a_source_together_and_each_fails_for_itself():
 
 
 def test_an_attack_depends_on_ranks_alone():
-    """Scores through a monotone function give the same places; an outcome that differed would have seen a score."""
+    """A monotone function of the scores gives the same ranks, so a different outcome would have used the scores."""
     plain, bent = (
         run_attacks(AddWords(), *started(ranker=r)[::-1]) for r in (BM25().open(SAMPLE), Stretched(BM25().open(SAMPLE)))
     )

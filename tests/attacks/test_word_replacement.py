@@ -1,4 +1,4 @@
-"""The order of words by deletion, and what the search over words keeps; lists that can be reckoned in the head."""
+"""The order of words by deletion, and the changes that the search keeps, on lists small enough to check by hand."""
 
 from __future__ import annotations
 

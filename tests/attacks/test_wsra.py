@@ -1,4 +1,4 @@
-"""The word substitution ranking attack: its laws, its surrogate, and who may see what."""
+"""The word substitution ranking attack: its laws, its surrogate, and the knowledge of each variant."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_changed_documents_are_tried_on_another_ranker(shaketable, tmp_path):
 
 
 def test_no_document_was_changed(shaketable, tmp_path):
-    """One trial goes into a first look at what a word is worth; the file is there, and empty."""
+    """The only trial measures the importance of a word, so the file exists and is empty."""
     none = (
         "attack",
         "--ranker",
@@ -147,7 +147,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(shaketable, tm
 
 
 def test_short_lists_cost_an_audit_one_task(shaketable, folder):
-    """The toy collection has five documents: none stands at place 11."""
+    """The toy collection has five documents, so no document has rank 11."""
     tasks = ("--task", "agreement", "--task", "document-attack")
     done = shaketable("audit", "--data", folder, "--ranker", "bm25", "--ranker", "ql", *tasks)
     assert done.code == 0

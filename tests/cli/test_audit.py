@@ -23,7 +23,7 @@ def results(folder: Path) -> dict:
 
 
 def comparable(folder: Path) -> dict:
-    """All that does not depend on who asked, and on what was known before."""
+    """The part of the results that depends neither on the command nor on the cache."""
     whole = results(folder)
     for asked in ("command", "spent"):
         del whole["provenance"][asked]
@@ -255,7 +255,7 @@ class Counting:
 
 
 def test_killed_in_the_middle_and_run_again(folder, tmp_path):
-    """kill -9 an audit; the rerun gives the results of an undisturbed one and asks only for what was not finished."""
+    """kill -9 an audit; the rerun gives the results of an undisturbed one and computes only the unfinished part."""
     docs = [{"_id": f"x{i}", "text": f"oak needles bark number {i} word{i % 7}"} for i in range(700)]
     with (folder / "corpus.jsonl").open("a") as corpus:
         corpus.writelines(json.dumps(doc) + "\n" for doc in docs)

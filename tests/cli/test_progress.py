@@ -1,4 +1,4 @@
-"""How much a command says of its way: bars on a terminal, lines elsewhere, --quiet, --verbose, completed names."""
+"""Progress of commands: bars on a terminal, lines elsewhere, --quiet, --verbose, completed names."""
 
 from __future__ import annotations
 

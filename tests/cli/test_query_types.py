@@ -1,4 +1,4 @@
-"""`--query-types` of an audit: queries get kinds, and those without one are counted."""
+"""`--query-types` of an audit: queries get types, and those without one are counted."""
 
 from __future__ import annotations
 

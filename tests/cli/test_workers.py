@@ -1,4 +1,4 @@
-"""Workers from the command line: equal files, and one sentence for what cannot be."""
+"""Workers from the command line: equal files, and one message for each error."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class Shout:
 
 
 class Plain:
-    """A class without fields: what its constructor is given is what tells two of them apart."""
+    """A class without fields: two objects differ by the arguments of the constructor."""
 
     def __init__(self, k=1, *, name="x"):
         self.k, self.name = k, name

@@ -95,7 +95,7 @@ class TestEdits:
 
     @given(before=sentences, after=sentences)
     def test_edits_turn_one_text_into_the_other(self, before, after):
-        """Applied from the last to the first, so that places stay what they were."""
+        """Apply from the last to the first, so that offsets stay valid."""
         words = list(before)
         for change in reversed(find_word_changes(Doc(" ".join(before)), Doc(" ".join(after)))):
             old = change.before.split()

@@ -1,4 +1,4 @@
-"""Competitions: what is read, what is refused, and the one that comes with the sample."""
+"""Competitions: reading, errors, and the competition of the sample."""
 
 from __future__ import annotations
 

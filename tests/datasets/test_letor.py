@@ -1,4 +1,4 @@
-"""LETOR lines: what is read, what comes back, what is refused and where."""
+"""LETOR lines: reading, writing, and errors with their position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds: what an id and a grade may be, and that nothing else reaches the library that counts."""
+"""Limits of ids and grades; invalid values never reach the evaluation library."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_the_two_queries_of_a_pair_differ(kind):
 
 @pytest.mark.parametrize("kind", [*SIDED, "source", "brevity", "position", "repetition"])
 def test_query_and_texts_have_a_word_in_common(kind):
-    """A pair that does not mention what is asked for would say nothing about its one difference."""
+    """A pair must mention the subject of the query; otherwise its difference would have no meaning."""
     apart = [r["id"] for r in rows(kind) if not set(terms(r["query"])) & {*terms(r["a"]), *terms(r["b"])}]
     assert apart == []
 

@@ -1,4 +1,4 @@
-"""Queries and documents out of tables: JSONL, TSV, CSV, Parquet, with whatever names the columns have."""
+"""Queries and documents from tables: JSONL, TSV, CSV and Parquet, with several column names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TREC's topics: title and description from SGML and XML, one sentence for what is neither."""
+"""TREC's topics: title and description from SGML and XML, one message for anything else."""
 
 from __future__ import annotations
 

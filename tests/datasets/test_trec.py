@@ -80,7 +80,7 @@ def test_bad_run(tmp_path: Path, text: str, line: int, says: str) -> None:
 
 
 def test_a_run_as_trec_eval_10_takes_it(tmp_path: Path) -> None:
-    """Comments, what follows the tag, and blank lines are passed over; the tag is that of the last list."""
+    """Comments, text after the tag, and blank lines are skipped; the tag is that of the last list."""
     text = (
         "# made by hand\n#\n  # 2 Q0 d1 1 2.5 commented\n\n1 Q0 d#1 1 2.5 old # why\n1 Q0 d2 2 1.5 old more\n \n"
         "2 Q0 d1 1 7 bm25 x\n#2 Q0 d2 1 7 no 8 9\n2 Q0 d3 1 6 bm25"

@@ -1,4 +1,4 @@
-"""Adversarial training examples: a finer scale than places, what is drawn, and that nothing is made twice."""
+"""Adversarial training examples: a finer scale than ranks, the drawn documents, and the cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defences as values: what they make of a plan."""
+"""Defences as values: the plan that each returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Varied queries and self-teaching: what is drawn, what teaches whom, and a training that does both."""
+"""Varied queries and self-teaching: draws, the direction of teaching, and a training with both."""
 
 # ruff: noqa: E402
 from __future__ import annotations

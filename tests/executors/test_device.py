@@ -1,4 +1,4 @@
-"""One setting says what all nets compute on; only what changes scores is part of a ranker's name."""
+"""One setting chooses the device of all nets; only settings that change scores are part of a ranker's name."""
 
 from __future__ import annotations
 

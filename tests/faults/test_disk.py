@@ -1,4 +1,4 @@
-"""The disk fails at each place from which it is changed: nothing is lost, nothing is wrong, and the rerun is as ever.
+"""The disk fails at each code location that changes it: no data are lost or wrong, and a second run succeeds.
 
 Here each distinct site is broken once; `make faults` breaks every single call.
 """
@@ -29,7 +29,7 @@ SITES = 50
 
 
 def lines(module: str, *words: object) -> list[dict[str, Any]]:
-    """What a script here prints, a line of JSON each."""
+    """The lines of JSON that a script of this folder prints."""
     env = os.environ | {"PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
     command = [sys.executable, "-m", f"tests.faults.{module}", *map(str, words)]
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)

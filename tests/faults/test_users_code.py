@@ -1,4 +1,4 @@
-"""Code and words of a user's, whatever they try: exit code 2 and one sentence, never 0, never a traceback."""
+"""User code and user input that misbehave: exit code 2 and one message, never 0, never a traceback."""
 
 from __future__ import annotations
 

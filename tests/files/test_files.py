@@ -285,7 +285,7 @@ def test_a_file_that_may_not_be_read(tmp_path):
 
 @contextmanager
 def largest_file(size: int) -> Iterator[None]:
-    """What a full disk does, done by the system: no file may grow beyond so many bytes."""
+    """Limit the file size by the operating system, which has the effect of a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

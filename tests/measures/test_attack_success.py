@@ -1,4 +1,4 @@
-"""What attacks came to: hand computations, both goals, and intervals over queries."""
+"""Outcomes of attacks: hand computations, both goals, and intervals over queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learned models: what they score, what they keep on disk, and what they refuse."""
+"""Learned models: scores, files and errors."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_a_weight_that_was_changed_by_hand_is_refused(tmp_path, collection):
 
 
 def test_a_folder_may_be_written_down_in_another_way(tmp_path):
-    """What counts is what it says."""
+    """Only the content counts."""
     BM25_AND_LENGTH.save(tmp_path / "model")
     path = tmp_path / "model" / "model.json"
     path.write_text(json.dumps(json.loads(path.read_text()), sort_keys=True))

@@ -1,4 +1,4 @@
-"""Whatever a user has that scores texts becomes a ranker; whatever has not is told what would."""
+"""Any user object that scores texts becomes a ranker; other objects are an error with advice."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_the_encoder_distinguishes_paraphrases_from_other_texts(an_encoder):
 
 
 def test_one_variation_has_one_verdict_for_all_callers(an_encoder):
-    """In one go, one by one and in another order: what `vary` shows is what a task shows."""
+    """In one batch, one by one and in another order: `vary` and tasks give the same result."""
     collection = read_sample()
     queries = {qid: collection.queries[qid] for qid in list(collection.queries)[:12]}
     edits, _ = select_transforms(categories=["paraphrasing", "naturality"])

@@ -1,4 +1,4 @@
-"""The page in a real browser: it renders, it works, it asks for nothing, and what attackers wrote stays text."""
+"""The page in a real browser: it renders, it works, it sends no request, and texts of attackers stay text."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def hostile_answer() -> Verdict:
 
 @contextmanager
 def opened(browser: Any, path: Path, **context: Any) -> Iterator[Any]:
-    """The page in a fresh window; whatever it asks for is blocked and, like every error, fails the test."""
+    """The page in a new window; every request is blocked and, like every error, fails the test."""
     window = browser.new_context(accept_downloads=True, **context)
     asked: list[str] = []
     wrong: list[str] = []

@@ -1,4 +1,4 @@
-"""Two texts side by side: what differs is marked, what an attacker wrote stays text."""
+"""Two texts side by side: differences are marked, and texts of attackers stay text."""
 
 from __future__ import annotations
 

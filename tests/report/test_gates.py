@@ -1,4 +1,4 @@
-"""Gates: bounds, losses against an earlier audit, words of facets; rules in a file, and what is wrong with them."""
+"""Gates: bounds, losses against an earlier audit, statuses of facets; rules in a file, and their errors."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_words():
 
 
 def test_no_loss():
-    """What was 0.52 and is 0.50 with the same spread is a certain loss of 0.02, which is 3.8 %."""
+    """From 0.52 to 0.50 with the same spread is a certain loss of 0.02, which is 3.8 %."""
     base = GateInput((finding("old", "nDCG@10", 0.52),), ("old",))
     for gate, status in (
         (NoRegression("nDCG@10", base), "fail"),

@@ -1,4 +1,4 @@
-"""The page: whole, alone, and deaf to what the data says."""
+"""The page: complete, one file, and safe with hostile data."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_tables_report_a_small_number_of_queries(tmp_path: Path) -> None:
 
 
 def data(text: str) -> dict[str, Any]:
-    """What the script reads."""
+    """The data that the script reads."""
     packed = re.findall(r'<template id="data">(.*?)</template>', text)[0]
     found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(packed)))
     return found

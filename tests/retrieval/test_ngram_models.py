@@ -1,4 +1,4 @@
-"""A corpus's language model on disk: found again, told apart, made again where it is damaged or cannot be cached."""
+"""A corpus's language model on disk: named by content, and built again if it is damaged or cannot be cached."""
 
 from __future__ import annotations
 

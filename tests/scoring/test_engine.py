@@ -119,7 +119,7 @@ def test_chunks_keep_order_and_size(weights, size):
 
 
 class Answers:
-    """Returns whatever it was told to."""
+    """Return the given answers."""
 
     name = "answers"
 
@@ -236,7 +236,7 @@ def test_two_classes_of_one_fingerprint_do_not_share_scores(tmp_path):
 
 
 class Finds:
-    """A retriever that counts what it searches for."""
+    """A retriever that counts its queries."""
 
     name = "finds"
     fingerprint = "finds 1"

@@ -212,7 +212,7 @@ class TestOrders:
 
 class TestStatistics:
     def test_are_those_of_the_collection(self, collection, tmp_path):
-        """What else is in a competition changes no score of it: no idf and no length comes from there."""
+        """Other documents of a competition change no score: idf and lengths come from the collection."""
         lists = {"q1": [{"a": 3, "b": 2}, {"a": 1, "b": 2}, {"a": 2, "b": 5}]}
         alone = write(tmp_path / "alone", lists, [])
         crowded = write(tmp_path / "crowded", lists | {f"z{i}": [{"a": 90, "b": 80}] * 3 for i in range(30)}, [])

@@ -1,4 +1,4 @@
-"""Attacks on documents: every number computed again, on rankers whose answers can be told beforehand."""
+"""Attacks on documents: every number computed again, on rankers whose answers are known."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def listed(collection: Collection, qid: str) -> dict[str, str]:
 
 
 def place(collection: Collection, qid: str, docno: str, body: str, sign: int = 1) -> int:
-    """Where a document stands with this text in the list of a query."""
+    """The rank of a document with this text in the list of a query."""
     texts = listed(collection, qid) | {docno: body}
     return 1 + order(collection.queries[qid].text, texts, sign).index(docno)
 
@@ -536,7 +536,7 @@ class TestDetection:
 class TestTextsOfOthers:
     @pytest.fixture
     def file(self, numbers, tmp_path):
-        """What a ranker that likes "up" was attacked with."""
+        """The texts of an attack on a ranker that prefers "up"."""
         path = tmp_path / "attacked.jsonl"
         write_adversarial_documents(attack(experiment(numbers)).attacked, path)
         return path
@@ -634,7 +634,7 @@ class TestTextsOfOthers:
 
 class TestAudits:
     def test_an_audit_goes_on_where_nothing_can_be_attacked(self, numbers):
-        """Lists of ten have no eleventh place; that is no reason to lose the other tasks."""
+        """Lists of ten have no rank 11; the other tasks still run."""
         there = experiment(numbers, Numbers(), Numbers("other", sign=-1), depth=10)
         results, skipped = run_tasks(there, [Agreement(), DocumentAttack()])
         assert [result.task for result in results] == ["agreement"]

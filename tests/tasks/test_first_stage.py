@@ -1,4 +1,4 @@
-"""What a ranker adds to its first stage: by definition, for every first stage, and never from run files alone."""
+"""The gain of a ranker over its first stage: by definition, for every first stage, and never from run files alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shaketable.tasks.runner import run_tasks
 
 
 class Scored:
-    """A ranker of a function of the place and the text."""
+    """A ranker by a function of the position and the text."""
 
     def __init__(self, score):
         self._score = score

@@ -1,4 +1,4 @@
-"""What experiments on queries must keep, whatever the ranker: computed again by hand, or by another way round."""
+"""Laws of the tasks on queries for any ranker, computed again by hand or in another way."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NDCG = parse_measure("nDCG@10")
 
 @dataclass(frozen=True)
 class OnlySome:
-    """An edit that applies to few queries, and takes the first word away."""
+    """A transform that applies to few queries and removes the first word."""
 
     marker: str = "oak"
     category: ClassVar[str] = "naturality"
@@ -60,7 +60,7 @@ def value(experiment: Experiment, qid: str, scores) -> float:
 
 @pytest.fixture
 def few(experiment: Experiment) -> dict[str, str]:
-    """The queries to which the edit applies, with what it makes of them."""
+    """The queries to which the transform applies, with the changed texts."""
     found = {qid: " ".join(text.split()[1:]) for qid, text in experiment.texts.items() if "oak" in text.split()}
     assert 0 < len(found) < len(experiment.queries) / 2
     return found

@@ -1,4 +1,4 @@
-"""What moves a ranker that reads whole lists: against real servers whose numbers are known by hand."""
+"""Listwise rankers: real servers whose results are known by hand."""
 
 from __future__ import annotations
 

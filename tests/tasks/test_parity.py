@@ -1,4 +1,4 @@
-"""Parity: rankers that differ by a known amount are told apart by exactly that."""
+"""Parity: rankers that differ by a known amount are reported with exactly that difference."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def monotone(scores: Scores, query: str) -> Scores:
 
 @dataclass
 class Served:
-    """A server's model: pointwise, kept under a fingerprint that never changes, whatever it answers."""
+    """A server's model: pointwise, with a fingerprint that never changes."""
 
     change: Callable[[Scores, str], Scores] = same
     noise_of: float = 0.0

@@ -51,7 +51,7 @@ class Constant:
 
 @dataclass
 class Terms:
-    """Counts the terms of a text: it prefers whatever is longer, and knows nothing else."""
+    """Counts the terms of a text: it prefers the longer text."""
 
     name: str = "terms"
     pointwise: bool = True
@@ -62,7 +62,7 @@ class Terms:
 
 @dataclass
 class Listwise:
-    """The place of a text among the words of its list: what it is worth depends on the others."""
+    """A score that depends on the other texts of the list."""
 
     name: str = "listwise"
 

@@ -1,4 +1,4 @@
-"""Shifts of query kind and of corpus: planted ones are found with their sign and size, and nothing else is."""
+"""Shifts of query type and of corpus: planted shifts are found with their sign and size, and no others."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KINDS = {"brief": SHORT, "terse": SHORT, "wordy": LONG}
 
 @pytest.fixture
 def kinds() -> Experiment:
-    """Three kinds of queries: of two the shortest document is relevant, of the third the longest."""
+    """Three query types: for two the shortest document is relevant, for the third the longest."""
     return Experiment(planted("kinds", KINDS, queries=52, train=30), {}, split="test")
 
 

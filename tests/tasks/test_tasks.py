@@ -1,4 +1,4 @@
-"""Variance, risk and agreement on a small bench, and what an audit does with tasks that do not apply."""
+"""Variance, risk and agreement on a small experiment, and tasks that do not apply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learners on a checkpoint: what they learn beats a control of random labels, and comes out the same again."""
+"""Learners on a checkpoint: they beat a control with random labels, and training is deterministic."""
 
 # ruff: noqa: E402
 from __future__ import annotations

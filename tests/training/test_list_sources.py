@@ -1,4 +1,4 @@
-"""Lists to learn from: what is in them, and that chance is tied to seed, query and pass."""
+"""Training lists: their content, and draws that depend only on seed, query and pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The training loop: it learns, keeps the best, stops, goes on after a crash, and says what is wrong."""
+"""The training loop: it learns, keeps the best, stops, resumes after a crash, and reports errors."""
 
 # ruff: noqa: E402
 from __future__ import annotations

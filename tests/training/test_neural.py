@@ -101,7 +101,7 @@ def test_listing_loads_no_torch():
 
 
 def test_presets_set_the_input_lengths():
-    """Whatever a default becomes, a preset stays what it is."""
+    """A change of a default does not change a preset."""
     for name in LEARNERS:
         learner = LEARNERS.get_class(name)
         for preset in getattr(learner, "presets", {}).values():

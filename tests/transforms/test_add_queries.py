@@ -1,4 +1,4 @@
-"""Sampled queries: those of the distribution, whatever stands beside a text, and the edit that appends them."""
+"""Sampled queries: their distribution, independence from other texts, and the transform that appends them."""
 
 # ruff: noqa: E402
 from __future__ import annotations

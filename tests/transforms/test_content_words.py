@@ -1,4 +1,4 @@
-"""Two queries side by side: what is lost, new, doubled, and the one word in which they differ."""
+"""Two queries compared: lost, new and repeated words, and the single replaced word."""
 
 from __future__ import annotations
 

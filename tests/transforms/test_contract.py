@@ -1,4 +1,4 @@
-"""Every edit of the catalogue keeps the contract; those that need a resource keep it where the resource is."""
+"""Every registered transform obeys the contract, if its resources are installed."""
 
 from __future__ import annotations
 

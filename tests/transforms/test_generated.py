@@ -126,7 +126,7 @@ def test_the_prompt_of_each_preset_reaches_the_model(folder, monkeypatch):
 
 
 class Listening:
-    """A tokenizer that notes what it is given."""
+    """A tokenizer that records its input."""
 
     def __init__(self, tokenizer, seen):
         self.tokenizer, self.seen = tokenizer, seen

@@ -22,7 +22,7 @@ from shaketable.transforms.vary import vary
 
 @pytest.fixture(autouse=True)
 def nothing_around(tmp_path, monkeypatch):
-    """No WordNet, no vectors and no models, whatever this machine has."""
+    """Hide WordNet, vectors and models of this machine."""
     for name in ("NLTK_DATA", "HF_HOME", "HF_HUB_CACHE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

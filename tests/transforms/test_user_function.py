@@ -1,4 +1,4 @@
-"""A function is enough for an edit."""
+"""A function is a transform."""
 
 from __future__ import annotations
 

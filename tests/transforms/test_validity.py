@@ -1,4 +1,4 @@
-"""What is valid, and of which kind a pair is: by hand."""
+"""Validity and categories of pairs, by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From queries to variations: how many, which, in which order, and what people wrote."""
+"""Variations of queries: their number and order, and those that people wrote."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_seeds_differ():
 
 @dataclass(frozen=True)
 class Shout:
-    """A user's edit, without a row in the catalogue; it counts how often it is asked."""
+    """A user's transform without a registry row; it counts its calls."""
 
     name: str = "shout"
     category: ClassVar[str] = "naturality"
@@ -179,7 +179,7 @@ ODD = {"q": Query("  What IS\tWi-Fi  good for? ")}
     "name", [name for name in list_default_methods() if not find_unavailable_reason(CATALOGUE.build(name))]
 )
 def test_original_and_variation_are_prepared_alike(name):
-    """A ranker that sees case must not lose by the preparation what the edit did not take."""
+    """The normalisation must not cost a case-sensitive ranker anything."""
     for v in vary(ODD, [CATALOGUE.build(name)], n=5):
         assert v.original == normalise_query(ODD["q"].text) == "what is wi-fi good for?"
         assert v.text == " ".join(v.text.split())

@@ -1,4 +1,4 @@
-"""Query types: from a file, by rules; what a file cannot say is said in a sentence."""
+"""Query types from a file or by rules; errors in a file are one sentence."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_collection_is_loaded_with_query_types_and_reports_it(folder: Path, tm
 
 
 def test_training_does_not_depend_on_query_types(folder: Path) -> None:
-    """`Experiment.to_fit_result` names what it keeps by this fingerprint; no learner looks at kinds."""
+    """`Experiment.to_fit_result` names cached models by this fingerprint; no learner uses query types."""
     plain, labelled = load(folder), load(folder, query_types="rules")
     assert plain.queries != labelled.queries
     assert plain.fingerprint == labelled.fingerprint

@@ -143,7 +143,7 @@ def test_a_served_model_keeps_the_contract():
 
 
 def test_malformed_answers_are_counted_by_hand():
-    """The letters of the first passage decide what is wrong with an answer, so the counts can be told beforehand."""
+    """The letters of the first passage decide the fault of an answer, so the counts are known."""
     kinds = [sum(map(ord, slate.docs[0].text)) % 3 for slate in slates(12, 5)]
     assert set(kinds) == {0, 1, 2}
     with serving(malformed) as server:

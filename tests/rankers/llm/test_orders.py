@@ -1,4 +1,4 @@
-"""Windows, pairs and sets: what comes out where every question is answered rightly, and what each way costs."""
+"""Windows, pairs and sets: the ranking if every prompt is answered correctly, and the number of prompts."""
 
 from __future__ import annotations
 

@@ -268,7 +268,7 @@ def moved_score(net: Net, contest: RankContest, places: list[torch.Tensor], by: 
 
 @pytest.mark.parametrize("name", [*WORD_NETS, *TRANSFORMERS])
 def test_gradients_are_those_of_finite_differences(nets, name):
-    """The places of a word are those where another word is looked up if the text has that one instead."""
+    """The positions of a word are those of the word that replaces it."""
     net, contest = nets(name), CONTEST
     size, error = (1e-3, 1e-2) if isinstance(net, MonoT5) else (1e-5, 1e-5)  # T5 has parts in float32
     (study,) = Gradients(net).analyze([contest], steps=1)

@@ -1,4 +1,4 @@
-"""Neural rankers as values: their text, what opens without torch, and the real one end to end."""
+"""Neural rankers as values: their specs, imports without torch, and the real model end to end."""
 
 from __future__ import annotations
 
