@@ -166,7 +166,7 @@ class TestTasks:
             *("consistency", "document_form"),
         }
         assert "run files come without their first stage" in skipped.pop("first_stage")
-        assert all("which a run file cannot give" in reason for reason in skipped.values())
+        assert all("and run files have none" in reason for reason in skipped.values())
         assert [r["task"] for r in about["results"]] == ["effectiveness", "variance", "risk", "agreement"]
 
     def test_a_run_file_beside_a_ranker(self, folder, tmp_path):

@@ -179,7 +179,7 @@ def test_a_defence_of_your_own(tmp_path):
 def test_what_is_no_net_cannot_be_defended(tmp_path, learner, defence):
     with pytest.raises(BadInput) as caught:
         trained(tmp_path / "m", defence, learner=learner)
-    assert str(caught.value) == f"{defence} is a defence of neural nets, and {learner} is not one; use for example knrm"
+    assert str(caught.value) == f"{defence} needs a neural learner, and {learner} is not one; use for example knrm"
     assert not (tmp_path / "m").exists()
 
 
@@ -221,7 +221,7 @@ def test_senseless_wishes_are_refused_in_a_sentence(kept, tmp_path):
 def test_a_file_of_another_collection_is_refused(tmp_path):
     row = {"queries": {"q-none": "a"}, "docno": "d", "text": "x"}
     (tmp_path / "other.jsonl").write_text(json.dumps(row) + "\n")
-    with pytest.raises(BadInput, match=r"other\.jsonl: is not of the collection"):
+    with pytest.raises(BadInput, match=r"other\.jsonl: does not belong to the collection"):
         trained(tmp_path / "m", "piat", adversarial_documents=tmp_path / "other.jsonl")
 
 

@@ -26,7 +26,13 @@ def no_encoder(monkeypatch):
 def test_a_report_and_the_changed_documents(shaketable, tmp_path):
     done = shaketable(*STUFFING, "--write-documents", "changed.jsonl")
     assert done.code == 0
-    for said in ("How easily does a document buy a rank?", "keyword_stuffing", "success", "damage", "detection"):
+    for said in (
+        "How easily does a changed document gain ranks?",
+        "keyword_stuffing",
+        "success",
+        "damage",
+        "detection",
+    ):
         assert said in done.out
     report = tmp_path / "shaketable-attack"
     assert f"The report is {report.name}/report.html" in done.err
@@ -102,7 +108,7 @@ def test_json_has_standard_output_for_itself(shaketable):
     assert done.code == 0
     data = json.loads(done.out)
     assert "keyword_stuffing" in json.dumps(data)
-    assert "How easily does a document buy a rank?" in done.err
+    assert "How easily does a changed document gain ranks?" in done.err
 
 
 BAD = {
@@ -116,7 +122,7 @@ BAD = {
     "empty file": (("--adversarial-documents", "empty.jsonl"), "empty.jsonl: holds no documents"),
     "targets": (("--targets", "95"), "95 ranges of ranks from 11 on do not fit into lists of 100 documents"),
     "white box": (("--recipe", "white_wsra"), "ranker bm25 has no gradients"),
-    "group": (("--group", "4"), "one text for 4 queries needs as many queries to attack; there are 3"),
+    "group": (("--group", "4"), "one text for 4 queries needs at least 4 attacked queries; there are 3"),
     "language": (("--parser", "klingon"), "is not a parser"),
     "rule": (("--require", "attack"), "cannot read the rule"),
     "out": (("--write-documents", "taken"), "taken: is a folder; name a file to write to"),

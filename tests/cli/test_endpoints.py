@@ -144,8 +144,8 @@ def test_control_c_tells_the_truth(tmp_path):
         assert victim.returncode == 130
         (line,) = said.splitlines()
         counts = re.fullmatch(
-            r"shaketable: stopped while scoring with mine: (\d+) of (\d+) answers had come, and are kept: "
-            r"give the same command again to go on",
+            r"shaketable: stopped while scoring with mine: (\d+) of (\d+) scores were complete; they are cached: "
+            r"run the same command again to continue",
             line,
         )
         assert counts, line

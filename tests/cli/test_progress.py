@@ -107,7 +107,7 @@ def test_verbose_reports_files_cache_and_durations(shaketable, folder):
     told = shaketable(*words, "--verbose").err
     assert re.search(r"^The task effectiveness took \d+\.\d seconds\.$", told, re.MULTILINE)
     assert re.search(r"^The ranker bm25 was opened in \d+\.\d seconds\.$", told, re.MULTILINE)
-    assert "searching with bm25: of 3 queries, 0 were known and 3 were asked for and took 0." in told
+    assert "searching with bm25: of 3 queries, 0 were cached and 3 were computed in 0." in told
     assert "took" not in shaketable(*words).err, "loudness is of one command alone"
     assert "contradict" in shaketable(*words, "--quiet", "--verbose").complaint()
 

@@ -49,7 +49,7 @@ def test_kinds(shaketable, folders, tmp_path):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("--data", "home", "--task", "corpus-shift"), "there is only home; add another one with a second --data"),
+        (("--data", "home", "--task", "corpus-shift"), "home is the only one; add another with a second --data"),
         (("--data", "home", "--data", "away"), "only the task corpus-shift uses several collections"),
         (("--data", "home", "--data", "gone", "--task", "corpus-shift"), "there is no collection 'gone'"),
         (("--data", "away", "--task", "query-type-shift"), "has no train split"),

@@ -182,8 +182,8 @@ def test_only_queries_to_learn_from_are_learned_from(collection: Collection, pat
     [
         (replace(ROWS[0], docno="d77"), "things, which has no document 'd77'"),
         (replace(ROWS[0], docno=""), "things, which has no document ''"),
-        (replace(ROWS[0], queries={"q77": "quick boat"}), "things, which has no query 'q77' of this text"),
-        (replace(ROWS[0], queries={"q1": "slow boat"}), "things, which has no query 'q1' of this text"),
+        (replace(ROWS[0], queries={"q77": "quick boat"}), "things, which has no query 'q77' with this text"),
+        (replace(ROWS[0], queries={"q1": "slow boat"}), "things, which has no query 'q1' with this text"),
         (replace(ROWS[0], original=Doc("another text")), "things, whose document 'd4' has another text"),
     ],
 )
@@ -193,7 +193,7 @@ def test_a_file_of_another_collection_is_refused(training_data, tmp_path, row, c
     write_adversarial_documents([ROWS[1], row], path)
     with pytest.raises(BadInput) as caught:
         lists(path=str(path)).open_samples(training_data, 3)
-    assert str(caught.value) == f"{path}: is not of the collection {complaint}"
+    assert str(caught.value) == f"{path}: does not belong to the collection {complaint}"
 
 
 def test_senseless_lists(training_data: TrainingData, path: Path, tmp_path: Path):

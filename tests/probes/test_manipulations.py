@@ -579,7 +579,7 @@ def test_where_nothing_can_be_added_it_is_said():
 
 def test_queries_need_a_model():
     place = context(DOCS)
-    assert "the model no/such is not on this machine" in AddQueriesProbe("no/such").unavailable_reason(place)
+    assert "the model no/such is not installed" in AddQueriesProbe("no/such").unavailable_reason(place)
     assert (
         AddQueriesProbe("no/such").unavailable_reason(context(DOCS, {"r": {"good": 1}}))
         == "none of the queries has a judged document"

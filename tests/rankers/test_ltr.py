@@ -217,7 +217,7 @@ def test_other_folders_are_refused(tmp_path, collection):
     with pytest.raises(Damaged, match="is not valid JSON"):
         read_model(tmp_path)
     (tmp_path / "model.json").write_text("[]")
-    with pytest.raises(Damaged, match="has no checksum"):
+    with pytest.raises(Damaged, match="has a missing or wrong checksum"):
         read_model(tmp_path)
 
 

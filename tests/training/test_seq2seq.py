@@ -325,7 +325,7 @@ def test_topics_of_ir_datasets(tmp_path, monkeypatch):
     pairs, lacking = build_topic_pairs(("toys", "dd-trec-2015"))
     assert pairs == [SourceTarget("What makes tides?", "Tides"), SourceTarget("How is tea made?", "Tea")]
     assert list(lacking) == ["dd-trec-2015"]
-    with pytest.raises(BadInput, match=r"ir_datasets has the topics of none of these: nowhere \("):
+    with pytest.raises(BadInput, match=r"ir_datasets has no topics of these collections: nowhere \("):
         build_topic_pairs(("nowhere",))
 
 
