@@ -18,9 +18,21 @@ from shaketable.training.plan import TrainingPlan
 class AttackerKnowledge:
     """The knowledge that recipes are opened with.
 
-    `collect_target_rankings` returns a collection of the attacker's own queries, none of them under attack, with the
-    candidates in the target's order; it queries the target on first use. `fit` trains a model on such a collection,
-    given the spec of a learner and a plan.
+    Attributes
+    ----------
+    docs
+        The documents of the collection.
+    collect_target_rankings
+        A function that returns a collection of the attacker's own queries, none of them under attack, with the
+        candidates in the target's order. It queries the target on first use.
+    fit
+        A function that trains a model on such a collection, given the spec of a learner and a plan.
+    parser
+        The parser of texts.
+    seed
+        The seed of the attack.
+    cache
+        A cache shared by recipes, constraints and detectors, for example for a surrogate.
     """
 
     docs: Corpus
@@ -29,7 +41,6 @@ class AttackerKnowledge:
     parser: Parser
     seed: int = 0
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """A cache shared by recipes, constraints and detectors, for example for a surrogate."""
 
 
 def draw_attacker_queries(

@@ -102,8 +102,22 @@ ScoredList = tuple[TargetList, str, Scores | None]
 class Target:
     """A ranker that attacks observe through its rankings.
 
-    If `pointwise`, a score depends on query and text alone and a trial scores one text; otherwise a trial scores the
-    whole list. A trial changes no state, so cases do not affect each other.
+    A trial changes no state, so cases do not affect each other.
+
+    Attributes
+    ----------
+    score
+        A function that returns one array of scores for each slate, or None if the ranker failed.
+    pointwise
+        True if a score depends on query and text alone, so that a trial scores one text; otherwise a trial scores the
+        whole list.
+    noise
+        The relative difference up to which scores tie.
+    target_lists
+        Query id -> the candidates with their scores.
+    confirm_score
+        A function that calls the ranker again, without a cache; None if the ranker is known to be deterministic. A
+        search keeps the luckiest of many answers of a noisy ranker, so the final texts need a new answer.
     """
 
     score: ScoreFunction
@@ -111,10 +125,6 @@ class Target:
     noise: float = 0.0
     target_lists: dict[str, TargetList] = field(default_factory=dict)
     confirm_score: ScoreFunction | None = None
-    """A function that asks the ranker again, without a cache; None if the ranker is known to be deterministic.
-
-    A search keeps the luckiest of many answers of a noisy ranker, so the final texts need a new answer.
-    """
 
     def read_lists(self, slates: Mapping[str, tuple[Slate, Sequence[str]]]) -> None:
         """Score and store the lists of queries: query id -> slate and the docnos of its documents."""

@@ -30,7 +30,15 @@ class Goal(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class TargetRanking:
-    """A query and its ranking by the attacked ranker, best first, as any user of the ranker sees it."""
+    """A query and its ranking by the attacked ranker, best first, as any user of the ranker sees it.
+
+    Attributes
+    ----------
+    qid, query
+        The id and the text of the query.
+    docnos, docs
+        The ids and the texts of the documents, best first.
+    """
 
     qid: str
     query: str
@@ -48,6 +56,19 @@ class AttackCase:
 
     Most cases have one list. With several lists, one text must do well for all queries. A document that is in none of
     the lists is new and is added to each.
+
+    Attributes
+    ----------
+    docno
+        The id of the document.
+    doc
+        The document before the attack.
+    lists
+        The rankings in which the document should move.
+    goal
+        The goal of the attack.
+    ranks
+        The rank of the document in each list before the attack.
     """
 
     docno: str
@@ -73,6 +94,13 @@ class RankQuery:
 
     Texts with `may_be_outcome` may become the outcome; others are only ranked, for instance to measure a word's
     importance.
+
+    Attributes
+    ----------
+    docs
+        The texts to rank, each in place of the document.
+    may_be_outcome
+        True if one of the texts may become the outcome of the attack.
     """
 
     docs: Sequence[Doc]
@@ -84,6 +112,13 @@ class ModelQuery:
     """A request of an attack to a model of its own, such as an encoder or a network; `model` answers a batch.
 
     Requests of several attacks to the same model are batched.
+
+    Attributes
+    ----------
+    model
+        A function that answers a batch of questions.
+    question
+        The question of this attack.
     """
 
     model: Callable[[Sequence[Any]], Sequence[Any]]

@@ -79,7 +79,12 @@ class Learner(Protocol):
 
     `fit` trains on the queries `train` of a collection, selects the best model on the queries `valid`, and writes it to
     the folder. `plan` defines the training lists, the loss and the baselines (`training.plan.TrainingPlan`); the
-    default is the learner's own plan. `grid` holds the values searched in its paper.
+    default is the learner's own plan.
+
+    Attributes
+    ----------
+    grid
+        The parameter values that the paper of the learner searches: name -> values.
     """
 
     grid: Mapping[str, Sequence[Any]]
@@ -114,7 +119,15 @@ class Defence(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TransformContext:
-    """The context of a text for a transform: the query, its description and words of the collection."""
+    """The context of a text for a transform.
+
+    Attributes
+    ----------
+    query, description
+        The text of the query, and its description if there is one.
+    vocabulary
+        Words of the collection.
+    """
 
     query: str = ""
     description: str = ""
@@ -135,10 +148,19 @@ class Transform(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextPair:
-    """A query and two texts that differ in one respect; a ranker that prefers `first` has the sign +.
+    """A query and two texts that differ in one property; a ranker that prefers `first` has the sign +.
 
-    If one text is a changed document, it is `first`, and `second` is the original with id `docno` and grade `grade`. A
-    listwise ranker gets the changed text at the position of the original. Without an original, `docno` is "".
+    Attributes
+    ----------
+    query
+        The text of the query.
+    first, second
+        The two texts. If one is a changed document, it is `first`, and `second` is the original. A listwise ranker gets
+        the changed text at the position of the original.
+    qid
+        The id of the query.
+    docno, grade
+        The id and the grade of the original; "" and None if there is no original.
     """
 
     query: str
@@ -151,7 +173,13 @@ class TextPair:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A case that a probe skipped, with the reason, such as "it has one sentence"."""
+    """A case that a probe skipped.
+
+    Attributes
+    ----------
+    reason
+        The reason, such as "it has one sentence".
+    """
 
     reason: str
 
@@ -196,16 +224,22 @@ class ChangeMeasure(Protocol):
 
 
 class Task(Protocol):
-    """An experiment: a frozen dataclass whose fields are its settings."""
-
-    needs_judgements: ClassVar[bool]
-    needs_scoring: ClassVar[bool]
-    """True if the task requests new scores, which a run file cannot provide.
+    """An experiment: a frozen dataclass whose fields are its settings.
 
     Optional attributes: `opt_in = True` if the task runs only when named, for example because it trains rankers;
     `needs_rankers = False` if it can run without rankers, so no default rankers are opened; a static method
     `applies_to(model)` if it is for some models only; `adaptive = True` if its requests depend on the results, as in an
     attack, so its cost can only be estimated.
+
+    Attributes
+    ----------
+    needs_judgements
+        True if the task needs relevance judgements.
+    needs_scoring
+        True if the task requests new scores, which a run file cannot provide.
     """
+
+    needs_judgements: ClassVar[bool]
+    needs_scoring: ClassVar[bool]
 
     def run(self, experiment: Experiment) -> Result: ...

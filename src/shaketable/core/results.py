@@ -37,12 +37,28 @@ class ScoreTable:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart of one table, as data; `report` draws each `kind`.
+    """A chart of one table, as data.
 
-    `join` is a column: a line connects points with equal values. `mark` is a column whose text replaces the point.
-    `label` is a column that names points if the colour means something else. All three apply to charts of points. A
-    `folded` figure is collapsed below the others. `source` cites a similar figure in the literature: "Wu et al. 2022,
-    Fig. 2".
+    Attributes
+    ----------
+    kind
+        The type of the chart, such as "bars", "lines" or "scatter".
+    table
+        The name of the table in the result.
+    title, caption
+        The title above and the sentence below the chart.
+    x, y, color
+        The columns of the axes, and of the series or the cells.
+    join
+        In charts of points, a column: a line connects points with equal values.
+    mark
+        In charts of points, a column whose text replaces the point.
+    label
+        In charts of points, a column that names points if the colour has another meaning.
+    folded
+        True if the page shows the figure collapsed, below the others.
+    source
+        A similar figure in the literature: "Wu et al. 2022, Fig. 2".
     """
 
     kind: str
@@ -125,7 +141,20 @@ class Finding:
 class Example:
     """One case before and after a change: the texts, their values and the document that moved most.
 
-    Ranks count from 1; 0 means that the document is not in the list.
+    Attributes
+    ----------
+    ranker, query
+        The ranker, and the text of the query.
+    change
+        The name of the change.
+    before, after
+        The query or the document before and after the change.
+    value_before, value_after
+        The value of the measure before and after; NaN if there is none.
+    document
+        The id of the document that moved most.
+    rank_before, rank_after
+        Its ranks, from 1; 0 means that the document is not in the list.
     """
 
     ranker: str

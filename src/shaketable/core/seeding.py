@@ -22,7 +22,25 @@ def make_numpy_rng(seed: int, *item: str | int) -> np.random.Generator:
 
 
 def make_item_rng(seed: int, *item: str | int) -> ItemRandom:
-    """Return a light generator seeded by the item, for transforms, which draw a few numbers for each of many texts."""
+    """Return a light generator seeded by the item, for transforms, which draw a few numbers for each of many texts.
+
+    Parameters
+    ----------
+    seed
+        The seed of the experiment.
+    item
+        The names and numbers that identify the item, such as the transform, the query id and the draw.
+
+    Returns
+    -------
+    ItemRandom
+        A generator whose draws depend on the seed and the item alone.
+
+    Examples
+    --------
+    >>> make_item_rng(0, "q1").randbelow(100) == make_item_rng(0, "q1").randbelow(100)
+    True
+    """
     return ItemRandom(_hash_item(seed, item, 64))
 
 

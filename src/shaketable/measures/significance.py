@@ -313,6 +313,30 @@ def bootstrap_interval(
     draw is weighted.
 
     Hesterberg. What teachers should know about the bootstrap. The American Statistician 2015 (expanded percentile).
+
+    Parameters
+    ----------
+    values
+        The value of each topic, on the last axis.
+    seed
+        The seed of the resamples.
+    level
+        The level of the interval.
+    draws
+        The number of resamples.
+    weights
+        The weight of each topic in the mean; equal by default.
+
+    Returns
+    -------
+    tuple
+        The lower and the upper end, each with the shape of `values` without its last axis.
+
+    Examples
+    --------
+    >>> low, high = bootstrap_interval([0.2, 0.4, 0.6, 0.8] * 10)
+    >>> bool(0.4 < low < 0.5 < high < 0.6)
+    True
     """
     if not 0 < level < 1:
         raise BadInput(f"the level of an interval lies between 0 and 1, not {level}")

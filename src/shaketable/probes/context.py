@@ -20,7 +20,17 @@ TOP_DOCUMENTS_PER_LIST = 10
 
 @dataclass(frozen=True, slots=True)
 class JudgedDoc:
-    """A document that was judged for a query."""
+    """A document that was judged for a query.
+
+    Attributes
+    ----------
+    qid, query
+        The id and the text of the query.
+    docno, doc
+        The id of the document, and the document.
+    grade
+        The grade of the judgement.
+    """
 
     qid: str
     query: str
@@ -31,10 +41,25 @@ class JudgedDoc:
 
 @dataclass(frozen=True, eq=False)
 class ProbeContext:
-    """The data that probes draw from; `first_stage_lists` is a run that adds unjudged documents.
+    """The data that probes draw from.
 
-    Without judgements, manipulations use the top documents of these lists, and matched pairs use all their documents
-    unless relevance is a characteristic.
+    Attributes
+    ----------
+    collection, qids
+        The collection, and the ids of the queries to use.
+    parser, analyzer
+        The parser of texts, and the tokeniser of the index.
+    seed
+        The seed of all draws.
+    first_stage_lists
+        A run that adds unjudged documents. Without judgements, manipulations use the top documents of these lists, and
+        matched pairs use all their documents unless relevance is a characteristic.
+    stopwords
+        Stop-words that replace those of the tokeniser when probes count terms.
+    max_documents
+        Maximum number of judged documents to manipulate, drawn at random; 0 means all.
+    shared_cache
+        A cache shared by the probes.
     """
 
     collection: Collection
@@ -44,11 +69,8 @@ class ProbeContext:
     seed: int = 0
     first_stage_lists: Run = field(default_factory=dict)
     stopwords: frozenset[str] | None = None
-    """Stop-words that replace those of the tokeniser when probes count terms."""
     max_documents: int = 0
-    """Maximum number of judged documents to manipulate, drawn at random; 0 means all."""
     shared_cache: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """A cache shared by the probes."""
     _parse_cache: dict[str, Parsed] = field(default_factory=dict, repr=False)
 
     @cached_property

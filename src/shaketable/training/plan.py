@@ -259,9 +259,18 @@ def _judge_by_teacher(teacher: Ranker, training_data: TrainingData) -> Qrels:
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """The source of the lists, the objective ("" for the learner's own), and the baselines, as spec texts.
+    """A plan of a training.
 
-    `card_extras` are notes on the origin of the plan for the card of the model. They are not part of the plan.
+    Attributes
+    ----------
+    lists
+        The source of the training lists.
+    objective
+        The spec of the objective; "" for the learner's own.
+    baselines
+        The specs of the baselines of a risk-sensitive objective.
+    card_extras
+        Notes on the origin of the plan for the card of the model; they are not part of the plan.
     """
 
     lists: ListSource = field(default_factory=JudgementSource)
