@@ -198,7 +198,7 @@ def test_a_weight_that_was_changed_by_hand_is_refused(tmp_path, collection):
     BM25_AND_LENGTH.save(tmp_path / "model")
     path = tmp_path / "model" / "model.json"
     path.write_text(path.read_text().replace("-0.5", "-0.6"))
-    with pytest.raises(Damaged, match=r"changed by hand; train the model again, or copy it again"):
+    with pytest.raises(Damaged, match=r"damaged or edited; train the model again, or copy it again"):
         SavedModel(str(tmp_path / "model")).open(collection)
 
 

@@ -192,9 +192,10 @@ def test_a_file_of_rules(place):
 
 def test_the_rules_that_the_documentation_shows_are_rules(place):
     page = (Path(__file__).parents[2] / "docs" / "gates.md").read_text()
-    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-    (place / "rules.toml").write_text(example.replace("audit-main", "main"))
+    examples = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (place / "rules.toml").write_text("\n".join(examples).replace("audit-main", "main"))
     assert [type(gate) for gate in read_rules(Path("rules.toml"))] == [Threshold, Threshold, NoRegression, FacetStatus]
+    assert [accepted.facet for accepted in read_accepted(["rules.toml"])] == ["attack"]
 
 
 @pytest.mark.parametrize(
