@@ -443,7 +443,7 @@ class TestFolder:
     def test_the_page_has_every_task_and_ranker(self, done):
         page = done.to_html()
         assert page.startswith("<!DOCTYPE html>")
-        for words in ("How evenly does each ranker", "How far do the rankers agree", "bm25", "ql", done.title):
+        for words in ("How evenly does each ranker", "How much do the rankers agree", "bm25", "ql", done.title):
             assert words in page
 
 

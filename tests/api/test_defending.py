@@ -214,7 +214,7 @@ def test_senseless_wishes_are_refused_in_a_sentence(kept, tmp_path):
         with pytest.raises(BadInput, match=complaint):
             trained(out, **wish)
         assert not (out / "model.json").exists()
-    with pytest.raises(BadInput, match="is no defence"):
+    with pytest.raises(BadInput, match="is not a defence"):
         trained(out, object())
 
 
