@@ -1,4 +1,4 @@
-"""Things of a user's that write down what they are asked for; their texts are "tests.counting:NAME"."""
+"""User objects that record their calls; their specs are "tests.counting:NAME"."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def repeated(calls: list[list[Search]]) -> list[Search]:
 
 @dataclass(frozen=True)
 class Elision:
-    """An edit that takes letters away, and writes down each text that it is shown and what it draws."""
+    """A transform that removes letters and records each text and each draw."""
 
     letters: str = "aeiou"
 
@@ -88,7 +88,7 @@ class Elision:
 
 @dataclass(frozen=True)
 class Notebook:
-    """A learner that learns nothing but writes down what it is given; its model is a formula of its own."""
+    """A learner that only records its arguments; its model is a fixed formula."""
 
     k1: float = 1.0
 

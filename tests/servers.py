@@ -17,13 +17,13 @@ Reply = Callable[[int, Any], Answer]
 
 
 def worth(query: str, text: str) -> float:
-    """What the servers here think of a text: shared words over length."""
+    """The score of a text by these servers: shared words over length."""
     return len(set(query.split()) & set(text.split())) / (1 + len(text))
 
 
 @dataclass
 class Server:
-    """What a server is to answer, and what it was asked."""
+    """The answers of a server, and the requests that it received."""
 
     reply: Reply
     pages: Mapping[str, Any] = field(default_factory=dict)
@@ -113,7 +113,7 @@ def ranked(query: str, texts: list[str], name: str = "relevance_score", **more: 
 
 
 def missing(body: Any, *names: str) -> Answer | None:
-    """What pydantic's servers say where a field is missing."""
+    """The answer of a pydantic server to a missing field."""
     lacking = [
         {"type": "missing", "loc": ["body", name], "msg": "Field required", "input": body}
         for name in names
@@ -133,14 +133,14 @@ def cohere(nth: int, body: Any) -> Answer:
 
 
 def simple(nth: int, body: Any) -> Answer:
-    """What is asked as Cohere is, and needs no model: llama.cpp, vLLM, and many of one's own."""
+    """A server with Cohere's format that needs no model: llama.cpp, vLLM, and many custom servers."""
     if not all(body["documents"]) or not body["query"]:
         return 422, {"error": "`inputs` must not be empty"}, {}
     return 200, {"results": ranked(body["query"], body["documents"])}, {}
 
 
 def tei(nth: int, body: Any) -> Answer:
-    """text-embeddings-inference: `texts`, a bare list, 32 texts at most, strict about what it is sent."""
+    """text-embeddings-inference: `texts`, a bare list, 32 texts at most, strict about the request."""
     if "texts" not in body:
         said = b"Failed to deserialize the JSON body into the target type: missing field `texts` at line 1 column 412"
         return 422, said, {"Content-Type": "text/plain; charset=utf-8"}
@@ -231,7 +231,7 @@ def elasticsearch(nth: int, body: Any) -> Answer:
 
 
 def own(nth: int, body: Any) -> Answer:
-    """A server of one's own: scores in the order of the documents, and strict about what it is sent."""
+    """A server of one's own: scores in the order of the documents, and strict about the request."""
     if set(body) != {"query", "documents"}:
         return 400, {"error": "unexpected field"}, {}
     return 200, {"scores": [worth(body["query"], text) for text in body["documents"]]}, {}

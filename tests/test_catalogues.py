@@ -1,4 +1,4 @@
-"""Every parameter of every row of every catalogue, given what it should not be given."""
+"""Every parameter of every row of every registry, with invalid values."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def experiment() -> Experiment:
 
 
 def built(catalogue: Registry, name: str, field: str) -> Iterator[tuple[str, Any]]:
-    """What can be built of senseless values."""
+    """The objects that can be built from invalid values."""
     for value in VALUES:
         if matches_type(read(value), hint(catalogue, name, field)):
             text = written(name, field, value.replace("10**12", str(10**12)))
@@ -221,7 +221,7 @@ def task_rows() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "field"), task_rows(), ids=lambda value: value)
-def test_a_task_that_was_built_runs_or_says_why_not(experiment, name, field):
+def test_a_built_task_runs_or_gives_a_reason(experiment, name, field):
     quick: dict[str, dict[str, Any]] = {
         "query_variation": {"transforms": ("drop_letter",)},
         "fusion": {"transforms": ("drop_letter",)},
@@ -264,7 +264,7 @@ def learned(learner: Any, folder: Any) -> None:
 
 
 @pytest.mark.parametrize(("name", "field"), learner_rows(neural=False), ids=lambda value: value)
-def test_a_learner_from_features_that_was_built_learns_or_says_why_not(tmp_path, name, field):
+def test_a_built_feature_learner_learns_or_gives_a_reason(tmp_path, name, field):
     if name in ("gbrt", "lambdamart"):
         pytest.importorskip("lightgbm")
     quick = {"gbrt": {"trees": 3}, "lambdamart": {"trees": 3}}
@@ -282,7 +282,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize(("name", "field"), learner_rows(neural=True), ids=lambda value: value)
-def test_a_neural_learner_that_was_built_learns_or_says_why_not(tmp_path, checkpoint, name, field):
+def test_a_built_neural_learner_learns_or_gives_a_reason(tmp_path, checkpoint, name, field):
     import torch
 
     few = {"steps": 2, "every": 1, "lists": 2, "size": 3, "dim": 4, "layers": (4, 2), "local": 2, "distributed": 2}
@@ -318,7 +318,7 @@ def writer_rows() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "field"), writer_rows(), ids=lambda value: value)
-def test_a_writer_that_was_built_learns_or_says_why_not(tmp_path, name, field):
+def test_a_built_writer_learns_or_gives_a_reason(tmp_path, name, field):
     pytest.importorskip("torch")
     few = {"checkpoint": "", "epochs": 1, "layers": 1, "dim": 8, "source_length": 8, "target_length": 4}
     for number, (_, writer) in enumerate(built(WRITERS, name, field)):
@@ -338,7 +338,7 @@ def objective_rows() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "field"), objective_rows(), ids=lambda value: value)
-def test_an_objective_that_was_built_teaches_or_says_why_not(tmp_path, name, field):
+def test_a_built_objective_works_or_gives_a_reason(tmp_path, name, field):
     pytest.importorskip("torch")
     few = {"steps": 2, "every": 1, "lists": 2, "size": 3, "dim": 4}
     for number, (objective, _) in enumerate(built(OBJECTIVES, name, field)):
@@ -354,7 +354,7 @@ EDIT_ROWS = [
 
 
 @pytest.mark.parametrize(("name", "field"), EDIT_ROWS, ids=lambda value: value)
-def test_an_edit_that_was_built_edits_or_says_why_not(name, field):
+def test_a_built_transform_works_or_gives_a_reason(name, field):
     for _, edit in built(TRANSFORMS, name, field):
         for query in ("", "tea", "how to bake good bread", "ab " * 30):
             try:
@@ -369,7 +369,7 @@ MEASURE_ROWS = [(name, field.name) for catalogue, name, field in ROWS if catalog
 
 
 @pytest.mark.parametrize(("name", "field"), MEASURE_ROWS, ids=lambda value: value)
-def test_a_measure_that_was_built_measures_or_says_why_not(name, field):
+def test_a_built_measure_works_or_gives_a_reason(name, field):
     for _, measure in built(MEASURES, name, field):
         try:
             if isinstance(measure, ChangeMeasure):
@@ -392,7 +392,7 @@ MODEL_ROWS = [
 
 
 @pytest.mark.parametrize(("name", "field"), MODEL_ROWS, ids=lambda value: value)
-def test_a_ranker_that_was_built_ranks_or_says_why_not(name, field):
+def test_a_built_ranker_ranks_or_gives_a_reason(name, field):
     for _, model in built(RANKERS, name, field):
         try:
             run = Experiment(trees(2), {"x": model}, depth=10).get_run("x")
@@ -406,7 +406,7 @@ SYNONYM_ROWS = [(name, field.name) for catalogue, name, field in ROWS if catalog
 
 
 @pytest.mark.parametrize(("name", "field"), SYNONYM_ROWS, ids=lambda value: value)
-def test_a_source_of_synonyms_that_was_built_gives_words_or_says_why_not(name, field):
+def test_a_built_synonym_source_works_or_gives_a_reason(name, field):
     for _, source in built(SYNONYMS, name, field):
         try:
             words = source.lookup("boat")
@@ -424,7 +424,7 @@ KNOWN_ROWS = [
 
 
 def attack_with(kind: Registry, spec: str) -> Any:
-    """What of these can be tried alone, as a task: recipes, goals, detectors, and constraints of a recipe."""
+    """The parts that a task can run alone: recipes, goals, detectors, and constraints of a recipe."""
     how: dict[str, Any] = {"recipes": ("keyword_stuffing",), "targets": 1, "queries": 2, "any_grade": True}
     how["detectors"] = ("glyphs",)
     if kind is RECIPES:
@@ -439,7 +439,7 @@ def attack_with(kind: Registry, spec: str) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "name", "field"), KNOWN_ROWS, ids=[f"{k.kind}-{n}-{f}" for k, n, f in KNOWN_ROWS])
-def test_what_attacks_are_made_of_works_or_says_why_not(experiment, kind, name, field):
+def test_parts_of_attacks_work_or_give_a_reason(experiment, kind, name, field):
     for spec, _ in built(kind, name, field):
         try:
             result = attack_with(kind, spec).run(experiment)

@@ -55,7 +55,7 @@ def list_parameters(thing: Callable[..., Any]) -> list[str]:
 
 def list_fields(thing: type) -> list[str]:
     if is_dataclass(thing):
-        return [field.name for field in fields(thing) if field.init]
+        return [field.name for field in fields(thing) if field.init and not field.name.startswith("_")]
     own = inspect.get_annotations(thing).keys()
     smaller = [inspect.get_annotations(other).keys() for other in vars(options).values() if inspect.isclass(other)]
     inherited = {name for names in smaller if names < own for name in names}  # a TypedDict does not know its bases
@@ -69,7 +69,7 @@ def test_functions_explain_their_parameters(name):
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name.startswith("st.")])
-def test_functions_say_what_they_return_and_have_an_example(name):
+def test_functions_document_their_return_value_and_have_an_example(name):
     assert read_section(FUNCTIONS[name], "Returns").strip()
     assert ">>> " in read_section(FUNCTIONS[name], "Examples")
 

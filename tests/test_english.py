@@ -22,6 +22,7 @@ TEXTS_AS_DATA = {
     "src/shaketable/transforms/questions.py": "a pattern of questions",
     "src/shaketable/rankers/llm/prompts.py": "prompts for language models",
     "src/shaketable/rankers/http/diagnostics.py": "filler words of a request",
+    "src/shaketable/attacks/injection.py": "harmless sentences",
     "src/shaketable/tasks/llm_ranker.py": "filler sentences of a document",
 }
 """Modules with texts that rankers read, with the reason why these are not our prose."""

@@ -216,7 +216,7 @@ def test_a_ranker_without_open_is_adapted(plugin):
 
 
 def lines_of(script: str, plugin: Path) -> list[str]:
-    """What a script prints in a process of its own, as a user has it: the global catalogues look once."""
+    """The output of a script in a new process, because registries read entry points only once."""
     places = os.pathsep.join([str(plugin), *sys.path])
     out = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)],

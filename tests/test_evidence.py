@@ -15,7 +15,7 @@ SCRIPTS = sorted(path.stem for path in (ROOT / "evidence").glob("[a-z]*.py"))
 
 
 def cells(line: str) -> list[str]:
-    """A line without its layout: how wide a table's columns are says nothing."""
+    """A line without its layout: the width of columns has no meaning."""
     return [cell.strip() for cell in line.split("|")]
 
 

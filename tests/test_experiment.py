@@ -1,4 +1,4 @@
-"""The bench: nothing is searched or made twice, benches do not disturb each other, what was learned is kept."""
+"""Experiments: no search or variation is repeated, experiments are independent, and trained models are cached."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def trees(queries: int = 24) -> Collection:
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    """What a test wrote down is not for the next one."""
+    """Clear the records before each test."""
     yield
     for log in (FirstStage.searches, Mine.searches, Elision.applied, Notebook.training_data):
         log.clear()
@@ -103,7 +103,7 @@ class TestNothingTwice:
         first = {v.qid: v for v in reversed(many)}
         assert [first[v.qid] for v in few] == few
 
-    def test_several_in_flight_give_what_one_gives(self):
+    def test_concurrent_requests_give_the_same_result(self):
         transforms = "transforms=('drop_letter', 'random_order_swap')"
         tasks = [
             "effectiveness",
@@ -131,7 +131,7 @@ class TestNothingTwice:
 
 
 class TestBesideEachOther:
-    def test_shorter_lists_leave_the_first_bench_alone(self):
+    def test_shorter_lists_leave_the_first_experiment_unchanged(self):
         experiment, fresh = (Experiment(trees(), build_models(["bm25", "ql", Overlap()])) for _ in range(2))
         short = experiment.with_depth(3)
         for name in experiment.models:
@@ -144,7 +144,7 @@ class TestBesideEachOther:
         assert short.get_score_table("AP").values.tolist() != fresh.get_score_table("AP").values.tolist()
         assert experiment.candidates == fresh.candidates
 
-    def test_a_cut_bench_searches_for_nothing_new(self):
+    def test_a_shallower_experiment_searches_nothing_again(self):
         experiment = Experiment(trees(), build_models({"mine": Mine()}), first_stage=FIRST)
         whole = experiment.get_run("mine")
         assert experiment.with_depth(3).get_run("mine") == {
@@ -170,7 +170,7 @@ class TestBesideEachOther:
         [{"limit": 5}, {"seed": 9}, {"split": "test"}, {"models": {"bm25": RANKERS.build("ql")}}],
         ids=lambda change: next(iter(change)),
     )
-    def test_a_bench_that_is_changed_knows_nothing_of_the_old_one(self, change):
+    def test_a_changed_experiment_does_not_use_old_runs(self, change):
         experiment = Experiment(trees(), build_models(["bm25"]))
 
         def answers(one: Experiment):
@@ -185,7 +185,7 @@ class TestBesideEachOther:
         )
         assert answers(experiment) == old
 
-    def test_a_ranker_that_takes_the_first_stages_name_does_not_take_its_place(self):
+    def test_a_ranker_with_the_name_of_the_first_stage_does_not_replace_it(self):
         def by_length(query, texts):
             return [len(text) for text in texts]
 
@@ -195,7 +195,7 @@ class TestBesideEachOther:
         assert experiment.get_run("bm25") != plain.get_run("bm25")
         assert experiment.get_run("bm25")["q00"].keys() == plain.get_run("bm25")["q00"].keys()
 
-    def test_a_ranker_of_the_bench_can_be_the_first_stage_by_its_name(self):
+    def test_a_ranker_of_the_experiment_can_be_the_first_stage_by_name(self):
         experiment = Experiment(
             trees(), build_models({"soft": "bm25(b=0.1)", "overlap": Overlap()}), depth=5, first_stage="soft"
         )
@@ -207,7 +207,7 @@ class TestBesideEachOther:
 
 
 class TestFit:
-    def test_what_was_learned_is_kept_and_not_learned_again(self):
+    def test_trained_models_are_cached_and_not_trained_again(self):
         experiment = Experiment(trees(), {})
         first = experiment.fit(Notebook())
         assert Path(first.path).parent == home_folder() / "models"
@@ -217,7 +217,7 @@ class TestFit:
         assert len(Notebook.training_data) == 1
         assert isinstance(first.open(trees()).score([Slate("oak", (Doc("oak"),))])[0], np.ndarray)
 
-    def test_what_is_in_files_that_a_learner_names_counts_and_not_their_names(self, tmp_path):
+    def test_cached_models_depend_on_file_contents_not_names(self, tmp_path):
         pytest.importorskip("torch")
         vectors = tmp_path / "vectors.txt"
         vectors.write_text("oak 1 0\npine 0 1\n")
@@ -233,7 +233,7 @@ class TestFit:
         again = fit(f"knrm({net}, start={second.path!r})")
         assert again.path not in {model.path for model in begun}, "it begins with another net of the same name"
 
-    def test_a_kept_model_that_is_damaged_is_learned_again(self):
+    def test_a_damaged_cached_model_is_trained_again(self):
         experiment = Experiment(trees(), {})
         model = experiment.fit(Notebook())
         path = Path(model.path) / "model.json"
@@ -294,7 +294,7 @@ class TestFit:
         assert given == [parts["validation"], (), (), parts["test"]], "dev is validation by another name: learned once"
         assert Notebook.training_data[2]["train"] == parts["train"][:5]
 
-    def test_the_first_stage_finds_what_is_learned_from(self):
+    def test_the_first_stage_finds_training_candidates(self):
         Experiment(trees(), {}, first_stage=FIRST, depth=6).fit(Notebook())
         (lesson,) = Notebook.training_data
         assert {len(scores) for scores in lesson["candidates"].values()} <= set(range(1, 7))
@@ -336,7 +336,7 @@ class TestTune:
         assert tuned.learner == LEARNERS.build(f"ranksvm(C={best['C']!r})")
         assert experiment.fit(tuned.learner).read_card()["value"] == best["valid"]
 
-    def test_each_point_is_learned_once_and_kept(self):
+    def test_each_grid_point_is_trained_once_and_cached(self):
         experiment = Experiment(trees(), {})
         tuned = experiment.tune(Notebook())
         assert [trial["k1"] for trial in tuned.trials] == [0.5, 2.0]
@@ -376,7 +376,7 @@ class TestTune:
         best = max(tuned.trials, key=lambda trial: trial["valid"])
         assert RANKERS.build(tuned.learner.ranker) == replace(cls(), **{name: best[name] for name in grid})
 
-    def test_what_was_chosen_is_said(self, tmp_path):
+    def test_chosen_parameters_are_reported(self, tmp_path):
         done = train(Notebook(), trees(), tmp_path / "model", tune=True)
         assert done.learner == "tests.counting:Notebook(k1=2.0)"
         assert [trial["k1"] for trial in done.trials] == [0.5, 2.0]
@@ -459,7 +459,7 @@ class TestFolds:
 
 
 class TestCut:
-    def test_what_is_measured_on_was_not_learned_from(self, tmp_path):
+    def test_test_queries_are_not_training_queries(self, tmp_path):
         whole = replace(trees(), splits={})
         train(Notebook(), whole, tmp_path / "model", split_ratio="50/25/25", seed=3)
         (lesson,) = Notebook.training_data

@@ -32,7 +32,7 @@ def by_place(slate: Slate) -> np.ndarray:
 
 @dataclass
 class Toy:
-    """A ranker that keeps every law but what a test makes of it."""
+    """A ranker that obeys every law except those that a test breaks."""
 
     score: Callable[[Sequence[Slate]], Any] = lambda slates: [by_text(slate) for slate in slates]
     name: Any = "toy"
@@ -148,7 +148,7 @@ def find(query: str, k: int) -> dict[str, float]:
 
 @dataclass
 class Finder:
-    """A retriever that keeps every law but what a test makes of it."""
+    """A retriever that obeys every law except those that a test breaks."""
 
     search: Callable[[Sequence[str], int], Any] = lambda queries, k: [find(query, k) for query in queries]
 
@@ -263,14 +263,14 @@ def test_each_law_of_models_is_checked(model, law):
 
 @dataclass(frozen=True)
 class Change:
-    """How much two lists differ: a measure that is what a test makes of it."""
+    """A measure of two lists whose function a test sets."""
 
     between: Callable[[Sequence[str], Sequence[str]], float] = lambda before, after: float(before[0] != after[0])
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How unequal values are: a measure that is what a test makes of it."""
+    """A measure of values whose function a test sets."""
 
     over: Callable[[Any], float] = lambda values: float(np.var(values))
 

@@ -73,7 +73,7 @@ class TestRankers:
         assert done.provenance["rankers"] == {"soft": "bm25(b=0.1)", "bm25": "bm25", "bm25 (2)": "bm25"}
 
     @pytest.mark.parametrize("thing", [object(), 5, None, ["bm25"], {"bm25": 1}, lambda: 0])
-    def test_what_is_no_ranker(self, folder, thing):
+    def test_objects_that_are_no_rankers(self, folder, thing):
         with pytest.raises(BadInput, match="not a ranker"):
             st.audit(folder, {"thing": thing}, ["agreement"])
 
@@ -144,7 +144,7 @@ class TestTasks:
         assert set(urisk) == {(tasks[0], "ql"), (tasks[1], "bm25")}
         assert {f.against for f in done.findings if f.name == "URisk@1"} == {"bm25", "ql"}
 
-    def test_what_does_not_apply_is_skipped_and_named(self, folder):
+    def test_tasks_that_do_not_apply_are_skipped_and_named(self, folder):
         (folder / "qrels" / "test.tsv").unlink()
         done = st.audit(folder, ["bm25", "ql"], ["risk", "agreement"])
         assert [result.task for result in done.results] == ["agreement"]
@@ -166,7 +166,7 @@ class TestTasks:
             *("consistency", "document_form"),
         }
         assert "run files come without their first stage" in skipped.pop("first_stage")
-        assert all("which a run file cannot give" in reason for reason in skipped.values())
+        assert all("and run files have none" in reason for reason in skipped.values())
         assert [r["task"] for r in about["results"]] == ["effectiveness", "variance", "risk", "agreement"]
 
     def test_a_run_file_beside_a_ranker(self, folder, tmp_path):
@@ -381,7 +381,7 @@ class TestFolder:
                     done.save(out)
                 assert (out / place).read_text() == "mine"
 
-    def test_a_table_that_was_edited_is_kept(self, done, tmp_path):
+    def test_an_edited_table_is_not_replaced(self, done, tmp_path):
         out = tmp_path / "out"
         done.save(out)
         (out / "agreement-agreement.csv").write_text("edited in a spreadsheet")

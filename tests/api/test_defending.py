@@ -136,7 +136,7 @@ def test_examples_are_of_queries_to_learn_from(kept, tmp_path):
 
 
 def test_queries_that_are_held_out_are_not_attacked(tmp_path, home):
-    """They were once, and what was made of them was of no use."""
+    """In an earlier version they were, and the result was useless."""
     whole = read_sample()
     qids = whole.splits["train"][:10]
     few = replace(whole, splits={"train": qids}, source="")
@@ -146,7 +146,7 @@ def test_queries_that_are_held_out_are_not_attacked(tmp_path, home):
     assert len(attacked) == SavedModel(str(tmp_path / "m")).read_card()["train"]["queries"] == 8
 
 
-def test_attacked_documents_of_a_file_take_the_place_of_examples(kept, tmp_path):
+def test_attacked_documents_of_a_file_replace_examples(kept, tmp_path):
     trained(tmp_path / "m", f"at({FEW})")
     (path,) = (kept / "adversaries").glob("*.jsonl")
     mine = tmp_path / "mine.jsonl"
@@ -157,8 +157,8 @@ def test_attacked_documents_of_a_file_take_the_place_of_examples(kept, tmp_path)
     assert same(tmp_path / "m", tmp_path / "n")
 
 
-def test_a_defence_that_came_to_nothing_says_so(tmp_path):
-    """What is best on the validation queries is kept, and that may be the net before its first step."""
+def test_a_training_without_improvement_is_reported(tmp_path):
+    """The best weights on the validation queries are kept; these may be the weights before the first step."""
     done, said = trained(tmp_path / "m", "da(words=2)", learner=TINY.replace("lr=0.1", "lr=1e-12"))
     assert done.card["best"] == 0
     (sentence,) = said
@@ -179,7 +179,7 @@ def test_a_defence_of_your_own(tmp_path):
 def test_what_is_no_net_cannot_be_defended(tmp_path, learner, defence):
     with pytest.raises(BadInput) as caught:
         trained(tmp_path / "m", defence, learner=learner)
-    assert str(caught.value) == f"{defence} is a defence of neural nets, and {learner} is not one; use for example knrm"
+    assert str(caught.value) == f"{defence} needs a neural learner, and {learner} is not one; use for example knrm"
     assert not (tmp_path / "m").exists()
 
 
@@ -221,7 +221,7 @@ def test_senseless_wishes_are_refused_in_a_sentence(kept, tmp_path):
 def test_a_file_of_another_collection_is_refused(tmp_path):
     row = {"queries": {"q-none": "a"}, "docno": "d", "text": "x"}
     (tmp_path / "other.jsonl").write_text(json.dumps(row) + "\n")
-    with pytest.raises(BadInput, match=r"other\.jsonl: is not of the collection"):
+    with pytest.raises(BadInput, match=r"other\.jsonl: does not belong to the collection"):
         trained(tmp_path / "m", "piat", adversarial_documents=tmp_path / "other.jsonl")
 
 

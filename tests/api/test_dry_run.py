@@ -1,4 +1,4 @@
-"""A plan says what an audit then asks: pair for pair, request for request, and sends nothing itself."""
+"""A dry run counts exactly the pairs and requests of the audit, and sends none itself."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class TestRules:
                 check_gate_findings([Threshold.parse(f"{name}>0")], *self.given(["agreement"], files))
 
 
-def test_nothing_that_was_made_up_is_kept():
+def test_made_up_scores_are_not_cached():
     dry_run("sample", {"counting": Counting(fingerprint="counting 2")}, ["agreement"], max_queries=5, depth=20)
     real = Counting(fingerprint="counting 2")
     run = st.audit("sample", {"counting": real}, ["agreement"], max_queries=5, depth=20).runs["counting"]

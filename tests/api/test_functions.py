@@ -210,7 +210,7 @@ class TestTrain:
         assert not (tmp_path / "m").exists()
 
     def test_baselines_do_not_send_the_teacher_away(self, tmp_path):
-        """A net that learns a teacher's scores has no grades to compare with a baseline's, and says so."""
+        """A net that learns a teacher's scores has no grades to compare with a baseline's, which is an error."""
         pytest.importorskip("torch")
         learner = "knrm(teacher='bm25', sentences=5, steps=2, every=2, dim=4)"
         with pytest.raises(BadInput, match="a teacher's scores are not judgements"):

@@ -1,4 +1,4 @@
-"""What is listed: every ranker of the papers, and what each lacks on this machine."""
+"""Lists of rankers: every ranker of the papers, and the resources that each lacks on this machine."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ EXPANDER = "castorini/doc2query-t5-base-msmarco"
 
 @pytest.fixture(autouse=True)
 def nothing_around(tmp_path, monkeypatch):
-    """No models, whatever this machine has."""
+    """Hide all models of this machine."""
     for name in ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -73,7 +73,7 @@ def test_every_ranker_of_the_papers_is_a_row(ranker):
         assert list_entries("learners")[row.removeprefix("train ")] == rows[row]
 
 
-def test_rows_that_can_be_opened_say_what_they_are_and_nothing_else(installed):
+def test_available_rows_show_only_their_description(installed):
     rows = list_entries("rankers") | list_entries("learners")
     weightless = {"doct5query", "monot5", "train monot5", *WRITERS}
     for name in set(rows) - weightless:
@@ -125,7 +125,7 @@ def test_an_extra_that_is_not_installed(installed):
     assert both.index("torch, transformers") < both.index("; it needs the weights")
 
 
-def test_what_needs_an_extra_says_so_in_its_class():
+def test_classes_that_need_an_extra_declare_it():
     """A ranker is listed as lacking torch or LightGBM if its code imports it, and only then."""
     for source, rows in ((RANKERS, RANKERS.builtin_rows), (LEARNERS, LEARNERS.rows), (WRITERS, WRITERS.rows)):
         for name, row in rows.items():

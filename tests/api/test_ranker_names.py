@@ -1,4 +1,4 @@
-"""Rankers by name: what a text, an object or a mapping is called."""
+"""Names of rankers that are given as a text, an object or a mapping."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_mapping_names_all():
     assert models["c"].name == "c"
 
 
-def test_told_apart():
+def test_names_are_distinct():
     taken = {"a": 1, "a (2)": 1}
     assert make_unique_name("a", taken) == "a (3)"
     assert make_unique_name("b", taken) == "b"

@@ -17,7 +17,7 @@ from tests.attacks.setups import target_for
 
 
 class Weighted:
-    """A ranker that adds up what the words of a text weigh for a query; a text that is a number scores that number."""
+    """A ranker that adds the weights of the words of a text; a text that is a number scores that number."""
 
     name, pointwise = "weighted", True
 
@@ -36,7 +36,7 @@ class Weighted:
 def case_of(
     doc: Doc, weights: Mapping[str, float], goal: Goal | None = None, queries: Sequence[str] = ("boat",)
 ) -> tuple[Target, AttackCase]:
-    """A document among rivals that score -10, -9.5, ... 10, so that each half point is a place."""
+    """A document among rivals that score -10, -9.5, ... 10, so that each half point is one rank."""
     target = target_for(Weighted(weights))
     rivals = [Doc(str(score / 2)) for score in range(-20, 21)]
     docnos = [f"r{n:02}" for n in range(len(rivals))]
@@ -52,7 +52,7 @@ def outcome_of(attack: Attack, target: Target, case: AttackCase) -> AttackOutcom
 
 
 def asked(attack: Attack, case: AttackCase) -> list[Doc]:
-    """What an attack asks for first."""
+    """The first request of an attack."""
     first = next(attack.steps(case, make_item_rng(0, "first")), None)
     if first is None:
         return []

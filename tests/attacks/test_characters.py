@@ -1,4 +1,4 @@
-"""Words that are spelled otherwise: which ones, how far, and what a reader sees of it."""
+"""Misspelled words: which ones, how many, and whether a reader sees the change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BACK = str.maketrans({stranger: letter for letter, stranger in HOMOGLYPHS.items(
 
 
 def plain(text: str) -> str:
-    """What a reader sees of a text."""
+    """The text as a reader sees it."""
     return "".join(c for c in text.translate(BACK) if c not in INVISIBLE_CHARACTERS)
 
 
@@ -64,7 +64,7 @@ def test_a_misspelling_that_is_two_words_is_passed_over():
     assert outcome_of(Misspellings(transforms=("split_word", "join_words")).open(KNOWLEDGE), target, case).doc == DOC
 
 
-def test_only_edits_that_misspell_are_taken():
+def test_only_misspelling_transforms_are_accepted():
     with pytest.raises(BadInput, match="characters: transforms should be transforms that misspell a word"):
         Misspellings(transforms=("random_order_swap",))
     with pytest.raises(BadInput, match="characters: transforms should be one transform or more"):
@@ -92,7 +92,7 @@ def test_capitals_become_capitals_of_the_other_script():
     assert len(differing(case.doc, outcome.doc)) == 3
 
 
-def test_words_without_a_place_for_it_stay():
+def test_words_without_a_suitable_letter_stay():
     target, case = case_of(Doc("f k 7 mm"), {"f": 1.0, "k": 1.0, "7": 1.0, "mm": 1.0}, Demote())
     assert outcome_of(Homoglyphs().open(KNOWLEDGE), target, case).trials == 0
     assert [

@@ -1,4 +1,4 @@
-"""Constraints: the original always passes, a violation never, and who else is asked about changes nothing."""
+"""Constraints: the original always passes, a violation never, and other texts of a batch have no effect."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def verdicts(text: str, before: Doc | str, *after: Doc | str, queries: tuple[str
 
 
 def changed(doc: Doc, number: int) -> Doc:
-    """Words of the sample in the place of some, or a few in disorder, or more of them."""
+    """Replace, shuffle or add words of the sample."""
     words, draws = doc.body.split(), make_item_rng(0, "changed", doc.body, number)
     others = " ".join(other.body for _, other in list(SAMPLE.docs.items())[:5]).split()
     for _ in range(number):
@@ -65,7 +65,7 @@ def changed(doc: Doc, number: int) -> Doc:
 
 
 @pytest.mark.parametrize("text", EVERY)
-def test_the_original_passes_and_a_batch_says_what_each_says_alone_in_any_order(text):
+def test_the_original_passes_and_batches_equal_single_checks(text):
     check = opened(text)
     count = 3 if text == CAUSAL else 12
     docs = [replace(doc, body=" ".join(doc.body.split()[:40])) for _, doc in list(SAMPLE.docs.items())[:count]]
@@ -125,7 +125,7 @@ def test_part_of_speech():
     ]
 
 
-def test_a_tagger_that_forgets_says_the_same(monkeypatch):
+def test_a_full_tag_cache_does_not_change_results(monkeypatch):
     before, after = "The dog slept. The cat sat.", ["The hen slept. The cat sat.", "The hen slept. The the sat."]
     monkeypatch.setattr(constraints, "MAX_CACHED_SENTENCES", 1)
     assert verdicts("part_of_speech", before, *after) == [True, False]
@@ -135,7 +135,7 @@ def test_a_tagger_that_forgets_says_the_same(monkeypatch):
 
 
 def test_a_word_is_tagged_in_its_sentence():
-    """ "run" is a noun after "the" and a verb after "to"; which one is asked for, its place decides."""
+    """ "run" is a noun after "the" and a verb after "to": the position decides."""
     before = Doc("He wanted to sleep. The race was long.")
     assert verdicts("part_of_speech", before, "He wanted to run. The race was long.") == [True]
     assert verdicts("part_of_speech", before, "He wanted to sleep. The run was long.") == [True]
@@ -170,13 +170,13 @@ def test_similarity_looks_around_each_change_and_the_worst_one_counts():
     assert verdicts(f"similarity(least={limit}, window=0)", before, one, two) == [True, True]
 
 
-def test_similarity_of_what_was_added():
+def test_similarity_of_added_words():
     first, last = "The ship left the harbour in the morning.", "It came back at night with a load of fish."
     before, added = f"{first} {last}", f"{first} Cheap casino bonus codes online now. {last}"
     assert verdicts("similarity(least=0.8)", before, added, before) == [False, True]
 
 
-def test_without_an_encoder_one_is_told_what_to_install(monkeypatch):
+def test_without_an_encoder_the_message_names_the_extra(monkeypatch):
     monkeypatch.setattr(constraints, "make_encoder_similarity", lambda: None)
     with pytest.raises(MissingExtra, match=r"the constraint similarity needs .*shaketable\[neural\]"):
         open_constraints(["similarity"], knowledge_of(SAMPLE))

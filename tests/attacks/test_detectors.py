@@ -1,4 +1,4 @@
-"""Filters: attacked texts above clean ones, thresholds that keep their word, and what each does not see."""
+"""Detectors: attacked texts are more suspicious than clean ones, thresholds hold, and each detector has its limits."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_rates_that_are_none(rate):
         compute_alarm_threshold([1.0], rate)
 
 
-def test_what_is_caught():
+def test_detection_rate_by_hand():
     assert detection_rate([1, 2, 3], 1) == 2 / 3
     assert detection_rate([1, 2, 3], inf) == 0.0
     assert isnan(detection_rate([], 1))

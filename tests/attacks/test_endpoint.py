@@ -40,7 +40,7 @@ def none(body: bytes, before: int) -> str:
 
 
 def one_in_ten(body: bytes, before: int) -> str:
-    """A tenth of all requests, told by a hash: the same in every run, whichever thread comes first."""
+    """A tenth of all requests, chosen by a hash: the same in every run, in any order of threads."""
     number = int.from_bytes(blake2b(body + bytes([before]), digest_size=4).digest(), "big")
     if number % 10:
         return ""
@@ -50,7 +50,7 @@ def one_in_ten(body: bytes, before: int) -> str:
 
 @dataclass
 class Endpoint:
-    """A rerank server on the loopback that counts the pairs that it scored and the requests that it spoiled."""
+    """A rerank server on the loopback that counts the scored pairs and the requests that it failed on purpose."""
 
     dialect: str
     trouble: Trouble

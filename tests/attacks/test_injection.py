@@ -1,4 +1,4 @@
-"""Texts that speak to a model: ours, those of a user and of a file, and the marks of prompts."""
+"""Texts that address a language model: built-in ones, those of a user and of a file, and prompt markers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def offered(recipe, doc=DOC, queries=("fast {boat}",)):
 
 
 class Obedient:
-    """A ranker that does what a text tells it, if the text has certain words; other texts tie."""
+    """A ranker that obeys a text with certain words; other texts tie."""
 
     name, pointwise = "obedient", True
 

@@ -87,7 +87,7 @@ def test_numbers_of_times_that_make_no_sense_are_refused():
 
 
 @pytest.mark.parametrize("recipe", [QueryInsertion, KeywordStuffingRecipe])
-def test_a_place_that_is_none_is_refused(recipe):
+def test_an_unknown_position_is_refused(recipe):
     with pytest.raises(BadInput, match="place should be start, middle, end or each, not 'nowhere'"):
         recipe(place="nowhere")
 

@@ -1,4 +1,4 @@
-"""What every recipe keeps, and what the recipes come to on the sample."""
+"""Laws of every recipe, and success rates on the sample."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_an_outcome_depends_on_nothing_but_the_case_and_the_seed(attack, goal):
     assert [run_attacks(attack, [case], target, seed=3)[0] for case in cases[::3]] == together[::3]
 
 
-def test_an_outcome_depends_on_places_alone(attack):
+def test_an_outcome_depends_on_ranks_alone(attack):
     assert driven(attack, Promote())[1] == driven(attack, Promote(), stretched=True)[1]
 
 
@@ -120,7 +120,7 @@ def test_awkward_documents_in_one_list_and_in_several(attack, goal):
 
 @cache
 def successes(text: str, goal) -> float:
-    """The share of documents that an attack moves, over 10 queries of the sample and three places of each."""
+    """The share of documents that an attack moves, over 10 queries of the sample and three ranks of each."""
     target = target_for(BM25().open(SAMPLE))
     cases = cases_on(SAMPLE, target, queries=10, goal=goal)
     outcomes = run_attacks(opened(RECIPES.build(text), SAMPLE), cases, target)

@@ -28,7 +28,7 @@ SAMPLE = bundled()
 
 
 class AddWords:
-    """Appends the query's words, one at a time in random order, and keeps what helps."""
+    """Appends the query's words, one at a time in random order, and keeps changes that help."""
 
     def steps(self, case, draws):
         doc, places = case.doc, case.ranks
@@ -40,7 +40,7 @@ class AddWords:
 
 
 class LengthAware:
-    """A ranker of lists: a text's score is its overlap less the mean of the list. It counts what it is asked for."""
+    """A ranker of lists: a text's score is its overlap less the mean of the list. It counts its requests."""
 
     name = "list"
 
@@ -72,7 +72,7 @@ def test_together_alone_and_in_any_order_end_alike():
     assert any(outcome.ranks_after < outcome.ranks_before for outcome in together)
 
 
-def test_places_are_those_of_the_whole_list_ranked_anew():
+def test_ranks_equal_those_of_the_whole_list_ranked_again():
     target, cases = started()
     ranker = BM25().open(SAMPLE)
     for case, outcome in zip(cases, run_attacks(AddWords(), cases, target), strict=True):
@@ -84,7 +84,7 @@ def test_places_are_those_of_the_whole_list_ranked_anew():
 
 
 @given(st.data())
-def test_places_of_many_lists_at_once_are_those_of_each(data):
+def test_ranks_of_many_lists_at_once_equal_those_of_each(data):
     """Lists of several lengths, scores that tie or nearly do, documents that are in the list or new."""
     noise = data.draw(st.sampled_from([0.0, 1e-6, 0.2]))
     scores = st.sampled_from([0.0, 1.0, 1.0 + 5e-7, 1.1, 1.25, 3.0, -2.0])
@@ -166,7 +166,7 @@ def test_a_batch_that_the_budget_does_not_cover_is_cut():
     assert any(o.ranks_after < o.ranks_before for o in outcomes), "what was tried counts"
 
 
-def test_what_is_only_looked_at_is_never_the_outcome():
+def test_texts_that_are_only_inspected_are_never_the_outcome():
     class Look:
         def steps(self, case, draws):
             yield RankQuery([replace(case.doc, body=f"{case.query} {case.doc.body}")], may_be_outcome=False)
@@ -202,7 +202,7 @@ def test_an_attack_ends_where_its_goal_is_reached():
     assert all(o.trials == 1 for o in run_attacks(Endless(), cases, target) if o.ranks_before <= (30,))
 
 
-def test_one_failure_stays_in_its_place():
+def test_one_failure_does_not_affect_other_cases():
     class Some:
         def __init__(self, bad):
             self.bad = bad
@@ -262,8 +262,8 @@ def test_attacks_consult_a_source_together_and_each_fails_for_itself():
     assert [isinstance(o, Failure) for o in outcomes] == [case.ranks == (20,) for case in cases]
 
 
-def test_what_an_attack_does_depends_on_places_alone():
-    """Scores through a monotone function give the same places; an outcome that differed would have seen a score."""
+def test_an_attack_depends_on_ranks_alone():
+    """A monotone function of the scores gives the same ranks, so a different outcome would have used the scores."""
     plain, bent = (
         run_attacks(AddWords(), *started(ranker=r)[::-1]) for r in (BM25().open(SAMPLE), Stretched(BM25().open(SAMPLE)))
     )

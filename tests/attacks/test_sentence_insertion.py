@@ -102,7 +102,7 @@ def test_the_start_and_the_end_can_be_asked_for():
     assert len(offered(case, candidates=2)) == 2
 
 
-def test_what_was_there_stays_as_it_was():
+def test_the_other_sentences_stay_unchanged():
     for place in ("best", "start", "end"):
         for doc in offered(case_with(), place=place):
             assert (doc.title, doc.url) == (BOATS.title, BOATS.url)

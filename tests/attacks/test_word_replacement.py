@@ -1,4 +1,4 @@
-"""The order of words by deletion, and what the search over words keeps; lists that can be reckoned in the head."""
+"""The order of words by deletion, and the changes that the search keeps, on lists small enough to check by hand."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Ordering:
         (Demote(), ["boat", "boats", "a", "sails", "far", "bad"]),
     ],
 )
-def test_the_order_is_what_the_goal_gains_by_deletion(goal, order):
+def test_words_are_ordered_by_the_gain_of_deletion(goal, order):
     target, case = case_of(DOC, WEIGHTS, goal)
     ordering = Ordering()
     outcome = outcome_of(ordering, target, case)
@@ -81,7 +81,7 @@ def test_all_occurrences_are_deleted_and_many_words_are_asked_about_in_parts():
     assert ordering.order[2:-1] == [w for w in words if w not in weights]
 
 
-def test_the_best_synonym_takes_the_place_of_all_occurrences_in_their_case():
+def test_the_best_synonym_replaces_all_occurrences_in_their_case():
     target, case = case_of(DOC, WEIGHTS)
     outcome = outcome_of(SynonymSearch(SYNONYMS, 20), target, case)
     assert outcome.doc == Doc("A fine, fine ship sails far.", title="Fine boats")
@@ -108,7 +108,7 @@ def test_no_more_words_differ_than_may(words, doc):
     assert outcome_of(SynonymSearch(SYNONYMS, words), target, case).doc == doc
 
 
-def test_a_synonym_that_leaves_the_place_as_it_is_does_not_stay():
+def test_a_synonym_that_does_not_improve_the_rank_is_dropped():
     target, case = case_of(Doc("a boat far away"), {"boat": 0.25, "wide": 0.2, "off": -0.2})
     outcome = outcome_of(SynonymSearch(Listed(far=("wide",), away=("off",)), 5), target, case)
     assert outcome.doc == case.doc
@@ -147,7 +147,7 @@ def test_a_source_that_cannot_be_read_is_one_error(tmp_path):
     assert outcome_of(recipe.open(knowledge_of(bundled())), target, case).doc.body == "A bad, bad ship sails far."
 
 
-def test_a_budget_that_ends_in_the_middle_leaves_what_was_reached():
+def test_a_spent_budget_keeps_the_best_text_so_far():
     target, case = case_of(DOC, WEIGHTS)
     (outcome,) = run_attacks(SynonymSearch(SYNONYMS, 20), [case], target, budget=4 + 2)
     assert isinstance(outcome, AttackOutcome)
@@ -160,7 +160,7 @@ def test_a_limit_that_makes_no_sense_is_refused(words):
         GreedySynonyms(words=words)
 
 
-def test_a_recipe_says_which_synonyms_it_found(home):
+def test_a_recipe_notes_its_source_of_synonyms(home):
     own = "greedy(synonyms='counterfitted')"
     (said,) = describe_synonym_sources(["greedy", own, own, "keyword_stuffing"])
     assert said.startswith(f"{own}: there are no counter-fitted neighbours")

@@ -1,4 +1,4 @@
-"""The word substitution ranking attack: its laws, its surrogate, and who may see what."""
+"""The word substitution ranking attack: its laws, its surrogate, and the knowledge of each variant."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_contract(experiment, known, recipe):
     check_attack(recipe.open(known), cases, target)
 
 
-def test_who_holds_the_net_does_no_worse_and_says_so_in_its_type(experiment, known):
+def test_the_white_box_attack_uses_the_gradients_of_the_ranker(experiment, known):
     target, cases = cases_of(experiment, "knrm", Promote())
     assert isinstance(WhiteWSRA(), WhiteBoxRecipe)
     assert not isinstance(WSRA(), WhiteBoxRecipe)

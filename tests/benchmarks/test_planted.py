@@ -1,4 +1,4 @@
-"""The planted benchmark: its rankers are what they claim to be, and the verdict names a few of the flaws."""
+"""The planted benchmark: its rankers have the planted flaws, and the verdict names a few of them."""
 
 from __future__ import annotations
 

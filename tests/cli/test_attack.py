@@ -26,7 +26,13 @@ def no_encoder(monkeypatch):
 def test_a_report_and_the_changed_documents(shaketable, tmp_path):
     done = shaketable(*STUFFING, "--write-documents", "changed.jsonl")
     assert done.code == 0
-    for said in ("How easily does a document buy a rank?", "keyword_stuffing", "success", "damage", "detection"):
+    for said in (
+        "How easily does a changed document gain ranks?",
+        "keyword_stuffing",
+        "success",
+        "damage",
+        "detection",
+    ):
         assert said in done.out
     report = tmp_path / "shaketable-attack"
     assert f"The report is {report.name}/report.html" in done.err
@@ -69,7 +75,7 @@ def test_changed_documents_are_tried_on_another_ranker(shaketable, tmp_path):
 
 
 def test_no_document_was_changed(shaketable, tmp_path):
-    """One trial goes into a first look at what a word is worth; the file is there, and empty."""
+    """The only trial measures the importance of a word, so the file exists and is empty."""
     none = (
         "attack",
         "--ranker",
@@ -102,7 +108,7 @@ def test_json_has_standard_output_for_itself(shaketable):
     assert done.code == 0
     data = json.loads(done.out)
     assert "keyword_stuffing" in json.dumps(data)
-    assert "How easily does a document buy a rank?" in done.err
+    assert "How easily does a changed document gain ranks?" in done.err
 
 
 BAD = {
@@ -116,7 +122,7 @@ BAD = {
     "empty file": (("--adversarial-documents", "empty.jsonl"), "empty.jsonl: holds no documents"),
     "targets": (("--targets", "95"), "95 ranges of ranks from 11 on do not fit into lists of 100 documents"),
     "white box": (("--recipe", "white_wsra"), "ranker bm25 has no gradients"),
-    "group": (("--group", "4"), "one text for 4 queries needs as many queries to attack; there are 3"),
+    "group": (("--group", "4"), "one text for 4 queries needs at least 4 attacked queries; there are 3"),
     "language": (("--parser", "klingon"), "is not a parser"),
     "rule": (("--require", "attack"), "cannot read the rule"),
     "out": (("--write-documents", "taken"), "taken: is a folder; name a file to write to"),
@@ -126,7 +132,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_what_cannot_be_is_one_sentence_and_leaves_nothing(shaketable, tmp_path, what):
+def test_invalid_options_give_one_message_and_leave_no_files(shaketable, tmp_path, what):
     (tmp_path / "bad.jsonl").write_text('{"query": "a", "text": "b"}\n{"text": "b"}\n')
     (tmp_path / "empty.jsonl").write_text("\n")
     (tmp_path / "taken").mkdir()
@@ -147,7 +153,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(shaketable, tm
 
 
 def test_short_lists_cost_an_audit_one_task(shaketable, folder):
-    """The toy collection has five documents: none stands at place 11."""
+    """The toy collection has five documents, so no document has rank 11."""
     tasks = ("--task", "agreement", "--task", "document-attack")
     done = shaketable("audit", "--data", folder, "--ranker", "bm25", "--ranker", "ql", *tasks)
     assert done.code == 0
@@ -166,7 +172,7 @@ def test_short_lists_cost_an_audit_one_task(shaketable, folder):
         ("synonyms", "thesaurus"),
     ],
 )
-def test_what_there_is_to_attack_with_is_listed(shaketable, kind, row):
+def test_parts_of_attacks_are_listed(shaketable, kind, row):
     done = shaketable("list", kind)
     assert done.code == 0
     (line,) = [line for line in done.out.splitlines() if line.startswith(f"{row} ")]

@@ -23,7 +23,7 @@ def results(folder: Path) -> dict:
 
 
 def comparable(folder: Path) -> dict:
-    """All that does not depend on who asked, and on what was known before."""
+    """The part of the results that depends neither on the command nor on the cache."""
     whole = results(folder)
     for asked in ("command", "spent"):
         del whole["provenance"][asked]
@@ -166,7 +166,7 @@ def test_a_run_file_is_a_ranker(shaketable, folder, tmp_path):
     assert "q3,0.0" in per_query
 
 
-def test_candidates_are_what_everybody_ranks(shaketable, folder, tmp_path):
+def test_all_rankers_rank_the_candidates(shaketable, folder, tmp_path):
     (tmp_path / "first.run").write_text("q1 Q0 d4 1 2 m\nq1 Q0 d1 2 1 m\nq2 Q0 d5 1 2 m\nq3 Q0 d3 1 2 m\n")
     ended = shaketable(
         "audit", "--data", folder, "--ranker", "bm25", "--candidates", "first.run", "--out", "out", "--tables"
@@ -255,7 +255,7 @@ class Counting:
 
 
 def test_killed_in_the_middle_and_run_again(folder, tmp_path):
-    """kill -9 an audit; the rerun gives the results of an undisturbed one and asks only for what was not finished."""
+    """kill -9 an audit; the rerun gives the results of an undisturbed one and computes only the unfinished part."""
     docs = [{"_id": f"x{i}", "text": f"oak needles bark number {i} word{i % 7}"} for i in range(700)]
     with (folder / "corpus.jsonl").open("a") as corpus:
         corpus.writelines(json.dumps(doc) + "\n" for doc in docs)

@@ -134,7 +134,7 @@ def test_the_other_way_round_it_is_better_and_with_itself_the_same(shaketable, a
     assert (same.outcome, same.select_deltas("worse")) == ("not worse", [])
 
 
-def test_what_is_not_comparable(shaketable, audits):
+def test_audits_that_are_not_comparable(shaketable, audits):
     ended = shaketable("compare", audits / "whole", audits / "other")
     assert ended.code == 3
     (line,) = ended.err.splitlines()
@@ -243,10 +243,7 @@ def test_the_page_is_made_again(shaketable, audits, tmp_path):
     assert shaketable("report", "copy", "--html", "other.html").code == 0
     assert Path("other.html").read_text() == again
     Path("copy/manifest.json").unlink()
-    assert (
-        "there is no manifest.json of an audit beside it; copy the whole folder"
-        in shaketable("report", "copy").complaint()
-    )
+    assert "its folder has no manifest.json; copy the whole folder" in shaketable("report", "copy").complaint()
     assert "has no report.html that an audit wrote" in shaketable("report", "copy", "--allow-edited").complaint()
     assert "there is no such file" in shaketable("report", "nowhere").complaint()
 
@@ -264,7 +261,7 @@ def test_an_audit_that_is_read_is_the_one_that_was_saved(audits, tmp_path):
             st.read_audit(tmp_path, allow_edited=True)
 
 
-EDITED = r"copy/results.json: was edited or damaged: it was edited or damaged; run the audit again, into another "
+EDITED = r"copy/results.json: was edited or damaged after the audit wrote it; run the audit again, into another "
 EDITED += "folder, or use the file as it is with --allow-edited"
 
 
@@ -338,7 +335,7 @@ class TestTheScriptOfAWorkflow:
         assert second.returncode == 1, second.stderr
         assert "### Robustness: worse\n\nmine became worse: " in (place / "summary.md").read_text()
 
-    def test_what_does_not_work_is_no_failed_gate(self, tmp_path):
+    def test_an_error_is_no_failed_gate(self, tmp_path):
         place = tmp_path / "repository"
         shutil.copytree(CI, place)
         (place / "shaketable.toml").write_text("ranker = 'bm52'")

@@ -44,7 +44,7 @@ def test_the_doctor_on_an_endpoint_that_cannot_be_used(shaketable):
     assert "nothing is re-ranked" in " ".join(ended.out.split())
 
 
-def test_what_the_doctor_says_to_write_can_be_copied_in_a_narrow_window(shaketable, monkeypatch):
+def test_specs_of_the_doctor_can_be_copied_from_a_narrow_window(shaketable, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     pages = {"/models": servers.models("first-reranker", "second-reranker")}
     with running(Server(servers.infinity("first-reranker", "second-reranker"), pages)) as server:
@@ -91,7 +91,7 @@ def test_a_function_in_a_file_is_a_ranker(shaketable, folder, tmp_path):
     assert "there is no 'fm'" in wrong.complaint()
 
 
-def test_a_server_that_fails_on_some_is_told_as_a_share(shaketable, folder):
+def test_partial_failures_of_a_server_are_reported_as_a_share(shaketable, folder):
     def reply(nth, body):
         return (400, {"error": "no"}, {}) if "bark" in body["query"] else servers.simple(nth, body)
 
@@ -144,8 +144,8 @@ def test_control_c_tells_the_truth(tmp_path):
         assert victim.returncode == 130
         (line,) = said.splitlines()
         counts = re.fullmatch(
-            r"shaketable: stopped while scoring with mine: (\d+) of (\d+) answers had come, and are kept: "
-            r"give the same command again to go on",
+            r"shaketable: stopped while scoring with mine: (\d+) of (\d+) scores were complete; they are cached: "
+            r"run the same command again to continue",
             line,
         )
         assert counts, line

@@ -23,7 +23,7 @@ DIFFERENT_HELP = {
 
 @dataclass(frozen=True)
 class Flag:
-    """What a flag means: the name and the type of its value, and its help."""
+    """A flag: the name and the type of its value, and its help."""
 
     metavar: str | None
     value_type: type

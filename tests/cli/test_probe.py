@@ -65,7 +65,7 @@ def test_pairs_that_cannot_be_used(shaketable, tmp_path, row, said):
     assert not (tmp_path / "shaketable-probe").exists()
 
 
-def test_what_is_not_there(shaketable, tmp_path):
+def test_missing_files_and_names(shaketable, tmp_path):
     assert "no probe" in shaketable("probe", "--ranker", "bm25", "--probe", "shufle-*").complaint()
     assert "is not a parser" in shaketable("probe", "--ranker", "bm25", "--parser", "klingon").complaint()
     gone = shaketable("probe", "--ranker", "bm25", "--pairs", tmp_path / "gone.jsonl").complaint()

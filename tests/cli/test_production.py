@@ -1,4 +1,4 @@
-"""Without judgements, with files of one's own, two rankers that should be one, and what an audit would cost."""
+"""Audits without judgements, with your own files; parity of two rankers; the cost of an audit."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_a_killed_supervisor_takes_its_child_with_it(tmp_path: Path) -> None:
     assert b"stopped while scoring" in rest
 
 
-def test_a_killed_child_is_told(tmp_path: Path) -> None:
+def test_a_killed_child_is_reported(tmp_path: Path) -> None:
     (tmp_path / "killed.py").write_text(
         "import os, signal\nclass Killed:\n    name = 'killed'\n    def score(self, slates):\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"

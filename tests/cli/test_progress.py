@@ -1,4 +1,4 @@
-"""How much a command says of its way: bars on a terminal, lines elsewhere, --quiet, --verbose, completed names."""
+"""Progress of commands: bars on a terminal, lines elsewhere, --quiet, --verbose, completed names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def slow(tmp_path):
     return "audit", "--ranker", "slow=./slow.py:slow", "--task", "effectiveness", "--task", "variance"
 
 
-def test_off_a_terminal_a_line_says_where_it_is(shaketable, folder, slow, monkeypatch):
+def test_without_a_terminal_a_line_reports_progress(shaketable, folder, slow, monkeypatch):
     monkeypatch.setattr(progress, "REPORT_INTERVAL_S", 0.05)
     done = shaketable(*slow, "--data", folder)
     assert done.code == 0, done.err
@@ -45,7 +45,7 @@ def test_off_a_terminal_a_line_says_where_it_is(shaketable, folder, slow, monkey
     assert progress.OPEN_BARS == []
 
 
-def test_nothing_is_said_of_what_is_soon_over(shaketable, folder):
+def test_short_work_reports_no_progress(shaketable, folder):
     done = shaketable("audit", "--data", folder, "--ranker", "bm25", "--task", "effectiveness")
     assert "so far" not in done.err
 
@@ -101,13 +101,13 @@ def test_quiet_is_the_result_and_nothing_else(shaketable, folder):
     assert "no task" in shaketable("audit", "-q", "--task", "risc").complaint()
 
 
-def test_verbose_tells_what_is_opened_looked_up_and_how_long_a_task_took(shaketable, folder):
+def test_verbose_reports_files_cache_and_durations(shaketable, folder):
     words = ("audit", "--data", folder, "--ranker", "bm25", "--task", "effectiveness")
     assert "took" not in shaketable(*words).err
     told = shaketable(*words, "--verbose").err
     assert re.search(r"^The task effectiveness took \d+\.\d seconds\.$", told, re.MULTILINE)
     assert re.search(r"^The ranker bm25 was opened in \d+\.\d seconds\.$", told, re.MULTILINE)
-    assert "searching with bm25: of 3 queries, 0 were known and 3 were asked for and took 0." in told
+    assert "searching with bm25: of 3 queries, 0 were cached and 3 were computed in 0." in told
     assert "took" not in shaketable(*words).err, "loudness is of one command alone"
     assert "contradict" in shaketable(*words, "--quiet", "--verbose").complaint()
 

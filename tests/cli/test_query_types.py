@@ -1,4 +1,4 @@
-"""`--query-types` of an audit: queries get kinds, and those without one are counted."""
+"""`--query-types` of an audit: queries get types, and those without one are counted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shaketable as st
 AUDIT = ("audit", "--ranker", "bm25", "--task", "variance", "--out", "audit")
 
 
-def test_queries_without_a_kind_are_counted_and_said(shaketable, folder, tmp_path):
+def test_queries_without_a_type_are_counted_and_reported(shaketable, folder, tmp_path):
     (tmp_path / "kinds.tsv").write_text("qid\tkind\nq1\tEntity\nq3\tperson\n")
     ended = shaketable(*AUDIT, "--data", folder, "--query-types", "kinds.tsv")
     assert ended.code == 0, ended.err
@@ -23,7 +23,7 @@ def test_rules_make_slices(folder):
     assert {"location", "person", "numeric"} <= set(by_slice[by_slice["slice"] == "query type"]["part"])
 
 
-def test_what_is_wrong_with_kinds_is_said_in_a_sentence(shaketable, folder, tmp_path):
+def test_errors_in_query_types_are_one_sentence(shaketable, folder, tmp_path):
     assert "query types come from 'rules'" in shaketable(*AUDIT, "--query-types", "nowhere").complaint()
     (tmp_path / "kinds.tsv").write_text("q1\tentity\n")
     assert "the first line should name the columns" in shaketable(*AUDIT, "--query-types", "kinds.tsv").complaint()

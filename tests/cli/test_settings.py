@@ -44,7 +44,7 @@ def test_flags_in_a_file_and_on_the_command_line(shaketable, folder):
 
 
 @pytest.mark.parametrize("words", [(), ("--config", "made/shaketable.toml")], ids=["found", "named"])
-def test_what_an_audit_leaves_makes_it_again(shaketable, folder, words):
+def test_the_settings_of_an_audit_repeat_it(shaketable, folder, words):
     Path("rules.toml").write_text('[[warn_if]]\nfinding = "nDCG@10"\nbelow = 0.99\n')
     flags = ("--data", folder, "--ranker", "bm25", "--ranker", "mine=ql", "--task", "effectiveness", "--seed", "3")
     first = shaketable("audit", *flags, "--task", "query_typos(draws=2)", "--rules", "rules.toml", "--out", "made")
@@ -66,7 +66,7 @@ def test_default_rankers_are_written_down(shaketable, folder, monkeypatch):
     assert left["task"] == ["agreement"]
 
 
-def test_what_is_in_memory_only_leaves_no_file(folder, tmp_path):
+def test_an_audit_of_objects_in_memory_writes_no_settings(folder, tmp_path):
     st.audit(folder, {"mine": lambda query, texts: [1.0] * len(texts)}, "agreement").save(tmp_path / "a")
     assert not (tmp_path / "a" / "shaketable.toml").exists()
     st.audit(folder, {"mine": "ql"}, "agreement").save(tmp_path / "b")
@@ -107,7 +107,7 @@ def test_help_does_not_look_at_the_file(shaketable):
     assert shaketable("audit", "--help").code == 0
 
 
-def test_what_is_written_is_read_again():
+def test_written_data_are_read_back():
     texts = [
         'a "quoted" text',
         "back\\slash",

@@ -1,4 +1,4 @@
-"""The shifts of kind and of corpus from the command line: what is printed, what is written, what is refused."""
+"""The shift tasks from the command line: output, files and errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def folders(tmp_path):
-    """A corpus with kinds and splits, and another one."""
+    """A corpus with query types and splits, and another corpus."""
     write_beir(planted("home", {"brief": SHORT, "wordy": LONG}, queries=20, train=12), tmp_path / "home")
     write_beir(planted("away", {"": LONG}, queries=12), tmp_path / "away")
     return "home", "away"
@@ -49,7 +49,7 @@ def test_kinds(shaketable, folders, tmp_path):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("--data", "home", "--task", "corpus-shift"), "there is only home; add another one with a second --data"),
+        (("--data", "home", "--task", "corpus-shift"), "home is the only one; add another with a second --data"),
         (("--data", "home", "--data", "away"), "only the task corpus-shift uses several collections"),
         (("--data", "home", "--data", "gone", "--task", "corpus-shift"), "there is no collection 'gone'"),
         (("--data", "away", "--task", "query-type-shift"), "has no train split"),

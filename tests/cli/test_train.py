@@ -68,7 +68,7 @@ def test_risk_sensitive_trees(shaketable, letor):
 
 
 def test_nothing_of_others_is_deleted(shaketable, letor):
-    """Whatever had a file called model.json was once replaced, and all that lay beside it was gone."""
+    """An earlier version replaced every folder with a file model.json and removed all its files."""
     for name, text in (("model.json", "{}"), ("thesis.txt", "years of work")):
         (letor / "p").mkdir(exist_ok=True)
         (letor / "p" / name).write_text(text)
@@ -185,7 +185,7 @@ def test_every_ranker_that_is_learned_or_written_for_goes_through_every_task(sha
 
 
 def cells(result: dict) -> set[object]:
-    """All that stands alone in a cell, or over a column, of a result's tables."""
+    """All texts of single cells and of headings of a result's tables."""
     tables = result["tables"].values()
     return {cell for table in tables for row in [table["columns"], *table["rows"]] for cell in row}
 

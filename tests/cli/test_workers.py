@@ -1,4 +1,4 @@
-"""Workers from the command line: equal files, and one sentence for what cannot be."""
+"""Workers from the command line: equal files, and one message for each error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def results(folder: Path) -> object:
     return found
 
 
-def test_an_audit_by_two_processes_writes_what_one_writes(shaketable, tmp_path, home):
+def test_two_processes_write_the_same_audit_as_one(shaketable, tmp_path, home):
     (tmp_path / "mine.py").write_text(MINE)
     words = (
         "audit",
@@ -72,7 +72,7 @@ def test_rank_and_train_take_the_same_options(shaketable):
     )
 
 
-def test_without_ray_the_sentence_says_what_to_install(shaketable, monkeypatch):
+def test_without_ray_the_message_names_the_extra(shaketable, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     said = shaketable("audit", "--ranker", "bm25", "--ray", "local").complaint()
     assert said == f"--ray needs libraries that are not installed: {format_install_command('cluster')}"

@@ -1,4 +1,4 @@
-"""What can go wrong is said in a sentence that has an end, whatever it repeats."""
+"""Error messages are bounded in length, even if they quote long input."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class Shout:
 
 
 class Plain:
-    """A class without fields: what its constructor is given is what tells two of them apart."""
+    """A class without fields: two objects differ by the arguments of the constructor."""
 
     def __init__(self, k=1, *, name="x"):
         self.k, self.name = k, name
@@ -175,7 +175,7 @@ class TestObjectsOfTheUsers:
         assert RANKERS.spec(Plain(2, name="y")) == f"{__name__}:Plain(k=2, name='y')"
         assert TRANSFORMS.spec(Shout(also=("a", "b"))) == f"{__name__}:Shout(also=('a', 'b'))"
 
-    def test_what_a_class_does_not_keep_cannot_be_written(self):
+    def test_parameters_without_attributes_are_left_out_of_the_spec(self):
         assert RANKERS.spec(Hidden(5)) == f"{__name__}:Hidden"
 
     def test_parameters_that_are_no_literals_have_a_text_all_the_same_and_always_the_same(self):
@@ -203,7 +203,7 @@ class TestObjectsOfTheUsers:
         ],
     )
     @pytest.mark.parametrize("catalogue", [LEARNERS, TRANSFORMS, MEASURES, TASKS], ids=lambda c: c.kind)
-    def test_what_cannot_be_made_is_said_in_a_sentence(self, catalogue, text, message):
+    def test_specs_that_cannot_be_built_are_an_error(self, catalogue, text, message):
         with pytest.raises(BadInput, match=message):
             catalogue.build(text)
 

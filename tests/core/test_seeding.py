@@ -1,4 +1,4 @@
-"""Chance belongs to the item: the same for the same name, even over what it draws from."""
+"""Random numbers belong to the item: equal names give equal draws, uniform over the choices."""
 
 from __future__ import annotations
 

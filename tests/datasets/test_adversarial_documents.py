@@ -52,7 +52,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(documents=st.lists(attacked(), min_size=1, max_size=4), packed=st.booleans())
-def test_what_is_written_is_read_again(place, documents, packed):
+def test_written_data_are_read_back(place, documents, packed):
     path = place / ("a.jsonl.gz" if packed else "a.jsonl")
     write_adversarial_documents(documents, path)
     assert read_adversarial_documents(path) == documents
@@ -95,7 +95,7 @@ class TestEdits:
 
     @given(before=sentences, after=sentences)
     def test_edits_turn_one_text_into_the_other(self, before, after):
-        """Applied from the last to the first, so that places stay what they were."""
+        """Apply from the last to the first, so that offsets stay valid."""
         words = list(before)
         for change in reversed(find_word_changes(Doc(" ".join(before)), Doc(" ".join(after)))):
             old = change.before.split()

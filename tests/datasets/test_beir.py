@@ -128,7 +128,7 @@ def test_files_that_are_no_splits_are_passed_over(tmp_path: Path) -> None:
         ("candidates.run", "1 Q0 d1 1 x t\n", "candidates.run:1: score 'x' is not a number"),
     ],
 )
-def test_what_is_wrong_is_said(tmp_path: Path, name: str, text: str, says: str) -> None:
+def test_errors_are_reported(tmp_path: Path, name: str, text: str, says: str) -> None:
     folder = make(tmp_path, FILES | {name: text})
     with pytest.raises(BadInput) as caught:
         read_beir(folder)
@@ -187,7 +187,7 @@ def test_without_splits_the_judgements_are_the_test(tmp_path: Path) -> None:
         ({"candidates": {"q": {"a b": 1.0}}}, "the document id 'a b'"),
     ],
 )
-def test_what_a_folder_cannot_hold_leaves_none(tmp_path: Path, change: dict[str, Any], says: str) -> None:
+def test_data_that_cannot_be_written_leave_no_folder(tmp_path: Path, change: dict[str, Any], says: str) -> None:
     collection = Collection("toy", MemoryCorpus({"d": Doc("x")}), {"q": Query("y")}, **change)
     with pytest.raises(BadInput) as caught:
         write_beir(collection, tmp_path / "out" / "toy")

@@ -1,4 +1,4 @@
-"""Competitions: what is read, what is refused, and the one that comes with the sample."""
+"""Competitions: reading, errors, and the competition of the sample."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class TestTheSample:
             phrases.update(own)
         assert [phrase for phrase, n in phrases.items() if n > 1] == []
 
-    def test_authors_do_what_they_are_called(self, race):
+    def test_sample_authors_behave_as_named(self, race):
         def docs(author: str, turn: int) -> dict[str, str]:
             return {qid: race.rounds[turn][qid][author].body for qid in race.queries}
 

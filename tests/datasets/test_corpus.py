@@ -1,4 +1,4 @@
-"""Corpora: what a file holds is found again, what is wrong with it is said with its line."""
+"""Corpora: documents are found again, and errors name the line."""
 
 from __future__ import annotations
 

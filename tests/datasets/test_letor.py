@@ -1,4 +1,4 @@
-"""LETOR lines: what is read, what comes back, what is refused and where."""
+"""LETOR lines: reading, writing, and errors with their position."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ LISTS = st.lists(st.tuples(IDS, st.lists(st.tuples(st.integers(0, 31), IDS), min
 
 
 @given(lists=LISTS, dims=st.integers(1, 5), data=st.data())
-def test_what_is_written_is_read(tmp_path_factory, lists, dims, data):
+def test_written_data_are_read_back(tmp_path_factory, lists, dims, data):
     rows = [row for _, docs in lists for row in docs]
     values = st.floats(width=32, allow_nan=False, allow_infinity=False)
     features = data.draw(arrays.arrays(np.float32, (len(rows), dims), elements=values))

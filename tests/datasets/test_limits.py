@@ -1,4 +1,4 @@
-"""Bounds: what an id and a grade may be, and that nothing else reaches the library that counts."""
+"""Limits of ids and grades; invalid values never reach the evaluation library."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RIGHT = ["a", "MARCO_12", "<dbpedia:Boat_(ship)>", "d#1", "é", "東京", "\u200
 
 
 @pytest.mark.parametrize("name", WRONG, ids=range(len(WRONG)))
-def test_what_cannot_be_an_id(name: str) -> None:
+def test_invalid_ids(name: str) -> None:
     assert describe_id_problem(name)
     assert find_invalid_id({"a": 1, name: 1, "b": 1}) == name
     with pytest.raises(BadInput, match="an id has 1 to 1,000 characters and none of them is white space"):
@@ -43,7 +43,7 @@ def test_what_cannot_be_an_id(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RIGHT, ids=range(len(RIGHT)))
-def test_what_can(name: str) -> None:
+def test_valid_ids(name: str) -> None:
     assert describe_id_problem(name) == ""
     assert find_invalid_id({name: 1, "b": 2}) is None
 
@@ -60,7 +60,7 @@ def test_the_rule_by_its_words(name: str) -> None:
 
 
 @pytest.mark.parametrize("grade", [128, -128, 2_000_000_000, 2**63 - 1, -(2**63), 2**64, 0.5, np.nan, np.inf])
-def test_what_cannot_be_a_grade(grade: Any) -> None:
+def test_invalid_grades(grade: Any) -> None:
     with pytest.raises(BadInput, match="is not a whole number from -127 to 127"):
         check_grades([1, grade])
 
@@ -70,7 +70,7 @@ def test_a_grade_that_python_cannot_even_write() -> None:
         check_grades([10**5000])
 
 
-def test_what_can_be_a_grade() -> None:
+def test_valid_grades() -> None:
     check_grades([-127, 127, 0, True, np.int64(3), 2.0])  # type: ignore[list-item]
 
 

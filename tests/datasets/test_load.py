@@ -202,7 +202,7 @@ def larger(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "odd", ["plain", "with space", "what?", "a&b=c", "50% + more", "#1", "é", "split=test", "x?split=y"]
 )
-def test_a_collection_says_where_it_came_from(
+def test_a_collection_has_a_source(
     larger: Path, toy: Path, tmp_path: Path, odd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "place" / odd
@@ -230,14 +230,14 @@ def test_a_collection_says_where_it_came_from(
 
 
 @pytest.mark.skipif(not (SAMPLE_FOLDER / "corpus.jsonl").exists(), reason="the sample is not written yet")
-def test_the_sample_says_where_it_came_from() -> None:
+def test_the_sample_has_a_source() -> None:
     assert load("sample").source == "sample"
     assert load("sample", "test").source == "sample?split=test"
     for text in ("sample", "sample?split=test"):
         assert same(load(load(text).source), load(text))
 
 
-def test_what_stands_in_the_text_and_what_is_said_beside_it(larger: Path) -> None:
+def test_options_in_the_spec_and_as_arguments(larger: Path) -> None:
     assert same(load(f"{larger}?cut=60/20/20&seed=3&split=test"), load(larger, "test", split_ratio="60/20/20", seed=3))
     assert same(load(f"{larger}?cut=60/20/20&seed=3", "train"), load(larger, "train", split_ratio="60/20/20", seed=3))
     assert load(f"{larger}?cut=60/20/20&seed=3").splits != load(f"{larger}?cut=60/20/20").splits
@@ -256,7 +256,7 @@ def test_a_collection_is_itself(larger: Path, tmp_path: Path) -> None:
     assert load(memory).source == load(memory, split_ratio="60/20/20").source == ""
 
 
-def test_what_was_chosen_twice_can_be_read_in_one_way_or_in_none(larger: Path, tmp_path: Path) -> None:
+def test_repeated_options_have_a_readable_source_or_none(larger: Path, tmp_path: Path) -> None:
     (tmp_path / "first.run").write_text("q1 Q0 d2 1 1.0 t\n")
     for once in (
         load(larger, split_ratio="60/20/20"),

@@ -46,7 +46,7 @@ def test_out_of_range() -> None:
     assert 7 not in ids
 
 
-def test_colliding_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colliding_hashes_are_distinguished(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_hash_string", lambda text: len(text).to_bytes(8, "little"))
     ids = PackedStrings.build(["aa", "b", "cc", "dd"])
     asked = ["aa", "b", "cc", "dd", "ee", "f", ""]

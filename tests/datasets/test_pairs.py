@@ -214,7 +214,7 @@ READERS: dict[str, tuple[Callable[[Path], Iterable[Any]], Any]] = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_damaged_line_is_said_with_its_place(name, tmp_path):
+def test_a_damaged_line_is_reported_with_its_number(name, tmp_path):
     read, row = READERS[name]
     path = tmp_path / "x.jsonl"
     lacking = {key: value for key, value in row.items() if key != list(row)[-1]}
@@ -236,7 +236,7 @@ def test_a_damaged_line_is_said_with_its_place(name, tmp_path):
         (read_wnc, "1\tx\ty", "should have 5 columns or more .* it has 3"),
     ],
 )
-def test_a_damaged_table_is_said_with_its_place(read, line, message, tmp_path):
+def test_a_damaged_table_is_reported_with_its_line(read, line, message, tmp_path):
     path = written(tmp_path / "x.tsv", "1\t2\t3\tone\tother", line)
     with pytest.raises(BadInput, match=rf"x\.tsv:2: {message}"):
         list(read(str(path)))
@@ -253,7 +253,7 @@ def test_a_table_of_summaries_has_a_header(tmp_path):
 
 @pytest.mark.parametrize("source", [NEVIR, GYAFC, JFLEG, SUMMARIES, TURK, WNC], ids=lambda source: source.name)
 @pytest.mark.parametrize("name", ["nowhere", "empty", "\0"])
-def test_what_is_missing_is_named_with_its_layout_and_its_origin(source, name, tmp_path):
+def test_a_missing_data_set_is_named_with_layout_and_origin(source, name, tmp_path):
     (tmp_path / "empty").mkdir()
     path = str(tmp_path / name)
     why = source.unavailable_reason(path)

@@ -46,12 +46,12 @@ def test_word_edits_by_hand():
     assert words_apart("the cat sat", "the dog sat down") == 2
 
 
-def test_these_are_all_kinds_there_are():
+def test_these_are_all_types_of_pairs():
     assert sorted(path.stem for path in BUNDLED_FOLDER.iterdir()) == sorted(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_has_forty_pairs_of_few_sentences(kind):
+def test_each_type_has_forty_short_pairs(kind):
     pairs = rows(kind)
     assert len(pairs) >= 40
     queries = ("query_a", "query_b") if kind in CROSSED else ("query",)
@@ -88,7 +88,7 @@ def test_the_two_queries_of_a_pair_differ(kind):
 
 @pytest.mark.parametrize("kind", [*SIDED, "source", "brevity", "position", "repetition"])
 def test_query_and_texts_have_a_word_in_common(kind):
-    """A pair that does not mention what is asked for would say nothing about its one difference."""
+    """A pair must mention the subject of the query; otherwise its difference would have no meaning."""
     apart = [r["id"] for r in rows(kind) if not set(terms(r["query"])) & {*terms(r["a"]), *terms(r["b"])}]
     assert apart == []
 

@@ -1,4 +1,4 @@
-"""Queries and documents out of tables: JSONL, TSV, CSV, Parquet, with whatever names the columns have."""
+"""Queries and documents from tables: JSONL, TSV, CSV and Parquet, with several column names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_queries_with_counts(tmp_path, ending, names):
     assert found == {qid: Query(text, weight=float(count)) for qid, text, count in ROWS}
 
 
-def test_a_log_without_ids_counts_what_was_asked_again(tmp_path):
+def test_a_log_without_ids_counts_repeated_queries(tmp_path):
     asked = written(tmp_path / "log.csv", ["query"], [["oak"], ["ash"], ["oak"], [" "], ["oak "]])
     assert read_queries_table(asked) == {"q1": Query("oak", weight=3.0), "q2": Query("ash", weight=1.0)}
     counted = written(tmp_path / "counted.csv", ["query", "count"], [["oak", 2], ["ash", 1], ["oak", 5]])
@@ -67,7 +67,7 @@ def test_a_long_text_with_line_breaks_is_one_document(tmp_path):
     assert len(corpus["d1"].body) > 131_072, "more than the csv library takes by itself"
 
 
-def test_a_collection_of_files_says_where_it_came_from(tmp_path):
+def test_a_collection_of_files_has_a_source(tmp_path):
     queries = written(tmp_path / "my log&1.csv", ["query", "count"], [["oak", 2], ["ash", 1]])
     docs = written(tmp_path / "docs.tsv", ["id", "text"], [["d1", "oak"], ["d2", "ash"]])
     found = load(format_files_source(docs, queries))
@@ -98,13 +98,13 @@ def test_a_collection_of_files_says_where_it_came_from(tmp_path):
         ("q.csv", 'query\n"oak\n', "is not a line of a table"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_sentence(tmp_path, name, text, complaint):
+def test_errors_are_one_sentence(tmp_path, name, text, complaint):
     (tmp_path / name).write_text(text)
     with pytest.raises(BadInput, match=complaint):
         read_queries_table(tmp_path / name)
 
 
-def test_what_is_wrong_with_documents(tmp_path):
+def test_errors_in_documents(tmp_path):
     for text, complaint in (("id,text\n1,oak\n1,ash\n", "the id '1' is taken"), ("id,text\n", "holds no documents")):
         (tmp_path / "d.csv").write_text(text)
         with pytest.raises(BadInput, match=complaint):

@@ -1,4 +1,4 @@
-"""TREC's topics: title and description from SGML and XML, one sentence for what is neither."""
+"""TREC's topics: title and description from SGML and XML, one message for anything else."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_xml(tmp_path: Path, name: str, change) -> None:  # type: ignore[no-unty
     }
 
 
-def test_xml_is_utf8_whatever_it_says(tmp_path: Path) -> None:
+def test_xml_is_read_as_utf8_despite_its_declaration(tmp_path: Path) -> None:
     text = '<?xml version="1.0" encoding="iso-8859-1"?><topics><topic number="1"><query>café</query></topic></topics>'
     assert read_topics(file(tmp_path, text)) == {"1": Query("café")}
     with pytest.raises(BadInput, match="is not UTF-8 text"):
@@ -150,7 +150,7 @@ def test_one_sentence(tmp_path: Path, text: str | bytes, says: str) -> None:
     ["<top>" + "<num " * 200_000, "<t>" + "<a>" * 200_000, "<t " + "a" * 1_000_000],
     ids=["sgml", "deep", "long"],
 )
-def test_what_never_ends_is_refused(tmp_path: Path, text: str) -> None:
+def test_unclosed_elements_are_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(BadInput):
         read_topics(file(tmp_path, text))
 

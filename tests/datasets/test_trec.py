@@ -80,7 +80,7 @@ def test_bad_run(tmp_path: Path, text: str, line: int, says: str) -> None:
 
 
 def test_a_run_as_trec_eval_10_takes_it(tmp_path: Path) -> None:
-    """Comments, what follows the tag, and blank lines are passed over; the tag is that of the last list."""
+    """Comments, text after the tag, and blank lines are skipped; the tag is that of the last list."""
     text = (
         "# made by hand\n#\n  # 2 Q0 d1 1 2.5 commented\n\n1 Q0 d#1 1 2.5 old # why\n1 Q0 d2 2 1.5 old more\n \n"
         "2 Q0 d1 1 7 bm25 x\n#2 Q0 d2 1 7 no 8 9\n2 Q0 d3 1 6 bm25"
@@ -206,7 +206,7 @@ def test_missing_empty_folder_and_broken(tmp_path: Path, read: Callable[[Path], 
 @pytest.mark.parametrize(
     ("read", "text"), [(read_run, RUN), (read_qrels, "# x\nq1 0 d1 1\n"), (read_topics, "1\ta\n"), (read_topics, TOPIC)]
 )
-def test_what_comes_through_a_pipe_is_read_once(tmp_path: Path, read: Callable[[Path], Any], text: str) -> None:
+def test_a_pipe_is_read_once(tmp_path: Path, read: Callable[[Path], Any], text: str) -> None:
     """As `--run <(zcat a.gz)` hands it over: there is no second time."""
     expected = read(file(tmp_path, text))
     os.mkfifo(tmp_path / "pipe")
@@ -235,7 +235,7 @@ def test_written_ranks_follow_the_ranking(tmp_path: Path) -> None:
         ({"q": {}}, "t", "the run has no documents to write"),
     ],
 )
-def test_what_a_run_file_cannot_hold(tmp_path: Path, run: dict[str, dict[str, float]], tag: str, says: str) -> None:
+def test_runs_that_cannot_be_written(tmp_path: Path, run: dict[str, dict[str, float]], tag: str, says: str) -> None:
     path = tmp_path / "o.run"
     with pytest.raises(BadInput) as caught:
         write_run(run, path, tag)
@@ -243,7 +243,7 @@ def test_what_a_run_file_cannot_hold(tmp_path: Path, run: dict[str, dict[str, fl
     assert not [p for p in tmp_path.iterdir() if p.is_file()], "nothing half-written stays"
 
 
-def test_what_a_qrels_file_cannot_hold(tmp_path: Path) -> None:
+def test_qrels_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="the document id 'a b'"):
         write_qrels({"q": {"a b": 1}}, tmp_path / "q.txt")
     with pytest.raises(BadInput, match="no judgements to write"):

@@ -1,4 +1,4 @@
-"""Adversarial training examples: a finer scale than places, what is drawn, and that nothing is made twice."""
+"""Adversarial training examples: a finer scale than ranks, the drawn documents, and the cache."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ floats = st.floats(width=32, allow_nan=False)
 
 
 @given(floats, floats)
-def test_the_place_of_a_score_is_that_of_its_number(a, b):
+def test_the_rank_of_a_score_follows_its_number(a, b):
     assert (rank_score(a) < rank_score(b)) == (a > b)
     assert rank_score(a) >= 1
     goal = Promote()
@@ -39,7 +39,7 @@ def test_the_place_of_a_score_is_that_of_its_number(a, b):
 
 
 @given(floats.filter(lambda x: -1e38 < x < 1e38))
-def test_neighbours_are_one_place_apart(a):
+def test_neighbouring_numbers_are_one_rank_apart(a):
     above = float(np.nextafter(np.float32(a), np.float32(np.inf)))
     assert rank_score(a) - rank_score(above) == 1
 
@@ -64,7 +64,7 @@ def test_a_target_by_score_keeps_its_lists_and_tells_more(ranker):
         assert place == other.ranks
 
 
-def test_what_is_kept_has_a_higher_score_even_where_no_place_changes():
+def test_kept_changes_raise_the_score_even_if_no_rank_changes():
     collection = read_sample()
     ranker = BM25().open(collection)
     rows = read_adversarial_documents(making(queries=12, documents=6).run().path)
@@ -86,7 +86,7 @@ def test_what_is_kept_has_a_higher_score_even_where_no_place_changes():
     assert still, "acceptance by place would have left these as they were"
 
 
-def test_no_attack_by_places_gains_more():
+def test_no_attack_by_ranks_gains_more():
     one = making(queries=8, documents=4)
     plain = one.open_target(list(one.documents))
     wanted = [(docno, one.collection.docs[docno], [qid]) for qid, some in one.documents.items() for docno in some]
@@ -145,7 +145,7 @@ def test_other_examples_have_other_names():
     assert len(names) == 4
 
 
-def test_what_was_finished_before_a_kill_is_not_made_again(home, monkeypatch):
+def test_parts_finished_before_a_kill_are_reused(home, monkeypatch):
     monkeypatch.setattr(adversarial_examples, "QUERIES_PER_PART", 2)
     killed = subprocess.run([sys.executable, "-m", "tests.defences.making", "3"], capture_output=True, text=True)
     assert killed.returncode == -9, killed.stderr
@@ -165,7 +165,7 @@ def test_what_was_finished_before_a_kill_is_not_made_again(home, monkeypatch):
 @pytest.mark.parametrize(
     "harm", [lambda text: text[:-40], lambda text: text.replace("greedy", "greedi", 1), lambda _: ""]
 )
-def test_what_has_changed_on_disk_is_made_again(harm):
+def test_files_changed_on_disk_are_made_again(harm):
     kept = making(queries=2).run()
     whole = kept.path.read_text()
     kept.path.write_text(harm(whole))

@@ -40,7 +40,7 @@ def test_the_plan():
     assert CertDR(objective="").plan(plan, no_adversaries).objective == "softmax"
 
 
-def test_what_makes_no_sense_is_refused():
+def test_invalid_settings_are_refused():
     with pytest.raises(BadInput, match="tau should be between"):
         CertDR(tau=2)
     with pytest.raises(UnknownName, match="no synonym source"):
@@ -86,7 +86,7 @@ def test_texts_are_perturbed_once_and_nothing_else_changes(woods, synonyms):
     assert any(other.perturb_text(old) != new for old, new in became.items())
 
 
-def test_it_is_a_value_that_wraps_others_and_says_which_files_it_reads(synonyms, tmp_path):
+def test_a_source_wraps_another_source_and_names_its_files(synonyms, tmp_path):
     lists = NoisySource(ShuffledLabelSource(), synonyms=synonyms, most=5)
     assert LIST_SOURCES.build(LIST_SOURCES.spec(lists)) == lists
     assert lists.files == NoisySource(NoisySource(synonyms=synonyms)).files == (tmp_path / "trees.tsv",)
@@ -99,7 +99,7 @@ def test_it_is_a_value_that_wraps_others_and_says_which_files_it_reads(synonyms,
         NoisySource(most=1)
 
 
-def test_an_attack_by_synonyms_gets_nowhere_where_components_are_whole(tmp_path):
+def test_synonym_attacks_have_no_effect_within_whole_components(tmp_path):
     """The same search, the same synonyms: many documents rise in the lists of BM25, none where it is smoothed."""
     docs = {f"d{i:02}": Doc(text(i, 9).capitalize() + ".") for i in range(40)}
     woods = Collection("woods", MemoryCorpus(docs), {f"q{i}": Query(text(500 + i, 3)) for i in range(4)})

@@ -166,7 +166,7 @@ def test_lists_stand_beside_others_before_and_after_the_attack(training_data: Tr
     assert all(set(asked[i : i + 2]) == {"q1", "q3"} for i in range(0, 12, 2))
 
 
-def test_what_is_drawn_beside_changes_from_time_to_time(training_data: TrainingData, path: Path):
+def test_unlabelled_lists_differ_between_passes(training_data: TrainingData, path: Path):
     source, _ = PairedSource(path=str(path), size=2, attacked=1).open_samples(training_data, 3)
     assert len({source.draw(0, turn).attack_pair for turn in range(10)}) > 3
 
@@ -182,8 +182,8 @@ def test_only_queries_to_learn_from_are_learned_from(collection: Collection, pat
     [
         (replace(ROWS[0], docno="d77"), "things, which has no document 'd77'"),
         (replace(ROWS[0], docno=""), "things, which has no document ''"),
-        (replace(ROWS[0], queries={"q77": "quick boat"}), "things, which has no query 'q77' of this text"),
-        (replace(ROWS[0], queries={"q1": "slow boat"}), "things, which has no query 'q1' of this text"),
+        (replace(ROWS[0], queries={"q77": "quick boat"}), "things, which has no query 'q77' with this text"),
+        (replace(ROWS[0], queries={"q1": "slow boat"}), "things, which has no query 'q1' with this text"),
         (replace(ROWS[0], original=Doc("another text")), "things, whose document 'd4' has another text"),
     ],
 )
@@ -193,7 +193,7 @@ def test_a_file_of_another_collection_is_refused(training_data, tmp_path, row, c
     write_adversarial_documents([ROWS[1], row], path)
     with pytest.raises(BadInput) as caught:
         lists(path=str(path)).open_samples(training_data, 3)
-    assert str(caught.value) == f"{path}: is not of the collection {complaint}"
+    assert str(caught.value) == f"{path}: does not belong to the collection {complaint}"
 
 
 def test_senseless_lists(training_data: TrainingData, path: Path, tmp_path: Path):
@@ -216,7 +216,7 @@ def test_senseless_lists(training_data: TrainingData, path: Path, tmp_path: Path
             lists.relabel(rows, 0)
 
 
-def test_a_plan_is_named_by_what_is_in_its_files(path: Path, tmp_path: Path):
+def test_the_name_of_a_plan_depends_on_file_contents(path: Path, tmp_path: Path):
     for make in (
         AdversarialSource,
         PairedSource,

@@ -39,7 +39,7 @@ Pairs = list[tuple[float, float]]
 
 
 def chances(scores: list[float], top: int, phi: str) -> dict[tuple[int, ...], float]:
-    """P of each choice for the first places, drawn one after the other without putting back."""
+    """The probability of each choice for the first ranks, drawn one after another without replacement."""
     found = {}
     weights = [PHI[phi](s) for s in scores]
     for choice in permutations(range(len(scores)), top):
@@ -218,7 +218,7 @@ def test_the_objective_is_a_mixture(net):
 
 
 @pytest.mark.parametrize("loss", ["kl", "listnet", "listmle"])
-def test_what_is_learned_is_to_keep_the_order(net, loss):
+def test_training_learns_to_keep_the_order(net, loss):
     objective = PIATLoss(loss=loss, lambda_=0.2)
     before = InvarianceLoss(loss=loss).compute_loss(*score_clean_and_attacked(net, TWINS)).mean().item()
     optimizer = torch.optim.Adam(net.parameters(), lr=0.01)

@@ -1,4 +1,4 @@
-"""Defences as values: what they make of a plan."""
+"""Defences as values: the plan that each returns."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_defence_is_a_value_with_a_text(text):
     assert DEFENCES.spec(defence) == text
 
 
-def test_defences_say_which_examples_they_learn_from():
+def test_defences_declare_their_examples():
     assert AdversarialTraining(recipe="greedy", documents=3, queries=7).examples == ExampleSpec("greedy", 3, 7)
     assert PIAT().examples == ExampleSpec("white_wsra", 10, 0)
 

@@ -1,4 +1,4 @@
-"""Varied queries and self-teaching: what is drawn, what teaches whom, and a training that does both."""
+"""Varied queries and self-teaching: draws, the direction of teaching, and a training with both."""
 
 # ruff: noqa: E402
 from __future__ import annotations
@@ -73,7 +73,7 @@ def test_a_share_of_the_lists_is_varied():
     assert all(sample.query_variant is not None for sample in drawn)
 
 
-def test_every_edit_has_its_turn_and_one_that_does_not_apply_gives_way():
+def test_every_transform_is_drawn_and_inapplicable_ones_are_skipped():
     source = varied(share=1.0, transforms=("double_letter", "random_order_swap"))
     variants = {source.draw(0, turn).query_variant for turn in range(40)}
     words = sorted(QUERIES[0].query.split())
@@ -83,7 +83,7 @@ def test_every_edit_has_its_turn_and_one_that_does_not_apply_gives_way():
     assert only.draw(1, 0).query_variant == "willow", "nothing applies"
 
 
-def test_instead_puts_the_variant_in_the_querys_place():
+def test_instead_replaces_the_query_by_the_variant():
     beside, instead = varied(share=0.5), varied(share=0.5, replace_query=True)
     for turn in range(10):
         assert instead.draw(0, turn) == replace(QUERIES[0], query=beside.draw(0, turn).query_variant)
@@ -118,7 +118,7 @@ def test_senseless_settings_are_refused(settings, error):
         VariedQuerySource(**settings)
 
 
-def test_who_learns_from_features_cannot_vary_queries(tmp_path):
+def test_feature_learners_cannot_vary_queries(tmp_path):
     with pytest.raises(BadInput, match="varied queries are for neural nets only"):
         LEARNERS.build("ranksvm").fit(trees(), QIDS, folder=tmp_path / "m", plan=TrainingPlan(VariedQuerySource()))
 

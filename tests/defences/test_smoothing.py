@@ -78,7 +78,7 @@ def test_a_text_without_synonyms_has_the_score_of_the_base(woods, synonyms):
     assert scaled == pytest.approx(logistic(raw / 0.01), abs=1e-15)
 
 
-def test_what_scores_depend_on_is_in_the_fingerprint(woods, synonyms):
+def test_the_fingerprint_covers_everything_that_changes_scores(woods, synonyms):
     model, mask = SubstitutionSmoothed(BASE, 30, synonyms), MaskSmoothed(BASE, 0.4, 30)
     others = [
         *(
@@ -105,7 +105,7 @@ def test_a_ranker_of_lists_cannot_be_smoothed(woods):
             model.open(woods)
 
 
-def test_masks_hide_exactly_their_share_and_nothing_of_what_they_hide_is_seen():
+def test_masks_hide_exactly_their_share_of_the_words():
     doc, other = Doc("a b,  c\nd ", title="T u"), Doc("a x,  c\nd ", title="T u")
     for token in ("[MASK]", ""):
         masks = MaskNoise(0.5, token)

@@ -1,4 +1,4 @@
-"""One setting says what all nets compute on; only what changes scores is part of a ranker's name."""
+"""One setting chooses the device of all nets; only settings that change scores are part of a ranker's name."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_batch_has_as_many_tokens_as_were_chosen_and_scores_do_not_change(open
         assert a.tolist() == pytest.approx(b.tolist(), abs=1e-6)
 
 
-def test_a_dtype_is_for_models_that_say_nothing_else_and_part_of_their_names(opened):
+def test_a_dtype_applies_to_models_without_their_own_and_changes_their_names(opened):
     usual, own = opened(), opened(precision="float16")
     make_executor(dtype="bfloat16")
     chosen = opened()
@@ -67,7 +67,7 @@ def test_a_gpu_that_is_not_there_is_refused_in_a_sentence(opened):
     assert opened().device.type == "cpu"
 
 
-def test_workers_are_told_and_nets_score_there_as_here(tmp_path):
+def test_workers_get_the_device_settings_and_give_equal_scores(tmp_path):
     hands = make_executor(jobs=2, dtype="float16", batch_tokens=77)
     assert isinstance(hands, ProcessExecutor)
     told = hands.submit(Job(chosen_there, None, (), RemoteSpec("sample"))).result()
@@ -85,6 +85,6 @@ def chosen_there(collection):
 
 
 @pytest.mark.parametrize("wrong", [{"device": "tpu"}, {"dtype": "int8"}, {"jobs": 0}, {"gpus": 1.0}])
-def test_what_makes_no_sense_is_refused(wrong):
+def test_invalid_settings_are_refused(wrong):
     with pytest.raises(BadInput):
         make_executor(**wrong)

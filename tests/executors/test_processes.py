@@ -134,10 +134,10 @@ def test_what_lives_in_this_process_only_is_refused_in_a_sentence(two):
 def test_each_process_takes_its_share_of_the_cores(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr("shaketable.executors.processes.count_cores", lambda: 8)
-    threads = Job(told, load("sample"), ("OMP_NUM_THREADS",), SAMPLE)
+    threads = Job(read_variable, load("sample"), ("OMP_NUM_THREADS",), SAMPLE)
     assert ProcessExecutor(4).submit(threads).result() == "2"
     assert ProcessExecutor(16).submit(threads).result() == "1"
 
 
-def told(collection, name):
+def read_variable(collection, name):
     return os.environ[name]

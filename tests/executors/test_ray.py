@@ -36,7 +36,7 @@ SAMPLE = RemoteSpec("sample")
 NAME, BROKEN = "tests.watched:Watched", "tests.watched:Broken"
 
 
-def test_without_ray_the_sentence_says_what_to_install(monkeypatch):
+def test_without_ray_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"--ray needs .*'shaketable\[cluster\]'"):
         make_executor(ray="auto")
@@ -53,7 +53,7 @@ def test_an_address_that_does_not_answer_is_refused_within_seconds():
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Two workers; what Ray leaves open when it ends is its own affair."""
+    """Two workers; files that Ray leaves open at its end are ignored."""
     ray = pytest.importorskip("ray")
     yield make_executor(jobs=2, ray="local")
     ray.shutdown()

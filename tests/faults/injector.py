@@ -43,7 +43,7 @@ SPACE_TAKING = ("open", "write", "fsync", "mkdir")
 
 @dataclass(frozen=True)
 class Site:
-    """A place in the package from which the disk is changed."""
+    """A code location in the package that changes the disk."""
 
     file: str
     line: int
@@ -132,7 +132,7 @@ class Injector:
         self._unsettled.add((about.st_dev, about.st_ino))
 
     def _look(self, source: Any, target: Any) -> None:
-        """Is what gets a name on the disk by then?"""
+        """Record files that get their name before they are synced to the disk."""
         if Path(os.fsdecode(target)).name in ("old", "new") or ".building-" in str(target):
             return  # out of the way, not into place
         for path in _files(Path(os.fsdecode(source))):

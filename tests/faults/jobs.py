@@ -1,4 +1,4 @@
-"""What is done while the disk fails: tiny jobs, each with what was there before."""
+"""Small jobs to run while the disk fails, each with its initial files."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Job:
     varies: tuple[str, ...] = ()
 
     def prepare(self) -> None:
-        """Make what is there before, in the current folder."""
+        """Create the initial files in the current folder."""
         collection(Path("trees"))
         for command in self.before:
             do(command)
@@ -102,7 +102,7 @@ def own_notes() -> None:
 
 
 def damaged() -> None:
-    """What was kept is there, and is no longer what it was."""
+    """Damage stored files."""
     (index,) = Path("home/indexes").iterdir()
     part = index / "postings.docs.bin"
     part.write_bytes(part.read_bytes()[:-4] + b"\xff\xff\xff\x7f")
@@ -151,7 +151,7 @@ def scores() -> None:
 
 
 def older_files() -> None:
-    """What an evaluation of other scores left."""
+    """The files of an evaluation of other scores."""
     Path("older.csv").write_text("topic,a,b\n" + SCORES.replace("0.20", "0.25"))
     do(("evaluate", "--scores", "older.csv", *EVALUATED))
 

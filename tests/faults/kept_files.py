@@ -1,4 +1,4 @@
-"""Every kind of file that Shaketable keeps, as small as possible, with a function that reads it back."""
+"""Every type of file that Shaketable stores, as small as possible, with a function that reads it."""
 
 from __future__ import annotations
 

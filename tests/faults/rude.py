@@ -171,7 +171,7 @@ class VanishesLater:
 
 
 class Waits:
-    """Says that it was asked, and never answers."""
+    """Report the call, and never return."""
 
     name = "waits"
 

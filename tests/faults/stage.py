@@ -63,7 +63,7 @@ class Ended:
 
 
 def run(job: Job, folder: Path, injector: Injector | None = None, note: Path | None = None) -> Ended:
-    """Do a job in a process of its own, in a folder that has what it needs."""
+    """Run a job in a separate process, in a folder with its initial files."""
     return begin(job, folder, injector, note).wait()
 
 
@@ -137,7 +137,7 @@ def _enter(folder: Path, said: Path) -> None:
 
 
 def snapshot(folder: Path) -> dict[str, Any]:
-    """All that lies in a folder, by name: what it says, but for times and what was spent."""
+    """The files of a folder by name, with their content without times and costs."""
     place = re.compile(re.escape(str(folder.parent)) + r"/[\w-]+")  # wherever it was made
     return {
         NUMBERED.sub(r"\1", path.relative_to(folder).as_posix()): _content(path, place)
@@ -207,7 +207,7 @@ def mixed(found: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, An
 
 @dataclass(frozen=True)
 class Trial:
-    """A fault, and all that is needed to say what should have come of it."""
+    """A fault, and the data to check its outcome."""
 
     job: Job
     mode: str
@@ -219,7 +219,7 @@ class Trial:
     folder: Path
 
     def wrong(self) -> Iterator[str]:
-        """What is not as promised, in words."""
+        """Yield the violations of the guarantees as sentences."""
         ended = self.suffer()
         found = snapshot(self.folder)
         yield from self._ending(ended, found)
@@ -256,7 +256,7 @@ class Trial:
             yield from (f"left behind: {name}" for name in leftovers(found, self.new))
 
     def _strange(self, found: Mapping[str, Any]) -> Iterator[str]:
-        """Files under a name of their own that are neither what was there nor what was to come."""
+        """Yield the names of files whose content is neither the old nor the new one."""
         for name, content in found.items():
             hidden = any(part.startswith(".") for part in name.split("/"))
             known = [side[name] for side in (self.old, self.new) if name in side]
@@ -285,7 +285,7 @@ class TimedKill(Trial):
 
 @dataclass(frozen=True)
 class Prepared:
-    """A job, what was there before, what is to come, and where the disk is changed on the way."""
+    """A job with its initial files, its expected files, and the code locations that change the disk."""
 
     job: Job
     root: Path
@@ -350,7 +350,7 @@ def chosen(jobs: Sequence[Prepared], every: bool) -> Iterator[Trial]:
 
 
 def shared(trials: Sequence[Trial], root: Path, hands: int) -> Iterator[str]:
-    """What came of the trials, a line for each; several processes do them."""
+    """Run the trials in several processes; return one line for each."""
     children = {}
     for hand in range(hands):
         notes = root / f"told-{hand}"

@@ -55,7 +55,7 @@ def test_a_lock_protects_whatever_the_date(tmp_path, moment):
     assert (tmp_path / "a.txt").read_text() == "first"
 
 
-def test_what_has_no_lock_is_abandoned_in_the_past_and_in_the_future(tmp_path, moment):
+def test_folders_without_a_lock_are_abandoned_at_any_date(tmp_path, moment):
     (left := tmp_path / f"{STAGE_PREFIX}left").mkdir()
     (left / "half").write_text("half")
     assert not remove_abandoned_folders(tmp_path, in_home=True), "it is new: a process may be making its lock"
@@ -96,7 +96,7 @@ AUDIT += ("--task", "variance", "--task", "agreement")
 
 
 @pytest.mark.slow
-def test_kept_files_of_any_date_are_used(shaketable, home, tmp_path, moment):
+def test_stored_files_of_any_date_are_used(shaketable, home, tmp_path, moment):
     collection(tmp_path / "trees")
     assert shaketable(*AUDIT, "--out", "out").code == 0
     before = read_results("out")

@@ -1,4 +1,4 @@
-"""The disk fails at each place from which it is changed: nothing is lost, nothing is wrong, and the rerun is as ever.
+"""The disk fails at each code location that changes it: no data are lost or wrong, and a second run succeeds.
 
 Here each distinct site is broken once; `make faults` breaks every single call.
 """
@@ -29,7 +29,7 @@ SITES = 50
 
 
 def lines(module: str, *words: object) -> list[dict[str, Any]]:
-    """What a script here prints, a line of JSON each."""
+    """The lines of JSON that a script of this folder prints."""
     env = os.environ | {"PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
     command = [sys.executable, "-m", f"tests.faults.{module}", *map(str, words)]
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
@@ -38,22 +38,22 @@ def lines(module: str, *words: object) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def reports(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """All jobs under all faults, once for the tests below."""
     return lines("stage", tmp_path_factory.mktemp("faults"), *(["--every", "--kills", "6"] if EVERY else []))
 
 
-def of(told: list[dict[str, Any]], job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def of(reports: list[dict[str, Any]], job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     if job.needs and not find_spec(job.needs):
         pytest.skip(f"{job.needs} is not installed")
-    mine = [one for one in told if one["job"] == job.name]
+    mine = [one for one in reports if one["job"] == job.name]
     return mine[0], mine[1:]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
-def test_a_job_survives_whatever_the_disk_does(told, job):
-    about, trials = of(told, job)
+def test_a_job_survives_whatever_the_disk_does(reports, job):
+    about, trials = of(reports, job)
     wrong = [one for one in trials if one["wrong"]]
     assert not wrong, "\n".join(f"{one['mode']} at call {one['at']} ({one['site']}): {one['wrong']}" for one in wrong)
     assert len(about["sites"]) >= job.sites, about["sites"]
@@ -65,23 +65,23 @@ def test_a_job_survives_whatever_the_disk_does(told, job):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
-def test_nothing_has_its_name_before_it_is_on_the_disk(told, job):
-    assert of(told, job)[0]["hasty"] == []
+def test_nothing_has_its_name_before_it_is_on_the_disk(reports, job):
+    assert of(reports, job)[0]["hasty"] == []
 
 
 @pytest.mark.slow
-def test_every_site_is_broken_in_every_way(told):
-    sites = {site for one in told if "sites" in one for site in one["sites"]}
-    broken = Counter((one["mode"], one["site"]) for one in told if "mode" in one)
+def test_every_site_is_broken_in_every_way(reports):
+    sites = {site for one in reports if "sites" in one for site in one["sites"]}
+    broken = Counter((one["mode"], one["site"]) for one in reports if "mode" in one)
     assert all(broken[mode, site] for mode in ("kill", "full", "read-only") for site in sites)
     if all(not job.needs or find_spec(job.needs) for job in JOBS):
         assert len(sites) >= SITES, sorted(sites)
 
 
 @pytest.mark.slow
-def test_every_command_is_killed(told):
+def test_every_command_is_killed(reports):
     commands = {command.name or command.callback.__name__.rstrip("_") for command in app.registered_commands}
-    names = {one["job"] for one in told if one.get("mode") == "kill"}
+    names = {one["job"] for one in reports if one.get("mode") == "kill"}
     killed = {job.command[0] for job in JOBS if job.name in names and not callable(job.command)}
     assert killed >= commands
 
@@ -94,7 +94,7 @@ def test_two_audits_at_once(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk here that is always full")
-def test_what_is_printed_onto_a_full_disk():
+def test_output_to_a_full_disk():
     env = os.environ | {"PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}", "PYTHONUNBUFFERED": ""}
     command = [sys.executable, "-c", "from shaketable.cli import main; main()", "list"]
     with open("/dev/full", "w") as full:

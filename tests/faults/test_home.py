@@ -41,7 +41,7 @@ def test_a_score_cache_that_is_full_or_read_only(shaketable, folder, home, monke
         ended = shaketable(*words)
     assert ended.code == 0, ended.err
     assert f"the cache {home / 'scores.sqlite'} cannot be written ({reason})" in ended.err
-    assert "answers are not cached, so a later run computes them again" in ended.err
+    assert "scores are not cached, so a later run computes them again" in ended.err
     assert "delete" not in ended.err
     assert not list(home.glob("*.damaged-*")), "a full disk is no damage"
     first = Path("a.run").read_text()

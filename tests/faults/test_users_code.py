@@ -1,4 +1,4 @@
-"""Code and words of a user's, whatever they try: exit code 2 and one sentence, never 0, never a traceback."""
+"""User code and user input that misbehave: exit code 2 and one message, never 0, never a traceback."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_module_that_cannot_be_imported(shaketable, folder, tmp_path, monkeypa
     assert "importing rude_module failed" in complaint
 
 
-def test_an_edit_or_a_task_that_leaves(shaketable, folder, tmp_path, monkeypatch):
+def test_a_transform_or_a_task_that_exits(shaketable, folder, tmp_path, monkeypatch):
     code = "import sys\ndef leave(text):\n    sys.exit(0)\nclass Task:\n    needs_judgements = needs_scoring = False\n"
     code += "    def run(self, bench):\n        sys.exit(0)\n"
     (tmp_path / "rude_things.py").write_text(code)

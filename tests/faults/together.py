@@ -26,12 +26,12 @@ def audit(words: tuple[str, ...], out: str) -> Job:
 
 
 def below(found: Mapping[str, Any], out: str) -> dict[str, Any]:
-    """What lies in a folder, by its names there."""
+    """The files of a folder by name."""
     return {name.removeprefix(f"{out}/"): content for name, content in found.items() if name.startswith(f"{out}/")}
 
 
 def wrong(ended: list[Ended], found: Mapping[str, Any], allowed: Mapping[str, list[dict[str, Any]]]) -> Iterator[str]:
-    """What is not as promised: each folder has one audit, whole, and at most one process refused, in a sentence."""
+    """Return violations: each folder must hold one complete audit; at most one process may be refused."""
     refused = [one for one in ended if one.code != 0]
     if len(refused) > 1 or any(one.code != 2 or len(one.sentences) != 1 for one in refused):
         yield f"they ended with {[(one.code, one.said[-300:]) for one in ended]}"

@@ -149,7 +149,7 @@ def test_sealed_is_read_as_it_was_written(tmp_path):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.integers(0, 10**6), bit=st.integers(0, 7))
-def test_a_flipped_bit_changes_nothing_or_is_told(tmp_path, at, bit):
+def test_a_flipped_bit_has_no_effect_or_is_reported(tmp_path, at, bit):
     path = tmp_path / "a.json"
     path.write_text(seal_json(SAID))
     content = bytearray(path.read_bytes())
@@ -160,7 +160,7 @@ def test_a_flipped_bit_changes_nothing_or_is_told(tmp_path, at, bit):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "7", "{}", '{"a": 1}', '{"checksum": null}', "[" * 100_000])
-def test_what_was_never_sealed_is_told(tmp_path, text):
+def test_a_file_without_a_checksum_is_refused(tmp_path, text):
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(Damaged):
         read_sealed_json(tmp_path / "a.json")
@@ -285,7 +285,7 @@ def test_a_file_that_may_not_be_read(tmp_path):
 
 @contextmanager
 def largest_file(size: int) -> Iterator[None]:
-    """What a full disk does, done by the system: no file may grow beyond so many bytes."""
+    """Limit the file size by the operating system, which has the effect of a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

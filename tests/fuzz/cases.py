@@ -1,4 +1,4 @@
-"""A case: the input that a seed, a target and a number stand for, and what became of it."""
+"""A case: the input of a seed, a target and a number, and its outcome."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VALID, ALTERED = 6, 12
 
 @dataclass(frozen=True)
 class Target:
-    """Something that reads what others wrote: from a file (`file` is its name), or from a folder (it is "")."""
+    """A reader of untrusted input: from a file (`file` is its name), or from a folder (it is "")."""
 
     name: str
     grammar: Callable[[ItemRandom], Input]
@@ -37,7 +37,7 @@ class Target:
 
 
 def of_text(parse: Callable[[str], object]) -> Callable[[Path], object]:
-    """A reader of a file out of one of a text: for what people write on a command line."""
+    """Return a reader of a file from a reader of a text, for command line input."""
     return lambda path: parse(path.read_bytes().decode("utf-8", "surrogateescape"))
 
 
@@ -95,7 +95,7 @@ def outcome(target: Target, seed: int, number: int, folder: Path) -> Failure | N
 
 
 def _read(target: Target, files: Mapping[str, bytes], folder: Path) -> tuple[object, ShaketableError | None]:
-    """The value that a reader makes of files, or what it says against them."""
+    """The value that a reader returns, or its error message."""
     home = folder / "home"
     os.environ["SHAKETABLE_HOME"] = str(home)
     for name, data in files.items():

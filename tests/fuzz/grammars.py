@@ -265,7 +265,7 @@ def misspellings(rng: ItemRandom) -> bytes:
 
 
 def wordnet(rng: ItemRandom) -> Mapping[str, bytes]:
-    """All four parts of speech have the same words: car, and whatever else."""
+    """All four parts of speech have the same words: car and others."""
     words = list(dict.fromkeys(["car", *("".join(some(rng, 1, 5, lambda: rng.choice(LETTERS))) for _ in range(3))]))
     files: dict[str, bytes] = {}
     for pos in ("noun", "verb", "adj", "adv"):
@@ -319,7 +319,7 @@ def judged_run(rng: ItemRandom) -> Mapping[str, bytes]:
 
 
 def rules(rng: ItemRandom) -> bytes:
-    """A file of rules, of all kinds but those that need an earlier audit."""
+    """A file of all types of rules except those that need an earlier audit."""
     words = ("pass", "warn", "fail", "inconclusive")
 
     def rule() -> str:

@@ -1,4 +1,4 @@
-"""Everything that reads what others wrote, one line each: a name, a grammar, what reads it, the name of the file."""
+"""All readers of untrusted input, one line each: a name, a grammar, the reader, the name of the file."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def _competition(folder: Path) -> object:
 
 
 def _evaluated(folder: Path) -> object:
-    """What is read can be counted, by the library that believes what it is given."""
+    """Evaluate the data that were read; the evaluation library itself checks nothing."""
     qrels, (run, _) = read_qrels(_there(folder / "qrels")), read_run_and_tag(_there(folder / "run"))
     values = Evaluator(MEASURES, qrels).evaluate(run)
     assert all(math.isfinite(value) and 0 <= value <= 1 for row in values.values() for value in row.values())

@@ -1,4 +1,4 @@
-"""What attacks came to: hand computations, both goals, and intervals over queries."""
+"""Outcomes of attacks: hand computations, both goals, and intervals over queries."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_each_number_by_hand() -> None:
     assert (intrusion_rate(FOUR, 10).targets, intrusion_rate(FOUR, 10).queries) == (3, 2)
 
 
-def test_the_goal_says_what_success_is() -> None:
+def test_the_goal_defines_success() -> None:
     before, after = [15, 25, 8, 40], [4, 25, 9, 10]
     assert success_rate(attempts("aaab", before, after, Demote())).value == 25  # the one that sank
     assert boost(attempts("aaab", before, after, Demote())).value == boost(FOUR).value  # ranks are ranks
@@ -77,7 +77,7 @@ def test_the_goal_says_what_success_is() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 100), st.integers(1, 100)), min_size=1))
-def test_what_promotes_does_not_demote(moves: list[tuple[int, int]]) -> None:
+def test_a_promotion_is_no_demotion(moves: list[tuple[int, int]]) -> None:
     before, after = (list(side) for side in zip(*moves, strict=True))
     queries = "a" * len(moves)
     still = 100 * np.mean([b == a for b, a in moves])
@@ -144,7 +144,7 @@ def test_a_row_has_every_number_and_its_ends() -> None:
     assert all(row[f"{heading} low"] <= row[heading] <= row[f"{heading} high"] for heading in headings)
 
 
-def test_success_by_the_place_before() -> None:
+def test_success_by_the_rank_before() -> None:
     assert RANK_RANGES[0] == (11, 20)
     assert RANK_RANGES[-1] == (91, 100)
     assert len(RANK_RANGES) == 9
@@ -156,7 +156,7 @@ def test_success_by_the_place_before() -> None:
     ]
 
 
-def test_success_by_what_it_cost() -> None:
+def test_success_by_number_of_trials() -> None:
     rows = success_by_trials(FOUR, [0, 1, 2, 7, 1000])
     assert [(row["trials"], row["success %"]) for row in rows] == [(0, 0), (1, 0), (2, 25), (7, 50), (1000, 50)]
     assert rows[-1]["success %"] == success_rate(FOUR).value

@@ -69,7 +69,7 @@ def a_list(sets, scores, rng, changed: int) -> tuple[list[str], CertifiableList]
 
 
 def test_no_attack_at_all_breaks_a_certified_list():
-    """Every document below K and every admissible substitution of it, for toys of all kinds."""
+    """Every document below K and every admissible substitution of it, for several small collections."""
     sure = {"paper": 0, "tight": 0}
     broken = 0
     for seed in range(400):
@@ -92,7 +92,7 @@ def test_no_attack_at_all_breaks_a_certified_list():
 
 
 def test_the_shift_is_reached():
-    """A ranker that likes what P_ship has and P_vessel has not: the bound cannot be smaller."""
+    """A ranker that prefers the words of P_ship that P_vessel lacks: the bound is attained."""
     chain = Given({"a": ["b"], "b": ["c"], "c": ["d"]})
     sets = build_from_lists(chain, dict.fromkeys("abcd", 2), max_set_words=3)
     scores = np.zeros((6,) * LENGTH)

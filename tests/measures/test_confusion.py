@@ -35,6 +35,6 @@ def test_another_library_agrees(pairs: list[tuple[str, str]]) -> None:
 
 
 @pytest.mark.parametrize(("truth", "guesses"), [([], []), (["a"], [])])
-def test_what_cannot_be_compared(truth: list[str], guesses: list[str]) -> None:
+def test_labels_of_different_length_are_refused(truth: list[str], guesses: list[str]) -> None:
     with pytest.raises(BadInput, match="cannot be compared"):
         compute_confusion(truth, guesses)

@@ -182,7 +182,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
     assert 0.90 < caught / 300 < 0.99
 
 
-def test_what_has_no_reference_is_refused():
+def test_a_domain_without_a_reference_is_refused():
     with pytest.raises(BadInput, match="no ranker was trained on b itself"):
         compute_drops({("a", "b"): {"q": 1.0}})
     with pytest.raises(BadInput, match="need a reference each"):

@@ -136,7 +136,7 @@ def test_judged_share_by_hand() -> None:
     assert evaluate_run([judged], qrels, run)[judged] == judged_share(qrels, run, k=2)
 
 
-def test_what_has_no_judgement_by_hand() -> None:
+def test_unjudged_documents_by_hand() -> None:
     qrels = {"q1": {"a": 0, "c": 2}, "q2": {"a": 1}, "q3": {"a": 1}}
     run = {"q1": {"a": 1.0, "b": 1.0, "c": 0.5}, "q2": {}}
     for k, share in ((1, 1.0), (2, 0.5), (10, 1 / 3)):
@@ -267,7 +267,7 @@ def test_a_measure_nothing_installed_can_compute() -> None:
 
 
 @pytest.mark.parametrize("text", ["alpha-nDCG@20", "StRecall@10"])
-def test_judgements_without_subtopics_know_nothing_of_what_is_new(text: str) -> None:
+def test_measures_of_novelty_need_subtopics(text: str) -> None:
     with pytest.raises(BadInput, match="needs judgements of subtopics, which this collection does not have"):
         evaluate_run([parse_measure(text)], {"q": {"a": 1}}, {"q": {"a": 1.0}})
 

@@ -41,7 +41,7 @@ def test_a_ranker_that_is_blind_to_the_order_has_no_weight(inputs, ranking):
 
 
 @given(ORDERS)
-def test_who_returns_the_input_has_weight_one_and_who_reverses_it_minus_one(inputs):
+def test_returning_the_input_has_weight_1_and_reversing_it_minus_1(inputs):
     if len(set(map(tuple, inputs))) < 2:
         assert np.isnan(weight(inputs, inputs)), "orders that are all one tell nothing"
         return

@@ -106,7 +106,7 @@ def test_a_number_of_a_ranker_is_none_of_a_query(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", EXAMPLE_MEASURES)
-def test_examples_are_what_parse_would_write(text: str) -> None:
+def test_examples_are_in_canonical_form(text: str) -> None:
     measure = parse_measure(text)
     assert format_measure(measure) == text
     assert evaluate_run([measure], {"q": {"a": 1}}, {"q": {"a": 1.0, "b": 0.5}})[measure]["q"] > 0

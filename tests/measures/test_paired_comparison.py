@@ -50,7 +50,7 @@ def test_nothing_in_common():
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=30))
-def test_changing_places_changes_the_sign(pairs):
+def test_swapping_before_and_after_changes_the_sign(pairs):
     left = {str(i): x for i, (x, _) in enumerate(pairs)}
     right = {str(i): y for i, (_, y) in enumerate(pairs)}
     there, back = compare_paired(left, right), compare_paired(right, left)

@@ -15,7 +15,7 @@ def apart(places):
 
 
 @pytest.mark.parametrize("n", [4, 7, 12])
-def test_equal_points_have_one_place(n):
+def test_equal_points_share_a_position(n):
     rng = np.random.default_rng(n)
     points = rng.normal(size=(n, 30))
     points[1] = points[0]
@@ -43,7 +43,7 @@ def test_groups_stay_groups():
     assert within.max() < between.min()
 
 
-def test_the_same_points_have_the_same_places_in_whatever_order():
+def test_positions_do_not_depend_on_the_order_of_points():
     points = np.random.default_rng(3).normal(size=(6, 20))
     order = np.array([3, 1, 5, 0, 2, 4])
     first, second = tsne(points), tsne(points[order])
@@ -53,7 +53,7 @@ def test_the_same_points_have_the_same_places_in_whatever_order():
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(1, 8), st.integers(1, 5), st.integers(0, 100))
-def test_any_points_have_a_place(n, dims, seed):
+def test_any_points_have_a_position(n, dims, seed):
     places = tsne(np.random.default_rng(seed).normal(size=(n, dims)))
     assert places.shape == (n, 2)
     assert np.isfinite(places).all()

@@ -111,7 +111,7 @@ def test_kendall_of_scores_counts_pairs_strictly(before: dict[str, float], after
 
 
 @given(rankings, rankings)
-def test_kendall_leaves_out_what_only_one_list_has(before: list[str], after: list[str]) -> None:
+def test_kendall_excludes_documents_of_one_list_only(before: list[str], after: list[str]) -> None:
     common = set(before) & set(after)
     if len(common) > 1:
         kept = ([d for d in ranked if d in common] for ranked in (before, after))
@@ -217,7 +217,7 @@ def test_no_order_is_further_away_than_the_reverse(count: int) -> None:
 
 @pytest.mark.parametrize("measure", [LSD(), RLSD(), LMD()])
 @given(before=rankings, after=rankings)
-def test_deviations_leave_out_what_only_one_list_has(measure: Deviation, before: list[str], after: list[str]) -> None:
+def test_deviations_exclude_documents_of_one_list_only(measure: Deviation, before: list[str], after: list[str]) -> None:
     common = set(before) & set(after)
     value = measure.between(before, after)
     if len(common) > 1:

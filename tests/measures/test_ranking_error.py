@@ -51,7 +51,7 @@ def test_with_ties_by_hand() -> None:
     assert (swapped.natural, swapped.boundary, swapped.robust) == (0.4, 0.0, 0.4)
 
 
-def test_grades_that_say_nothing() -> None:
+def test_equal_grades_allow_any_order() -> None:
     assert find_true_rank_ranges(["a", "b"], {}) == {"a": (1, 2), "b": (1, 2)}
     assert find_true_rank_ranges(["a", "b", "c"], {"a": -2, "b": 1, "z": 9}) == {"a": (2, 3), "b": (1, 1), "c": (2, 3)}
     equal = ranking_error(["a", "b"], {}, {"a": [2], "b": [1]})
@@ -76,7 +76,7 @@ def test_nothing_attacked_and_nothing_listed() -> None:
         (["a", "a"], {}, "twice"),
     ],
 )
-def test_what_cannot_be(listed: list[str], reached: dict[str, list[int]], said: str) -> None:
+def test_invalid_input_is_refused(listed: list[str], reached: dict[str, list[int]], said: str) -> None:
     with pytest.raises(BadInput, match=said):
         ranking_error(listed, {}, reached)
 
@@ -135,7 +135,9 @@ def test_the_boundary_error_never_exceeds_the_bound(
 
 
 @given(weights, texts, st.permutations(range(4)))
-def test_without_ties_it_is_what_the_paper_writes(weights: list[float], texts: list[Text], grades: list[int]) -> None:
+def test_without_ties_it_equals_the_formula_of_the_paper(
+    weights: list[float], texts: list[Text], grades: list[int]
+) -> None:
     documents, graded = dict(zip(DOCNOS, texts, strict=True)), dict(zip(DOCNOS, grades, strict=True))
     listed, reached = order(documents, weights), enumerated(documents, weights)
     wrong = crossing = moved = 0

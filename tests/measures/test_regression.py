@@ -41,7 +41,7 @@ def test_lower_may_be_better():
     )
 
 
-def test_what_cannot_be_tested_is_not():
+def test_findings_without_enough_query_values_are_not_tested():
     few = compare_finding(finding("AP", [1.0] * 19), finding("AP", [0.0] * 19))
     assert few.status == "not tested", "19 queries are too few, however they fare"
     alone = compare_finding(Finding("mine", "GeoRisk", 0.4), Finding("mine", "GeoRisk", 0.3))

@@ -345,7 +345,7 @@ def test_equation_8_by_hand_and_where_it_holds() -> None:
     assert g_squared_of_two(EXAMPLE, EXAMPLE[0]).shape == (8,)
 
 
-def test_places_by_t_star_are_its_own() -> None:
+def test_ranks_by_t_star_differ_from_those_by_the_mean() -> None:
     """Section 2 of the paper says that they are those of the mean; they are not."""
     found = risk_table(EXAMPLE, EXAMPLE[0], (0, 5))
     ranks = rank_systems(found.t_star)
@@ -441,7 +441,7 @@ def test_ranks_by_definition(values: np.ndarray) -> None:
         assert found[i].tolist() == (1 + (values > row).sum(axis=0)).tolist()
 
 
-def test_rounding_tells_no_places_apart() -> None:
+def test_rounding_does_not_separate_ranks() -> None:
     assert rank_systems([0.1 + 0.2, 0.3, 0.5, 0.1]).tolist() == [2, 2, 1, 4]
     assert rank_systems([math.inf, math.inf, 1.0, -math.inf]).tolist() == [1, 1, 3, 4]
     # two systems with one set of scores, in two orders: their means are equal

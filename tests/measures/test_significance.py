@@ -141,7 +141,7 @@ def test_nan_is_not_of_the_family(method: str) -> None:
     assert adjust_p_values([], method).shape == (0,)
 
 
-def test_what_is_no_correction() -> None:
+def test_an_unknown_correction_is_refused() -> None:
     with pytest.raises(UnknownName, match="bonferroni"):
         adjust_p_values([0.1], "bonferoni")
     with pytest.raises(BadInput, match="outside"):
@@ -187,7 +187,7 @@ def test_an_interval_lies_within_the_values() -> None:
     assert [end.item() for end in bootstrap_interval([0.2, 0.8])] == pytest.approx([0.2, 0.8])
 
 
-def test_interval_of_what_does_not_vary() -> None:
+def test_interval_of_constant_values() -> None:
     assert [v.item() for v in bootstrap_interval([0.25])] == [0.25, 0.25]
     assert [v.item() for v in bootstrap_interval([0.5] * 7)] == pytest.approx([0.5, 0.5])
     with pytest.raises(BadInput, match="level"):
@@ -277,7 +277,7 @@ def test_more_letters_than_the_alphabet_has() -> None:
 
 
 @pytest.mark.parametrize("wrong", [[[True]], [[False, True], [False, False]], [[False, False]], [False]])
-def test_what_says_nothing_of_pairs(wrong) -> None:
+def test_invalid_matrices_of_pairs_are_refused(wrong) -> None:
     with pytest.raises(BadInput, match="symmetric"):
         compute_letter_display(wrong)
 

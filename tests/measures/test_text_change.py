@@ -47,7 +47,7 @@ def test_titles_have_sentences_of_their_own() -> None:
     assert align_sentences(before, Doc("A ship. It sank. Rain fell.")) is None  # as many, but not in the same parts
 
 
-def test_the_encoder_is_asked_once_and_only_for_what_changed() -> None:
+def test_the_encoder_reads_changed_texts_once() -> None:
     asked: list[list[str]] = []
 
     def watched(texts: Sequence[str]) -> NDArray[Any]:
@@ -61,7 +61,7 @@ def test_the_encoder_is_asked_once_and_only_for_what_changed() -> None:
     assert len(asked) == 1
 
 
-def test_what_did_not_change_is_exactly_alike_and_what_says_nothing_is_like_nothing() -> None:
+def test_unchanged_texts_have_similarity_1_and_zero_vectors_0() -> None:
     unchanged = Doc("A third of a boat.")
     found = compute_similarities(
         counted, [unchanged, Doc(""), Doc("Nothing here.")], [unchanged, Doc(""), Doc("A boat.")]

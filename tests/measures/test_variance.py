@@ -41,7 +41,7 @@ def test_by_hand() -> None:
     assert WorstArea(share=0.75, normalised=False).over(ap).item() == pytest.approx(0.1 + 0.1 + 0.2)
 
 
-def test_a_failed_query_costs_gmap_what_epsilon_says() -> None:
+def test_the_effect_of_a_failed_query_on_gmap_depends_on_epsilon() -> None:
     plus = GMAP().over([0.0, 0.5]).item()
     assert plus == pytest.approx(math.sqrt(1e-5 * (0.5 + 1e-5)) - 1e-5)
     assert GMAP(floor=True).over([0.0, 0.5]).item() == pytest.approx(math.sqrt(1e-5 * 0.5))
@@ -99,7 +99,7 @@ def test_share_is_counted_without_binary_fractions() -> None:
 
 @pytest.mark.parametrize("ap", [[], 0.5, [0.1, math.nan], [0.1, math.inf], [-0.1]])
 @pytest.mark.parametrize("measure", [VNAP(), VAP(), GMAP(), GMMap(), WorstArea()])
-def test_what_is_no_precision_is_refused(measure: VNAP | VAP | GMAP | GMMap | WorstArea, ap: object) -> None:
+def test_values_that_are_no_precision_are_refused(measure: VNAP | VAP | GMAP | GMMap | WorstArea, ap: object) -> None:
     with pytest.raises(BadInput):
         measure.over(ap)  # type: ignore[arg-type]
 

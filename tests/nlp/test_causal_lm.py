@@ -38,13 +38,13 @@ def test_probabilities_are_those_of_transformers(gpt):
         assert -logs.mean() * np.log(10) == pytest.approx(float(loss), abs=1e-4)
 
 
-def test_weights_are_in_float32_whatever_they_are_kept_in(tmp_path: Path):
+def test_weights_of_any_type_are_read_as_float32(tmp_path: Path):
     write_tokenizer(tmp_path)
     make_gpt(257).to(torch.bfloat16).save_pretrained(tmp_path)
     assert {weight.dtype for weight in open_causal_lm(str(tmp_path)).model.parameters()} == {torch.float32}
 
 
-def test_a_batch_says_what_each_text_says_alone_in_any_order(gpt, monkeypatch):
+def test_a_batch_gives_the_values_of_single_texts_in_any_order(gpt, monkeypatch):
     together = gpt.log_probs([*TEXTS, TEXTS[0]])
     monkeypatch.setattr(causal_lm, "MAX_CACHED_PIECES", -1)  # nothing is kept from here on
     for text, logs in zip(TEXTS, together, strict=False):
@@ -62,7 +62,7 @@ def test_no_more_is_cached_than_the_limit(gpt, monkeypatch):
     assert len(gpt.log_probs(texts)) == 30  # of what is asked for together, everything is there
 
 
-def test_what_comes_later_changes_nothing_before_it(gpt):
+def test_later_words_do_not_change_earlier_values(gpt):
     whole, part = gpt.log_probs(["the oak is a tree", "the oak is"])
     assert whole[: len(part)] == pytest.approx(part, abs=1e-5)
 
@@ -73,14 +73,14 @@ def test_perplexity_is_the_mean_and_an_empty_text_has_1(gpt):
     assert (gpt.perplexity(TEXTS) > 1).all()
 
 
-def test_a_long_text_is_read_in_windows_of_what_the_model_has_positions_for(gpt):
+def test_a_long_text_is_read_in_windows(gpt):
     assert gpt.window == POSITIONS
     (logs,) = gpt.log_probs(["x" * (POSITIONS + 5)])  # a piece each: the sample has no two of them in a row
     first, rest = gpt.log_probs(["x" * POSITIONS, "x" * 5])
     assert logs == pytest.approx(np.concatenate((first, rest)), abs=1e-5)
 
 
-def test_no_text_stands_for_a_mark_and_half_a_character_is_read(gpt):
+def test_texts_contain_no_special_tokens_and_lone_surrogates_are_read(gpt):
     assert all(gpt.begin not in window for window in gpt._split(f"a {MARK} b"))
     assert np.isfinite(gpt.perplexity(["half \ud800 a character"])).all()
 
@@ -107,7 +107,7 @@ def test_a_name_that_is_not_on_this_machine_is_not_downloaded(monkeypatch, tmp_p
     assert all(asked)
 
 
-def test_without_transformers_one_is_told_what_to_install(monkeypatch):
+def test_without_transformers_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "transformers", None)
     with pytest.raises(MissingExtra, match=r"the language model ./gpt needs .*shaketable\[neural\]"):
         open_causal_lm("./gpt")

@@ -209,7 +209,7 @@ def test_noun_chunks_of_rules():
 
 
 @pytest.mark.parametrize("name", ["light", "spacy"])
-def test_a_tool_says_the_same_again_whatever_stands_beside(name):
+def test_a_parse_does_not_depend_on_other_texts(name):
     texts = [text for text, _ in hand_tagged.read()]
     language = tool(name)
     together = language.parse(texts)
@@ -223,7 +223,7 @@ def test_spacy_leaves_out_tokens_that_are_space():
     assert Span(0, 3) in parsed.chunks
 
 
-def test_names_say_tool_model_and_version():
+def test_names_contain_tool_model_and_version():
     import re
 
     assert re.fullmatch(r"light \d+", RuleBasedParser().name)

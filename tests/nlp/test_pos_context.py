@@ -28,7 +28,7 @@ from shaketable.nlp.pos_context import ANY_PART, find_asked_verb, find_pos_in_co
         ("things to drink with a cold", "cold", "noun", "adj"),
     ],
 )
-def test_what_the_neighbours_tell(text, word, can_be, cannot_be):
+def test_neighbours_narrow_the_parts_of_speech(text, word, can_be, cannot_be):
     words = text.split()
     parts = find_pos_in_context(words, words.index(word))
     assert can_be in parts

@@ -30,7 +30,7 @@ def nothing_around(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
 
 
-def test_what_comes_with_the_package_is_there_and_the_rest_has_advice(home: Path, monkeypatch):
+def test_bundled_resources_exist_and_others_have_advice(home: Path, monkeypatch):
     monkeypatch.setattr(resources, "find_spec", lambda name: None)  # the package of the extra offline
     found = {r.name: r for r in list_resources()}
     assert [r.name for r in found.values() if r.available] == ["thesaurus", "misspellings"]
@@ -38,7 +38,7 @@ def test_what_comes_with_the_package_is_there_and_the_rest_has_advice(home: Path
     assert "facebook/m2m100_418M" in found
 
 
-def test_what_is_put_there_is_found(home: Path, tmp_path: Path, monkeypatch):
+def test_installed_resources_are_found(home: Path, tmp_path: Path, monkeypatch):
     (home / "resources" / "corpora" / "wordnet").mkdir(parents=True)
     (home / "resources" / "corpora" / "wordnet" / "index.noun").touch()
     (home / "resources" / "counterfitted-neighbors.json").touch()

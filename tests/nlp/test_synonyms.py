@@ -169,7 +169,7 @@ def test_lists_have_no_threshold(tmp_path: Path):
     assert "threshold does not apply" in source.note
 
 
-def test_what_is_in_the_folder_for_resources_counts_and_else_the_thesaurus(home: Path):
+def test_resources_come_before_the_thesaurus(home: Path):
     there = home / "resources"
     there.mkdir(parents=True)
     source = CounterfittedSynonyms(count=2)

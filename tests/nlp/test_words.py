@@ -52,7 +52,7 @@ def test_words_in_latin_letters_are_the_cores_of_tokens(text):
 
 
 @given(st.text(max_size=60))
-def test_nothing_that_is_a_term_lies_outside_of_words(text):
+def test_every_term_is_inside_a_word(text):
     rest = list(text)
     for start, end in find_word_spans(text):
         rest[start:end] = " " * (end - start)

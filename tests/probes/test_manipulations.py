@@ -277,7 +277,7 @@ def test_lemmas_of_words_that_are_no_stop_words():
     assert reason(Lemmatize(), "a small boat") == "nothing changes"
 
 
-def test_what_the_tool_alone_does():
+def test_the_effect_of_the_tokeniser_alone():
     found = one(Retokenize(), "It isn't\n old.")
     assert (found.first.body, found.second.body) == ("It is n't old .", "It isn't\n old.")
     assert reason(Retokenize(), "two words") == "nothing changes"
@@ -507,7 +507,7 @@ def test_sentences_are_deleted_as_they_are_written():
         DeleteSentence("middle")
 
 
-def test_the_query_takes_its_place():
+def test_the_query_replaces_the_text():
     assert after(ReplaceWithQuery(), "A text.", "old boats") == "old boats"
     assert after(PrependQuery(), "A text.", "old boats") == "old boats A text."
     assert after(KeywordStuffingProbe(2), "A text.", "old  boats") == "A text. old boats old boats"
@@ -579,7 +579,7 @@ def test_where_nothing_can_be_added_it_is_said():
 
 def test_queries_need_a_model():
     place = context(DOCS)
-    assert "the model no/such is not on this machine" in AddQueriesProbe("no/such").unavailable_reason(place)
+    assert "the model no/such is not installed" in AddQueriesProbe("no/such").unavailable_reason(place)
     assert (
         AddQueriesProbe("no/such").unavailable_reason(context(DOCS, {"r": {"good": 1}}))
         == "none of the queries has a judged document"

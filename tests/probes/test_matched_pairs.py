@@ -74,7 +74,7 @@ def test_a_cap_leaves_some_of_the_same_pairs(case, most):
     assert len(set(pairs)) == len(pairs)
 
 
-def test_the_walk_misses_equal_vectors_apart_and_repeats_what_the_end_matches():
+def test_the_walk_misses_some_pairs_and_repeats_others():
     tf = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])  # one sum: the walk stops between the two that are equal
     length = np.array([[5.0], [6.0], [7.0]])
     assert find_matched_pairs(length, [tf], [0.0])[0].tolist() == [2]
@@ -198,7 +198,7 @@ def test_a_stop_list_of_the_users_own():
     assert build_pools(context(stopwords=frozenset({"ships"})))["q"].measure("length").tolist() == [3, 4, 7, 2, 4]
 
 
-def test_what_cannot_be():
+def test_invalid_settings_are_refused():
     with pytest.raises(UnknownName, match="characteristic"):
         MatchedPairs("lenght")
     with pytest.raises(BadInput, match="cannot be both the variable and a control"):

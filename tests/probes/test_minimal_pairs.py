@@ -93,7 +93,7 @@ def test_a_ranker_that_matches_words_can_tell_the_bundled_numbers_apart(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_probe_says_what_is_missing(name, tmp_path):
+def test_every_probe_names_its_missing_data(name, tmp_path):
     probe = PROBES.build(f"{name}(path={str(tmp_path / 'nowhere.jsonl')!r})")
     assert "nowhere.jsonl" in probe.unavailable_reason(context())
     with pytest.raises(BadInput, match="is not at"):

@@ -124,7 +124,7 @@ def question(
     return AnsweredQuestion(str(number), text, answer, kind, passage)
 
 
-def test_another_answer_of_the_same_type_and_length_takes_the_place_of_the_right_one():
+def test_the_right_answer_is_replaced_by_one_of_the_same_type_and_length():
     rows = [
         question(1, "Ann Lee", "It was ann lee, said Ann Lee. Not Annlees."),
         question(2, "Bo Hu", "Bo Hu did it."),
@@ -178,7 +178,7 @@ def test_every_probe_has_bundled_pairs(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_probe_says_what_is_missing(name, tmp_path):
+def test_every_probe_names_its_missing_data(name, tmp_path):
     probe = PROBES.build(f"{name}(path={str(tmp_path / 'nowhere')!r})")
     why = probe.unavailable_reason(context())
     assert "nowhere" in why

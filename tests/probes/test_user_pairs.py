@@ -54,7 +54,7 @@ def test_the_text_that_should_be_preferred_is_first(tmp_path):
         (ROW | {"id": [1]}, r'"id" should be a text or a whole number, not \[1\]'),
     ],
 )
-def test_what_is_wrong_is_one_sentence_with_file_and_line(line, message, tmp_path):
+def test_errors_name_file_and_line(line, message, tmp_path):
     with pytest.raises(BadInput, match=rf"mine\.jsonl:2: {message}"):
         pairs(tmp_path, ROW, line).expectations()
 

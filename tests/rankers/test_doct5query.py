@@ -84,7 +84,7 @@ def test_it_is_its_base_over_expanded_texts(folder, base):
     assert opened.search(texts, 5) != base.open(COLLECTION).search(texts, 5)
 
 
-def test_each_text_is_expanded_once_and_the_index_is_kept(folder, home, counted):
+def test_each_text_is_expanded_once_and_the_index_is_cached(folder, home, counted):
     model, collection = DocT5Query(str(folder), 2), own("once")
     first = model.open(collection)
     distinct = len({doc.text for doc in DOCS.values()}) + 1
@@ -137,7 +137,7 @@ def test_keeps_the_contract_and_round_trips(folder):
     check_model(model, COLLECTION)
 
 
-def test_what_makes_no_sense_is_refused():
+def test_invalid_settings_are_refused():
     with pytest.raises(BadInput, match="n should be 1 or more, not 0"):
         DocT5Query(n=0)
     with pytest.raises(BadInput, match="base should be bm25, ql or ql_jm"):

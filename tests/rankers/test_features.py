@@ -117,7 +117,7 @@ def test_scores_are_those_of_the_rankers(feature, ranker):
     np.testing.assert_allclose(rows[:, 0], np.concatenate(ranked), rtol=1e-12)
 
 
-def test_rows_do_not_depend_on_what_they_come_with(extractor, monkeypatch):
+def test_rows_do_not_depend_on_other_rows(extractor, monkeypatch):
     asked = [*slates(), Slate("oak", ()), Slate("", (Doc("oak"),)), Slate("boat red", tuple(DOCS.values()))]
     together = extractor.extract(asked)
     alone = [extractor.extract([Slate(slate.query, (doc,))]) for slate in asked for doc in slate.docs]

@@ -144,7 +144,7 @@ def test_search_is_scoring_and_sorting(
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_what_is_skipped_would_not_have_been_found(model: Lexical) -> None:
+def test_skipped_documents_are_not_among_the_best(model: Lexical) -> None:
     """A collection large enough for several windows and every way through the search, with many ties."""
     texts = {f"d{i}": text for i, text in enumerate(zipf(1, 3 * kernels.WINDOW_DOCUMENTS, 20))}
     queries = [*zipf(2, 12, 8), "w0 w1 w2 w3", "w399 w0", "w0 w0 w0 w1", "w5"]

@@ -1,4 +1,4 @@
-"""Learned models: what they score, what they keep on disk, and what they refuse."""
+"""Learned models: scores, files and errors."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_trees_come_back_as_they_were(tmp_path, trees):
     assert (again.predictor.predict(features) == expected).all()
 
 
-def test_fingerprints_tell_what_scores_depend_on(collection):
+def test_fingerprints_depend_on_everything_that_changes_scores(collection):
     model = BM25_AND_LENGTH
     others = [
         replace(model, predictor=LinearPredictor((1.0, -0.25))),
@@ -198,12 +198,12 @@ def test_a_weight_that_was_changed_by_hand_is_refused(tmp_path, collection):
     BM25_AND_LENGTH.save(tmp_path / "model")
     path = tmp_path / "model" / "model.json"
     path.write_text(path.read_text().replace("-0.5", "-0.6"))
-    with pytest.raises(Damaged, match=r"changed by hand; train the model again, or copy it again"):
+    with pytest.raises(Damaged, match=r"damaged or edited; train the model again, or copy it again"):
         SavedModel(str(tmp_path / "model")).open(collection)
 
 
 def test_a_folder_may_be_written_down_in_another_way(tmp_path):
-    """What counts is what it says."""
+    """Only the content counts."""
     BM25_AND_LENGTH.save(tmp_path / "model")
     path = tmp_path / "model" / "model.json"
     path.write_text(json.dumps(json.loads(path.read_text()), sort_keys=True))
@@ -217,7 +217,7 @@ def test_other_folders_are_refused(tmp_path, collection):
     with pytest.raises(Damaged, match="is not valid JSON"):
         read_model(tmp_path)
     (tmp_path / "model.json").write_text("[]")
-    with pytest.raises(Damaged, match="has no checksum"):
+    with pytest.raises(Damaged, match="has a missing or wrong checksum"):
         read_model(tmp_path)
 
 

@@ -33,7 +33,7 @@ OLD, NEW = filling(a="old", deep__b="old too"), filling(a="new", c="more")
 
 
 def content(folder: Path) -> dict[str, str]:
-    """What a model says and has, after a look at every checksum."""
+    """The card and the files of a model, after a check of every checksum."""
     stored = read_verified(folder)
     return {"about": stored.metadata["what"]} | {
         name: (stored.files_folder / name).read_text() for name in stored.file_records
@@ -59,7 +59,7 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_is_written_is_read(folder):
+def test_written_data_are_read_back(folder):
     assert content(folder) == WAS
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
     assert sorted(path.name for path in folder.iterdir()) == [read_manifest(folder).files_folder_name, "model.json"]
@@ -110,7 +110,7 @@ def test_what_others_put_into_a_model_folder_stays(folder):
     ],
 )
 def test_a_model_json_of_others_is_never_replaced(tmp_path, text, overwrite):
-    """Nor is anything that lies beside it: whatever has a file of that name was once deleted."""
+    """Other files in the folder stay too; an earlier version deleted every folder with a file of that name."""
     folder = tmp_path / "thesis"
     folder.mkdir()
     (folder / "model.json").write_text(text)

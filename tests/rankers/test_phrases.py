@@ -1,4 +1,4 @@
-"""Features of phrases: a text by hand, tuples of words as another way to them, and what L-GBM makes of them."""
+"""Features of phrases: a text by hand, tuples of words as a second computation, and L-GBM on them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def found(query: str, text: str) -> dict[str, float]:
 
 
 def log(phrase: str) -> float:
-    """log10 p of a phrase that may stand anywhere: no start, no end."""
+    """log10 p of a phrase at any position, without the start and the end of a text."""
     words = phrase.split()
     return float(
         MODEL.compute_conditional_logs(

@@ -1,4 +1,4 @@
-"""Whatever a user has that scores texts becomes a ranker; whatever has not is told what would."""
+"""Any user object that scores texts becomes a ranker; other objects are an error with advice."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_each_shape_scores_the_same(thing):
 
 
 @pytest.mark.parametrize("thing", THINGS)
-def test_what_has_no_name_gets_the_one_it_was_called_by(thing):
+def test_an_object_without_a_name_gets_its_spec_as_name(thing):
     assert adapt(thing, NOWHERE, "package.module:thing").name == "package.module:thing"
 
 
@@ -117,7 +117,7 @@ def test_a_ranker_is_left_as_it_is():
 
 
 @pytest.mark.parametrize(("thing", "pointwise"), [(function, False), (Transformer(), False), (Reranker(), False)])
-def test_lists_are_not_pointwise_unless_they_say_so(thing, pointwise):
+def test_rankers_of_lists_are_not_pointwise_by_default(thing, pointwise):
     assert RankerTraits.from_ranker(adapt(thing, NOWHERE, "mine")) == RankerTraits(
         "mine", pointwise, fingerprint=None, cached=True
     )
@@ -128,14 +128,14 @@ def test_pairs_are_pointwise():
     assert RankerTraits.from_ranker(adapt(Scorer(), NOWHERE)).pointwise
 
 
-def test_promises_of_a_function_are_kept():
+def test_attributes_of_a_function_are_used():
     def promising(query: str, texts: list[str]) -> list[float]:
         return function(query, texts)
 
     promising.pointwise = True
     promising.fingerprint = "promising 1"
     promising.cached = False
-    own = f"{__name__}:test_promises_of_a_function_are_kept.<locals>.promising promising 1"
+    own = f"{__name__}:test_attributes_of_a_function_are_used.<locals>.promising promising 1"
     expected = RankerTraits("promising", pointwise=True, fingerprint=own, cached=False)
     assert RankerTraits.from_ranker(adapt(promising, NOWHERE)) == expected
 
@@ -173,7 +173,7 @@ def test_wrong_answers_are_named(thing, said):
 
 
 @pytest.mark.parametrize("thing", [3, "text", object(), lambda one: one, SimpleNamespace(rank=lambda q: q), None])
-def test_what_is_no_ranker_is_told_what_would_be(thing):
+def test_an_object_that_is_no_ranker_gets_advice(thing):
     with pytest.raises(BadInput, match=r"mine is .*not a ranker") as caught:
         adapt(thing, NOWHERE, "mine")
     for accepted in ("score(slates)", "predict(", "transform(", "f(query, texts)", "open(collection)"):
@@ -245,7 +245,7 @@ def test_an_attribute_of_an_object_is_found(write):
         ("", ":f", "write MODULE:OBJECT"),
     ],
 )
-def test_what_cannot_be_found_says_why(write, text, target, said):
+def test_a_missing_object_is_an_error_with_a_reason(write, text, target, said):
     write("shaketable_user", text)
     with pytest.raises(BadInput, match=said):
         PythonObject(target).open(NOWHERE)

@@ -1,4 +1,4 @@
-"""A run file stands beside rankers for what needs no new scores, and says so where it cannot help."""
+"""A run file is a ranker for tasks that need no new scores; other tasks report this."""
 
 from __future__ import annotations
 

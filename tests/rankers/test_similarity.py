@@ -63,14 +63,14 @@ def test_nothing_is_loaded_or_read_before_the_first_question(monkeypatch):
     assert judge.judge("misspelling", "red boat", "rde boat") == ""
 
 
-def test_the_encoder_knows_the_same_from_another(an_encoder):
+def test_the_encoder_distinguishes_paraphrases_from_other_texts(an_encoder):
     ask = make_encoder_similarity()
     alike, apart = ask(["how tall is the tower"] * 2, ["the tower's height", "rye bread"])
     assert alike > 0.7 > 0.3 > apart
 
 
 def test_one_variation_has_one_verdict_for_all_callers(an_encoder):
-    """In one go, one by one and in another order: what `vary` shows is what a task shows."""
+    """In one batch, one by one and in another order: `vary` and tasks give the same result."""
     collection = read_sample()
     queries = {qid: collection.queries[qid] for qid in list(collection.queries)[:12]}
     edits, _ = select_transforms(categories=["paraphrasing", "naturality"])

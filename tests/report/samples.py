@@ -25,7 +25,7 @@ SYSTEMS = ("bm25", "ql", "rm3(base=ql)")
 
 @use_python_strings()
 def hostile() -> Result:
-    """Every place that a text can stand in holds a hostile one."""
+    """A result with a hostile text in every position of a text."""
     count = len(HOSTILE)
     frame = pd.DataFrame(
         {

@@ -1,4 +1,4 @@
-"""The page in a real browser: it renders, it works, it asks for nothing, and what attackers wrote stays text."""
+"""The page in a real browser: it renders, it works, it sends no request, and texts of attackers stay text."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def hostile_answer() -> Verdict:
 
 @contextmanager
 def opened(browser: Any, path: Path, **context: Any) -> Iterator[Any]:
-    """The page in a fresh window; whatever it asks for is blocked and, like every error, fails the test."""
+    """The page in a new window; every request is blocked and, like every error, fails the test."""
     window = browser.new_context(accept_downloads=True, **context)
     asked: list[str] = []
     wrong: list[str] = []
@@ -402,7 +402,7 @@ def test_stars_stay_in_sight_when_a_wide_table_is_cut_off(browser: Any, full: Pa
         assert star["x"] + star["width"] <= box["x"] + box["width"] + 1
 
 
-def test_a_printed_page_has_what_is_folded_or_says_where_it_is(browser: Any, full: Path, tmp_path: Path) -> None:
+def test_a_printed_page_has_folded_tables_or_names_their_files(browser: Any, full: Path, tmp_path: Path) -> None:
     with opened(browser, full) as page:
         page.emulate_media(media="print")
         assert not page.locator(".tools").first.is_visible()

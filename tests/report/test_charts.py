@@ -41,7 +41,7 @@ def svg(kind: str, table: pd.DataFrame, x: str, y: str, color: str = "", **more:
 
 
 def marks(root: ElementTree.Element, mark: str) -> list[ElementTree.Element]:
-    """What was drawn for the data, as opposed to axes and legends."""
+    """The marks of the data, without axes and legends."""
     groups = [g for g in root.iter(f"{SVG}g") if {f"mark-{mark}", "role-mark"} <= set(g.get("class", "").split())]
     return [child for group in groups for child in group]
 
@@ -103,7 +103,7 @@ def test_percentages_have_one_decimal_in_cells_and_hints() -> None:
     assert hints(root) == ["drop %: -12.3; who: a; attack: word; queries: 50"]
 
 
-def test_marks_tell_whose_they_are_to_who_asks() -> None:
+def test_marks_carry_their_key_values() -> None:
     table = pd.DataFrame({"who": ["a", 'b"<'], "attack": ["word", "1-char"], "drop": [1.0, 2.0]})
     figure = Figure("heatmap", "t", "A title", "who", "attack", "drop")
     root = ElementTree.fromstring(draw_svg(figure, table, key_columns=("who", "attack")))
@@ -346,7 +346,7 @@ def ways(root: ElementTree.Element) -> dict[str, list[tuple[float, float]]]:
     return found
 
 
-def test_slope_has_a_line_for_each_row_and_the_best_place_on_top() -> None:
+def test_slope_has_a_line_for_each_row_and_the_best_rank_on_top() -> None:
     table = pd.DataFrame({"before": [20, 30, 40, 100], "after": [1, 30, 60, 50]})
     root = svg("slope", table, "before", "after")
     lines = ways(root)
@@ -376,7 +376,7 @@ def test_slope_of_many_targets_stays_light_and_can_be_seen_through() -> None:
     assert len(ElementTree.tostring(root)) < 120_000
 
 
-def test_slope_of_too_many_targets_draws_some_and_says_so() -> None:
+def test_slope_of_too_many_targets_draws_some_and_reports_it() -> None:
     root = svg("slope", ranks(9000), "before", "after")
     assert len(marks(root, "line")) == MAX_SLOPE_LINES
     assert f"3000 up, 3000 down, 3000 equal ({MAX_SLOPE_LINES} drawn)" in texts(root)
@@ -390,7 +390,7 @@ def test_slope_of_numbers_that_are_no_places(value: float) -> None:
 
 
 @given(st.floats(1, 1e6))
-def test_ticks_of_places_reach_the_last_and_are_not_many(last: float) -> None:
+def test_rank_ticks_reach_the_last_rank_and_are_few(last: float) -> None:
     ticks = choose_rank_ticks(last)
     assert ticks[0] == 1
     assert ticks[-1] >= last
@@ -398,7 +398,7 @@ def test_ticks_of_places_reach_the_last_and_are_not_many(last: float) -> None:
     assert ticks == sorted(set(ticks))
 
 
-def test_what_attacks_came_to_is_drawn_by_kinds_that_there_are() -> None:
+def test_charts_of_attack_results() -> None:
     """Success by range with whiskers for each ranker, and success against cost as a curve for each."""
     table = pd.DataFrame(
         [

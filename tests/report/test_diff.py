@@ -1,4 +1,4 @@
-"""Two texts side by side: what differs is marked, what an attacker wrote stays text."""
+"""Two texts side by side: differences are marked, and texts of attackers stay text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_without_marks_both_texts_are_whole(left, right):
     assert "<del>" not in after
 
 
-def test_what_is_the_same_for_long_is_cut_short():
+def test_long_common_passages_are_shortened():
     same = " ".join(f"w{i}" for i in range(100))
     before, after = mark_differences(f"old {same} end", f"new {same} stop")
     assert before.startswith("<del>old</del> w0 ")

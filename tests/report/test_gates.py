@@ -1,4 +1,4 @@
-"""Gates: bounds, losses against an earlier audit, words of facets; rules in a file, and what is wrong with them."""
+"""Gates: bounds, losses against an earlier audit, statuses of facets; rules in a file, and their errors."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_star_stands_for_anything_but_in_a_name():
     assert (one.status, one.message) == ("pass", "mine.T*Risk@1 is 0.2000, and should be >= 0.15")
 
 
-def test_what_names_nothing_is_an_error():
+def test_a_rule_that_matches_no_finding_is_an_error():
     for rule in ("nDCG@1>=0", "min.nDCG@10>=0", "drop[*]>0", "nDCG@10.lo>=0"):
         with pytest.raises(UnknownName, match="no finding is called"):
             statuses(rule)
@@ -105,7 +105,7 @@ def test_words():
 
 
 def test_no_loss():
-    """What was 0.52 and is 0.50 with the same spread is a certain loss of 0.02, which is 3.8 %."""
+    """From 0.52 to 0.50 with the same spread is a certain loss of 0.02, which is 3.8 %."""
     base = GateInput((finding("old", "nDCG@10", 0.52),), ("old",))
     for gate, status in (
         (NoRegression("nDCG@10", base), "fail"),
@@ -120,7 +120,7 @@ def test_no_loss():
         NoRegression("nDCG@10", several, baseline_folder="main").evaluate(SEEN)
 
 
-def test_a_loss_against_other_data_says_nothing():
+def test_a_baseline_with_another_seed_is_refused():
     base = GateInput((finding("mine", "nDCG@10", 0.52),), ("mine",), provenance={"seed": 1})
     with pytest.raises(NotComparable, match=r"main and this audit differ in seed \(seed: 1 and None\)"):
         NoRegression("nDCG@10", base, baseline_folder="main").evaluate(SEEN)
@@ -192,9 +192,10 @@ def test_a_file_of_rules(place):
 
 def test_the_rules_that_the_documentation_shows_are_rules(place):
     page = (Path(__file__).parents[2] / "docs" / "gates.md").read_text()
-    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-    (place / "rules.toml").write_text(example.replace("audit-main", "main"))
+    examples = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (place / "rules.toml").write_text("\n".join(examples).replace("audit-main", "main"))
     assert [type(gate) for gate in read_rules(Path("rules.toml"))] == [Threshold, Threshold, NoRegression, FacetStatus]
+    assert [accepted.facet for accepted in read_accepted(["rules.toml"])] == ["attack"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The page: whole, alone, and deaf to what the data says."""
+"""The page: complete, one file, and safe with hostile data."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_the_page_stays_small(tmp_path: Path) -> None:
     assert [len(table["cells"][0]) for table in data(text)["tables"][:2]] == [500, 900]
 
 
-def test_what_does_not_fit_is_cut_to_fewer_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_that_do_not_fit_have_fewer_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     digits = np.random.default_rng(1).integers(0, 10**9, (3_000, 5)).astype(str)
     many = Result("t", "?", {"words": pd.DataFrame(digits, columns=list("abcde"))})
     assert len(data(page(tmp_path, many))["tables"][0]["cells"][0]) == 3_000
@@ -201,7 +201,7 @@ def test_percentages_have_one_decimal_and_stars_a_heading(tmp_path: Path) -> Non
     assert '<th class="star r0" scope="col">*</th>' in text
 
 
-def test_what_rests_on_few_queries_says_so(tmp_path: Path) -> None:
+def test_tables_report_a_small_number_of_queries(tmp_path: Path) -> None:
     frame = pd.DataFrame({"who": ["a", "b"], "s": [0.1, 0.2], "queries": [12, 40]})
     figure = Figure("bars", "t", "S", "who", "s", source="Somebody 2001, Fig. 1", folded=True)
     text = page(tmp_path, Result("t", "?", {"t": frame}, (figure,), sources={"t": "Somebody 2001, Table 2"}))
@@ -212,7 +212,7 @@ def test_what_rests_on_few_queries_says_so(tmp_path: Path) -> None:
 
 
 def data(text: str) -> dict[str, Any]:
-    """What the script reads."""
+    """The data that the script reads."""
     packed = re.findall(r'<template id="data">(.*?)</template>', text)[0]
     found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(packed)))
     return found

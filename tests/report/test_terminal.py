@@ -49,7 +49,7 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
     assert "�[31mred" in text
 
 
-def test_long_tables_say_what_they_hide() -> None:
+def test_long_tables_report_hidden_rows() -> None:
     lines = shown(scores(20))
     assert "… and 20 more rows in the files" in lines
     assert sum(line.startswith("q") for line in lines) == 40 + 1  # and the head
@@ -70,7 +70,7 @@ def test_long_texts_are_cut() -> None:
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame(), pd.DataFrame({"a": []})])
-def test_a_table_without_rows_says_so(frame: pd.DataFrame) -> None:
+def test_a_table_without_rows_is_reported(frame: pd.DataFrame) -> None:
     assert shown(frame) == ["A table", "  (no rows)", ""]
 
 

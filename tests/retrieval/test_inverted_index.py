@@ -1,4 +1,4 @@
-"""The index: what it counts, and that files change nothing."""
+"""The index: its counts, equal in memory and from files."""
 
 from __future__ import annotations
 
@@ -277,8 +277,8 @@ def test_queries_lose_what_the_collection_does_not_have() -> None:
     assert index.make_bags([]).starts.tolist() == [0]
 
 
-def test_kernels_work_where_their_code_cannot_be_kept(tmp_path: Path) -> None:
-    """A copy of the package in a read-only place, and no home: numba then has no folder for its cache."""
+def test_kernels_work_without_a_writable_cache(tmp_path: Path) -> None:
+    """A copy of the package in a read-only folder, and no home folder: numba then has no folder for its cache."""
     code = (
         "import numba.core.caching as c\n"
         "c.CacheImpl._locator_classes = []\n"

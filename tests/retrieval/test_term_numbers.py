@@ -29,7 +29,7 @@ def test_the_kernel_reads_as_the_tokenizer_does(blocks: list[list[str]], limit: 
         assert [[names[t] for t in row] for row in rows] == [Analyzer()(text) for text in texts]
 
 
-def test_words_that_meet_in_the_table_are_told_apart() -> None:
+def test_colliding_words_are_distinguished() -> None:
     """Short words, words that share their first eight letters, and words that end in NUL, in a table that grows."""
     short = [f"{a}{b}{c}" for a in "qwzxjkvbnmpl" for b in "0123456789abc" for c in "0123456789abc"]
     words = short + [f"shaketable{word}" for word in short] + ["a", "a\0", "a\0\0", "abcdefgh", "abcdefgh\0"]
@@ -58,7 +58,7 @@ def test_each_word_is_asked_for_once() -> None:
     assert STOP_TERM not in tokens
 
 
-def test_rows_are_kept_until_there_are_too_many() -> None:
+def test_rows_are_cached_up_to_the_limit() -> None:
     read: list[str] = []
     vocabulary, _ = fresh()
 

@@ -1,4 +1,4 @@
-"""What holds for every executor that hands jobs to other processes: those of this machine, and those of a cluster."""
+"""Laws of every executor that sends jobs to other processes, on this machine or on a cluster."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ results(make_executor(2, sys.argv[1] or None), tasks=["effectiveness"])
 
 
 def check_driver_killed(home: Path, ray: str | None, again: Executor) -> None:
-    """A driver that is killed in the middle leaves what is done and no worker behind; given again, it goes on."""
+    """A killed driver leaves the committed scores and no worker; a second run resumes."""
     whole = results(SerialExecutor(), tasks=["effectiveness"])
     once = pairs(watched.asked())
     forget(home)

@@ -46,7 +46,7 @@ def test_a_pair_is_asked_for_once():
     assert engine.usage["overlap"].asked == 3 * sum(len(s.docs) for s in slates())
 
 
-def test_a_list_is_asked_for_whole_and_once():
+def test_a_list_is_scored_whole_and_once():
     ranker, engine = Normalised(), ScoringEngine(chunk=3)
     one = slates(1, 10)
     whole = engine.score(ranker, one)[0]
@@ -83,7 +83,7 @@ def test_another_fingerprint_is_another_ranker(tmp_path):
     assert other.asked > 0
 
 
-def test_a_ranker_without_fingerprint_is_never_kept_on_disk(tmp_path):
+def test_scores_without_fingerprint_are_never_cached_on_disk(tmp_path):
     first, second = Vectors(), Vectors()
     engine = ScoringEngine(Store(tmp_path / "s.sqlite"))
     engine.score(first, slates())
@@ -99,7 +99,7 @@ def test_perturbed_text_under_the_same_query_is_scored_anew():
     assert before[0] > after[0] == 0
 
 
-def test_fields_are_told_apart():
+def test_fields_are_distinguished():
     ranker, engine = Overlap(), ScoringEngine()
     engine.score(ranker, [Slate("oak", (Doc("b", title="oak"), Doc("oak b"), Doc("b", url="oak")))])
     assert ranker.asked == 3
@@ -119,7 +119,7 @@ def test_chunks_keep_order_and_size(weights, size):
 
 
 class Answers:
-    """Returns whatever it was told to."""
+    """Return the given answers."""
 
     name = "answers"
 
@@ -236,7 +236,7 @@ def test_two_classes_of_one_fingerprint_do_not_share_scores(tmp_path):
 
 
 class Finds:
-    """A retriever that counts what it searches for."""
+    """A retriever that counts its queries."""
 
     name = "finds"
     fingerprint = "finds 1"
@@ -301,7 +301,7 @@ def test_chunks_may_finish_in_any_order():
         np.testing.assert_array_equal(actual, expected)
 
 
-def test_what_is_in_flight_when_one_fails_is_kept(tmp_path):
+def test_requests_in_flight_at_a_failure_are_cached(tmp_path):
     class Fails(Overlap):
         max_concurrency = 3
 
@@ -325,7 +325,7 @@ def test_values_come_back_exactly(tmp_path):
     assert Store(tmp_path / "s.sqlite").get([b"list", b"none", b"absent"]) == {b"list": b"\0\xff" * 40, b"none": b""}
 
 
-def test_any_mixture_of_known_unknown_and_damaged_rows_is_told_apart(tmp_path):
+def test_known_unknown_and_damaged_rows_are_distinguished(tmp_path):
     sound = {i.to_bytes(4, "big"): bytes([i % 251]) * (i % 5) for i in range(1500)}
     Store(tmp_path / "s.sqlite").put(sound.items())
     harmed = {200: 7, 201: None, 600: "text", 1400: b"", 1401: b"abc", 1402: 0.5}

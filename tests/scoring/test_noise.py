@@ -64,7 +64,7 @@ def collection() -> Collection:
 
 
 def found(model: Jittery, task: str) -> tuple[Any, Mapping[str, Any]]:
-    """The findings and the tables of a task, as texts, so that what is missing equals what is missing."""
+    """The findings and the tables of a task, as texts, so that two missing values are equal."""
     experiment = Experiment(collection(), {"jittery": model, "bm25": BM25()}, ScoringEngine(), depth=20)
     result = TASKS.build(task).run(experiment)
     return repr(result.findings), {name: frame.to_csv() for name, frame in result.tables.items()}
@@ -83,7 +83,7 @@ def test_and_it_would_without_knowing_of_it(task):
     assert found(Jittery(0.0, chunk=512), task) != found(Jittery(0.0, chunk=7), task)
 
 
-def test_such_neighbours_are_told_as_ties():
+def test_such_neighbours_are_reported_as_ties():
     def lists(noise: float) -> Run:
         return Experiment(collection(), {"jittery": Jittery(noise)}, ScoringEngine(), depth=20).get_run("jittery")
 

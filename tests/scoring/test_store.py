@@ -45,7 +45,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_suspended_writer_does_not_stop_scoring(tmp_path):
+def test_a_suspended_writer_blocks_no_other_process(tmp_path):
     path = tmp_path / "s.sqlite"
     ScoringEngine(Store(path)).score(Overlap(), slates(2))
     expected = ScoringEngine().score(Overlap(), slates(20))
@@ -69,7 +69,7 @@ def test_a_suspended_writer_does_not_stop_scoring(tmp_path):
 
 
 @pytest.mark.usefixtures("impatient")
-def test_an_interruption_does_not_promise_answers_that_wait(tmp_path):
+def test_an_interruption_reports_scores_that_are_not_cached(tmp_path):
     class Stops(Overlap):
         def score(self, slates):
             if self.asked > 30:

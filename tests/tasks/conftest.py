@@ -1,4 +1,4 @@
-"""A small bench: forty documents about trees, twenty-four queries, all rankers that need no model."""
+"""A small experiment: forty documents about trees, twenty-four queries, all rankers that need no model."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ PENALTY = 10.0
 
 
 def normalise(text: str) -> frozenset[str]:
-    """The words of a text, whatever their case, accents and Unicode form."""
+    """The words of a text without case, accents and Unicode form."""
     plain = unicodedata.normalize("NFKD", text).casefold()
     return frozenset(re.findall("[a-z]{2,}", "".join(c for c in plain if not unicodedata.combining(c))))
 
@@ -122,7 +122,7 @@ class Saturated(Planted):
 
 
 class ListNormalised(Planted):
-    """Scores divided by the best of the list, said to be pointwise: no shuffle shows it."""
+    """Scores divided by the best of the list, declared as pointwise: no shuffle shows it."""
 
     def adjust(self, query, scores):
         return scores / scores.max()

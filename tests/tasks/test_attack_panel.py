@@ -68,7 +68,7 @@ class Obeys(Sound):
 
 
 class LikesLength(Sound):
-    """A ranker that prefers texts of 15 words or more, whatever they say; documents have eight."""
+    """A ranker that prefers texts of 15 words or more; documents have eight."""
 
     def flaw(self, query: str, doc: Doc) -> float:
         return float(len(doc.body.split()) >= 15)

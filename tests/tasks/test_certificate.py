@@ -52,7 +52,7 @@ def test_findings_have_intervals_and_queries_are_drawn():
     assert any("mean of 20 draws" in note for note in found.notes)
 
 
-def test_what_is_not_smoothed_has_no_certificate():
+def test_only_smoothed_rankers_have_certificates():
     with pytest.raises(NotApplicable, match="certificates need a smoothed ranker"):
         run_tasks(experiment("bm25"), [Certificate()])
     with pytest.raises(BadInput, match="ks should be"):

@@ -121,7 +121,7 @@ class TestByHand:
         assert row["MAP"] == pytest.approx(((1 + 1 / 3) / 2 + 1 / 3) / 2)
         assert row["nDCG@5"] == pytest.approx(((1 + 1 / 2) / 2 + 1 / 2) / 2)
 
-    def test_a_constant_ranker_is_perfectly_steady(self, longer, tiny):
+    def test_a_constant_ranker_is_perfectly_stable(self, longer, tiny):
         row = rows(RankCompetition(tiny).run(longer), "competition", "ranker")["constant",]
         assert row["TC"] == row["KT"] == row["TC high"] == row["KT high"] == 0
 
@@ -131,7 +131,7 @@ class TestByHand:
         assert (found["longer", 3]["TC"], found["longer", 3]["KT"]) == (0.5, pytest.approx(1 / 3))
         assert found["longer", 3]["MAP"] == pytest.approx(1 / 3)
 
-    def test_what_rewriting_wins(self, longer, tiny):
+    def test_rank_gains_of_rewritten_documents(self, longer, tiny):
         found = rows(RankCompetition(tiny).run(longer), "rewritten documents", "ranker", "documents")
         new, old = found["longer", "rewritten"], found["longer", "left as they were"]
         # q1: a 1 to 3, c 3 to 1, b 2 to 2, c 1 to 1; q2: a 2 to 1, c 3 to 1
@@ -150,7 +150,7 @@ class TestByHand:
         assert found["longer", "a"]["mean grade"] == 1
         assert ("longer", "z") not in found
 
-    def test_who_took_the_first_place(self, longer, tiny):
+    def test_authors_at_the_first_rank(self, longer, tiny):
         examples = [e for e in RankCompetition(tiny).run(longer).examples if e.ranker == "longer"]
         assert [(e.document, e.change, e.rank_before, e.rank_after) for e in examples] == [
             ("c", "round 1 to 2", 3, 1),
@@ -212,7 +212,7 @@ class TestOrders:
 
 class TestStatistics:
     def test_are_those_of_the_collection(self, collection, tmp_path):
-        """What else is in a competition changes no score of it: no idf and no length comes from there."""
+        """Other documents of a competition change no score: idf and lengths come from the collection."""
         lists = {"q1": [{"a": 3, "b": 2}, {"a": 1, "b": 2}, {"a": 2, "b": 5}]}
         alone = write(tmp_path / "alone", lists, [])
         crowded = write(tmp_path / "crowded", lists | {f"z{i}": [{"a": 90, "b": 80}] * 3 for i in range(30)}, [])

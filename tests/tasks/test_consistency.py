@@ -90,7 +90,7 @@ class TestByHand:
         constant = find(tiny(Scripted(lambda call, bodies: [1.0] * len(bodies)), "abcd"), TIED_NEIGHBOURS)
         assert constant.value == 100.0
 
-    def test_every_list_is_asked_for_whole_and_again(self):
+    def test_every_list_is_scored_whole_and_twice(self):
         lengths = []
 
         def make(call, bodies):

@@ -75,7 +75,7 @@ def files(folder: Path) -> dict[str, int]:
     return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
-def test_numbers_are_those_of_the_attack_on_the_kept_models(kept):
+def test_numbers_are_those_of_the_attack_on_the_cached_models(kept):
     result = run(DefenceTask(defences=("standard", PIAT), **HOW))
     table = result.tables["defence"].set_index("defence")
     assert list(table.index) == ["standard", PIAT]
@@ -109,7 +109,7 @@ def test_numbers_are_those_of_the_attack_on_the_kept_models(kept):
     assert found[PIAT, "robust RR@10"] == table.loc[PIAT, "robust RR@10"]
 
 
-def test_a_second_run_trains_nothing_and_says_the_same(kept):
+def test_a_second_run_trains_nothing_and_gives_the_same_result(kept):
     task = DefenceTask(defences=("standard", PIAT), **HOW)
     first = run(task)
     before = files(kept / "models") | files(kept / "adversaries")
@@ -228,7 +228,7 @@ def test_a_defence_that_cannot_be_had_is_a_note():
         run(DefenceTask(defences=(LOST,), **how))
 
 
-def test_what_cannot_be():
+def test_invalid_settings_are_refused():
     for settings, said in (
         ({"lambdas": (1.5,)}, "defence: lambdas should be between 0 and 1, not 1.5"),
         ({"lambdas": (float("nan"),)}, "lambdas should be between 0 and 1"),

@@ -1,4 +1,4 @@
-"""Attacks on documents: every number computed again, on rankers whose answers can be told beforehand."""
+"""Attacks on documents: every number computed again, on rankers whose answers are known."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def listed(collection: Collection, qid: str) -> dict[str, str]:
 
 
 def place(collection: Collection, qid: str, docno: str, body: str, sign: int = 1) -> int:
-    """Where a document stands with this text in the list of a query."""
+    """The rank of a document with this text in the list of a query."""
     texts = listed(collection, qid) | {docno: body}
     return 1 + order(collection.queries[qid].text, texts, sign).index(docno)
 
@@ -229,7 +229,7 @@ def best(numbers: Collection, qid: str, docno: str, word: str = "up", times: Seq
 
 
 class TestNumbers:
-    def test_places_by_ranking_the_lists_again(self, numbers):
+    def test_ranks_equal_those_of_lists_ranked_again(self, numbers):
         for ranker in (Numbers(), Standing()):
             targets = attack(experiment(numbers, ranker)).tables["targets"]
             assert len(targets) == 54
@@ -536,7 +536,7 @@ class TestDetection:
 class TestTextsOfOthers:
     @pytest.fixture
     def file(self, numbers, tmp_path):
-        """What a ranker that likes "up" was attacked with."""
+        """The texts of an attack on a ranker that prefers "up"."""
         path = tmp_path / "attacked.jsonl"
         write_adversarial_documents(attack(experiment(numbers)).attacked, path)
         return path
@@ -568,7 +568,7 @@ class TestTextsOfOthers:
         measured = ["clean RR@10", "robust RR@10", "robust nDCG@10", "LSD", "Kendall"]
         assert again["damage in full"][measured].equals(first["damage in full"][measured])
 
-    def test_texts_of_one_document_from_two_rankers_are_told_apart(self, numbers, tmp_path):
+    def test_texts_of_one_document_are_separated_by_ranker(self, numbers, tmp_path):
         """The same recipe, document and query, and another text for each ranker."""
         path, rows = tmp_path / "two.jsonl", []
         for ranker, n in (("one", 1), ("two", 4)):
@@ -587,7 +587,7 @@ class TestTextsOfOthers:
         damage = result.tables["damage in full"].set_index("recipe")["LSD"]
         assert damage["r against two"] > damage["r against one"] > 0
 
-    def test_two_texts_of_one_document_by_one_hand(self, numbers, tmp_path):
+    def test_two_texts_of_one_document_by_one_recipe(self, numbers, tmp_path):
         path = tmp_path / "two.jsonl"
         bodies = ["up " * n + numbers.docs["d050"].text for n in (1, 4)]
         rows = [{"queries": {"q1": "query 1"}, "docno": "d050", "text": body} for body in bodies]
@@ -634,7 +634,7 @@ class TestTextsOfOthers:
 
 class TestAudits:
     def test_an_audit_goes_on_where_nothing_can_be_attacked(self, numbers):
-        """Lists of ten have no eleventh place; that is no reason to lose the other tasks."""
+        """Lists of ten have no rank 11; the other tasks still run."""
         there = experiment(numbers, Numbers(), Numbers("other", sign=-1), depth=10)
         results, skipped = run_tasks(there, [Agreement(), DocumentAttack()])
         assert [result.task for result in results] == ["agreement"]
@@ -647,7 +647,7 @@ class TestAudits:
             run_tasks(there, [DocumentAttack(), DocumentAttack(goal="demote")])
 
 
-def test_what_cannot_be():
+def test_invalid_settings_are_refused():
     for settings, said in (
         ({"targets": 0}, "targets should be 1 or more"),
         ({"queries": -1}, "queries should be 0 or more"),

@@ -196,7 +196,7 @@ class TestByHand:
 
 
 class TestRunning:
-    def test_values_counts_and_what_does_not_apply(self):
+    def test_values_counts_and_changes_that_do_not_apply(self):
         result, found = measure(Planted(fear_capitals, 0.25))
         for one in found.values():
             assert np.mean(list(one.values.values())) == pytest.approx(one.value)

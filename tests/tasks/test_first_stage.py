@@ -1,4 +1,4 @@
-"""What a ranker adds to its first stage: by definition, for every first stage, and never from run files alone."""
+"""The gain of a ranker over its first stage: by definition, for every first stage, and never from run files alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shaketable.tasks.runner import run_tasks
 
 
 class Scored:
-    """A ranker of a function of the place and the text."""
+    """A ranker by a function of the position and the text."""
 
     def __init__(self, score):
         self._score = score
@@ -39,7 +39,7 @@ def found(experiment: Experiment, ranker: str) -> dict[str, Finding]:
     return {one.name: one for one in FirstStage().run(experiment).findings if one.ranker == ranker}
 
 
-def test_numbers_are_what_they_are_said_to_be(experiment):
+def test_numbers_match_their_definitions(experiment):
     values = score_table("nDCG@10", experiment.qrels, experiment.get_runs())
     start, change = values.row("bm25").mean(), values.row("ql") - values.row("bm25")
     success = score_table("Success@10", experiment.qrels, experiment.get_runs())
@@ -91,7 +91,7 @@ def test_an_order_of_its_own(collection):
         ({"bm25": "bm25"}, "no such thing", ""),
     ],
 )
-def test_who_is_the_first_stage(collection, models, first_stage, baseline):
+def test_which_ranker_is_the_first_stage(collection, models, first_stage, baseline):
     made = {name: RANKERS.build(text) for name, text in models.items()}
     experiment = Experiment(collection, made, first_stage=first_stage)
     assert experiment.baseline == baseline
@@ -108,7 +108,7 @@ def test_candidates_of_the_collection_are_the_first_stage(collection):
         FirstStage().run(Experiment(replace(collection, candidates=flat), {"ql": RANKERS.build("ql")}))
 
 
-def test_without_judgements_it_tells_who_ranks(collection):
+def test_without_judgements_only_the_order_is_compared(collection):
     experiment = Experiment(replace(collection, qrels={}), {"noop": NOOP, "backwards": BACKWARDS})
     assert {(one.ranker, one.name, one.value) for one in FirstStage().run(experiment).findings} == {
         ("noop", OWN_ORDER_SHARE, 0.0),

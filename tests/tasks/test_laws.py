@@ -1,4 +1,4 @@
-"""What experiments on queries must keep, whatever the ranker: computed again by hand, or by another way round."""
+"""Laws of the tasks on queries for any ranker, computed again by hand or in another way."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NDCG = parse_measure("nDCG@10")
 
 @dataclass(frozen=True)
 class OnlySome:
-    """An edit that applies to few queries, and takes the first word away."""
+    """A transform that applies to few queries and removes the first word."""
 
     marker: str = "oak"
     category: ClassVar[str] = "naturality"
@@ -60,7 +60,7 @@ def value(experiment: Experiment, qid: str, scores) -> float:
 
 @pytest.fixture
 def few(experiment: Experiment) -> dict[str, str]:
-    """The queries to which the edit applies, with what it makes of them."""
+    """The queries to which the transform applies, with the changed texts."""
     found = {qid: " ".join(text.split()[1:]) for qid, text in experiment.texts.items() if "oak" in text.split()}
     assert 0 < len(found) < len(experiment.queries) / 2
     return found
@@ -189,7 +189,7 @@ class TestDepths:
             assert (row["before"], row["after"]) == pytest.approx(tuple(ends))
             assert row["change"] == pytest.approx(ends[1] - ends[0])
 
-    def test_what_the_first_stage_finds(self, experiment, few):
+    def test_recall_of_the_first_stage(self, experiment, few):
         deep = Experiment(experiment.collection, experiment.models, depth=20, seed=1)
         table = QueryVariation(transforms=(EDIT,), depths=(5, 20)).run(deep).tables["recall of the first stage"]
         for _, row in table.iterrows():
@@ -204,7 +204,7 @@ class TestDepths:
                 ends.append(np.mean(shares))
             assert (row["before"], row["after"]) == pytest.approx(tuple(ends))
 
-    def test_a_bench_that_is_shallower_than_every_depth(self, experiment):
+    def test_an_experiment_shallower_than_every_depth(self, experiment):
         result = QueryVariation(transforms=("drop_letter",)).run(
             Experiment(experiment.collection, experiment.models, depth=5)
         )
@@ -217,7 +217,7 @@ class TestWithoutJudgements:
     def unjudged(self, collection, experiment) -> Experiment:
         return Experiment(replace(collection, qrels={}, variants={}), experiment.models, seed=1)
 
-    def test_an_attack_says_how_far_lists_moved(self, unjudged):
+    def test_an_attack_reports_the_movement_of_lists(self, unjudged):
         result = QueryTypos(draws=2).run(unjudged)
         summary = result.tables["query attack"]
         assert set(MOVEMENT_HEADINGS.values()) <= set(summary.columns)
@@ -230,7 +230,7 @@ class TestWithoutJudgements:
         assert result.examples
         assert all(np.isnan(example.value_before) for example in result.examples)
 
-    def test_variations_say_it_too(self, unjudged):
+    def test_variations_report_it_too(self, unjudged):
         result = QueryVariation(transforms=("drop_letter", "random_order_swap")).run(unjudged)
         for name in ("by method", "by category"):
             table = result.tables[name]

@@ -1,4 +1,4 @@
-"""What moves a ranker that reads whole lists: against real servers whose numbers are known by hand."""
+"""Listwise rankers: real servers whose results are known by hand."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def only(result: Result, table: str) -> dict[str, Any]:
     return row
 
 
-def test_a_reader_who_is_blind_to_the_order():
+def test_a_ranker_that_ignores_the_input_order():
     result, server = run(lawful, orders=4)
     row = only(result, "order")
     assert (row["queries"], row["orders"]) == (QUERIES, 4)
@@ -91,7 +91,7 @@ def test_a_reader_who_is_blind_to_the_order():
     assert (result.tables["injection"]["into top 10 %"] == 0).all(), "nobody obeys, and no word of the query came in"
 
 
-def test_a_reader_who_returns_the_input():
+def test_a_ranker_that_returns_its_input():
     result, _ = run(as_shown, orders=2, injected=0)
     row = only(result, "order")
     assert row["Kendall distance"] == 1, "the second order is the reverse of the first"
@@ -118,7 +118,7 @@ def test_a_sliding_window_leaves_some_of_the_order_for_every_model():
     assert only(result, "self-consistency")["requests for a list"] == 6
 
 
-def test_self_consistency_repairs_what_the_order_spoils():
+def test_self_consistency_removes_the_effect_of_the_input_order():
     """The reversed list is returned as it is. Two of three answers are right, so their centre is."""
     backwards = sorted(range(SIZE), key=lambda i: -(i * 5 % SIZE))
 
@@ -173,7 +173,7 @@ def test_strings_of_others_can_be_injected(shared_data):
     assert result.tables["injection"]["into top 10 %"].tolist() == [0, 0], "none of them asks for a better rank"
 
 
-def test_repeats_are_asked_for_anew_and_the_rest_is_kept(tmp_path):
+def test_repeats_are_requested_again_and_other_lists_are_cached(tmp_path):
     """Noise is measured past all that is kept: answers that change from one time to the next are seen."""
     seen: dict[str, int] = {}
 
@@ -187,7 +187,7 @@ def test_repeats_are_asked_for_anew_and_the_rest_is_kept(tmp_path):
     assert sorted(seen.values()) == [1] * (3 * QUERIES - 3) + [2] * 3
 
 
-def test_without_judgements_it_says_how_far_lists_move():
+def test_without_judgements_only_the_movement_is_reported():
     with serving(as_shown) as server:
         bare = small()
         collection = Collection("bare", bare.docs, bare.queries, candidates=bare.candidates)

@@ -1,4 +1,4 @@
-"""Parity: rankers that differ by a known amount are told apart by exactly that."""
+"""Parity: rankers that differ by a known amount are reported with exactly that difference."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def monotone(scores: Scores, query: str) -> Scores:
 
 @dataclass
 class Served:
-    """A server's model: pointwise, kept under a fingerprint that never changes, whatever it answers."""
+    """A server's model: pointwise, with a fingerprint that never changes."""
 
     change: Callable[[Scores, str], Scores] = same
     noise_of: float = 0.0
@@ -106,7 +106,7 @@ def test_a_ranker_is_equal_to_itself(collection):
     assert "largest score differences" not in result.tables
 
 
-def test_what_is_kept_hides_no_difference(collection, tmp_path):
+def test_cached_scores_hide_no_difference(collection, tmp_path):
     """Both have one fingerprint, so a cached score of the first would be served for the second."""
     store = Store(tmp_path / "scores.sqlite")
     first = Served()
@@ -173,7 +173,7 @@ def test_a_planted_change_on_three_queries_is_found(collection):
     assert {example.query for example in result.examples} <= set(list(collection.queries)[:3])
 
 
-def test_a_change_below_the_first_ten_is_told_from_one_within(collection):
+def test_changes_below_and_within_the_first_ten_differ(collection):
     def swap_last(scores: Scores, query: str) -> Scores:
         order = np.argsort(scores)
         scores = scores.copy()
@@ -230,7 +230,7 @@ def test_runs_are_compared_as_they_are_and_without_documents(tmp_path, collectio
     assert "need judgements" in audited.remarks["without judgements"]
 
 
-def test_what_cannot_be_compared_is_one_sentence(collection):
+def test_rankers_that_cannot_be_compared_are_an_error(collection):
     with pytest.raises(BadInput, match="at least two rankers"):
         st.parity("bm25")
     with pytest.raises(UnknownName, match="no ranker is called 'c'"):
@@ -240,7 +240,7 @@ def test_what_cannot_be_compared_is_one_sentence(collection):
     assert "parity" not in list_default_tasks()
 
 
-def test_weights_count_in_what_lists_come_to(collection):
+def test_query_weights_count_in_list_changes(collection):
     first, *others = collection.queries
     heavy = replace(
         collection,

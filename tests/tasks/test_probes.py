@@ -51,7 +51,7 @@ class Constant:
 
 @dataclass
 class Terms:
-    """Counts the terms of a text: it prefers whatever is longer, and knows nothing else."""
+    """Counts the terms of a text: it prefers the longer text."""
 
     name: str = "terms"
     pointwise: bool = True
@@ -62,7 +62,7 @@ class Terms:
 
 @dataclass
 class Listwise:
-    """The place of a text among the words of its list: what it is worth depends on the others."""
+    """A score that depends on the other texts of the list."""
 
     name: str = "listwise"
 
@@ -187,7 +187,7 @@ def test_deltas_are_measured_on_other_queries(sample):
     assert result.tables["details"]["delta"].iloc[0] > 0
 
 
-def test_grades_are_told_apart_by_the_middle(sample):
+def test_documents_are_divided_by_the_middle_grade(sample):
     found = details(sample, ("prepend-query",), bm25="bm25")
     parts = set(found["documents"])
     assert "all" in parts
@@ -242,7 +242,7 @@ def test_crossed_pairs_must_be_right_both_ways(sample):
     assert (table["chance"] == 0.25).all()
 
 
-def test_without_judgements_lists_take_their_place_where_relevance_plays_no_part(sample):
+def test_without_judgements_probes_use_the_top_documents(sample):
     from dataclasses import replace
 
     bare = replace(sample, qrels={}, source="")
@@ -258,7 +258,7 @@ def test_without_judgements_lists_take_their_place_where_relevance_plays_no_part
     assert details.loc["tf-given-length", "s"] > 0.9, "BM25 counts words"
 
 
-def test_what_cannot_be():
+def test_invalid_settings_are_refused():
     with pytest.raises(UnknownName, match="probe"):
         ProbesTask(probes=("shufle-*",))
     with pytest.raises(UnknownName, match="shuffle_words"):

@@ -125,7 +125,7 @@ class TestQueryVariation:
         assert len(details) == 3 * 24
         assert (details["change"] == 0).all()
 
-    def test_all_rules_run_and_say_what_was_left_out(self, experiment):
+    def test_all_rule_based_methods_run_and_missing_ones_are_noted(self, experiment):
         result = QueryVariation().run(experiment)
         by_method = result.tables["by method"]
         assert {"setting", "category", "method", "ranker", "before", "as is", "valid only"} <= set(by_method.columns)
@@ -138,7 +138,7 @@ class TestQueryVariation:
         human = by_method[by_method["method"] == "human"]
         assert len(human), "variants of the collection take part"
 
-    def test_what_a_list_of_methods_lacks_is_named(self, experiment):
+    def test_missing_methods_of_a_preset_are_named(self, experiment):
         (note,) = [
             n
             for n in QueryVariation(transforms=("paper_004",)).run(experiment).notes
@@ -157,7 +157,7 @@ class TestQueryVariation:
         assert np.isnan(row["valid only"])
         assert row["invalid replaced"] == row["before"]
 
-    def test_an_edit_that_cannot_work_here_is_an_error_when_named(self, experiment):
+    def test_an_unavailable_transform_is_an_error_if_named(self, experiment):
         with pytest.raises(BadInput, match="paraphrase"):
             QueryVariation(transforms=("paraphrase",)).run(experiment)
 

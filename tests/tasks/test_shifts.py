@@ -1,4 +1,4 @@
-"""Shifts of query kind and of corpus: planted ones are found with their sign and size, and nothing else is."""
+"""Shifts of query type and of corpus: planted shifts are found with their sign and size, and no others."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KINDS = {"brief": SHORT, "terse": SHORT, "wordy": LONG}
 
 @pytest.fixture
 def kinds() -> Experiment:
-    """Three kinds of queries: of two the shortest document is relevant, of the third the longest."""
+    """Three query types: for two the shortest document is relevant, for the third the longest."""
     return Experiment(planted("kinds", KINDS, queries=52, train=30), {}, split="test")
 
 
@@ -59,7 +59,7 @@ def models(home: Path) -> dict[str, int]:
     return {path.name: (path / "model.json").stat().st_mtime_ns for path in (home / "models").iterdir()}
 
 
-def test_a_shift_of_kind_is_found_with_its_sign_and_size(kinds):
+def test_a_shift_of_query_type_is_found_with_its_sign_and_size(kinds):
     result = QueryTypeShift(rankers=("bm25", "ranksvm")).run(kinds)
     # the relevant document is the first for a model of its own rule, and the last of four for one of the other rule
     for train, test, drop in (
@@ -188,7 +188,7 @@ def test_distances_stand_beside_the_drops(corpora):
     assert same["ql drop %"] == same["mean drop %"] == pytest.approx(0)
 
 
-def test_what_was_trained_is_kept(corpora, home):
+def test_trained_models_are_cached(corpora, home):
     experiment = Experiment(load(corpora[0]), {})
     first = CorpusShift(tuple(corpora[1:]), ("ranksvm",)).run(experiment)
     kept = models(home)
@@ -248,12 +248,12 @@ def test_a_net_needs_vectors_that_are_not_of_one_corpus(corpora, tmp_path):
         (CorpusShift(("nowhere",)), "there is no collection 'nowhere'"),
     ],
 )
-def test_what_cannot_be_done_is_said(kinds, task, sentence):
+def test_impossible_settings_are_refused(kinds, task, sentence):
     with pytest.raises((BadInput, UnknownName), match=sentence):
         task.run(kinds)
 
 
-def test_a_kind_with_too_few_queries_is_named_and_how_to_go_on(kinds):
+def test_a_query_type_with_too_few_queries_is_named_with_advice(kinds):
     whole = kinds.collection
     rare = list(whole.splits["train"])[:3]
     queries = {qid: replace(q, type="rare") if qid in rare else q for qid, q in whole.queries.items()}
@@ -265,7 +265,7 @@ def test_a_kind_with_too_few_queries_is_named_and_how_to_go_on(kinds):
     assert QueryTypeShift(("ql",), query_types=("brief", "terse", "wordy")).run(experiment).tables
 
 
-def test_queries_of_one_kind_have_no_shift():
+def test_queries_of_one_type_have_no_shift():
     with pytest.raises(NotApplicable, match="have 1 query types, but two are needed"):
         QueryTypeShift().run(Experiment(planted("one", {"only": SHORT}, train=15), {}, split="test"))
 

@@ -1,4 +1,4 @@
-"""Variance, risk and agreement on a small bench, and what an audit does with tasks that do not apply."""
+"""Variance, risk and agreement on a small experiment, and tasks that do not apply."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_risk_names_its_baseline(experiment):
     assert wins["wins"] + wins["losses"] + wins["ties"] == 24
 
 
-def test_risk_says_between_whom_it_may_be_read():
+def test_letters_show_which_rankers_may_be_compared_by_risk():
     rng = np.random.default_rng(1)
     base = rng.uniform(0.4, 0.6, 40)
     values = np.stack([base, base + rng.normal(0, 0.05, 40), base / 4])
@@ -95,7 +95,7 @@ def test_agreement_of_a_ranker_with_itself(experiment, collection):
     assert row["rbo(p=0.9)"] == pytest.approx(1)
 
 
-def test_a_re_ranker_ranks_what_the_first_stage_found(collection):
+def test_a_re_ranker_ranks_the_list_of_the_first_stage(collection):
     experiment = Experiment(collection, {"normalised": Given(Normalised())}, depth=7)
     run = experiment.get_run("normalised")
     assert all(run[qid].keys() == experiment.candidates[qid].keys() for qid in run)
@@ -189,7 +189,7 @@ def test_queries_weigh_as_often_as_they_were_asked(collection, experiment):
     assert plain.loc["bm25", "mean"] == pytest.approx(table.row("bm25").mean())
 
 
-def test_without_judgements_fusion_is_held_against_the_list_of_the_original(collection, experiment):
+def test_without_judgements_fusion_is_compared_with_the_original_list(collection, experiment):
     unjudged = Experiment(replace(collection, qrels={}), {"bm25": experiment.models["bm25"]})
     task = TASKS.build("fusion(transforms=('char_noise', 'char_noise(edits=2)', 'word_noise'), invalid=True)")
     (row,) = [r for r in task.run(unjudged).tables["steadiness"].to_dict("records") if r["lists of"] == "all"]

@@ -1,4 +1,4 @@
-"""AdaRank: a round by hand, and what it finds."""
+"""AdaRank: a round by hand, and planted features."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def test_one_feature_by_hand_upside_down():
     assert fit.history == [{"iteration": 1, "train": 1.0, "features": 1}]
 
 
-def test_it_takes_what_helps_and_leaves_the_rest():
+def test_it_selects_only_useful_features():
     fit = AFS(gain=0.005).fit_rows(planted(noise=0.0), None, seed=0)
     first, second, *others = fit.predictor.weights
     assert first > 0 > second
@@ -43,7 +43,7 @@ def test_scale_does_not_matter():
     assert [row["train"] for row in plain.history] == pytest.approx([row["train"] for row in scaled.history])
 
 
-def test_features_that_say_nothing_give_no_weights():
+def test_uninformative_features_get_no_weights():
     fit = AFS().fit_rows(letor([(0, [1.0]), (1, [1.0])]), None, seed=0)
     assert fit.predictor.weights == (0.0,)
 

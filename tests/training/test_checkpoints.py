@@ -1,4 +1,4 @@
-"""Learners on a checkpoint: what they learn beats a control of random labels, and comes out the same again."""
+"""Learners on a checkpoint: they beat a control with random labels, and training is deterministic."""
 
 # ruff: noqa: E402
 from __future__ import annotations
@@ -63,7 +63,7 @@ def learner_of(kind: str, folder: Path):
 
 
 @pytest.mark.parametrize("kind", CHECKPOINTS)
-def test_what_was_learned_beats_the_control(tmp_path, kind):
+def test_a_trained_model_beats_the_control(tmp_path, kind):
     collection, learner = marked(), learner_of(kind, tmp_path / "tiny")
     qrels = {qid: collection.qrels[qid] for qid in TEST}
     docs = {qid: [collection.docs[docno] for docno in grades] for qid, grades in qrels.items()}

@@ -116,7 +116,7 @@ def test_a_file_of_named_features_teaches_a_model_of_texts(collection, tmp_path)
     assert model.open(collection).score([Slate("oak", (Doc("oak"), Doc("elm")))])[0].shape == (2,)
 
 
-def test_the_card_says_how_a_model_came_about():
+def test_the_card_describes_the_training():
     train = letor([(1, [1.0, 0.0]), (0, [0.0, 0.0])], [(1, [1.0, 1.0])], [(0, [1.0, 1.0]), (0, [0.0, 1.0])])
     baselines = Baselines({"bm25": make_feature_baseline(1)})
     model = learn(RankSVM(C=0.1), train, train, seed=7, baselines=baselines)
@@ -144,7 +144,7 @@ def test_normalisation_is_that_of_training():
     np.testing.assert_allclose(scaled.score_letor(moved), scaled.score_letor(data), atol=1e-4)
 
 
-def test_what_cannot_be_learned_is_refused(tmp_path):
+def test_data_without_anything_to_learn_are_refused(tmp_path):
     with pytest.raises(BadInput, match="no query has documents of different labels, so there is no order to learn"):
         learn(PRank(), nothing_to_learn())
     write_letor(nothing_to_learn(), tmp_path / "a.txt")

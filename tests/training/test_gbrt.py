@@ -25,7 +25,7 @@ def test_without_validation_it_is_plain_regression():
     assert len(fit.history) == 20
 
 
-def test_validation_queries_say_how_many_trees_are_kept():
+def test_validation_queries_choose_the_number_of_trees():
     train, valid = planted(), planted(seed=1)
     fit = GBRT(trees=200, leaves=8, min_docs=5, early_stop=10).fit_rows(train, valid, seed=0)
     values = [row["valid"] for row in fit.history]

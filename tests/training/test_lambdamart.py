@@ -189,7 +189,7 @@ def test_the_spread_is_that_before_the_first_tree_or_as_jforests_had_it():
         (LambdaMART("u-cro", 1.0), Baselines({"f": make_feature_baseline(9)}), "feature 9"),
     ],
 )
-def test_what_cannot_be_trained_is_refused_in_a_sentence(learner, baselines, says):
+def test_invalid_settings_are_refused_with_a_message(learner, baselines, says):
     with pytest.raises(ShaketableError, match=says):
         learner.fit_rows(made(0, 10), None, 1, baselines)
 

@@ -1,4 +1,4 @@
-"""Lists to learn from: what is in them, and that chance is tied to seed, query and pass."""
+"""Training lists: their content, and draws that depend only on seed, query and pass."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_lists_are_a_function_of_seed_query_and_pass():
     assert other.draw(1, 5) == judged().draw(0, 5), "where a query stands does not matter"
 
 
-def test_the_place_of_the_relevant_text_says_nothing():
+def test_the_position_of_the_relevant_text_is_random():
     places = Counter(int(np.argmax(judged(size=4).draw(0, turn).labels)) for turn in range(400))
     assert set(places) == {0, 1, 2, 3}
     assert min(places.values()) > 60

@@ -1,4 +1,4 @@
-"""The training loop: it learns, keeps the best, stops, goes on after a crash, and says what is wrong."""
+"""The training loop: it learns, keeps the best, stops, resumes after a crash, and reports errors."""
 
 # ruff: noqa: E402
 from __future__ import annotations
@@ -190,7 +190,7 @@ def test_the_best_validation_is_kept_and_training_stops_early(tmp_path):
     assert not (tmp_path / TRAINING_FOLDER).exists()
 
 
-def test_the_last_weights_are_kept_where_these_are_wanted(tmp_path):
+def test_the_last_weights_are_kept_on_request(tmp_path):
     values = iter([0.9, 0.5, 0.1, 0.4])
     seen: list[dict[str, torch.Tensor]] = []
 
@@ -311,7 +311,7 @@ def test_a_training_does_not_resume_from_another_one(tmp_path):
         lambda path: flip(path, 60),  # in the header
     ],
 )
-def test_what_is_damaged_on_disk_is_named(tmp_path, name, harm):
+def test_a_damaged_file_is_named(tmp_path, name, harm):
     """And not at the end of a training, but when it begins."""
     training(tmp_path, validation=lambda net: 0.5).run()
     harm(tmp_path / TRAINING_FOLDER / f"{name}.safetensors")
@@ -344,7 +344,7 @@ def test_weights_of_another_size_are_named(tmp_path):
         training(tmp_path, net=more).run()
 
 
-def test_what_others_put_beside_a_training_stays(tmp_path):
+def test_foreign_files_in_a_training_folder_stay(tmp_path):
     (tmp_path / TRAINING_FOLDER).mkdir()
     (tmp_path / TRAINING_FOLDER / "best-practice.txt").write_text("precious")
     (tmp_path / TRAINING_FOLDER / ".state.safetensors.abc").write_bytes(b"left by a kill")

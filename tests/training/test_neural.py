@@ -100,8 +100,8 @@ def test_listing_loads_no_torch():
     assert out.stdout.split() == ["False", "False"]
 
 
-def test_presets_say_how_much_is_read():
-    """Whatever a default becomes, a preset stays what it is."""
+def test_presets_set_the_input_lengths():
+    """A change of a default does not change a preset."""
     for name in LEARNERS:
         learner = LEARNERS.get_class(name)
         for preset in getattr(learner, "presets", {}).values():
@@ -163,18 +163,18 @@ def test_frozen_vectors_stay_frozen_in_a_resumed_training(tmp_path, vectors):
     assert not torch.equal(first.combine.weight, second.combine.weight)
 
 
-def test_a_fifth_of_the_queries_is_held_out_where_none_are_given(tmp_path):
+def test_a_fifth_of_the_queries_is_held_out_by_default(tmp_path):
     small("knrm").fit(trees(), QIDS, folder=tmp_path / "model")
     card = saving.read_description(tmp_path / "model")["card"]
     assert (card["train"]["queries"], card["valid"]["queries"]) == (8, 2)
 
 
-def test_letters_take_the_place_of_vectors(vectors):
+def test_letter_trigrams_replace_vectors(vectors):
     with pytest.raises(BadInput, match="reads words by their letters, so leave out vectors"):
         DuetLearner(input="trigrams", vectors=vectors).build_net(trees())
 
 
-def test_what_was_learned_beats_the_control(tmp_path):
+def test_a_trained_model_beats_the_control(tmp_path):
     collection, learner = trees(), small("knrm", steps=60, every=10, lr=0.05, patience=9)
     docnos = list(collection.docs)
     slates = [Slate(collection.queries[qid].text, tuple(collection.docs.values())) for qid in QIDS[7:]]
@@ -190,7 +190,7 @@ def test_what_was_learned_beats_the_control(tmp_path):
     assert values[True] < 0.6
 
 
-def test_a_teacher_takes_the_place_of_judgements(tmp_path):
+def test_a_teacher_replaces_judgements(tmp_path):
     collection = replace(trees(), qrels={})
     learner = small("knrm", teacher="bm25", sentences=5, steps=40, every=10, lr=0.05, measure="RR")
     learner.fit(collection, QIDS, folder=tmp_path / "model")
@@ -241,7 +241,7 @@ def test_candidates_of_the_collection_are_used(tmp_path):
         ({"teacher": "bm52"}, QIDS, [], "did you mean bm25"),
     ],
 )
-def test_what_is_wrong_is_said_and_nothing_is_left(tmp_path, changes, train, valid, message):
+def test_an_error_is_reported_and_leaves_no_files(tmp_path, changes, train, valid, message):
     with pytest.raises((BadInput, UnknownName), match=message):
         small("knrm", **changes).fit(trees(), train, valid=valid, folder=tmp_path / "model")
     assert not (tmp_path / "model").exists()

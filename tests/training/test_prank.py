@@ -72,7 +72,7 @@ def test_the_last_weights_and_the_mean_ones():
     assert mean.predictor.weights == tuple(np.array(total) / 4)
 
 
-def test_it_finds_what_is_planted_and_keeps_the_best_pass():
+def test_it_finds_the_planted_weights_and_keeps_the_best_pass():
     train, valid = planted(), planted(seed=1)
     fit = PRank(epochs=10).fit_rows(train, valid, seed=3)
     first, second, *others = fit.predictor.weights

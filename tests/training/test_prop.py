@@ -233,7 +233,7 @@ def told_apart(folder, corpus) -> float:
     return float((scores[:, 0] > scores[:, 1]).float().mean())
 
 
-def test_sets_are_told_apart_and_a_control_cannot(tmp_path, monkeypatch):
+def test_the_better_set_is_recognised_but_not_by_a_control(tmp_path, monkeypatch):
     monkeypatch.setattr(prop, "SUBSAMPLING_THRESHOLD", 1.0)  # in so few words all are frequent
     corpus = leaning()
     settings = replace(SETTINGS, checkpoint=str(tiny.masked(tmp_path / "tiny")), steps=60, lists=12, max_length=20)
@@ -277,7 +277,7 @@ def test_pretraining_that_was_cut_off_comes_to_the_same_end(tmp_path, home, monk
     assert open_pretrained(corpus, settings) == folder
 
 
-def test_the_learner_pretrains_once_and_says_so(tmp_path, home):
+def test_the_learner_pretrains_once_and_reports_it(tmp_path, home):
     collection = trees()
     small = {"max_length": 32, "pretrain": 4, "adapt": 2, "pairs": 2} | TINY
     learner = replace(LEARNERS.build("prop"), checkpoint=str(tiny.encoder(tmp_path / "tiny")), **small)
@@ -306,7 +306,7 @@ def test_the_learner_pretrains_once_and_says_so(tmp_path, home):
     assert len(list((home / "pretrained").iterdir())) == 1
 
 
-def test_what_it_begins_with_is_its_own(tmp_path):
+def test_prop_refuses_a_start_model(tmp_path):
     with pytest.raises(BadInput, match="prop pre-trains its own weights"):
         LEARNERS.build("prop(start='somewhere')").fit(trees(), QIDS, folder=tmp_path / "model")
 

@@ -120,7 +120,7 @@ def test_rows_that_nothing_can_part_do_no_harm():
     assert fit.predictor.weights[1] == pytest.approx(0)
 
 
-def test_it_finds_what_is_planted():
+def test_it_finds_the_planted_weights():
     fit = RankSVM().fit_rows(planted(), planted(seed=1), seed=0)
     first, second, *others = fit.predictor.weights
     assert first > 0 > second

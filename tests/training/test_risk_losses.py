@@ -209,7 +209,7 @@ def test_a_run_is_a_baseline_by_the_texts_of_its_documents(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["feature:3", "scores:table.csv"])
-def test_what_cannot_order_texts_is_no_baseline_of_a_net(text):
+def test_a_baseline_of_a_net_must_rank_texts(text):
     with pytest.raises(BadInput, match=f"the baseline {text} cannot rank texts"):
         read_text_baselines([text], trees())
 

@@ -100,7 +100,7 @@ def test_the_loss_is_that_of_transformers(tmp_path):
     assert scores.tolist() == pytest.approx([-loss for loss in each], abs=1e-4)
 
 
-def test_what_stands_behind_a_tab_is_kept(tmp_path):
+def test_the_part_after_a_tab_is_never_truncated(tmp_path):
     net = writer(tmp_path, source=10)
     short, long = net.prepare([("oak elm\tRelevant:", "true"), ("oak " * 30 + "\tRelevant:", "false")])
     tail = net.tokenizer("Relevant:")["input_ids"]
@@ -192,7 +192,7 @@ def trees() -> Collection:
     return Collection("trees", MemoryCorpus(docs), queries, qrels)
 
 
-def test_what_was_trained_is_opened_by_those_that_need_it(tmp_path):
+def test_a_trained_writer_can_be_opened(tmp_path):
     collection, qids = trees(), [f"q{i}" for i in range(6)]
     titles = SMALL.fit(build_title_pairs(collection, qids), tmp_path / "titles")
     for edit in (Shorten(str(titles)), Paraphrase(str(titles))):
@@ -243,7 +243,7 @@ def test_each_writer_takes_its_own_pairs():
         Doc2QueryWriter().load_default_pairs()
 
 
-def test_a_pair_that_is_there_twice_is_learned_from_or_held_out():
+def test_equal_pairs_are_on_the_same_side_of_the_split():
     twice = [PAIRS[0]] * 30 + PAIRS[1:10] * 3
     for seed in range(20):
         learned, held = SMALL._split_held_out(twice, seed)
@@ -253,7 +253,7 @@ def test_a_pair_that_is_there_twice_is_learned_from_or_held_out():
         assert set(learned) | set(held) == set(twice)
 
 
-def test_one_writer_takes_the_place_of_another_only_if_asked(tmp_path):
+def test_a_writer_is_replaced_only_on_request(tmp_path):
     folder = SMALL.fit(PAIRS, tmp_path / "model")
     (folder / "notes.txt").write_text("mine")
     other = replace(SMALL, checkpoint=str(tiny.t5(tmp_path / "tiny")), epochs=1)
@@ -325,7 +325,7 @@ def test_topics_of_ir_datasets(tmp_path, monkeypatch):
     pairs, lacking = build_topic_pairs(("toys", "dd-trec-2015"))
     assert pairs == [SourceTarget("What makes tides?", "Tides"), SourceTarget("How is tea made?", "Tea")]
     assert list(lacking) == ["dd-trec-2015"]
-    with pytest.raises(BadInput, match=r"ir_datasets has the topics of none of these: nowhere \("):
+    with pytest.raises(BadInput, match=r"ir_datasets has no topics of these collections: nowhere \("):
         build_topic_pairs(("nowhere",))
 
 

@@ -67,7 +67,7 @@ def test_settings_of_a_shape_are_written_as_others_are(text):
     assert LEARNERS.spec(LEARNERS.build(text)) == text
 
 
-def test_what_was_given_by_its_place_still_is():
+def test_positional_parameters_stay_positional():
     assert LEARNERS.build("bert('mine')").checkpoint == "mine"
     assert LEARNERS.build("dssm((8, 4), 'none')").stopwords == "none"
     assert LEARNERS.build("conv_knrm(2, 16, 5, 0.2)").sigma == 0.2

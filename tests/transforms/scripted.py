@@ -1,4 +1,4 @@
-"""Chance with the dice fixed, so that a test can say what must come out."""
+"""A random number generator with fixed draws, so that a test knows the result."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from shaketable.core.seeding import ItemRandom
 
 
 class Scripted(ItemRandom):
-    """Draws whose `below` gives the numbers it was told; running out is an error."""
+    """A generator that returns the given numbers; too few numbers are an error."""
 
     def __init__(self, *numbers: int):
         super().__init__(bytes(64))

@@ -1,4 +1,4 @@
-"""Sampled queries: those of the distribution, whatever stands beside a text, and the edit that appends them."""
+"""Sampled queries: their distribution, independence from other texts, and the transform that appends them."""
 
 # ruff: noqa: E402
 from __future__ import annotations
@@ -86,7 +86,7 @@ def test_the_global_generator_is_left_alone(sampler):
     assert torch.equal(torch.rand(1), expected)
 
 
-def test_the_edit_appends_what_was_sampled(folder, sampler):
+def test_the_transform_appends_the_sampled_queries(folder, sampler):
     edit = AddQueries(str(folder), n=2)
     (queries,) = sampler.sample_queries(["pine"], 2)
     assert edit.apply("pine", make_item_rng(0), TransformContext()) == f"pine {queries[0]} {queries[1]}"

@@ -1,4 +1,4 @@
-"""Case and punctuation: by hand, and what they keep."""
+"""Case and punctuation: by hand, and laws."""
 
 from __future__ import annotations
 

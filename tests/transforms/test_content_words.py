@@ -1,4 +1,4 @@
-"""Two queries side by side: what is lost, new, doubled, and the one word in which they differ."""
+"""Two queries compared: lost, new and repeated words, and the single replaced word."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_one_word_that_was_swapped_is_found(words, data, new):
 
 
 @given(WORDS, WORDS)
-def test_what_is_found_makes_the_one_out_of_the_other(left, right):
+def test_a_found_swap_turns_one_query_into_the_other(left, right):
     swap = find_swap(" ".join(left), " ".join(right))
     if swap is not None:
         assert [*left[: swap.position], *swap.new_words, *left[swap.position + 1 :]] == right

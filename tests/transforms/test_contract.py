@@ -1,4 +1,4 @@
-"""Every edit of the catalogue keeps the contract; those that need a resource keep it where the resource is."""
+"""Every registered transform obeys the contract, if its resources are installed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_neighbours_keep_the_contract(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", sorted(set(TRANSFORMS) - OWN))
-def test_every_edit_of_queries_has_a_place_in_the_taxonomy(name):
+def test_every_query_transform_has_a_category(name):
     assert TRANSFORMS.get_class(name).category in (CATEGORIES if name != "add_queries" else (DOCUMENT,))
 
 

@@ -1,4 +1,4 @@
-"""Changes of a document's form: each keeps what it must keep, and says where it does not apply."""
+"""Changes of a document's form: each keeps the meaning, and reports texts to which it does not apply."""
 
 from __future__ import annotations
 

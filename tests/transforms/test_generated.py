@@ -87,7 +87,7 @@ def folder(tmp_path_factory) -> Path:
     return path
 
 
-def test_what_the_model_writes_comes_out(folder):
+def test_the_output_of_the_model_is_returned(folder):
     edit = Paraphrase(str(folder))
     assert edit.apply("red  boat", make_item_rng(0), TransformContext()) == "tea boat"
     assert edit.apply("tea boat", make_item_rng(0), TransformContext()) is None  # a copy is no variation
@@ -126,7 +126,7 @@ def test_the_prompt_of_each_preset_reaches_the_model(folder, monkeypatch):
 
 
 class Listening:
-    """A tokenizer that notes what it is given."""
+    """A tokenizer that records its input."""
 
     def __init__(self, tokenizer, seen):
         self.tokenizer, self.seen = tokenizer, seen
@@ -139,7 +139,7 @@ class Listening:
         return self.tokenizer.batch_decode(*args, **settings)
 
 
-def test_a_model_that_does_not_translate_says_so(folder):
+def test_a_model_that_does_not_translate_is_an_error(folder):
     with pytest.raises(BadInput, match="does not translate into 'de'"):
         BackTranslation(str(folder)).apply("red boat", make_item_rng(0), TransformContext())
 
@@ -241,7 +241,7 @@ def test_how_a_model_writes_is_read_from_its_files(folder, tmp_path):
     assert not hasattr(loaded.model.generation_config, "custom_generate")
 
 
-def test_older_models_say_it_in_their_configuration(folder, tmp_path):
+def test_older_models_have_the_settings_in_their_configuration(folder, tmp_path):
     target = copied(folder, tmp_path, "config.json", decoder_start_token_id=3, num_beams=2)
     (target / "generation_config.json").unlink()
     found = open_generator(str(target)).model.generation_config

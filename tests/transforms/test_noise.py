@@ -51,7 +51,7 @@ def test_short_words_serve_only_where_there_is_none_longer():
     assert CharNoise().attack("a b", Scripted()) is None
 
 
-def test_two_edits_never_end_where_they_began():
+def test_two_edits_never_restore_the_original():
     undone = Scripted(0, SWAP, 0, 0, SWAP, 0, 0, SWAP, 0, 0, REMOVE, 0)
     assert CharNoise(2).attack("boat", undone) == ("bot", ("swap", "remove"))
 
@@ -100,7 +100,7 @@ def test_two_characters_are_an_edit_of_one_for_every_query_and_draw():
 
 
 def test_two_characters_are_an_edit_of_one_on_real_queries(shared_data):
-    """As the task draws them: in whatever order, and whether or not one character was asked for."""
+    """As the task draws them: in any order, and with or without the single change."""
     one, two = CharNoise(1), CharNoise(2)
     with (shared_data / "collections" / "msmarco-types" / "queries.jsonl").open() as file:
         queries = {row["_id"]: row["text"] for row in map(json.loads, file)}

@@ -22,7 +22,7 @@ from shaketable.transforms.vary import vary
 
 @pytest.fixture(autouse=True)
 def nothing_around(tmp_path, monkeypatch):
-    """No WordNet, no vectors and no models, whatever this machine has."""
+    """Hide WordNet, vectors and models of this machine."""
     for name in ("NLTK_DATA", "HF_HOME", "HF_HUB_CACHE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -42,7 +42,7 @@ def test_a_default_run_has_every_rule_and_neither_attacks_nor_models():
     assert set(lacking) == {"wordnet_syn_swap", "word_embed_syn_swap"}
 
 
-def test_the_methods_of_the_paper_and_what_they_lack():
+def test_the_methods_of_the_paper_and_their_missing_resources():
     """Table 3: three misspellings, two naturalities, one ordering, four paraphrasings."""
     assert len(PAPER_004) == 10
     kinds = [TRANSFORMS.get_class(name).category for name in list_presets()["paper_004"]]
@@ -65,7 +65,7 @@ def test_a_category_has_no_attacks():
     assert not set(NOISE_TRANSFORMS) & set(names(edits))
 
 
-def test_an_edit_of_documents_varies_no_query():
+def test_a_document_transform_varies_no_query():
     assert "add_queries" not in {name for methods in list_presets().values() for name in methods}
     with pytest.raises(BadInput, match="add_queries is a transform of documents and cannot vary a query"):
         select_transforms(["add_queries"])
@@ -77,7 +77,7 @@ def test_an_edit_of_documents_varies_no_query():
         select_transforms(categories=["document"])
 
 
-def test_what_was_named_must_work():
+def test_an_unavailable_named_transform_is_an_error():
     with pytest.raises(BadInput, match="back_translation is not available: the model facebook/m2m100_418M is not at"):
         select_transforms(["back_translation"])
     with pytest.raises(UnknownName, match="did you mean misspelling"):

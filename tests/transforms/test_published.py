@@ -55,7 +55,7 @@ def test_files_of_any_shape(name, tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["v.jsonl", "v.tsv"])
-def test_what_vary_makes_is_read_back(name, tmp_path: Path):
+def test_the_output_of_vary_is_read_back(name, tmp_path: Path):
     """With the columns that the command writes; a change of case alone stays what it is."""
     edits, _ = select_transforms(categories=["naturality", "ordering", "misspelling"])
     made = vary(QUERIES, edits)
@@ -111,7 +111,7 @@ def test_a_header_alone_has_no_variations(tmp_path: Path):
     assert read_variations(tmp_path / "v.csv", QUERIES) == read_variations(tmp_path / "empty.csv", QUERIES) == []
 
 
-def test_methods_say_what_they_are_made_with():
+def test_methods_declare_their_sources():
     assert find_sources("syn_swap") == find_sources("syn_swap(choice='random')") == ("thesaurus",)
     assert find_sources("wordnet_syn_swap") == find_sources("somebody's own") == find_sources(HUMAN) == ()
 

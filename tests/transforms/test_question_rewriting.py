@@ -49,5 +49,5 @@ def test_into_a_question(text, way, expected):
 
 
 @pytest.mark.parametrize("text", ["what is love", "roads?", "tracheids are part of", "", "the of", "1984", "東京 天気"])
-def test_what_is_no_keyword_query(text):
+def test_other_texts_are_not_keyword_queries(text):
     assert ToQuestion().apply(text, Scripted(), TransformContext()) is None

@@ -41,7 +41,7 @@ def test_stop_words_and_unknown_words_stay():
 
 
 @pytest.mark.parametrize("choice", ["nearest", "random"])
-def test_a_synonym_has_the_part_of_speech_of_its_place(choice):
+def test_a_synonym_has_the_part_of_speech_of_the_replaced_word(choice):
     """The thesaurus has "find" as a noun (discovery) and as a verb (discover)."""
     find = read_bundled_thesaurus()["find"]
     assert {"noun", "verb"} <= set(find)
@@ -126,7 +126,7 @@ def test_a_random_synonym_may_be_two_words(small_wordnet):
     assert new == {"auto", "motor car"}
 
 
-def test_wordnet_says_where_it_was_looked_for(monkeypatch, tmp_path, home):
+def test_a_missing_wordnet_names_the_searched_paths(monkeypatch, tmp_path, home):
     monkeypatch.setenv("NLTK_DATA", str(tmp_path / "nowhere"))
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(BadInput) as error:
@@ -169,7 +169,7 @@ def test_vectors_give_neighbours_above_the_threshold(home: Path):
     assert WordEmbedSynSwap(threshold=0.97).apply("boat", make_item_rng(0), TransformContext()) is None
 
 
-def test_neighbours_say_where_they_were_looked_for(home: Path):
+def test_missing_neighbours_name_the_searched_paths(home: Path):
     with pytest.raises(BadInput, match=r"counterfitted-neighbors\.json") as error:
         WordEmbedSynSwap().apply("boat", make_item_rng(0), TransformContext())
     assert str(home / "resources") in str(error.value)

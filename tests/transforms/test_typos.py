@@ -94,7 +94,7 @@ def test_a_slip_on_the_keyboard_hits_a_key_beside(word, seed):
 
 
 @given(st.text("abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=9), st.integers(0, 99))
-def test_lookalikes_stay_in_ascii_unless_told_otherwise(word, seed):
+def test_lookalikes_are_ascii_by_default(word, seed):
     new = m.LookalikeChar().apply(word, make_item_rng(seed), TransformContext())
     assert new is None or new.isascii()
 

@@ -1,4 +1,4 @@
-"""A function is enough for an edit."""
+"""A function is a transform."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_functions_keep_the_contract(name):
     check_transform(edit(name))
 
 
-def test_what_a_function_says_of_itself():
+def test_attributes_of_a_function_are_used():
     assert (edit("last_first").category, edit("last_first").sources) == ("ordering", ("bigrams",))
     assert (edit("any_letter").category, edit("any_letter").sources) == ("", ())
 
@@ -80,6 +80,6 @@ def test_two_are_equal_if_they_name_the_same():
         ("absent", "there is no 'absent'"),
     ],
 )
-def test_what_is_no_edit_is_said(name, message):
+def test_an_object_that_is_no_transform_is_an_error(name, message):
     with pytest.raises(BadInput, match=message):
         edit(name).apply("red boat", None, TransformContext())

@@ -1,4 +1,4 @@
-"""What is valid, and of which kind a pair is: by hand."""
+"""Validity and categories of pairs, by hand."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ NEWS = Bigrams(
         ("a long period of time", "a long time of time", "It repeats 'time'."),
     ],
 )
-def test_a_swap_by_the_thesaurus_is_judged_by_what_it_was_not_made_with(original, text, why):
+def test_a_thesaurus_swap_is_judged_by_other_evidence(original, text, why):
     judge = Validity(bigrams=NEWS)
     assert judge.judge("paraphrasing", original, text, SynSwap.sources) == why
     if not why:
@@ -124,7 +124,7 @@ def test_a_swap_by_the_thesaurus_is_judged_by_what_it_was_not_made_with(original
         assert judge.judge("paraphrasing", original, text, (THESAURUS, BIGRAMS)) == NO_EVIDENCE_REASON
 
 
-def test_the_thesaurus_judges_what_it_did_not_make():
+def test_the_thesaurus_judges_variations_of_other_sources():
     case = ("paraphrasing", "cures for the flu", "remedies for the flu")
     assert Validity().judge(*case) == ""
     assert Validity().judge(*case, sources=(THESAURUS,)) == NO_EVIDENCE_REASON
@@ -197,13 +197,13 @@ def test_very_long_texts_are_judged_at_once():
         ("", "", ""),
     ],
 )
-def test_the_kind_of_a_pair(left, right, category):
+def test_the_category_of_a_pair(left, right, category):
     assert classify_variation(left, right) == category
 
 
 @pytest.mark.parametrize("left", ["flu symptoms", "what is love?", "a red boat", "the of", "東京 天気", ""])
 @pytest.mark.parametrize("right", ["flu signs", "love", "boat red a", "", "is", "🙂"])
-def test_the_kind_does_not_depend_on_direction(left, right):
+def test_the_category_does_not_depend_on_direction(left, right):
     assert classify_variation(left, right) == classify_variation(right, left)
     assert classify_variation(left, right) in (*CATEGORIES, "")
 

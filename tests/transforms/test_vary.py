@@ -1,4 +1,4 @@
-"""From queries to variations: how many, which, in which order, and what people wrote."""
+"""Variations of queries: their number and order, and those that people wrote."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ QUERIES = {
 EDITS = [CharNoise(), RandomOrderSwap(), RemoveStopWords()]
 
 
-def test_one_variation_for_each_query_and_method_where_it_applies():
+def test_one_variation_for_each_query_and_applicable_method():
     made = vary(QUERIES, EDITS)
     by_method = {
         method: [v.qid for v in made if v.method == method] for method in dict.fromkeys(v.method for v in made)
@@ -67,7 +67,7 @@ def test_the_method_is_the_text_that_builds_it():
     assert {v.method for v in vary(QUERIES, [CharNoise(edits=2)])} == {"char_noise(edits=2)"}
 
 
-def test_case_is_kept_where_asked_for():
+def test_case_is_kept_on_request():
     assert vary(QUERIES, [RemoveStopWords()], lower=False)[0].original == "What is durable medical equipment"
 
 
@@ -99,7 +99,7 @@ def test_seeds_differ():
 
 @dataclass(frozen=True)
 class Shout:
-    """A user's edit, without a row in the catalogue; it counts how often it is asked."""
+    """A user's transform without a registry row; it counts its calls."""
 
     name: str = "shout"
     category: ClassVar[str] = "naturality"
@@ -113,7 +113,7 @@ class Shout:
         return [None if text == "tea" else text.upper() for text in texts]
 
 
-def test_an_edit_that_takes_many_at_once_is_asked_once():
+def test_a_batch_transform_is_called_once():
     made = vary(QUERIES, [Shout()], n=5)
     assert [v.text for v in made][:2] == ["WHAT IS DURABLE MEDICAL EQUIPMENT", "FLU SYMPTOMS"]
     assert {v.method for v in made} == {f"{__name__}:Shout"}
@@ -134,7 +134,7 @@ def test_no_queries_no_edits():
     assert vary({}, EDITS) == vary(QUERIES, []) == []
 
 
-def test_what_people_wrote():
+def test_human_variations():
     made = build_human_variations(
         QUERIES, {"q2": (Variant("Influenza signs", "paraphrasing"), Variant("symptoms flu", ""))}
     )
@@ -179,7 +179,7 @@ ODD = {"q": Query("  What IS\tWi-Fi  good for? ")}
     "name", [name for name in list_default_methods() if not find_unavailable_reason(CATALOGUE.build(name))]
 )
 def test_original_and_variation_are_prepared_alike(name):
-    """A ranker that sees case must not lose by the preparation what the edit did not take."""
+    """The normalisation must not cost a case-sensitive ranker anything."""
     for v in vary(ODD, [CATALOGUE.build(name)], n=5):
         assert v.original == normalise_query(ODD["q"].text) == "what is wi-fi good for?"
         assert v.text == " ".join(v.text.split())
@@ -200,7 +200,7 @@ def test_a_substituted_letter_is_in_the_case_of_the_rest():
     assert any(v.text != v.text.lower() for v in vary(QUERIES, [RandomCharSub()], n=20, lower=False))
 
 
-def test_an_edit_without_a_category_gets_that_of_the_words():
+def test_a_transform_without_a_category_gets_one_from_the_words():
     @dataclass(frozen=True)
     class Backwards:
         name: str = "backwards"
@@ -212,7 +212,7 @@ def test_an_edit_without_a_category_gets_that_of_the_words():
     assert {v.category for v in vary({"q": Query("red boat")}, [Backwards()])} == {"ordering"}
 
 
-def test_the_sources_of_an_edit_reach_the_judge():
+def test_the_judge_gets_the_sources_of_a_transform():
     @dataclass(frozen=True)
     class Swaps:
         name: str = "swaps"

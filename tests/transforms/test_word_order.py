@@ -1,4 +1,4 @@
-"""Words in another order: by hand, and what stays."""
+"""Words in another order: by hand, and laws."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class Transform(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextPair:
-    """A query and two texts that differ in one respect; a ranker that prefers `first` has the sign +.
+    """A query and two texts that differ in one property; a ranker that prefers `first` has the sign +.
 
     If one text is a changed document, it is `first`, and `second` is the original with id `docno` and grade `grade`. A
     listwise ranker gets the changed text at the position of the original.

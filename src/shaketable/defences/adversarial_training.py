@@ -32,7 +32,7 @@ class AdversarialTraining(ExampleBasedDefence):
 
 @dataclass(frozen=True)
 class AdversarialSource(TextListSource):
-    """Lists of another source, and for each a list of its best text among attacked documents.
+    """The lists of another source and, for each, a second list: its best text with attacked documents as negatives.
 
     `path` is a file of attacked documents, which still count as not relevant. A query without attacked documents in the
     file gets no such list. Attacked documents that are relevant are excluded.

@@ -33,7 +33,7 @@ class DataAugmentation(ExampleBasedDefence):
     """Data augmentation: adds copies of every list whose texts have words replaced by random synonyms.
 
     copies      copies of each list
-    words       replaced words per text; 0 takes the number of words that an attack changes, and only 0 runs the attack
+    words       replaced words per text; with 0, an attack on the ranker runs first, and its numbers of words are used
     objective   the objective of all lists, copies included; "" keeps the objective of the plan
     """
 

@@ -32,8 +32,8 @@ def measure_slices(
 ) -> tuple[dict[str, pd.DataFrame], list[Finding]]:
     """Return the means of a column by slice and ranker, and the worst part of each ranker as a finding.
 
-    The slices are by length, query type, rarest word, and difficulty for another ranker: the first stage, or for the
-    first stage the next ranker.
+    The slices are by length, query type, rarest word, and difficulty. The difficulty of a query is that for the first
+    stage or, if the ranker is the first stage, for the next ranker.
     """
     import pandas as pd
 

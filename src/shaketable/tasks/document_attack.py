@@ -21,7 +21,7 @@ class DocumentAttack(AttackRun):
                  status of a ranker
     goal         promote, demote, or top(k=10)
     targets      documents attacked in each list: ranks from 11 on are cut into this many ranges, one document from
-                 each; paper 003 has nine, an audit has one, because an encoder reads some eighty texts for each
+                 each. Paper 003 has nine; an audit has one, because an encoder must read some eighty texts per target
     queries      queries whose lists are attacked, drawn at random; 0 is all of them. A verdict needs twenty, and some
                  lists end before rank 11
     group        number of queries that share one attack text; the attacked documents are then new to the lists

@@ -1,4 +1,4 @@
-"""Query types: from a file, by rules; what a file cannot say is said in a sentence."""
+"""Query types from a file or by rules; errors in a file are one sentence."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_says_the_kinds_and_who_is_not_in_it_has_none(name: str, tmp_path: Path) -> None:
+def test_a_file_labels_queries_and_others_have_no_type(name: str, tmp_path: Path) -> None:
     file, text = FILES[name]
     found = with_query_types(BOATS, written(tmp_path, text, file))
     assert kinds(found) == {"q1": "person", "q2": "numeric", "q3": ""}
@@ -87,7 +87,7 @@ def test_a_gzipped_file(tmp_path: Path) -> None:
         ('{"qid": "q1", "kind": "person"}\n[1]\n', "kinds.tsv:2: a line is a JSON object"),
     ],
 )  # fmt: skip
-def test_a_file_that_says_no_kinds(text: str, message: str, tmp_path: Path) -> None:
+def test_a_file_without_query_types(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=message):
         with_query_types(BOATS, written(tmp_path, text))
 
@@ -98,7 +98,7 @@ def test_nothing_of_that_name(tmp_path: Path) -> None:
             with_query_types(BOATS, path)
 
 
-def test_a_collection_is_loaded_with_kinds_and_says_so(folder: Path, tmp_path: Path) -> None:
+def test_a_collection_is_loaded_with_query_types_and_reports_it(folder: Path, tmp_path: Path) -> None:
     file = written(tmp_path, "qid\tkind\nq1\tentity\n")
     for kinds_, expected in (("rules", "description"), (file, "entity")):
         collection = load(folder, query_types=kinds_)
@@ -108,8 +108,8 @@ def test_a_collection_is_loaded_with_kinds_and_says_so(folder: Path, tmp_path: P
         assert load(f"{folder}?split=test&query_types={kinds_}").queries == collection.queries
 
 
-def test_what_is_learned_does_not_depend_on_kinds(folder: Path) -> None:
-    """`Experiment.to_fit_result` names what it keeps by this fingerprint; no learner looks at kinds."""
+def test_training_does_not_depend_on_query_types(folder: Path) -> None:
+    """`Experiment.to_fit_result` names cached models by this fingerprint; no learner uses query types."""
     plain, labelled = load(folder), load(folder, query_types="rules")
     assert plain.queries != labelled.queries
     assert plain.fingerprint == labelled.fingerprint

@@ -51,7 +51,7 @@ def test_a_text_that_is_cut_ends_within_no_key(name, length):
         assert not find_leaks(redact(text, 200)[:200])
 
 
-def test_what_is_printed_and_written_has_no_key(tmp_path, capsys):
+def test_output_and_files_contain_no_key(tmp_path, capsys):
     """Whatever came past the errors."""
     register_secret(CANARY)
     notify(f"the key {CANARY}", always=True)

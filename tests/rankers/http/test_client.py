@@ -49,7 +49,7 @@ def failure(server, **settings) -> str:
     return message
 
 
-def test_a_server_that_is_busy_is_asked_again_when_it_says(serve):
+def test_a_busy_server_is_asked_again_after_the_wait_it_names(serve):
     server = serve(lambda nth, body: (429, "busy", {"Retry-After": "0"}) if nth < 3 else simple(nth, body))
     assert ask(server, backoff=3600.0).tolist() == EXPECTED  # Retry-After goes before the back-off
     assert len(server.bodies) == 3
@@ -60,7 +60,7 @@ def test_a_server_that_asks_for_an_hour_is_not_waited_for(serve):
     assert "a pause of 3,600 seconds" in message
 
 
-def test_everybody_waits_when_one_is_asked_to(serve):
+def test_all_threads_wait_if_one_is_asked_to_wait(serve):
     """A rate limit: after a 429 the client sends nothing for as long as the server wants."""
     came: list[float] = []
 
@@ -96,7 +96,7 @@ def test_no_request_is_sent_before_the_time_that_the_server_names(serve):
     assert not [came_at for came_at in came if moment + 0.2 < came_at < moment + 1.0]
 
 
-def test_a_wait_beyond_the_deadline_is_told_and_not_waited_for(serve):
+def test_a_wait_beyond_the_deadline_is_an_error(serve):
     server = serve(always(503, "later", Retry_After="5"))
     assert "a pause of 5 seconds" in failure(server, deadline=4.0)
     assert len(server.bodies) == 1
@@ -200,7 +200,7 @@ def test_a_server_that_is_down(monkeypatch):
     assert "is the server running" in message
 
 
-def test_a_server_that_dies_is_not_asked_for_ever_and_what_it_said_is_kept(serve, tmp_path):
+def test_requests_to_a_dead_server_stop_and_its_answers_are_cached(serve, tmp_path):
     server = serve(lambda nth, body: simple(nth, body) if nth <= 20 else (500, "out of memory", {}))
     engine = ScoringEngine(Store(tmp_path / "s.sqlite"), keep_going=True)
     ranker = HttpEndpoint(server.url, retries=1, backoff=0.0, concurrency=2, **KNOWN).open(NOWHERE)
@@ -222,7 +222,7 @@ def test_a_server_that_dies_is_not_asked_for_ever_and_what_it_said_is_kept(serve
     assert len(server.bodies) - asked == 80 + 6, "those that were missing, and three twice to see that it is the same"
 
 
-def test_the_error_of_a_server_that_dies_says_what_is_cached(serve, tmp_path):
+def test_the_error_of_a_dead_server_reports_the_cached_scores(serve, tmp_path):
     server = serve(lambda nth, body: simple(nth, body) if nth <= 20 else (500, "out of memory", {}))
     ranker = HttpEndpoint(server.url, retries=0, concurrency=1, **KNOWN).open(NOWHERE)
     with pytest.raises(
@@ -260,7 +260,7 @@ def test_redirects_within_the_host_are_followed_once(serve):
     assert server.asked == ["/rerank", "/rerank/", "/rerank/", "/rerank/"]
 
 
-def test_redirects_to_elsewhere_are_told(serve, monkeypatch):
+def test_redirects_to_another_origin_are_reported(serve, monkeypatch):
     monkeypatch.setenv("MY_KEY", SECRET)
     other = serve(simple)
     server = serve(always(308, b"", Location=f"http://localhost:{other.port}/rerank"))
@@ -285,7 +285,7 @@ def test_redirects_in_a_circle_end(serve):
     assert "answered 302" in failure(server)
 
 
-def test_a_key_that_is_wrong_is_told_from_one_that_is_missing(serve, monkeypatch):
+def test_a_wrong_key_and_a_missing_key_have_different_messages(serve, monkeypatch):
     def reply(nth, body):
         sent = server.headers[-1].get("authorization")
         return 401, {"message": "invalid api token" if sent else "no api key supplied"}, {}
@@ -397,7 +397,7 @@ def test_an_answer_that_drips_has_a_deadline():
 
 @pytest.mark.parametrize("concurrency", [7, 64])
 @pytest.mark.parametrize("pointwise", [True, False])
-def test_as_many_requests_are_in_flight_as_the_user_says(serve, pointwise, concurrency):
+def test_the_number_of_requests_in_flight_is_that_of_the_setting(serve, pointwise, concurrency):
     """The server answers when that many requests have arrived, and never has more."""
     together = threading.Barrier(concurrency, timeout=20)
     lock, inside, most = threading.Lock(), [0], [0]

@@ -37,7 +37,7 @@ def test_tei_has_a_limit_and_cuts_long_texts(serve):
     assert find_check(checks, "truncates").examples == ("between 300 and 1,000 words",)
 
 
-def test_equal_texts_whose_scores_differ_in_the_last_bits_are_cut_all_the_same(serve):
+def test_rounding_differences_do_not_hide_truncation(serve):
     """As infinity's do: where a text stands in a batch changes how its sums are rounded."""
 
     def rounded(nth, body):
@@ -62,7 +62,7 @@ def limited(body):
     return 200, rows(*((i, score / sum(scores)) for i, score in enumerate(scores))), {}
 
 
-def test_a_promise_that_is_not_kept(serve):
+def test_a_wrong_pointwise_setting_is_an_error(serve):
     checks = visit(serve(lambda nth, body: limited(body)), pointwise=True)
     assert find_check(checks, "between two lists").severity == "error"
     assert "pointwise=False" in find_check(checks, "between two lists").advice

@@ -100,7 +100,7 @@ def test_ranks_are_not_per_pair(serve, rank):
     assert not opened(serve(reply)).pointwise
 
 
-def test_noise_is_told_from_dependence_on_the_list(serve):
+def test_noise_is_distinguished_from_dependence_on_the_list(serve):
     def reply(nth, body):
         found = servers.ranked(body["query"], body["documents"])
         return 200, {"results": [{**row, "relevance_score": row["relevance_score"] + 0.01 * nth} for row in found]}, {}
@@ -120,7 +120,7 @@ def test_tei_takes_32_texts_and_longer_lists_go_in_parts(serve):
     assert len(server.lists) == 9, "its limit is remembered"
 
 
-def test_a_server_that_only_says_too_large_is_sent_half(serve):
+def test_a_refusal_without_a_limit_halves_the_list(serve):
     def reply(nth, body):
         return servers.simple(nth, body) if len(body["documents"]) <= 20 else (413, b"Payload Too Large", {})
 

@@ -131,7 +131,7 @@ def test_several_requests_are_under_way_at_once(serve):
     assert all((s == scores[0]).all() for s in scores)
 
 
-def test_batch_cuts_what_is_pointwise(serve):
+def test_batch_splits_lists_of_pointwise_rankers(serve):
     server = serve(simple)
     scores = ask(server, pointwise=True, batch=2)
     assert sorted(len(body["documents"]) for body in server.bodies) == [1, 2]
@@ -168,7 +168,7 @@ def test_half_a_character_can_be_sent(serve):
         (303, b"", "303"),
     ],
 )
-def test_refusals_are_final_and_say_why(serve, status, body, said):
+def test_refusals_are_final_and_give_a_reason(serve, status, body, said):
     server = serve(always(status, body))
     assert said in failure(server)
     assert len(server.bodies) == 1
@@ -222,7 +222,7 @@ def test_scores_that_are_words(serve):
     assert "scores are not numbers" in failure(serve(always(200, rows((0, 1.0), (1, "high"), (2, 0.5)))))
 
 
-def test_what_was_answered_before_a_failure_is_kept(serve, tmp_path):
+def test_answers_before_a_failure_are_cached(serve, tmp_path):
     server = serve(lambda nth, body: (400, {"error": "no"}, {}) if body["query"] == "bad" else simple(nth, body))
     given = [Slate(query, SLATE.docs) for query in ("one", "two", "bad", "three")]
     with pytest.raises(RankerFailed):
@@ -245,7 +245,7 @@ def negated(reply, when):
 
 
 @pytest.mark.parametrize("revision", ["", "one"])
-def test_kept_answers_of_another_model_behind_the_same_address_are_not_used(serve, tmp_path, revision):
+def test_cached_answers_of_another_model_at_the_same_address_are_not_used(serve, tmp_path, revision):
     """What is served is known by what it says at first, or by its revision; then a few answers are compared."""
     now = {"worse": False}
     first_words_too = revision == ""
@@ -281,7 +281,7 @@ def test_a_server_of_which_only_lists_have_changed_is_caught(serve, tmp_path):
     assert "no longer returns its cached scores" in engine.list_warnings()[0]
 
 
-def test_scores_are_kept_across_runs_without_being_asked_to(serve, tmp_path):
+def test_scores_are_cached_across_runs(serve, tmp_path):
     server = serve(simple)
     given = [Slate(f"boat {i}", SLATE.docs) for i in range(50)]
     first = ScoringEngine(Store(tmp_path / "s.sqlite")).score(HttpEndpoint(server.url).open(NOWHERE), given)
@@ -291,7 +291,7 @@ def test_scores_are_kept_across_runs_without_being_asked_to(serve, tmp_path):
     assert len(server.lists) - asked <= 6, "three pairs, twice"
 
 
-def test_a_fingerprint_names_what_is_asked(serve):
+def test_a_fingerprint_depends_on_the_request(serve):
     server = serve(simple)
     url = server.url
     traits = RankerTraits.from_ranker(HttpEndpoint(url, pointwise=False).open(NOWHERE))
@@ -333,7 +333,7 @@ def test_settings_that_cannot_be(model, said):
     assert "hush" not in str(caught.value)
 
 
-def test_an_unknown_dialect_says_which_are_near():
+def test_an_unknown_dialect_suggests_the_nearest():
     with pytest.raises(UnknownName, match="did you mean cohere"):
         HttpEndpoint("http://host/", dialect="coher").open(NOWHERE)
 

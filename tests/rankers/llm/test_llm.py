@@ -70,7 +70,7 @@ def test_a_lawful_reader_ranks_as_it_should(settings, requests, wording):
         assert len(server.bodies) == requests
 
 
-def test_what_is_sent_to_a_chat_and_to_a_completion():
+def test_requests_to_a_chat_and_to_a_completion_endpoint():
     _, _, chat = ask(lawful, model="big", seed=7)
     (body,) = chat.bodies
     asked = body.pop("messages")[0]
@@ -143,7 +143,7 @@ def test_a_served_model_keeps_the_contract():
 
 
 def test_malformed_answers_are_counted_by_hand():
-    """The letters of the first passage decide what is wrong with an answer, so the counts can be told beforehand."""
+    """The letters of the first passage decide the fault of an answer, so the counts are known."""
     kinds = [sum(map(ord, slate.docs[0].text)) % 3 for slate in slates(12, 5)]
     assert set(kinds) == {0, 1, 2}
     with serving(malformed) as server:
@@ -212,7 +212,7 @@ def test_a_busy_server_is_asked_again():
     "answer",
     [{}, {"choices": []}, {"choices": [{"message": {}}]}, [1], {"choices": {"a": 1}}, {"choices": [None]}],
 )
-def test_what_is_no_answer_is_said(answer):
+def test_an_invalid_answer_is_an_error(answer):
     with pytest.raises(RankerFailed, match="in a format other than chat or completion"):
         ask(lambda prompt, body: (200, answer))
 
@@ -237,7 +237,7 @@ def test_a_server_that_dies_is_not_asked_for_ever():
     assert ranker.status == "no more requests"
 
 
-def test_everybody_waits_when_a_rate_limit_says_so():
+def test_all_threads_wait_at_a_rate_limit():
     times: list[float] = []
 
     def limited(prompt: str, body: dict[str, Any]) -> Any:
@@ -316,7 +316,7 @@ def test_other_wordings_are_other_rankers():
     assert model.open(NOWHERE).fingerprint == LLM("http://h/v1", wording="role", timeout=1).open(NOWHERE).fingerprint
 
 
-def test_lists_are_kept_and_the_rate_with_them(tmp_path):
+def test_lists_and_their_rate_of_malformed_answers_are_cached(tmp_path):
     """A second run asks for a few lists again, to see whether they came out the same, and for nothing else."""
     with serving(malformed) as server:
         for nth in range(2):

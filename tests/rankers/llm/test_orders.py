@@ -1,4 +1,4 @@
-"""Windows, pairs and sets: what comes out where every question is answered rightly, and what each way costs."""
+"""Windows, pairs and sets: the ranking if every prompt is answered correctly, and the number of prompts."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_pairs_sort_the_list(wanted):
     assert all((b, a) in fewer for a, b in fewer)
 
 
-def test_who_always_names_the_first_changes_nothing():
+def test_always_choosing_the_first_keeps_the_order():
     """Each pair is shown in both orders, so an answer by position alone is a tie, and ties keep the input order."""
     for way in (compare_all_pairs(7), sort_by_pairs(7)):
         assert run_schedule(way, lambda shown: (0,)) == list(range(7))

@@ -23,7 +23,7 @@ from shaketable.rankers.llm.prompts import (
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_wording_says_all_that_there_is_to_say(method, tmp_path):
+def test_every_wording_contains_all_values(method, tmp_path):
     assert len(WORDINGS[method]) >= 3
     texts = ["oak leaves", "pine needles"][: 1 if method == "pointwise" else 2]
     for name, template in WORDINGS[method].items():
@@ -69,7 +69,7 @@ def test_a_template_that_cannot_work_is_refused(tmp_path, text, message):
         read_template(tmp_path / "bytes.txt", "listwise")
 
 
-def test_what_is_no_word_in_braces_is_plain_text(tmp_path):
+def test_braces_without_a_word_are_plain_text(tmp_path):
     file = tmp_path / "json.txt"
     file.write_text('{query} {passages} as {"order": [1]} and {0.x} and { count }')
     assert build_prompt("listwise", read_template(file, "listwise"), "q", ["a"]).endswith(

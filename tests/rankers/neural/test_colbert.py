@@ -101,7 +101,7 @@ def test_texts_are_marked_cut_and_lose_punctuation(tmp_path):
 
 
 def test_the_sum_of_the_nearest_by_hand():
-    """Two vectors of the query: the first finds 0.8, for what would give 1 is masked; the second finds 0.6."""
+    """Two vectors of the query: the first finds 0.8, because the vector with 1 is masked; the second finds 0.6."""
     query = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]])
     text = torch.tensor([[[0.8, 0.6], [1.0, 0.0], [0.6, -0.8]]])
     kept = torch.tensor([[True, False, True]])

@@ -110,7 +110,7 @@ def test_a_dot_product_is_not_normalised(tmp_path):
         ({"include_prompt": False}, {"prompts": {"query": "q: "}}, "leaves its prompts out"),
     ],
 )
-def test_what_is_not_supported_is_refused(tmp_path, pooling, about, sentence):
+def test_unsupported_settings_are_refused(tmp_path, pooling, about, sentence):
     with pytest.raises(BadInput, match=sentence + ".*, which st:NAME does not support"):
         read_shape(tiny.sentence_transformer(tmp_path, pooling, **about))
 
@@ -153,7 +153,7 @@ def test_scores_of_search_are_scores_of_slates(tmp_path):
     assert len(found) == len(DOCS)
 
 
-def test_vectors_are_made_once_and_kept(tmp_path, home):
+def test_vectors_are_computed_once_and_cached(tmp_path, home):
     net = BiEncoder.from_checkpoint(str(tiny.encoder(tmp_path / "net")), DenseShape(max_length=0))
     first = ranker(net)
     found = first.search(["oak"], 5)
@@ -257,7 +257,7 @@ def test_a_search_for_nothing_is_refused(tmp_path):
         ranker(BiEncoder.from_checkpoint(str(tiny.encoder(tmp_path)), DenseShape(max_length=0))).search(["a"], 0)
 
 
-def test_vectors_that_cannot_be_kept(tmp_path, home):
+def test_vectors_that_cannot_be_cached(tmp_path, home):
     encoder = BiEncoder.from_checkpoint(str(tiny.encoder(tmp_path / "encoder")), DenseShape(max_length=0))
     expected = ranker(encoder).search(["a"], 3)
     shutil.rmtree(home)

@@ -159,6 +159,6 @@ def test_parameters():
     assert sum(p.numel() for p in toy().parameters()) == (len(WORDS) + 1) * 6 + local + distributed
 
 
-def test_what_is_too_short_to_read_is_refused():
+def test_limits_that_are_too_short_are_refused():
     with pytest.raises(BadInput, match="a query needs at least 3 words and a text at least 10"):
         toy(DuetShape(query_length=2))

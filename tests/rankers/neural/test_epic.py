@@ -160,7 +160,7 @@ def test_keeps_the_contract_on_a_bare_encoder(tmp_path):
     check_ranker(ranker(EPIC.from_checkpoint(str(tiny.encoder(tmp_path)), EPICShape(max_length=0))))
 
 
-def test_what_makes_no_sense_is_refused(tmp_path):
+def test_invalid_settings_are_refused(tmp_path):
     with pytest.raises(BadInput, match="keep should be the number of vector entries"):
         made(tmp_path, EPICShape(max_length=0, keep=-1))
 

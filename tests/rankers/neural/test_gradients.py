@@ -217,7 +217,7 @@ def test_steps_end_where_nothing_is_left_to_gain():
 
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("others", [("elm", "baobab"), ()])
-def test_who_is_ahead_has_no_gradient(shared, others):
+def test_a_text_ahead_of_all_others_has_no_gradient(shared, others):
     engine = Gradients(by_hand(Dot), shared=shared)
     (study,) = engine.analyze([RankContest("fir", "fir oak", others)])
     assert study.importance == {"fir": 0.0, "oak": 0.0}
@@ -268,7 +268,7 @@ def moved_score(net: Net, contest: RankContest, places: list[torch.Tensor], by: 
 
 @pytest.mark.parametrize("name", [*WORD_NETS, *TRANSFORMERS])
 def test_gradients_are_those_of_finite_differences(nets, name):
-    """The places of a word are those where another word is looked up if the text has that one instead."""
+    """The positions of a word are those of the word that replaces it."""
     net, contest = nets(name), CONTEST
     size, error = (1e-3, 1e-2) if isinstance(net, MonoT5) else (1e-5, 1e-5)  # T5 has parts in float32
     (study,) = Gradients(net).analyze([contest], steps=1)
@@ -422,7 +422,7 @@ def test_a_net_without_gradients_says_so(nets, name):
     assert net.no_gradients_reason in str(refusal.value)
 
 
-def test_a_tokenizer_without_places_is_refused(nets):
+def test_a_tokenizer_without_offsets_is_refused(nets):
     net = deepcopy(nets("bert"))
 
     class Slow:

@@ -50,7 +50,7 @@ def test_the_last_kernel_counts_exact_matches_and_nothing_else():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_what_would_underflow_is_left_out_without_a_trace(dtype):
+def test_clamping_small_exponents_changes_no_score(dtype):
     cosines = 2 * torch.rand(4, 3, 50, dtype=dtype, generator=torch.Generator().manual_seed(0)) - 1
     cosines[:, 0] = -1  # far from nearly all kernels
     kernels, asked = Kernels(11, 0.1, 0.001), torch.ones(4, 3, dtype=torch.bool)

@@ -53,7 +53,7 @@ def test_without_a_head_the_pieces_are_the_head(tmp_path):
             assert logits[1, 2, piece].item() == pytest.approx(expected.item(), abs=1e-5)
 
 
-def test_on_real_weights_a_state_knows_its_piece_from_the_first(minilm):
+def test_on_real_weights_a_state_predicts_its_own_piece(minilm):
     """Why the head is tied and has no layer of its own: half of the pieces are among the five likeliest."""
     tokenizer = AutoTokenizer.from_pretrained(minilm)
     model = MaskedLM.from_checkpoint(minilm).eval()
@@ -77,7 +77,7 @@ def test_the_same_model_without_weights(tmp_path):
         assert again.state_dict().keys() == model.state_dict().keys()
 
 
-def test_what_has_no_head_and_can_be_given_none_is_refused(tmp_path):
+def test_a_model_that_fits_neither_head_is_refused(tmp_path):
     config = AlbertConfig(vocab_size=len(tiny.VOCABULARY), embedding_size=16, **tiny.SIZES)
     with silence_transformers():
         AlbertModel(config).save_pretrained(tmp_path)
@@ -86,7 +86,7 @@ def test_what_has_no_head_and_can_be_given_none_is_refused(tmp_path):
         MaskedLM.from_checkpoint(tmp_path)
 
 
-def test_a_head_that_was_promised_and_is_not_there(tmp_path):
+def test_missing_weights_of_a_head_are_refused(tmp_path):
     folder = tiny.encoder(tmp_path)
     config = json.loads((folder / "config.json").read_text())
     tiny.write(folder / "config.json", config | {"architectures": ["BertForMaskedLM"]})

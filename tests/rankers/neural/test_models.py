@@ -1,4 +1,4 @@
-"""Neural rankers as values: their text, what opens without torch, and the real one end to end."""
+"""Neural rankers as values: their specs, imports without torch, and the real model end to end."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_importing_loads_no_torch():
 @pytest.mark.parametrize(
     "kind", ["knmr", "tokens", "net", "shapes", "", "__init__", "..saved", "nets.knrm", "os", "KNRM"]
 )
-def test_a_kind_that_is_no_net_is_refused_and_the_kinds_are_told(kind):
+def test_an_unknown_kind_of_net_is_refused_with_the_known_ones(kind):
     pytest.importorskip("torch")
     with pytest.raises(
         UnknownName, match=r"no neural model is called .*(did you mean .*knrm|there are: bert, col)"
@@ -110,7 +110,7 @@ def test_the_real_model_keeps_the_contracts(dense):
     check_model(Dense(), COLLECTION)
 
 
-def test_the_real_model_finds_what_words_do_not(dense):
+def test_the_real_model_finds_documents_without_common_words(dense):
     assert isinstance(dense, Retriever)
     first, second = dense.search([query.text for query in COLLECTION.queries.values()], 5)
     assert next(iter(first)) == "tide"

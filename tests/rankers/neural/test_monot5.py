@@ -116,7 +116,7 @@ def test_the_ranker_by_its_name(tmp_path):
     check_model(model, Collection("trees", docs, {"1": Query("oak"), "2": Query("fir tree")}))
 
 
-def test_what_is_no_monot5_is_refused(tmp_path):
+def test_other_models_than_monot5_are_refused(tmp_path):
     with pytest.raises(BadInput, match="is a bert model; one of the T5 family is needed"):
         MonoT5.from_checkpoint(str(tiny.encoder(tmp_path / "bert")), MonoT5Shape())
     with pytest.raises(BadInput, match="no tokens are left for a query and a text in max_length=8"):

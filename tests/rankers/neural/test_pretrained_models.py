@@ -61,7 +61,7 @@ def test_a_copy_of_your_own_goes_before_the_installed_one(minilm, home):
     assert here.fingerprint == there.fingerprint, "the content counts, not the place"
 
 
-def test_a_name_that_is_nowhere_says_where_it_was_looked_for(tmp_path, monkeypatch, home):
+def test_a_missing_model_names_the_searched_paths(tmp_path, monkeypatch, home):
     import huggingface_hub
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
@@ -77,7 +77,7 @@ def test_a_name_that_is_nowhere_says_where_it_was_looked_for(tmp_path, monkeypat
     "text", ["hf:nobody/nothing", "st:nobody/nothing", "t5:nobody/nothing", "dense('nobody/nothing')",
              "doct5query('nobody/nothing')"],
 )  # fmt: skip
-def test_every_ranker_says_so_of_a_model_that_is_nowhere(text, tmp_path, monkeypatch):
+def test_every_ranker_reports_a_missing_model(text, tmp_path, monkeypatch):
     import huggingface_hub
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
@@ -338,7 +338,7 @@ def test_an_index_does_not_lead_to_a_pickle(tmp_path):
         read_encoder(folder)
 
 
-def test_an_index_that_names_what_is_not_there(tmp_path):
+def test_an_index_that_names_a_missing_file(tmp_path):
     with pytest.raises(BadInput, match=r"names gone\.safetensors, which is not there"):
         read_encoder(sharded(tiny.encoder(tmp_path), x="gone.safetensors"))
     tiny.write(tmp_path / "model.safetensors.index.json", {"weight_map": ["w.safetensors"]})
@@ -370,7 +370,7 @@ def test_the_cache_of_the_hub_may_link_to_its_own(tmp_path):
     assert read_tokenizer(folder).pad_token == "[PAD]"
 
 
-def test_a_tokenizer_is_not_told_to_open_other_files(tmp_path):
+def test_a_tokenizer_cannot_open_other_files(tmp_path):
     folder = tiny.encoder(tmp_path)
     settings = json.loads((folder / "tokenizer_config.json").read_text())
     elsewhere = {"vocab_file": "/etc/passwd", "tokenizer_file": "/etc/passwd", "init_inputs": ["/etc/passwd"]}
@@ -414,7 +414,7 @@ def test_weights_of_another_model(tmp_path):
         read_encoder(tmp_path / "a")
 
 
-def test_weights_come_in_float32_whatever_they_are_kept_in(tmp_path):
+def test_weights_of_any_type_are_read_as_float32(tmp_path):
     folder = tiny.encoder(tmp_path)
     with silence_transformers():
         half = read_encoder(folder).to(torch.bfloat16)

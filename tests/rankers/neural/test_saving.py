@@ -1,4 +1,4 @@
-"""A saved net scores as it did, and a folder that holds none says why."""
+"""A saved net gives the same scores, and a folder without a net is an error."""
 
 from __future__ import annotations
 

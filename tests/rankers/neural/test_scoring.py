@@ -77,14 +77,14 @@ def test_windows_follow_the_order_and_never_cut_a_slate(monkeypatch):
 
 @KINDS
 @pytest.mark.parametrize("budget", [1, 100, 700])
-def test_what_stands_in_a_batch_does_not_show(rankers, kind, budget):
+def test_scores_do_not_depend_on_the_batch(rankers, kind, budget):
     whole, small = rankers(kind), rankers(kind)
     small.budget = budget
     same(kind, expected := whole.score(MIXED), small.score(MIXED))
     assert min(np.ptp(scores) for scores in expected) > 1e-3
 
 
-def test_what_stands_in_a_batch_does_not_show_on_real_weights(minilm):
+def test_scores_of_real_weights_do_not_depend_on_the_batch(minilm):
     torch.manual_seed(1)
     lake = "A lake is a body of water surrounded by land, often fed by a river. "
     pairs = Slate("what is a lake", tuple(Doc(lake * n) for n in (0, 1, 2, 3, 7, 12)))
@@ -197,7 +197,7 @@ def test_memory_is_bounded_and_some_of_a_long_round_is_always_there():
     assert made.total() < 0.6 * 11 * 60
 
 
-def test_memory_lets_pass_what_is_too_large():
+def test_arrays_larger_than_the_cache_are_returned_uncached():
     memory: ArrayCache[np.ndarray] = ArrayCache(max_bytes=10)
     assert memory.get_or_make(["a", "a"], lambda texts: [np.zeros(100)])[1].shape == (100,)
     assert (len(memory), memory.size_bytes) == (0, 0)
@@ -232,7 +232,7 @@ def test_an_unknown_precision_is_refused(rankers):
 
 
 @pytest.mark.parametrize("checkpoint", [tiny.bert, tiny.roberta])
-def test_features_are_what_the_last_layer_makes_scores_of(tmp_path, checkpoint):
+def test_features_are_the_input_of_the_last_layer(tmp_path, checkpoint):
     net = CrossEncoder.from_checkpoint(str(checkpoint(tmp_path / "net")), BertShape(max_length=0))
     ranker = make_ranker("bert", "mark", net, MemoryCorpus({}))
     pairs = [(slate.query, doc.text) for slate in MIXED for doc in slate.docs]
@@ -246,5 +246,5 @@ def test_features_are_what_the_last_layer_makes_scores_of(tmp_path, checkpoint):
 
 
 @pytest.mark.parametrize("kind", ["colbert", "dense"])
-def test_what_compares_vectors_has_no_such_features(rankers, kind):
+def test_nets_that_compare_vectors_have_no_features(rankers, kind):
     assert rankers(kind).represent_pairs([("tea", "green tea")]) is None

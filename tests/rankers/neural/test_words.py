@@ -1,4 +1,4 @@
-"""Vocabulary and vectors, and what every net that starts from words keeps."""
+"""Vocabulary and vectors, and laws of every word-based net."""
 
 from __future__ import annotations
 
