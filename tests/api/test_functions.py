@@ -88,7 +88,7 @@ class TestEvaluate:
 
     def test_it_can_be_saved_like_an_audit(self, tmp_path):
         st.evaluate(QRELS, {"good": GOOD, "poor": POOR}).save(tmp_path / "out")
-        assert json.loads((tmp_path / "out" / "results.json").read_text())["schema"] == "shaketable.audit/4"
+        assert json.loads((tmp_path / "out" / "results.json").read_text())["schema"] == "shaketable.audit/5"
         assert not (tmp_path / "out" / "runs").exists()
 
 

@@ -51,7 +51,7 @@ def test_table_5_of_the_paper(shaketable, tmp_path):
     ended = shaketable("evaluate", "--scores", "x.csv", "--json", "-")
     assert ended.code == 0, ended.err
     data = json.loads(ended.out)
-    assert data["schema"] == "shaketable.audit/4"
+    assert data["schema"] == "shaketable.audit/5"
     assert data["provenance"]["topics"] == "5"
     found = table(data, "risk")
     assert list(dict.fromkeys(row["ranker"] for row in found)) == list(TABLE_5)

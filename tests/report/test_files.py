@@ -78,7 +78,7 @@ def test_json_is_strict_and_always_the_same(tmp_path: Path) -> None:
     one, two = ((tmp_path / folder / "results.json").read_bytes() for folder in ("one", "two"))
     assert one == two
     document = json.loads(one, parse_constant=lambda name: pytest.fail(name))
-    assert document["schema"] == "shaketable.audit/4"
+    assert document["schema"] == "shaketable.audit/5"
     assert document["results"][0]["tables"]["means"]["columns"] == ["system", "nDCG@10", "queries", "p", "drop"]
     assert document["results"][0]["tables"]["means"]["rows"][0][3] is None
 
@@ -139,10 +139,10 @@ def test_csv_names_are_safe_and_differ() -> None:
         ('{"schema": NaN}', "NaN is not JSON"),
         ("[" * 100_000, "is not a JSON file"),
         ("[]", "is not an audit that this version can read"),
-        ('{"schema": "shaketable.audit/3"}', "is 'shaketable.audit/3', not 'shaketable.audit/4'"),
-        ('{"schema": "shaketable.audit/4"}', "is not a complete audit"),
-        ('{"schema": "shaketable.audit/4", "provenance": {}, "results": [3]}', "is not a complete audit"),
-        ('{"schema": "shaketable.audit/4", "provenance": {}, "results": [{"task": "t"}]}', "KeyError: 'question'"),
+        ('{"schema": "shaketable.audit/4"}', "is 'shaketable.audit/4', not 'shaketable.audit/5'"),
+        ('{"schema": "shaketable.audit/5"}', "is not a complete audit"),
+        ('{"schema": "shaketable.audit/5", "provenance": {}, "results": [3]}', "is not a complete audit"),
+        ('{"schema": "shaketable.audit/5", "provenance": {}, "results": [{"task": "t"}]}', "KeyError: 'question'"),
     ],
 )
 def test_a_broken_or_foreign_file_is_bad_input(text: str, message: str, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from shaketable.report.tables import escape_markdown, to_markdown
 if TYPE_CHECKING:
     import pandas as pd
 
-COMPARISON_SCHEMA = "shaketable.comparison/2"
+COMPARISON_SCHEMA = "shaketable.comparison/3"
 ComparisonOutcome: TypeAlias = Literal["worse", "not worse", "inconclusive"]
 STATUS_ORDER = ("worse", "better", "no difference", "not tested")
 MAX_QUERIES_SHOWN = 5

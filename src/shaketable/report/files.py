@@ -24,7 +24,7 @@ from shaketable.report.verdict import build_verdict
 if TYPE_CHECKING:
     import pandas as pd
 
-RESULTS_SCHEMA = "shaketable.audit/4"
+RESULTS_SCHEMA = "shaketable.audit/5"
 RESULTS_FILE = "results.json"
 
 
