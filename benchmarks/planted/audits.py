@@ -31,7 +31,7 @@ from shaketable.api.ranker_names import RankerLike
 RESULTS_FILE, TWINS_FOLDER = "audits.jsonl", "twins"
 FIRST_STAGE = "bm25"
 MAX_AUDITS_PER_WORKER = 20
-"""A worker is replaced after this many audits, because its memory grows; a new worker builds its caches anew."""
+"""Workers are replaced after this many audits each, because their memory grows; new workers build their caches."""
 
 
 @dataclass(frozen=True)
@@ -128,14 +128,16 @@ def run_points(
     yield from (known[point] for point in points if point in known)
     todo = [point for point in points if point not in known]
     context = multiprocessing.get_context("spawn")
-    with (
-        ProcessPoolExecutor(workers, context, start_worker, max_tasks_per_child=MAX_AUDITS_PER_WORKER) as pool,
-        (folder / RESULTS_FILE).open("a", encoding="utf-8") as out,
-    ):
-        started = {pool.submit(run_point, point, folder): point for point in todo}
-        for count, done in enumerate(as_completed(started), 1):
-            row = done.result()
-            out.write(row.to_json() + "\n")
-            out.flush()
-            notify(f"{count}/{len(todo)} {row.point.key}: {row.reading.headline}, {row.seconds:.0f} s")
-            yield row
+    count, batch = 0, workers * MAX_AUDITS_PER_WORKER
+    with (folder / RESULTS_FILE).open("a", encoding="utf-8") as out:
+        # a new pool per batch limits memory; an executor that replaces its workers itself hangs in Python 3.11
+        for start in range(0, len(todo), batch):
+            with ProcessPoolExecutor(workers, context, start_worker) as pool:
+                for done in as_completed(
+                    pool.submit(run_point, point, folder) for point in todo[start : start + batch]
+                ):
+                    row, count = done.result(), count + 1
+                    out.write(row.to_json() + "\n")
+                    out.flush()
+                    notify(f"{count}/{len(todo)} {row.point.key}: {row.reading.headline}, {row.seconds:.0f} s")
+                    yield row
