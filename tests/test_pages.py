@@ -208,7 +208,7 @@ def test_extensions_work_under_the_names_of_their_entry_points(tmp_path, shared_
         for group, points in {groups!r}.items():
             for name, target in points.items():
                 thing = by_group[group].build(name)
-                if group != "shaketable.rankers":
+                if group not in ("shaketable.rankers", "shaketable.measures"):  # functions are wrapped
                     assert f"{{type(thing).__module__}}:{{type(thing).__qualname__}}" == target
                 assert by_group[group].spec(thing) == name and by_group[group].summary(name)
         tasks = ["lengths(first=3)", "agreement(measures=('first_moves',))"]

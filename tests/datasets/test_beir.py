@@ -183,7 +183,7 @@ def test_without_splits_the_judgements_are_the_test(tmp_path: Path) -> None:
         ({"qrels": {"q\t1": {"d": 1}}}, "the query id 'q\\t1' has '\\t' in it"),
         ({"qrels": {"q": {"a b": 1}}}, "the document id 'a b' has ' ' in it"),
         ({"qrels": {"q": {"d": 10**9}}}, "grade 1000000000 is not a whole number"),
-        ({"qrels": {"q": {"d": 1}}, "splits": {"../up": ("q",)}}, "the split '../up' is not a valid file name"),
+        ({"qrels": {"q": {"d": 1}}, "splits": {"../up": ("q",)}}, "the split '../up' cannot be the name of a file"),
         ({"candidates": {"q": {"a b": 1.0}}}, "the document id 'a b'"),
     ],
 )

@@ -80,7 +80,7 @@ def test_a_home_that_cannot_be_a_home(shaketable, tmp_path, monkeypatch, name):
     monkeypatch.setenv("SHAKETABLE_HOME", str(tmp_path / name / "home"))
     ended = shaketable(*AUDIT, "--out", "out", "--tables")
     assert ended.code == 0, ended.err
-    assert "scores.sqlite cannot be written (Not a directory)" in " ".join(ended.out.split())
+    assert "scores.sqlitecannotbewritten(Notadirectory)" in "".join(ended.out.split()), "a long path may be wrapped"
     assert findings(tmp_path / "out") == findings(tmp_path / "expected")
     remarks = json.loads((tmp_path / "out" / "results.json").read_text())["provenance"]["remarks"]
     assert "SHAKETABLE_HOME" in remarks["scores"]

@@ -267,9 +267,9 @@ def test_a_baseline_feature_is_not_blurred_by_scaling():
 def test_baselines_that_lack_something_are_refused():
     data = letor([(1, [0.9]), (0, [0.1])], [(1, [0.1]), (0, [0.9])])
     ndcg = NDCG(data, 10)
-    with pytest.raises(BadInput, match="baseline mine lacks query 'q1' \\(1 of 2 queries are missing\\)"):
+    with pytest.raises(BadInput, match="baseline mine has no value for query 'q1' \\(1 of 2 queries are missing\\)"):
         make_run_baseline({"q0": {"d0": 1.0}}, "mine")(data, ndcg)
-    with pytest.raises(BadInput, match="baseline a lacks query 'q0'"):
+    with pytest.raises(BadInput, match="baseline a has no value for query 'q0'"):
         make_table_baseline(ScoreTable("x", ("a",), ("q1",), np.array([[0.5]])), "a")(data, ndcg)
     with pytest.raises(BadInput, match="no feature 2 for the baseline; there are 1"):
         make_feature_baseline(2)(data, ndcg)

@@ -249,5 +249,5 @@ def test_older_models_have_the_settings_in_their_configuration(folder, tmp_path)
 
 
 def test_weights_that_are_lacking_are_named(folder, tmp_path):
-    with pytest.raises(BadInput, match=r"cannot be loaded: .* has no weights for encoder\.block\.1"):
+    with pytest.raises(BadInput, match=r"cannot be loaded; .* has no weights for encoder\.block\.1"):
         open_generator(str(copied(folder, tmp_path, "config.json", num_layers=2)))

@@ -291,7 +291,7 @@ def _draw_figure(result: Result, figure: Figure, colors: Mapping[str, str]) -> _
 def _explain_no_drawing(figure: Figure, table: pd.DataFrame) -> str:
     if len(table) > MAX_DRAWN_ROWS and table[figure.y].notna().any():
         return f"Not drawn: more than {MAX_DRAWN_ROWS:,} points. The table '{figure.table}' has the values."
-    return "Nothing to draw: the table holds no values."
+    return "No plot: the table has no values."
 
 
 def _describe_sample(table: pd.DataFrame) -> str:

@@ -118,7 +118,7 @@ def test_folders_that_hold_no_saved_model(tmp_path):
     with pytest.raises(BadInput, match=r"has no saved model: there is no model.json"):
         TrainedNet(str(tmp_path)).open(COLLECTION)
     (tmp_path / "model.json").write_text("{")
-    with pytest.raises(Damaged, match=r"model.json: is not JSON"):
+    with pytest.raises(Damaged, match=r"model.json: is not valid JSON"):
         saving.read_net(tmp_path)
     about = {"schema": "shaketable.model/2", "kind": "bert", "config": {}, "place": "", "files": {}}
     (tmp_path / "model.json").write_text(seal_json(about | {"schema": "shaketable.model/1"}))
