@@ -114,7 +114,7 @@ def _check_own_order(card: Scorecard, shown: str) -> GateResult:
 def _check_effectiveness(card: Scorecard, shown: str) -> GateResult:
     cell = card.cells.get(EFFECTIVENESS)
     if cell is None or cell.finding.name != GAIN_OVER_FIRST_STAGE:
-        said = f"{shown} was not compared with a first stage; bring judgements and run the task first-stage."
+        said = f"{shown} was not compared with a first stage; add judgements and run the task first-stage."
         return GateResult(NOT_BELOW_FIRST_STAGE, card.ranker, NOT_TESTED, said)
     finding, said = cell.finding, f"{shown} {describe_effectiveness(card)}."
     if finding.n < MIN_QUERIES:
