@@ -124,7 +124,9 @@ def _render_ranker(one: RankerVerdict, verdict: Verdict, layout: _Layout, width:
             short = ", ".join(f"{cell.facet} {cell.value} {cell.measure}" for cell in cells)
             reasons = list(dict.fromkeys(cell.remark for cell in cells if cell.remark))
             if status == INCONCLUSIVE and layout.full_cells and reasons:
-                short = "; ".join(f"{cell.facet} {cell.value} ({cell.remark or cell.bound})" for cell in cells)
+                short = "; ".join(
+                    f"{cell.facet} {cell.value} {cell.measure} ({cell.remark or cell.bound})" for cell in cells
+                )
             yield from _render_status_line(status, short, width, indent=2)
     passed = [cell for cell in one.facet_cells.values() if cell.status == PASS]
     if passed:
