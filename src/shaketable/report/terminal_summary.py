@@ -1,4 +1,7 @@
-"""The verdict of an audit on a terminal: the outcome first, then each ranker by status, in at most 25 lines."""
+"""The verdict of an audit on a terminal: the outcome first, then each ranker by status.
+
+It has at most 25 lines on a wide screen, and up to twice as many on a narrow one, because nothing is cut off.
+"""
 
 from __future__ import annotations
 
